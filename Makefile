@@ -1,0 +1,39 @@
+# Two virtual environments are made here: .venv for the host, .venv-node with nothing but the runtime's wheel.
+PYTHON ?= python3
+HOST := .venv/bin
+NODE := .venv-node/bin
+PIP := -m pip --quiet --disable-pip-version-check
+export OPENBLAS_NUM_THREADS ?= 1
+
+.PHONY: demo test check bench clean
+demo: .venv/.ready .venv-node/.ready
+	$(HOST)/polydom demo --node $(NODE)/python --jobs -1
+
+test: .venv/.ready .venv-node/.ready
+	POLYDOM_NODE_PYTHON=$(CURDIR)/$(NODE)/python $(HOST)/python -m coverage run -m pytest
+	$(HOST)/python -m coverage report --skip-covered --sort=cover
+
+check: .venv/.ready
+	$(HOST)/ruff check .
+	$(HOST)/ruff format --check .
+	$(HOST)/mypy
+
+bench: .venv/.ready .venv-node/.ready
+	POLYDOM_NODE_PYTHON=$(CURDIR)/$(NODE)/python $(HOST)/python -m tests.benchmarks
+
+.venv/.ready: pyproject.toml runtime/pyproject.toml builder/pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(HOST)/python $(PIP) install --upgrade 'pip>=25.1'
+	$(HOST)/python $(PIP) install -e runtime -e builder --group dev
+	touch $@
+
+# A wheel, not an editable install: the node must run with what a user would get.
+.venv-node/.ready: .venv/.ready runtime/pyproject.toml $(wildcard runtime/polydom_runtime/*.py)
+	rm -rf build/wheels .venv-node
+	$(HOST)/python $(PIP) wheel --no-deps --wheel-dir build/wheels ./runtime
+	$(PYTHON) -m venv .venv-node
+	$(NODE)/python $(PIP) install build/wheels/*.whl
+	touch $@
+
+clean:
+	rm -rf .venv .venv-node build .cache .coverage runtime/build builder/build

@@ -1,0 +1,29 @@
+"""Every error that the runtime raises on purpose."""
+
+
+class PolyDomError(Exception):
+    """Base of all errors of Poly-Dom."""
+
+
+class CostFunctionError(PolyDomError, ValueError):
+    """A cost function has an impossible weight."""
+
+
+class FeatureError(PolyDomError, ValueError):
+    """A feature, a step or a feature space is declared wrongly, or an extractor broke its contract."""
+
+
+class ItemError(PolyDomError, ValueError):
+    """An item, or a source of items, cannot be used."""
+
+
+class BundleFormatError(PolyDomError, ValueError):
+    """A bundle is damaged, incomplete, of an unknown version or inconsistent."""
+
+
+class BundleMismatchError(PolyDomError, ValueError):
+    """A bundle is sound, but was built for another feature space."""
+
+
+class DeadlineError(PolyDomError, ValueError):
+    """A deadline is impossible."""

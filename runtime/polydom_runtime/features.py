@@ -1,0 +1,149 @@
+"""Features, the steps that they share, and the space of their sets."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .exceptions import FeatureError
+
+MAX_FEATURES = 60
+"""A feature set is a bit mask in a signed 64-bit integer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Work that several features share, done at most once per item.
+
+    Parameters
+    ----------
+    name : str
+    compute : callable
+        ``compute(item)`` returns what the features of this step are computed from.
+    """
+
+    name: str
+    compute: Callable[[Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """A named extractor of `width` finite numbers.
+
+    Parameters
+    ----------
+    name : str
+    extract : callable
+        ``extract(item)``, or ``extract(value of step)`` if the feature builds on a step; returns `width` floats.
+    width : int
+        How many numbers the feature gives.
+    step : Step, optional
+        The shared work that this feature needs.
+    """
+
+    name: str
+    extract: Callable[[Any], Any]
+    width: int = 1
+    step: Step | None = None
+
+
+class FeatureSpace:
+    """The features of one task and the size of its items; imported by both host and node.
+
+    A feature set is a bit mask: bit i stands for feature i.
+
+    Parameters
+    ----------
+    features : sequence of Feature
+        At most 60, with different names.
+    size : callable
+        ``size(item)`` returns n > 0, the number that costs grow with.
+
+    Examples
+    --------
+    >>> space = FeatureSpace([Feature("mean", np.mean), Feature("ends", lambda x: x[[0, -1]], width=2)], size=len)
+    >>> space.mask_of(["ends"])
+    2
+    >>> space.names_of(3)
+    ('mean', 'ends')
+    >>> space.extract_all(np.array([1.0, 2.0, 6.0]))
+    array([3., 1., 6.], dtype=float32)
+    """
+
+    def __init__(self, features: Sequence[Feature], size: Callable[[Any], Any]) -> None:
+        self.features = tuple(features)
+        self.size = size
+        self.names = tuple(f.name for f in self.features)
+        self.widths = tuple(f.width for f in self.features)
+        self.steps = tuple(dict.fromkeys(f.step for f in self.features if f.step is not None))
+        _check(self)
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def mask_of(self, names: Iterable[str]) -> int:
+        """Return the bit mask of a feature set given by names."""
+        mask = 0
+        for name in names:
+            if name not in self.names:
+                raise FeatureError(f"A feature set must consist of {self.names}. Got {name!r}.")
+            mask |= 1 << self.names.index(name)
+        return mask
+
+    def names_of(self, mask: int) -> tuple[str, ...]:
+        """Return the names of the features in a set."""
+        return tuple(self.names[i] for i in members(mask))
+
+    def column_slices(self) -> tuple[slice, ...]:
+        """Return where each feature stands in a row of `extract_all`."""
+        ends = np.cumsum((0, *self.widths)).tolist()
+        return tuple(slice(a, b) for a, b in zip(ends, ends[1:], strict=False))
+
+    def extract_all(self, item: Any) -> NDArray[np.float32]:
+        """Return the row of all features of one item, shape ``(sum of widths,)``.
+
+        Raises
+        ------
+        FeatureError
+            If an extractor raises, or returns another width or a number that is not finite; names the feature.
+        """
+        row = np.empty(sum(self.widths), dtype=np.float32)
+        values: dict[Step, Any] = {}
+        for feature, columns in zip(self.features, self.column_slices(), strict=True):
+            try:
+                source = item
+                if (step := feature.step) is not None:
+                    if step not in values:
+                        values[step] = step.compute(item)
+                    source = values[step]
+                result = np.asarray(feature.extract(source), dtype=np.float32).reshape(-1)
+            except Exception as e:
+                raise FeatureError(f"Feature {feature.name!r} must work on every item. It raised {e!r}.") from e
+            if result.shape != (feature.width,) or not np.isfinite(result).all():
+                raise FeatureError(
+                    f"Feature {feature.name!r} must return {feature.width} finite numbers. "
+                    f"Got {result} for an item of size {self.size(item)}."
+                )
+            row[columns] = result
+        return row
+
+
+def members(mask: int) -> Iterator[int]:
+    """Yield the positions of the set bits of `mask`, lowest first."""
+    while mask:
+        low = mask & -mask
+        yield low.bit_length() - 1
+        mask ^= low
+
+
+def _check(space: FeatureSpace) -> None:
+    names = [*space.names, *(s.name for s in space.steps)]
+    if not 1 <= len(space) <= MAX_FEATURES:
+        raise FeatureError(f"A feature space must have 1 to {MAX_FEATURES} features. Got {len(space)}.")
+    if len(set(names)) != len(names) or not all(isinstance(n, str) and n for n in names):
+        raise FeatureError(f"Features and steps must have different, non-empty names. Got {names}.")
+    for f in space.features:
+        if not (isinstance(f.width, int) and f.width >= 1):
+            raise FeatureError(f"The width of feature {f.name!r} must be a positive integer. Got {f.width!r}.")

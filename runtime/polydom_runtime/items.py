@@ -1,0 +1,121 @@
+"""Where items come from: a packed .npz file, JSON lines, or a function."""
+
+import importlib
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, Any
+from zipfile import BadZipFile
+
+import numpy as np
+
+from .exceptions import ItemError
+
+UNLABELLED = object()
+"""Stands for the label of an item that has none."""
+
+
+def load_object(reference: str) -> Any:
+    """Import ``MODULE:NAME``, with the current folder on the path as ``python -m`` has it.
+
+    Raises
+    ------
+    ItemError
+        If the reference is malformed, or the module or name does not exist.
+    """
+    module, _, name = reference.partition(":")
+    if not module or not name:
+        raise ItemError(f"A reference must be MODULE:NAME. Got {reference!r}.")
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        return getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as e:
+        raise ItemError(f"{reference!r} must name something importable from {os.getcwd()}. {e}") from e
+
+
+def iterate(source: str) -> Iterator[tuple[Any, Any]]:
+    """Yield (item, label) pairs; the label is `UNLABELLED` where there is none.
+
+    Parameters
+    ----------
+    source : str
+        A packed ``.npz`` file (see `read_packed`), ``-`` for JSON lines on standard input (an array of numbers a line),
+        or ``MODULE:FUNCTION``, called without arguments, which returns an iterable of items or of (item, label) tuples.
+
+    Raises
+    ------
+    ItemError
+        If the source cannot be read.
+    """
+    if source == "-":
+        yield from ((item, UNLABELLED) for item in _json_lines(sys.stdin))
+    elif source.endswith(".npz") or ":" not in source:
+        items, labels = read_packed(source)
+        yield from zip(items, labels if labels is not None else [UNLABELLED] * len(items), strict=True)
+    else:
+        produced: Iterable[Any] = load_object(source)()
+        yield from (x if isinstance(x, tuple) and len(x) == 2 else (x, UNLABELLED) for x in produced)
+
+
+def read_packed(file: str | Path) -> tuple[list[np.ndarray[Any, Any]], list[Any] | None]:
+    """Read a packed .npz file.
+
+    The items lie end to end in ``signal``; item i is ``signal[offset[i]:offset[i + 1]]``, reshaped to ``shape[i]`` if
+    the file has ``shape``. ``label`` is optional. Nothing is unpickled.
+
+    Returns
+    -------
+    items : list of arrays
+    labels : list of int, str or bool, or None
+    """
+    try:
+        with open(file, "rb") as stream, np.load(stream, allow_pickle=False) as packed:
+            arrays = {name: packed[name] for name in ("signal", "offset", "shape", "label") if name in packed}
+    except (OSError, ValueError, KeyError, EOFError, AttributeError, BadZipFile) as e:
+        raise ItemError(f"{file} must be a packed .npz file without pickled objects. {e}") from e
+    if missing := {"signal", "offset"} - arrays.keys():
+        raise ItemError(f"{file} must hold the arrays 'signal' and 'offset'. Missing: {sorted(missing)}.")
+    signal, offset = arrays["signal"], arrays["offset"]
+    if offset.ndim != 1 or offset.dtype.kind not in "iu" or len(offset) < 2 or offset[0] < 0:
+        raise ItemError(f"'offset' of {file} must hold one integer more than there are items. Got {offset!r:.80}.")
+    if (np.diff(offset.astype(np.int64)) < 0).any() or offset[-1] > len(signal):
+        raise ItemError(f"'offset' of {file} must rise and end within 'signal' ({len(signal)} entries).")
+    items = [signal[a:b] for a, b in zip(offset, offset[1:], strict=False)]
+    for name in ("shape", "label"):
+        if name in arrays and len(arrays[name]) != len(items):
+            raise ItemError(
+                f"{name!r} of {file} must have {len(items)} entries, as many as items. Got {len(arrays[name])}."
+            )
+    if "shape" in arrays:
+        try:
+            items = [item.reshape(shape) for item, shape in zip(items, arrays["shape"], strict=True)]
+        except ValueError as e:
+            raise ItemError(f"'shape' of {file} must fit the items. {e}") from e
+    return items, arrays["label"].tolist() if "label" in arrays else None
+
+
+def write_packed(file: str | Path, items: Iterable[np.ndarray[Any, Any]], labels: Iterable[Any] | None = None) -> None:
+    """Write items of one dtype as `read_packed` reads them; 1-D items without ``shape``."""
+    items = list(items)
+    flat_shapes = all(item.ndim == 1 for item in items)
+    arrays: dict[str, Any] = {
+        "signal": np.concatenate([item.reshape(-1) for item in items]),
+        "offset": np.cumsum([0, *(item.size for item in items)]),
+    }
+    if not flat_shapes:
+        arrays["shape"] = np.array([item.shape for item in items])
+    if labels is not None:
+        arrays["label"] = np.array(list(labels))
+    np.savez(file, **arrays)
+
+
+def _json_lines(stream: IO[str]) -> Iterator[np.ndarray[Any, Any]]:
+    for number, line in enumerate(stream, 1):
+        if line.strip():
+            try:
+                yield np.asarray(json.loads(line), dtype=np.float64)
+            except ValueError as e:
+                raise ItemError(f"Line {number} must be a JSON array of numbers. {e}") from e

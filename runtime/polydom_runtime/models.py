@@ -1,0 +1,85 @@
+"""Running an exported model: one onnxruntime session bound once to a fixed input and a fixed output."""
+
+import os
+
+# Some onnxruntime wheels write a device identifier at import and start a thread that uploads; a node must do neither.
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+
+import numpy as np  # noqa: E402
+import onnxruntime as ort  # noqa: E402
+from numpy.typing import NDArray  # noqa: E402
+
+from .exceptions import BundleFormatError  # noqa: E402
+
+
+class InputRow:
+    """The one row of float32 numbers that all models of a predictor read, each a prefix of it.
+
+    Parameters
+    ----------
+    width : int
+        Of the widest model.
+    """
+
+    __slots__ = ("label", "values")
+
+    def __init__(self, width: int) -> None:
+        self.values = np.zeros(max(width, 1), dtype=np.float32)
+        self.label = np.zeros(1, dtype=np.int64)
+
+
+class ModelRunner:
+    """A classifier that reads the first `width` numbers of an input row and returns the number of a class.
+
+    Parameters
+    ----------
+    onnx_bytes : bytes
+        Input 0: float32 ``(1, width)``; output 0: int64 ``(1,)``.
+    row : InputRow
+        Bound once; it must not be replaced.
+    width : int
+    n_classes : int
+
+    Raises
+    ------
+    BundleFormatError
+        If onnxruntime cannot load or run the model on this input, or it returns a class that does not exist.
+    """
+
+    __slots__ = ("_binding", "_label", "_run", "_session")
+
+    def __init__(self, onnx_bytes: bytes, row: InputRow, width: int, n_classes: int) -> None:
+        self._label = row.label
+        try:
+            self._session = ort.InferenceSession(onnx_bytes, _lean_options(), providers=["CPUExecutionProvider"])
+            (model_input,) = self._session.get_inputs()
+            self._binding = self._session.io_binding()
+            self._binding.bind_input(model_input.name, "cpu", 0, np.float32, [1, width], row.values.ctypes.data)
+            output = self._session.get_outputs()[0].name
+            self._binding.bind_output(output, "cpu", 0, np.int64, [1], row.label.ctypes.data)
+            self._run = self._session.run_with_iobinding
+            label = self()  # the first run also allocates what later runs reuse
+        except Exception as e:  # onnxruntime's own exceptions derive from Exception only
+            raise BundleFormatError(
+                f"A model must take float32 (1, {width}) and give an int64 label. onnxruntime said: {e}. "
+                "Export the bundle again, for this version of onnxruntime."
+            ) from e
+        if not 0 <= label < n_classes:
+            raise BundleFormatError(f"A model must return a class number below {n_classes}. Got {label}.")
+
+    def __call__(self) -> int:
+        """Return the class number for what the row holds now."""
+        self._run(self._binding)
+        return int(self._label[0])
+
+
+def _lean_options() -> "ort.SessionOptions":
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.execution_mode = ort.ExecutionMode.ORT_SEQUENTIAL
+    options.enable_cpu_mem_arena = options.enable_mem_pattern = False
+    # Classifiers of one to three nodes have nothing to optimise; off, a session loads twice as fast.
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.log_severity_level = 3
+    return options

@@ -1,0 +1,249 @@
+"""Answering one item after another inside a deadline."""
+
+import math
+import os
+from bisect import bisect_left
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from .bundle import Bundle, Label
+from .clock import Clock, hardware_clock
+from .costs import CostFunction, format_seconds
+from .exceptions import DeadlineError
+from .features import FeatureSpace
+from .index import Candidate, Staircase
+from .models import InputRow, ModelRunner
+from .stages import Stage, stages_for
+
+
+class Prediction(NamedTuple):
+    """An answer.
+
+    Attributes
+    ----------
+    label : int, str or bool
+    features : tuple of str
+        The feature set of the model that answered, in order of computation; empty for the class prior.
+    accuracy : float
+        Its expected score.
+    elapsed_ns : int
+        From the call to the answer.
+    deadline_met : bool
+    reason : str
+        ``planned``, or why a smaller set answered: ``no time for NAME``, ``NAME failed``, ``no time for the model``,
+        ``the model failed``, ``size failed``; ``planned, larger than measured`` for an item beyond the measured range.
+    """
+
+    label: Label
+    features: tuple[str, ...]
+    accuracy: float
+    elapsed_ns: int
+    deadline_met: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What can be said once some features are computed: the best model among the prefixes of a plan."""
+
+    features: tuple[str, ...]
+    accuracy: float
+    run: Callable[[], int]
+    model_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Guarded:
+    """A stage with what the timer must leave for it.
+
+    `reserve_ns` is the worst case of the stage and of the model after it at the largest measured size that the plan
+    is chosen for, so that the cost function is evaluated only when time is short.
+    """
+
+    stage: Stage
+    reserve_ns: int
+    cost: CostFunction
+    after: Answer
+    no_time: str
+    failed: str
+
+
+Plan = tuple[Guarded, ...]
+
+
+class Predictor:
+    """Answers every item inside the deadline with the most accurate model that fits.
+
+    Parameters
+    ----------
+    bundle : Bundle
+    space : FeatureSpace
+        The one that the bundle was built with.
+    deadline : float, optional
+        Seconds; the (largest) deadline that the bundle was built for if not given.
+    clock : Clock
+        The timer.
+
+    Attributes
+    ----------
+    bundle : Bundle
+    staircase : Staircase
+        The plan: which feature set for which size.
+    n_oversized : int
+        Items answered that were larger than any measured one, on extrapolated costs.
+
+    Raises
+    ------
+    BundleMismatchError
+        If the bundle was built for another space.
+    DeadlineError
+        If the deadline is not positive, or shorter than dispatch alone takes.
+    """
+
+    def __init__(
+        self, bundle: Bundle, space: FeatureSpace, *, deadline: float | None = None, clock: Clock = hardware_clock
+    ) -> None:
+        bundle.check_space(space)
+        self.bundle = bundle
+        self.n_oversized = 0
+        self._clock = clock
+        self._size = space.size
+        self._no_steps = [None] * len(space.steps)
+        seconds = _checked_deadline(bundle, deadline)
+        self.staircase: Staircase = bundle.index.at_deadline(seconds)
+        self._budget_ns = int(seconds * 1e9)
+        self._largest = bundle.sizes[1]
+        self._prior = Answer((), bundle.prior[1], lambda label=bundle.prior[0]: label, 0)  # type: ignore[misc]
+        self._plans, self._ends = self._load_plans(space)
+
+    @classmethod
+    def load(
+        cls,
+        folder: str | os.PathLike[str],
+        space: FeatureSpace,
+        *,
+        deadline: float | None = None,
+        clock: Clock = hardware_clock,
+    ) -> "Predictor":
+        """Read and check the bundle in `folder`, and load the models that the deadline can reach."""
+        return cls(Bundle.load(Path(folder)), space, deadline=deadline, clock=clock)
+
+    @property
+    def deadline(self) -> float:
+        """The deadline in seconds."""
+        return self.staircase.deadline
+
+    def predict_one(self, item: Any) -> Prediction:
+        """Return the answer for one item; never raises on account of the item, a feature or a model."""
+        clock = self._clock
+        start = clock()
+        deadline = start + self._budget_ns
+        answer = self._prior
+        try:
+            n = self._size(item)
+            plan = self._plans[bisect_left(self._ends, n)] if n > 0 else _bad_size(n)
+            reason = "planned"
+            if oversized := n > self._largest:
+                self.n_oversized += 1
+                reason = "planned, larger than measured"
+        except Exception:
+            plan, reason = (), "size failed"
+        if plan:
+            shared = self._no_steps.copy()
+            for guarded in plan:
+                now = clock()
+                if (now + guarded.reserve_ns > deadline or oversized) and now + _worst_ns(guarded, n) > deadline:
+                    reason = guarded.no_time
+                    break
+                try:
+                    guarded.stage.run(item, shared)
+                except Exception:
+                    reason = guarded.failed
+                    break
+                answer = guarded.after
+        if deadline - answer.model_ns < clock() <= deadline:
+            # A feature took longer than its worst case: only the constant answer is still in time.
+            answer, reason = self._prior, "no time for the model"
+        try:
+            number = answer.run()
+        except Exception:
+            answer, reason = self._prior, "the model failed"
+            number = answer.run()
+        elapsed = clock() - start
+        return Prediction(
+            self.bundle.classes[number],
+            answer.features,
+            answer.accuracy,
+            elapsed,
+            elapsed <= self._budget_ns,
+            reason,
+        )
+
+    def _load_plans(self, space: FeatureSpace) -> tuple[list[Plan], list[float]]:
+        steps = self.staircase.steps
+        widest = max(sum(space.widths[space.names.index(f)] for f in c.features) for _, c in steps)
+        row = InputRow(widest)
+        answers: dict[tuple[int, ...], Answer] = {}
+        plans = [self._plan(candidate, end, space, row, answers) for end, candidate in steps]
+        return plans, [end for end, _ in steps[:-1]]
+
+    def _plan(
+        self,
+        candidate: Candidate,
+        end: float,
+        space: FeatureSpace,
+        row: InputRow,
+        answers: dict[tuple[int, ...], Answer],
+    ) -> Plan:
+        order = tuple(space.names.index(name) for name in candidate.features)
+        largest = min(end, self._largest)
+        guarded: list[Guarded] = []
+        best, steps_done = self._prior, 0
+        for k, stage in enumerate(stages_for(space, order, row.values)):
+            prefix = order[: k + 1]
+            if prefix not in answers:
+                answers[prefix] = self._answer(prefix, space, row)
+            if answers[prefix].accuracy >= best.accuracy:
+                best = answers[prefix]
+            cost = self.bundle.costs[order[k]] + CostFunction.of(best.model_ns * 1e-9)
+            for i, step in enumerate(self.bundle.steps):
+                if step.users >> order[k] & 1 and not steps_done >> i & 1:
+                    cost += step.cost
+                    steps_done |= 1 << i
+            name = space.names[order[k]]
+            reserve_ns = math.ceil(cost(largest) * 1e9)
+            guarded.append(Guarded(stage, reserve_ns, cost, best, f"no time for {name}", f"{name} failed"))
+        return tuple(guarded)
+
+    def _answer(self, order: tuple[int, ...], space: FeatureSpace, row: InputRow) -> Answer:
+        number = self.bundle.model_of_order[order]
+        entry = self.bundle.models[number]
+        width = sum(space.widths[i] for i in order)
+        runner = ModelRunner(self.bundle.model_bytes(number), row, width, len(self.bundle.classes))
+        return Answer(tuple(space.names[i] for i in order), entry.accuracy, runner, math.ceil(entry.seconds * 1e9))
+
+
+def _worst_ns(guarded: Guarded, n: float) -> float:
+    return guarded.cost(n) * 1e9
+
+
+def _bad_size(n: object) -> Plan:
+    raise ValueError(f"The size of an item must be a positive number. Got {n}.")
+
+
+def _checked_deadline(bundle: Bundle, deadline: float | None) -> float:
+    seconds = bundle.budgets[1] if deadline is None else deadline
+    if not 0.0 < seconds < math.inf:
+        raise DeadlineError(
+            f"The deadline must be a positive number of seconds. Got {seconds}. "
+            "Give one: the bundle was built for any budget."
+        )
+    shortest = bundle.dispatch(bundle.sizes[0])
+    if seconds < shortest:
+        raise DeadlineError(
+            f"The deadline must be at least {format_seconds(shortest)}, what dispatch alone may take here. "
+            f"Got {format_seconds(seconds)}."
+        )
+    return seconds

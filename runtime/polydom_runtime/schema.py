@@ -1,0 +1,96 @@
+"""Strict, bounded decoding of the index file: every field is checked for kind, size and range before it is used."""
+
+import math
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import msgpack
+import numpy as np
+from numpy.typing import NDArray
+
+from .exceptions import BundleFormatError
+
+MAX_INDEX_BYTES = 64 << 20
+
+T = TypeVar("T", int, float, str, bytes, list, dict, tuple)
+
+
+def bad(what: str, got: object, remedy: str = "Export the bundle again.") -> BundleFormatError:
+    """Return the error for a field that is not as it must be."""
+    return BundleFormatError(f"{what}. Got {str(got)[:120]}. {remedy}")
+
+
+def unpack(data: bytes) -> Mapping[str, Any]:
+    """Decode one msgpack map with string keys; no extension types, no length that the data does not hold."""
+    if len(data) > MAX_INDEX_BYTES:
+        raise bad(f"The index must have at most {MAX_INDEX_BYTES} bytes", len(data))
+    try:
+        document = msgpack.unpackb(data, raw=False, strict_map_key=True, ext_hook=_no_extension)
+    except Exception as e:  # msgpack raises many kinds
+        raise bad("The index must be well-formed msgpack", repr(e)) from e
+    if not isinstance(document, dict):
+        raise bad("The index must be a map", type(document).__name__)
+    return document
+
+
+def _no_extension(code: int, data: bytes) -> object:
+    raise ValueError(f"extension type {code}")
+
+
+def field(document: Mapping[str, Any], name: str, kind: type[T]) -> T:
+    """Return a field that must be there and of exactly this kind (an int is not a bool)."""
+    value = document.get(name)
+    if type(value) is not kind:
+        raise bad(f"Field {name!r} must be of type {kind.__name__}", type(value).__name__)
+    return value
+
+
+def count(document: Mapping[str, Any], name: str, low: int, high: int) -> int:
+    """Return an integer field within [low, high]."""
+    return in_range(name, field(document, name, int), low, high)
+
+
+def in_range(name: str, value: object, low: int, high: int) -> int:
+    """Return `value` if it is an integer within [low, high]."""
+    if type(value) is not int or not low <= value <= high:
+        raise bad(f"{name} must be an integer from {low} to {high}", value)
+    return value
+
+
+def number(document: Mapping[str, Any], name: str, low: float, high: float = math.inf) -> float:
+    """Return a float field within [low, high]."""
+    value = field(document, name, float)
+    if not low <= value <= high:
+        raise bad(f"Field {name!r} must be from {low} to {high}", value)
+    return value
+
+
+def floats(document: Mapping[str, Any], name: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """Return a field of raw little-endian float64 bytes as an array of this shape; NaN is refused."""
+    raw = field(document, name, bytes)
+    if len(raw) != 8 * math.prod(shape):
+        raise bad(f"Field {name!r} must hold {shape} float64 numbers", f"{len(raw)} bytes")
+    array = np.frombuffer(raw, dtype="<f8").reshape(shape)
+    if np.isnan(array).any():
+        raise bad(f"Field {name!r} must not hold NaN", "NaN")
+    return array
+
+
+def ordered(name: str, pair: NDArray[np.float64], low: float) -> tuple[float, float]:
+    """Return (a, b) if low <= a <= b."""
+    a, b = pair.tolist()
+    if not low <= a <= b:
+        raise bad(f"Field {name!r} must be a range from low to high, at least {low}", (a, b))
+    return a, b
+
+
+def text(name: str, value: object, longest: int = 200) -> str:
+    """Return `value` if it is a short, non-empty string."""
+    if type(value) is not str or not 1 <= len(value) <= longest:
+        raise bad(f"{name} must be a string of 1 to {longest} characters", value)
+    return value
+
+
+def pack_floats(array: object) -> bytes:
+    """Return raw little-endian float64 bytes, the inverse of `floats`."""
+    return np.ascontiguousarray(array, dtype="<f8").tobytes()

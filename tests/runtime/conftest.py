@@ -1,0 +1,130 @@
+"""A small bundle that needs no training: hand-made linear models over two features and a shared step."""
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from polydom_runtime import CostFunction, Feature, FeatureSpace, Step
+from polydom_runtime.bundle import (
+    DIGEST_FILE,
+    INDEX_FILE,
+    MODEL_FOLDER,
+    Bundle,
+    ModelEntry,
+    StepEntry,
+    digest_line,
+    model_file,
+)
+from polydom_runtime.index import Interval
+from polydom_runtime.testing import ManualClock
+
+US = 1e-6
+
+
+class World:
+    """A space whose extractors take the time that a test tells them to, on a clock that only they move."""
+
+    def __init__(self) -> None:
+        self.clock = ManualClock()
+        self.seconds = {"half": 2 * US, "mean": 10 * US, "spread": 20 * US, "ends": 50 * US}
+        self.calls: list[str] = []
+        self.results: dict[str, Any] = {}
+        half = Step("half", self._timed("half", lambda x: x[: max(len(x) // 2, 1)]))
+        self.space = FeatureSpace(
+            [
+                Feature("mean", self._timed("mean", lambda x: [x.mean()]), step=half),
+                Feature("spread", self._timed("spread", lambda x: [x.min(), x.max()]), width=2, step=half),
+                Feature("ends", self._timed("ends", lambda x: [x[0], x[-1], len(x)]), width=3),
+            ],
+            size=len,
+        )
+
+    def _timed(self, name: str, compute: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def run(x: Any) -> Any:
+            self.calls.append(name)
+            self.clock.advance(seconds=self.seconds[name])
+            result = self.results.get(name, compute)
+            if isinstance(result, Exception):
+                raise result
+            return result(x) if callable(result) else result
+
+        return run
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def constant_model(width: int, answer: int) -> bytes:
+    """Return an ONNX classifier that answers `answer` for every finite row, without sklearn."""
+    from onnx import TensorProto, helper, numpy_helper
+
+    weights = np.zeros((width, 2), dtype=np.float32)
+    bias = np.eye(2, dtype=np.float32)[answer]
+    graph = helper.make_graph(
+        [
+            helper.make_node("Gemm", ["X", "W", "B"], ["scores"]),
+            helper.make_node("ArgMax", ["scores"], ["label"], axis=1, keepdims=0),
+        ],
+        "constant",
+        [helper.make_tensor_value_info("X", TensorProto.FLOAT, [None, width])],
+        [helper.make_tensor_value_info("label", TensorProto.INT64, [None])],
+        [numpy_helper.from_array(weights, "W"), numpy_helper.from_array(bias, "B")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return bytes(model.SerializeToString())
+
+
+ORDERS = {(0,): (0.7, 1), (0, 1): (0.8, 0), (0, 1, 2): (0.9, 1)}
+"""Each model's accuracy and constant answer."""
+
+
+def make_bundle() -> tuple[Bundle, list[bytes]]:
+    widths = (1, 2, 3)
+    data = [constant_model(sum(widths[i] for i in order), answer) for order, (_, answer) in ORDERS.items()]
+    models = tuple(
+        ModelEntry(order, accuracy, 5 * US, len(d), hashlib.sha256(d).digest())
+        for (order, (accuracy, _)), d in zip(ORDERS.items(), data, strict=True)
+    )
+    # Costs at size n: mean 10, spread 20 + n/10, ends 50 + n; with the step 2, a model 5 and dispatch 1 µs.
+    bundle = Bundle(
+        names=("mean", "spread", "ends"),
+        widths=widths,
+        classes=("no", "yes"),
+        sizes=(1.0, 1000.0),
+        budgets=(100 * US, 200 * US),
+        alpha=1.0,
+        tolerance=0.0,
+        costs=(
+            CostFunction.of(10 * US),
+            CostFunction.of(20 * US, linear=0.1 * US),
+            CostFunction.of(50 * US, linear=1 * US),
+        ),
+        steps=(StepEntry("half", 0b011, CostFunction.of(2 * US)),),
+        dispatch=CostFunction.of(1 * US),
+        prior=(0, 0.5),
+        models=models,
+        shipped=(0, 1, 2),
+        intervals=(Interval(1, 1.0, 1000.0), Interval(2, 1.0, 1000.0), Interval(3, 1.0, 1000.0)),
+    )
+    return bundle, data
+
+
+def write(folder: Path, bundle: Bundle, models: list[bytes]) -> Path:
+    (folder / MODEL_FOLDER).mkdir(parents=True)
+    for number, data in enumerate(models):
+        (folder / MODEL_FOLDER / model_file(number)).write_bytes(data)
+    index = bundle.encode()
+    (folder / INDEX_FILE).write_bytes(index)
+    (folder / DIGEST_FILE).write_bytes(digest_line(index))
+    return folder
+
+
+@pytest.fixture
+def bundle_folder(tmp_path: Path) -> Path:
+    return write(tmp_path / "small.bundle", *make_bundle())

@@ -1,0 +1,168 @@
+"""The bundle reader: what it gives back, and that nothing damaged gets through."""
+
+import random
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgpack
+import pytest
+
+from polydom_runtime.bundle import DIGEST_FILE, INDEX_FILE, MODEL_FOLDER, VERSION, Bundle, decode, digest_line
+from polydom_runtime.exceptions import BundleFormatError
+from polydom_runtime.schema import pack_floats
+
+from .conftest import make_bundle, write
+
+
+def test_round_trip() -> None:
+    bundle, _ = make_bundle()
+
+    assert decode(bundle.encode()) == bundle
+
+
+def test_written_bundle_loads(bundle_folder: Path) -> None:
+    assert Bundle.load(bundle_folder) == replace(make_bundle()[0], path=bundle_folder)
+
+
+def files(folder: Path) -> Iterator[Path]:
+    yield from sorted(p for p in folder.rglob("*") if p.is_file())
+
+
+def test_every_missing_file_is_noticed(bundle_folder: Path) -> None:
+    for file in files(bundle_folder):
+        content = file.read_bytes()
+        file.unlink()
+        with pytest.raises(BundleFormatError, match="readable file"):
+            Bundle.load(bundle_folder)
+        file.write_bytes(content)
+
+
+def test_every_cut_is_noticed(bundle_folder: Path) -> None:
+    for file in files(bundle_folder):
+        content = file.read_bytes()
+        for length in range(len(content)):
+            file.write_bytes(content[:length])
+            with pytest.raises(BundleFormatError):
+                Bundle.load(bundle_folder)
+        file.write_bytes(content)
+
+
+def test_every_flipped_byte_is_noticed(bundle_folder: Path) -> None:
+    for file in files(bundle_folder):
+        content = file.read_bytes()
+        for position in range(len(content)):
+            flipped = bytearray(content)
+            flipped[position] ^= 0x40
+            file.write_bytes(flipped)
+            with pytest.raises(BundleFormatError):
+                Bundle.load(bundle_folder)
+        file.write_bytes(content)
+
+
+def test_damage_behind_a_right_digest_raises_nothing_else() -> None:
+    """Whoever writes a wrong index may write its digest too: the schema itself must hold."""
+    content = make_bundle()[0].encode()
+    rng = random.Random(0)
+    for position in range(len(content)):
+        for change in (0x01, 0x80, rng.randrange(1, 256)):
+            altered = bytearray(content)
+            altered[position] ^= change
+            try:
+                decode(bytes(altered)).index._check()
+            except (BundleFormatError, AssertionError):
+                pass
+
+
+def test_model_swapped_for_another_is_noticed(bundle_folder: Path) -> None:
+    models = sorted((bundle_folder / MODEL_FOLDER).iterdir())
+    shutil.copy(models[0], models[1])
+
+    with pytest.raises(BundleFormatError, match="the model that the index names"):
+        Bundle.load(bundle_folder)
+
+
+def altered(**changes: Any) -> bytes:
+    document = msgpack.unpackb(make_bundle()[0].encode())
+    return bytes(msgpack.packb(document | changes))
+
+
+nan, inf = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"format": "other"}, "format"),
+        ({"version": VERSION + 1}, "Upgrade polydom-runtime"),
+        ({"version": True}, "type int"),
+        ({"costs": pack_floats([[nan] * 6] * 3)}, "NaN"),
+        ({"costs": pack_floats([[inf] * 6] * 3)}, "finite, non-negative weights"),
+        ({"costs": pack_floats([[-1e-6] * 6] * 3)}, "finite, non-negative weights"),
+        ({"costs": pack_floats([[0.0] * 7] * 3)}, "float64 numbers"),
+        ({"sizes": pack_floats([1000.0, 1.0])}, "range from low to high"),
+        ({"sizes": pack_floats([1.0, inf])}, "finite"),
+        ({"budgets": pack_floats([-1.0, 1.0])}, "range from low to high"),
+        ({"alpha": 0.5}, "from 1.0"),
+        ({"alpha": nan}, "from 1.0"),
+        ({"names": ["mean", "mean", "ends"]}, "different feature names"),
+        ({"names": []}, "number of features"),
+        ({"widths": [1, 2, 0]}, "width"),
+        ({"classes": ["yes", "yes"]}, "different"),
+        ({"classes": ["yes", None]}, "integers, strings or booleans"),
+        ({"prior": 2}, "from 0 to 1"),
+        ({"shipped": [0, 1, 3]}, "model number"),
+        ({"shipped": [0, 1, -1]}, "model number"),
+        ({"intervals": [1, 2, 4]}, "candidate number"),
+        ({"models": [[[0], 1, b"short"]] * 3}, "SHA-256"),
+        ({"steps": [["half", 8]]}, "users"),
+        ({"steps": [["half"]]}, "list of 2"),
+    ],
+)
+def test_impossible_content_is_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(BundleFormatError, match=message):
+        decode(altered(**changes))
+
+
+@pytest.mark.parametrize("missing", sorted(msgpack.unpackb(make_bundle()[0].encode())))
+def test_every_missing_field_is_named(missing: str) -> None:
+    document = msgpack.unpackb(make_bundle()[0].encode())
+    del document[missing]
+
+    with pytest.raises(BundleFormatError, match=missing):
+        decode(bytes(msgpack.packb(document)))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"\xdd\xff\xff\xff\xff", b"\xc6\xff\xff\xff\xff", b"\xdf\xff\xff\xff\xff", b"\x81\xa1a\xdb\xff\xff\xff\xff", b""],
+)
+def test_lengths_that_promise_gigabytes_are_refused(data: bytes) -> None:
+    with pytest.raises(BundleFormatError, match="well-formed"):
+        decode(data)
+
+
+def test_model_without_its_prefixes_is_refused() -> None:
+    bundle, _ = make_bundle()
+
+    with pytest.raises(BundleFormatError, match="Every prefix"):
+        decode(replace(bundle, models=bundle.models[1:], shipped=(0, 1), intervals=()).encode())
+
+
+def test_model_for_another_width_is_refused(tmp_path: Path, world: Any) -> None:
+    from polydom_runtime import Predictor
+
+    bundle, models = make_bundle()
+    widths = (1, 2, 4)
+    space = world.space
+    wide = type(space)([*space.features[:2], type(space.features[2])("ends", space.features[2].extract, width=4)], len)
+    folder = write(tmp_path / "wide.bundle", replace(bundle, widths=widths), models)
+
+    with pytest.raises(BundleFormatError, match=r"float32 \(1, 7\)"):
+        Predictor.load(folder, wide)
+
+
+def test_digest_is_what_sha256sum_checks(bundle_folder: Path) -> None:
+    assert (bundle_folder / DIGEST_FILE).read_bytes() == digest_line((bundle_folder / INDEX_FILE).read_bytes())

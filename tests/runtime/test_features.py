@@ -1,0 +1,67 @@
+"""The feature space and the stages that compute it."""
+
+import numpy as np
+import pytest
+
+from polydom_runtime import Feature, FeatureSpace, Step
+from polydom_runtime.exceptions import FeatureError
+from polydom_runtime.stages import stages_for
+
+
+def test_masks_and_names_are_inverse() -> None:
+    space = FeatureSpace([Feature(name, len) for name in "abc"], size=len)
+
+    assert [space.mask_of(space.names_of(mask)) for mask in range(8)] == list(range(8))
+
+
+def test_stages_fill_the_row_in_their_order() -> None:
+    calls = []
+    step = Step("double", lambda x: calls.append("double") or 2 * x)
+    space = FeatureSpace(
+        [
+            Feature("a", lambda x: [x, x + 1], width=2, step=step),
+            Feature("b", lambda x: x),
+            Feature("c", abs, step=step),
+        ],
+        size=float,
+    )
+    row = np.zeros(4, dtype=np.float32)
+    shared = [None]
+    for stage in stages_for(space, (1, 2, 0), row):
+        stage.run(-3.0, shared)
+
+    assert row.tolist() == [-3.0, 6.0, -6.0, -5.0]
+    assert calls == ["double"]
+    assert space.extract_all(-3.0).tolist() == [-6.0, -5.0, -3.0, 6.0]
+
+
+@pytest.mark.parametrize(
+    ("features", "message"),
+    [
+        ([], "1 to 60 features"),
+        ([Feature(str(i), len) for i in range(61)], "1 to 60 features"),
+        ([Feature("a", len), Feature("a", len)], "different, non-empty names"),
+        ([Feature("", len)], "different, non-empty names"),
+        ([Feature("a", len, step=Step("a", len))], "different, non-empty names"),
+        ([Feature("a", len, width=0)], "positive integer"),
+    ],
+)
+def test_impossible_space_is_refused(features: list[Feature], message: str) -> None:
+    with pytest.raises(FeatureError, match=message):
+        FeatureSpace(features, size=len)
+
+
+def test_unknown_name_is_refused() -> None:
+    with pytest.raises(FeatureError, match="'b'"):
+        FeatureSpace([Feature("a", len)], size=len).mask_of(["b"])
+
+
+@pytest.mark.parametrize("result", [[1.0], [1.0, float("nan")], RuntimeError("no")], ids=["width", "nan", "raises"])
+def test_extracting_names_the_feature_that_failed(result: object) -> None:
+    def extract(_: object) -> object:
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    with pytest.raises(FeatureError, match="'pair'"):
+        FeatureSpace([Feature("pair", extract, width=2)], size=len).extract_all("item")

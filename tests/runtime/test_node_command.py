@@ -1,0 +1,114 @@
+"""The command polydom-node, in this process and in the node's own environment."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from polydom_runtime.__main__ import duration, main
+from polydom_runtime.items import write_packed
+
+SPACE = "tests.runtime.node_space:space"
+
+
+@pytest.fixture
+def items(tmp_path: Path) -> Path:
+    write_packed(tmp_path / "items.npz", [np.arange(n, dtype=np.float32) for n in (3, 40, 900)], ["yes", "no", "no"])
+    return tmp_path / "items.npz"
+
+
+def test_run_prints_an_answer_a_line_and_a_summary(
+    bundle_folder: Path, items: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", str(bundle_folder), SPACE, "--items", str(items), "--deadline", "10s"]) == 0
+
+    *answers, last = map(json.loads, capsys.readouterr().out.splitlines())
+    assert [a["label"] for a in answers] == ["yes", "yes", "yes"]
+    assert [a["features"] for a in answers] == [["mean", "spread", "ends"]] * 3
+    summary = last["summary"]
+    assert (summary["items"], summary["missed"], summary["oversized"]) == (3, 0, 0)
+    assert summary["accuracy"] == pytest.approx(1 / 3)
+    assert summary["reasons"] == {"planned": 3}
+
+
+def test_info_says_what_is_inside(bundle_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["info", str(bundle_folder)]) == 0
+    said = capsys.readouterr().out
+
+    assert "mean, spread, ends" in said
+    assert "100 µs to 200 µs" in said
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["info", "no_such_folder"],
+        ["run", "BUNDLE", "tests.runtime.node_space:nothing", "--items", "ITEMS"],
+        ["run", "BUNDLE", "tests.runtime.node_space:other", "--items", "ITEMS"],
+        ["run", "BUNDLE", SPACE, "--items", "no_such_file.npz"],
+        ["run", "BUNDLE", SPACE, "--items", "ITEMS", "--deadline", "1ns"],
+    ],
+)
+def test_user_errors_are_one_line_and_exit_code_2(
+    arguments: list[str], bundle_folder: Path, items: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = {"BUNDLE": str(bundle_folder), "ITEMS": str(items)}
+
+    assert main([paths.get(a, a) for a in arguments]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("polydom-node: ")
+    assert error.count("\n") == 1
+
+
+def test_durations() -> None:
+    assert [duration(t) for t in ("2ms", "500us", "500µs", "1.5s", "10ns", "0.25")] == pytest.approx(
+        [2e-3, 5e-4, 5e-4, 1.5, 1e-8, 0.25]
+    )
+
+
+def node_python() -> str:
+    """Return the Python of an environment with nothing but the runtime's wheel, which the Makefile makes."""
+    return os.environ["POLYDOM_NODE_PYTHON"]
+
+
+def test_node_environment_holds_the_three_dependencies_only() -> None:
+    script = (
+        "import importlib.metadata as m, importlib.util as u;"
+        "print(sorted(d.name.lower() for d in m.distributions() if d.name.lower() not in ('pip', 'setuptools')));"
+        "print([n for n in ('sklearn', 'skl2onnx', 'onnx', 'scipy', 'polydom_builder') if u.find_spec(n)])"
+    )
+    done = subprocess.run([node_python(), "-c", script], capture_output=True, text=True, check=True, cwd="/")
+    installed, forbidden = map(eval, done.stdout.splitlines())
+
+    pulled_in = {"flatbuffers", "packaging", "protobuf", "coloredlogs", "humanfriendly", "sympy", "mpmath"}
+    assert set(installed) - pulled_in == {"numpy", "onnxruntime", "msgpack", "polydom-runtime"}
+    assert forbidden == []
+
+
+def test_node_environment_runs_a_bundle(bundle_folder: Path, items: Path) -> None:
+    command = [node_python(), "-m", "polydom_runtime", "run", str(bundle_folder), "node_space:space"]
+    done = subprocess.run(
+        [*command, "--items", str(items), "--deadline", "10s"],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(__file__).parent,
+        env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"},
+    )
+
+    assert json.loads(done.stdout.splitlines()[-1])["summary"]["items"] == 3
+
+
+def test_importing_the_runtime_imports_nothing_else() -> None:
+    script = (
+        "import sys, polydom_runtime, polydom_runtime.__main__, polydom_runtime.timing; print(*sorted(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    loaded = {name.partition(".")[0] for name in done.stdout.split()}
+
+    assert {"numpy", "onnxruntime", "msgpack"} <= loaded
+    assert not loaded & {"sklearn", "scipy", "skl2onnx", "onnx", "joblib", "tqdm", "polydom_builder"}

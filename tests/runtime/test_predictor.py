@@ -1,0 +1,166 @@
+"""The predictor, on a clock that only the features move."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from polydom_runtime import Predictor
+from polydom_runtime.exceptions import BundleMismatchError, DeadlineError
+from polydom_runtime.features import Feature, FeatureSpace
+
+from .conftest import US, World
+
+
+@pytest.fixture
+def predictor(bundle_folder: Path, world: World) -> Predictor:
+    return Predictor.load(bundle_folder, world.space, deadline=200 * US, clock=world.clock)
+
+
+def item(n: int) -> np.ndarray:
+    return np.arange(n, dtype=np.float64)
+
+
+# At 200 µs all three features fit up to 88 + 1.1 n <= 200: n = 101.8; mean and spread up to 38 + n/10 <= 200: n = 1620.
+@pytest.mark.parametrize(
+    ("n", "features", "label"),
+    [
+        (10, ("mean", "spread", "ends"), "yes"),
+        (101, ("mean", "spread", "ends"), "yes"),
+        (102, ("mean", "spread"), "no"),
+    ],
+)
+def test_richest_set_that_fits_answers(predictor: Predictor, n: int, features: tuple[str, ...], label: str) -> None:
+    answer = predictor.predict_one(item(n))
+
+    assert (answer.features, answer.label, answer.reason) == (features, label, "planned")
+    assert answer.deadline_met
+
+
+def test_shared_step_is_paid_once(predictor: Predictor, world: World) -> None:
+    answer = predictor.predict_one(item(10))
+
+    assert world.calls == ["half", "mean", "spread", "ends"]
+    assert answer.elapsed_ns == 82_000
+
+
+def test_feature_that_no_longer_fits_is_left_out(predictor: Predictor, world: World) -> None:
+    """At n = 90 `ends` may take 140 µs and the model 5 µs: after 56 µs it no longer fits."""
+    world.seconds["spread"] = 44 * US
+
+    answer = predictor.predict_one(item(90))
+
+    assert (answer.features, answer.reason, answer.accuracy) == (("mean", "spread"), "no time for ends", 0.8)
+    assert answer.deadline_met
+
+
+def test_feature_that_just_fits_is_computed(predictor: Predictor, world: World) -> None:
+    world.seconds["spread"] = 42 * US
+
+    assert predictor.predict_one(item(90)).reason == "planned"
+
+
+def test_overrun_past_the_model_answers_with_the_prior(predictor: Predictor, world: World) -> None:
+    world.seconds["ends"] = 165 * US
+
+    answer = predictor.predict_one(item(10))
+
+    assert (answer.features, answer.label, answer.reason) == ((), "no", "no time for the model")
+    assert answer.deadline_met
+
+
+def test_missed_deadline_is_said(predictor: Predictor, world: World) -> None:
+    world.seconds["ends"] = 300 * US
+
+    answer = predictor.predict_one(item(10))
+
+    assert not answer.deadline_met
+    assert answer.elapsed_ns == 332_000
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        RuntimeError("sensor gone"),
+        [np.nan, 1.0],
+        [np.inf, 1.0],
+        [1.0],
+        1.0,
+        [1.0, 2.0, 3.0],
+        None,
+        "ab",
+        [[1.0, 2.0], [3.0, 4.0]],
+        [1e300, 1.0],
+    ],
+    ids=["raises", "nan", "infinite", "short", "scalar", "long", "none", "text", "matrix", "beyond float32"],
+)
+def test_failing_feature_is_answered_without(predictor: Predictor, world: World, result: object) -> None:
+    world.results["spread"] = result
+
+    answer = predictor.predict_one(item(10))
+
+    assert (answer.features, answer.label, answer.reason) == (("mean",), "yes", "spread failed")
+
+
+def test_failing_first_feature_leaves_the_prior(predictor: Predictor, world: World) -> None:
+    world.results["half"] = RuntimeError()
+
+    answer = predictor.predict_one(item(10))
+
+    assert (answer.features, answer.label, answer.accuracy) == ((), "no", 0.5)
+
+
+@pytest.mark.parametrize("broken", [np.array([]), 3.0, None])
+def test_item_without_a_size_gets_the_prior(predictor: Predictor, broken: object) -> None:
+    answer = predictor.predict_one(broken)
+
+    assert (answer.features, answer.reason) == ((), "size failed")
+
+
+def test_item_larger_than_measured_is_answered_and_counted(predictor: Predictor) -> None:
+    answers = [predictor.predict_one(item(n)) for n in (1500, 1700)]
+
+    assert [a.features for a in answers] == [("mean", "spread"), ("mean",)]
+    assert {a.reason for a in answers} == {"planned, larger than measured"}
+    assert predictor.n_oversized == 2
+
+
+def test_failing_model_leaves_the_prior(predictor: Predictor, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> int:
+        raise RuntimeError
+
+    for plan in predictor._plans:
+        for guarded in plan:
+            object.__setattr__(guarded.after, "run", fail)
+
+    assert predictor.predict_one(item(10)).reason == "the model failed"
+
+
+def test_deadline_defaults_to_the_bundles(bundle_folder: Path, world: World) -> None:
+    assert Predictor.load(bundle_folder, world.space).deadline == 200 * US
+
+
+@pytest.mark.parametrize("deadline", [0.0, -1.0, float("nan"), float("inf"), 0.5 * US])
+def test_impossible_deadline_is_refused(bundle_folder: Path, world: World, deadline: float) -> None:
+    with pytest.raises(DeadlineError, match="deadline must be"):
+        Predictor.load(bundle_folder, world.space, deadline=deadline)
+
+
+def test_only_models_that_the_deadline_reaches_are_loaded(bundle_folder: Path, world: World) -> None:
+    """At 45 µs `ends` never fits."""
+    predictor = Predictor.load(bundle_folder, world.space, deadline=45 * US)
+
+    assert {g.after.features for plan in predictor._plans for g in plan} == {("mean",), ("mean", "spread")}
+
+
+def test_other_space_is_refused(bundle_folder: Path, world: World) -> None:
+    mean, spread, ends = world.space.features
+    for features in (
+        [spread, mean, ends],
+        [mean, spread],
+        [Feature("average", mean.extract, step=mean.step), spread, ends],
+        [mean, Feature("spread", spread.extract, width=3, step=spread.step), ends],
+        [Feature("mean", mean.extract), spread, ends],
+    ):
+        with pytest.raises(BundleMismatchError, match="built for"):
+            Predictor.load(bundle_folder, FeatureSpace(features, size=len))

@@ -1,0 +1,54 @@
+"""The timing loop, on a clock that only the features move."""
+
+import numpy as np
+import pytest
+
+from polydom_runtime.exceptions import FeatureError, ItemError
+from polydom_runtime.timing import DISPATCH, measure, spread_by_size
+
+from .conftest import US, World
+
+ITEMS = [np.ones(n) for n in (100, 1, 10, 50, 1000)]
+
+
+def test_each_unit_gets_its_own_time(world: World) -> None:
+    samples = measure(world.space, ITEMS, n_sizes=3, rounds=12, clock=world.clock)
+
+    assert samples.units == ("half", "mean", "spread", "ends", DISPATCH)
+    assert samples.sizes.tolist() == [1.0, 50.0, 1000.0] or samples.sizes.tolist() == [1.0, 10.0, 1000.0]
+    assert samples.seconds.shape == (5, 3, 12)
+    for unit, seconds in world.seconds.items():
+        assert np.allclose(samples.of(unit), seconds, rtol=1e-9)
+    assert (samples.of(DISPATCH) == 0.0).all()
+
+
+def test_units_are_interleaved(world: World) -> None:
+    """Between two samples of one unit on one item lies about one round of all others."""
+    measure(world.space, ITEMS[:1], n_sizes=1, rounds=50, clock=world.clock)
+    runs = sum(a == b for a, b in zip(world.calls, world.calls[1:], strict=False))
+
+    assert runs < 0.4 * len(world.calls)
+
+
+def test_measuring_stops_when_time_is_up(world: World) -> None:
+    samples = measure(world.space, ITEMS, rounds=1000, seconds=1e-6, clock=world.clock)
+
+    assert samples.seconds.shape[2] == 10
+
+
+@pytest.mark.parametrize("items", [[], [np.ones(0)], [None]], ids=["none", "empty", "no size"])
+def test_items_without_a_size_are_refused(world: World, items: list[object]) -> None:
+    with pytest.raises(ItemError, match="must"):
+        measure(world.space, items, clock=world.clock)
+
+
+def test_failing_feature_is_named(world: World) -> None:
+    world.results["ends"] = RuntimeError("sensor gone")
+
+    with pytest.raises(FeatureError, match="'ends'"):
+        measure(world.space, ITEMS, clock=world.clock)
+
+
+def test_sizes_are_spread_over_the_range() -> None:
+    assert spread_by_size([5.0, 5.0, 5.0], 4) == [0]
+    assert spread_by_size([1.0, 2.0, 4.0, 8.0, 16.0], 3) == [0, 2, 4]

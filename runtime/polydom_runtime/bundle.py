@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import msgpack
-import numpy as np
 
 from . import schema
 from .costs import CostFunction, total

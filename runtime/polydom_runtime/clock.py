@@ -7,7 +7,9 @@ from typing import Protocol
 class Clock(Protocol):
     """Anything that, when called, returns monotonic time in integer nanoseconds."""
 
-    def __call__(self) -> int: ...
+    def __call__(self) -> int:
+        """Return the time in nanoseconds."""
+        ...
 
 
 hardware_clock: Clock = time.perf_counter_ns

@@ -1,4 +1,4 @@
-"""Cost functions c(S, n): non-negative combinations of six growth terms, so that every cost rises with the item size."""
+"""Cost functions c(S, n): non-negative combinations of six growth terms, so that costs rise with the item size."""
 
 import math
 from collections.abc import Iterable

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -99,7 +100,7 @@ class FeatureSpace:
     def column_slices(self) -> tuple[slice, ...]:
         """Return where each feature stands in a row of `extract_all`."""
         ends = np.cumsum((0, *self.widths)).tolist()
-        return tuple(slice(a, b) for a, b in zip(ends, ends[1:], strict=False))
+        return tuple(slice(a, b) for a, b in pairwise(ends))
 
     def extract_all(self, item: Any) -> NDArray[np.float32]:
         """Return the row of all features of one item, shape ``(sum of widths,)``.

@@ -5,6 +5,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any
 from zipfile import BadZipFile
@@ -83,7 +84,7 @@ def read_packed(file: str | Path) -> tuple[list[np.ndarray[Any, Any]], list[Any]
         raise ItemError(f"'offset' of {file} must hold one integer more than there are items. Got {offset!r:.80}.")
     if (np.diff(offset.astype(np.int64)) < 0).any() or offset[-1] > len(signal):
         raise ItemError(f"'offset' of {file} must rise and end within 'signal' ({len(signal)} entries).")
-    items = [signal[a:b] for a, b in zip(offset, offset[1:], strict=False)]
+    items = [signal[a:b] for a, b in pairwise(offset)]
     for name in ("shape", "label"):
         if name in arrays and len(arrays[name]) != len(items):
             raise ItemError(

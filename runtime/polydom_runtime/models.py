@@ -5,11 +5,10 @@ import os
 # Some onnxruntime wheels write a device identifier at import and start a thread that uploads; a node must do neither.
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
-import numpy as np  # noqa: E402
-import onnxruntime as ort  # noqa: E402
-from numpy.typing import NDArray  # noqa: E402
+import numpy as np
+import onnxruntime as ort
 
-from .exceptions import BundleFormatError  # noqa: E402
+from .exceptions import BundleFormatError
 
 
 class InputRow:

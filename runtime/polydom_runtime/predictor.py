@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from .bundle import Bundle, Label
 from .clock import Clock, hardware_clock
 from .costs import CostFunction, format_seconds
@@ -15,7 +18,7 @@ from .exceptions import DeadlineError
 from .features import FeatureSpace
 from .index import Candidate, Staircase
 from .models import InputRow, ModelRunner
-from .stages import Stage, stages_for
+from .stages import Stage, all_finite, stages_for
 
 
 class Prediction(NamedTuple):
@@ -46,12 +49,16 @@ class Prediction(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What can be said once some features are computed: the best model among the prefixes of a plan."""
+    """What can be said once some features are computed: the best model among the prefixes of a plan.
+
+    `values` are the numbers that its model reads.
+    """
 
     features: tuple[str, ...]
     accuracy: float
     run: Callable[[], int]
     model_ns: int
+    values: NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,13 +116,15 @@ class Predictor:
         self.bundle = bundle
         self.n_oversized = 0
         self._clock = clock
+        self._classes = bundle.classes
         self._size = space.size
         self._no_steps = [None] * len(space.steps)
         seconds = _checked_deadline(bundle, deadline)
         self.staircase: Staircase = bundle.index.at_deadline(seconds)
         self._budget_ns = int(seconds * 1e9)
         self._largest = bundle.sizes[1]
-        self._prior = Answer((), bundle.prior[1], lambda label=bundle.prior[0]: label, 0)  # type: ignore[misc]
+        nothing = np.zeros(0, dtype=np.float32)
+        self._prior = Answer((), bundle.prior[1], lambda: bundle.prior[0], 0, nothing)
         self._plans, self._ends = self._load_plans(space)
 
     @classmethod
@@ -163,6 +172,8 @@ class Predictor:
                     reason = guarded.failed
                     break
                 answer = guarded.after
+            if not all_finite(answer.values):
+                answer, reason = self._before_failure(plan)
         if deadline - answer.model_ns < clock() <= deadline:
             # A feature took longer than its worst case: only the constant answer is still in time.
             answer, reason = self._prior, "no time for the model"
@@ -173,13 +184,22 @@ class Predictor:
             number = answer.run()
         elapsed = clock() - start
         return Prediction(
-            self.bundle.classes[number],
+            self._classes[number],
             answer.features,
             answer.accuracy,
             elapsed,
             elapsed <= self._budget_ns,
             reason,
         )
+
+    def _before_failure(self, plan: Plan) -> tuple[Answer, str]:
+        """Return what can be said without the first feature that is not finite, and its name as the reason."""
+        answer = self._prior
+        for guarded in plan:
+            if not guarded.stage.is_finite():
+                return answer, guarded.failed
+            answer = guarded.after
+        raise AssertionError("the plan is finite")
 
     def _load_plans(self, space: FeatureSpace) -> tuple[list[Plan], list[float]]:
         steps = self.staircase.steps
@@ -222,7 +242,8 @@ class Predictor:
         entry = self.bundle.models[number]
         width = sum(space.widths[i] for i in order)
         runner = ModelRunner(self.bundle.model_bytes(number), row, width, len(self.bundle.classes))
-        return Answer(tuple(space.names[i] for i in order), entry.accuracy, runner, math.ceil(entry.seconds * 1e9))
+        names = tuple(space.names[i] for i in order)
+        return Answer(names, entry.accuracy, runner, math.ceil(entry.seconds * 1e9), row.values[:width])
 
 
 def _worst_ns(guarded: Guarded, n: float) -> float:

@@ -12,7 +12,7 @@ from .exceptions import BundleFormatError
 
 MAX_INDEX_BYTES = 64 << 20
 
-T = TypeVar("T", int, float, str, bytes, list, dict, tuple)
+T = TypeVar("T")
 
 
 def bad(what: str, got: object, remedy: str = "Export the bundle again.") -> BundleFormatError:

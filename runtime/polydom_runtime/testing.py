@@ -14,6 +14,7 @@ class ManualClock:
         self._now_ns = start_ns
 
     def __call__(self) -> int:
+        """Return the time in nanoseconds."""
         return self._now_ns
 
     def advance(self, *, seconds: float) -> None:

@@ -41,7 +41,8 @@ class CostSamples:
 
     def of(self, unit: str) -> NDArray[np.float64]:
         """Return the samples of one unit, shape ``(n_sizes, n_rounds)``."""
-        return self.seconds[self.units.index(unit)]
+        samples: NDArray[np.float64] = self.seconds[self.units.index(unit)]
+        return samples
 
 
 def measure(
@@ -158,9 +159,15 @@ def _jobs(space: FeatureSpace, item: Any, clock: Clock) -> list[Callable[[], obj
     nothing = Predictor(_without_models(space), space, clock=clock)
     return [
         *(partial(step.compute, item) for step in space.steps),
-        *(partial(stage.run, item, values) for stage in stages),
+        *(partial(_compute, stage, item, values) for stage in stages),
         partial(nothing.predict_one, item),
     ]
+
+
+def _compute(stage: Stage, item: Any, values: list[Any]) -> None:
+    stage.run(item, values)
+    if not stage.is_finite():
+        raise FeatureError("The extractor must return finite numbers.")
 
 
 def _without_models(space: FeatureSpace) -> Bundle:

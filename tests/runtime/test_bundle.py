@@ -1,5 +1,6 @@
 """The bundle reader: what it gives back, and that nothing damaged gets through."""
 
+import contextlib
 import random
 import shutil
 from collections.abc import Iterator
@@ -9,7 +10,6 @@ from typing import Any
 
 import msgpack
 import pytest
-
 from polydom_runtime.bundle import DIGEST_FILE, INDEX_FILE, MODEL_FOLDER, VERSION, Bundle, decode, digest_line
 from polydom_runtime.exceptions import BundleFormatError
 from polydom_runtime.schema import pack_floats
@@ -70,10 +70,8 @@ def test_damage_behind_a_right_digest_raises_nothing_else() -> None:
         for change in (0x01, 0x80, rng.randrange(1, 256)):
             altered = bytearray(content)
             altered[position] ^= change
-            try:
+            with contextlib.suppress(BundleFormatError, AssertionError):
                 decode(bytes(altered)).index._check()
-            except (BundleFormatError, AssertionError):
-                pass
 
 
 def test_model_swapped_for_another_is_noticed(bundle_folder: Path) -> None:

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from polydom_runtime.exceptions import ItemError
 from polydom_runtime.items import UNLABELLED, iterate, load_object, read_packed, write_packed
 
@@ -86,5 +85,5 @@ def test_malformed_json_line_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("reference", ["nothing", "no_such_module:x", "json:no_such_name", ":x"])
 def test_reference_that_leads_nowhere_is_refused(reference: str) -> None:
-    with pytest.raises(ItemError, match="MODULE:NAME|importable"):
+    with pytest.raises(ItemError, match=r"MODULE:NAME|importable"):
         load_object(reference)

@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-
 from polydom_runtime.exceptions import FeatureError, ItemError
 from polydom_runtime.timing import DISPATCH, measure, spread_by_size
 
-from .conftest import US, World
+from .conftest import World
 
 ITEMS = [np.ones(n) for n in (100, 1, 10, 50, 1000)]
 

@@ -53,5 +53,7 @@ def main() -> None:
         [statistics.median(column) for column in zip(*pairs, strict=True)] for pairs in zip(*runs, strict=True)
     )
     print(f"process start to first answer: {ours:.3f} s / {bare:.3f} s = {ours / bare:.2f}   (target <= 1.3)")
-    print(f"peak memory: {our_peak / 1024:.1f} MB / {bare_peak / 1024:.1f} MB = {our_peak / bare_peak:.2f}"
-          "   (target <= 1.2)")
+    print(
+        f"peak memory: {our_peak / 1024:.1f} MB / {bare_peak / 1024:.1f} MB = {our_peak / bare_peak:.2f}"
+        "   (target <= 1.2)"
+    )

@@ -71,7 +71,8 @@ def test_durations() -> None:
 
 def node_python() -> str:
     """Return the Python of an environment with nothing but the runtime's wheel, which the Makefile makes."""
-    return os.environ["POLYDOM_NODE_PYTHON"]
+    default = Path(__file__).parents[2] / ".venv-node" / "bin" / "python"
+    return os.environ.get("POLYDOM_NODE_PYTHON", str(default))
 
 
 def test_node_environment_holds_the_three_dependencies_only() -> None:

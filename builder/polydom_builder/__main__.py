@@ -1,0 +1,173 @@
+"""The command ``polydom``: build a bundle, inspect one, run the demo."""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from polydom_runtime.__main__ import duration, space_of
+from polydom_runtime.bundle import Bundle
+from polydom_runtime.costs import format_seconds
+from polydom_runtime.exceptions import ItemError, PolyDomError
+from polydom_runtime.items import UNLABELLED, iterate, load_object
+
+from .demo import DEADLINES, run_demo
+from .search import PolyDomSearch
+
+
+def default_estimator() -> Any:
+    """Return logistic regression on standardised features."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    return make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+
+
+def build(arguments: argparse.Namespace) -> None:
+    """Measure, train, index and export."""
+    space = space_of(arguments.space)
+    pairs = list(iterate(arguments.items))
+    if any(label is UNLABELLED for _, label in pairs):
+        raise ItemError(f"{arguments.items} must give a label for each item: the array 'label', or (item, label).")
+    search = PolyDomSearch(
+        load_object(arguments.estimator) if arguments.estimator else default_estimator(),
+        space,
+        alpha=arguments.alpha,
+        tolerance=arguments.tolerance,
+        deadline=arguments.deadline,
+        n_jobs=arguments.jobs,
+        memory=arguments.cache,
+        verbose=1,
+    )
+    search.fit([item for item, _ in pairs], [label for _, label in pairs])
+    bundle = search.export(arguments.out)
+    print(
+        f"{arguments.out}: {len(bundle.shipped)} feature sets of {len(search.expanded_)} trained "
+        f"({2 ** len(space)} possible), {len(bundle.models)} models with all prefixes."
+    )
+
+
+def inspect(arguments: argparse.Namespace) -> None:
+    """Print the candidates, their cost functions, and the staircase at the bundle's deadlines."""
+    bundle = Bundle.load(arguments.bundle)
+    document = description(bundle, arguments.deadline)
+    print(json.dumps(document, indent=2) if arguments.json else as_text(document))
+
+
+def description(bundle: Bundle, deadline: float | None) -> dict[str, Any]:
+    """Return what `inspect` shows, as plain data; costs in seconds."""
+    wanted = {b for b in bundle.budgets if 0.0 < b < float("inf")} if deadline is None else {deadline}
+    return {
+        "features": dict(zip(bundle.names, (str(c) for c in bundle.costs), strict=True)),
+        "steps": {
+            s.name: {"cost": str(s.cost), "used by": [n for i, n in enumerate(bundle.names) if s.users >> i & 1]}
+            for s in bundle.steps
+        },
+        "classes": list(bundle.classes),
+        "sizes": list(bundle.sizes),
+        "deadlines": list(bundle.budgets),
+        "alpha": bundle.alpha,
+        "tolerance": bundle.tolerance,
+        "candidates": [
+            {"features": list(c.features), "accuracy": c.accuracy, "cost": str(c.cost), "weights": list(c.cost.weights)}
+            for c in bundle.index.candidates
+        ],
+        "staircases": {
+            format_seconds(d): [
+                {
+                    "up to size": size if size < float("inf") else None,
+                    "features": list(c.features),
+                    "accuracy": c.accuracy,
+                }
+                for size, c in bundle.index.at_deadline(d).steps
+            ]
+            for d in sorted(wanted)
+        },
+    }
+
+
+def as_text(document: dict[str, Any]) -> str:
+    """Return the description as a person reads it."""
+    lines = ["candidates (accuracy, worst-case cost, features in order of computation)"]
+    for c in document["candidates"]:
+        lines.append(f"  {c['accuracy']:.3f}  {c['cost']:<60}  {' '.join(c['features']) or '(class prior)'}")
+    for deadline, steps in document["staircases"].items():
+        lines.append(f"staircase at {deadline} (last size, accuracy, features)")
+        for s in steps:
+            size = "larger" if s["up to size"] is None else f"{s['up to size']:.0f}"
+            lines.append(f"  {size:>12}  {s['accuracy']:.3f}  {' '.join(s['features']) or '(class prior)'}")
+    return "\n".join(lines)
+
+
+def demo(arguments: argparse.Namespace) -> None:
+    """Build the surface example and run it on a node."""
+    run_demo(
+        example=arguments.example,
+        node=arguments.node,
+        out=arguments.out,
+        estimator=default_estimator(),
+        deadlines=DEADLINES,
+        n_jobs=arguments.jobs,
+        count=arguments.count,
+    )
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the command line."""
+    top = argparse.ArgumentParser(prog="polydom", description="Build bundles of models for fixed deadlines.")
+    commands = top.add_subparsers(required=True)
+
+    command = commands.add_parser("build", help="measure, train, index and export a bundle")
+    command.add_argument("space", metavar="MODULE:SPACE")
+    command.add_argument("--items", required=True, help="a packed .npz file with labels, or MODULE:FUNCTION")
+    command.add_argument("--deadline", required=True, type=deadlines, help="such as 2ms, or a range 1ms:10ms")
+    command.add_argument("--out", required=True, help="the bundle folder; an old bundle there is replaced")
+    command.add_argument("--alpha", type=float, default=1.0, help="accuracy slack, at least 1 (default 1)")
+    command.add_argument("--tolerance", type=float, default=0.0, help="monotonicity slack, at least 0 (default 0)")
+    command.add_argument("--estimator", metavar="MODULE:OBJECT", help="scaled logistic regression if not given")
+    command.add_argument("--jobs", type=int, help="workers; -1 for all cores")
+    command.add_argument("--cache", help="a folder that keeps all work, so that a killed build goes on")
+    command.set_defaults(run=build)
+
+    command = commands.add_parser("inspect", help="show the candidates, their costs and the staircase of a bundle")
+    command.add_argument("bundle", metavar="BUNDLE")
+    command.add_argument("--deadline", type=duration, help="show the staircase at this deadline")
+    command.add_argument("--json", action="store_true")
+    command.set_defaults(run=inspect)
+
+    command = commands.add_parser("demo", help="build the surface example and run it on a node")
+    command.add_argument("--example", type=Path, default=Path("examples/surface"))
+    command.add_argument("--node", default=sys.executable, help="the node's python")
+    command.add_argument("--out", type=Path, default=Path(".cache/demo"))
+    command.add_argument("--jobs", type=int)
+    command.add_argument("--count", type=int, default=1500, help="patches for training and for test")
+    command.set_defaults(run=demo)
+    return top
+
+
+def deadlines(text: str) -> float | tuple[float, float]:
+    """Return one deadline, or a range written LOW:HIGH, in seconds.
+
+    >>> deadlines("2ms"), deadlines("1ms:1s")
+    (0.002, (0.001, 1.0))
+    """
+    low, colon, high = text.partition(":")
+    return (duration(low), duration(high)) if colon else duration(text)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; an error of the user's is one line and exit code 2."""
+    arguments = parser().parse_args(argv)
+    try:
+        arguments.run(arguments)
+    except PolyDomError as e:
+        print(f"polydom: {e}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

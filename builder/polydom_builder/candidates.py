@@ -1,0 +1,129 @@
+"""Which trained sets to keep: the candidates that the index is built from."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .exceptions import LatticeError
+from .feasible import sets_in_doubt
+from .lattice_inputs import CostsOfSets, check_parameters, weights_of
+from .region import Costs, QueryRegion, evaluate
+
+Floats = NDArray[np.float64]
+
+
+def select_candidates(
+    expanded: Mapping[int, float],
+    costs: CostsOfSets,
+    region: QueryRegion,
+    *,
+    alpha: float = 1.0,
+    tolerance: float = 0.0,
+) -> list[int]:
+    """Drop every trained set whose work a kept set can do.
+
+    A trained set S answers for itself and for the untrained sets whose lower witness it is, so a set may replace it only if
+    it is good enough for all of them: alpha * a(R) >= u(S), the responsibility of S. Dropping by a(S) alone, and by sets that
+    are dropped themselves, lets alpha compound.
+
+    Parameters
+    ----------
+    expanded : mapping of int to float
+        Score of each trained set, from expand_layers or expand_best_first with the same alpha and tolerance.
+    costs : CostsOfSets
+    region : QueryRegion
+    alpha : float, >= 1
+        α of Problem 1.
+    tolerance : float, >= 0
+        e, by which the score of a subset may exceed that of a superset.
+
+    Returns
+    -------
+    list of int
+        Masks, in an order that extends *covers* (cheap sets first). Sets that fit nowhere in the region are left out, save the
+        empty set, which is always a candidate.
+
+    Raises
+    ------
+    LatticeError
+        If the empty or the full set was not trained, a parameter is out of range, or too many sets fit.
+
+    Notes
+    -----
+    O(trained · feasible) tests of *covers* at worst; the untrained sets are few after the first witnesses.
+
+    Examples
+    --------
+    Three sets of one chain with costs 0, 1, 2 and scores .7, .77, .847. At alpha = 1.1 the first can do the work of the
+    second, .7 · 1.1 >= .77, but not that of the third; the second can, but it is gone, so the third stays:
+
+    >>> from polydom_runtime.costs import CostFunction
+    >>> from polydom_builder.set_costs import SetCosts
+    >>> costs = SetCosts([CostFunction.of(1), CostFunction.of(1)])
+    >>> expanded = {0: 0.7, 1: 0.769, 2: 0.769, 3: 0.846}
+    >>> select_candidates(expanded, costs, QueryRegion((1, 100)), alpha=1.1)
+    [0, 3]
+    """
+    check_parameters(costs.n_features, alpha, tolerance)
+    full = (1 << costs.n_features) - 1
+    if not {0, full} <= expanded.keys():
+        raise LatticeError(f"The empty and the full set must be among the expanded sets. Got {len(expanded)} without.")
+    masks = np.array(list(expanded), dtype=np.int64)
+    scores = np.array(list(expanded.values()), dtype=np.float64)
+    weights = weights_of(costs, masks)
+    order = _rising(masks, weights, region)
+    masks, scores, prepared = masks[order], scores[order], Costs(weights[order], region)
+
+    enough = alpha * scores >= expanded[full] + tolerance
+    open_masks, pruned = sets_in_doubt(costs, region, lambda: prepared.take(enough))
+    duty = _responsibility(masks, scores, prepared, costs, open_masks[~np.isin(open_masks, masks)], tolerance)
+    if pruned:  # whichever of these covers a set that was not enumerated answers for it
+        duty[enough] = np.maximum(duty[enough], expanded[full] + tolerance)
+    return masks[_keep(masks, scores, prepared, duty, alpha)].tolist()
+
+
+def _rising(masks: NDArray[np.int64], weights: Floats, region: QueryRegion) -> NDArray[np.intp]:
+    """Return an order in which whatever covers a set comes before it; ties by cost, number of features, mask."""
+    near, far = (evaluate(weights, np.full(len(masks), n)) for n in region.sizes)
+    low, high = region.budgets
+    clipped = [np.where(cost > high, np.inf, np.maximum(cost, low)) for cost in (near, far)]
+    reach = Costs(weights, region).far
+    return np.lexsort((masks, np.bitwise_count(masks), near, far, *clipped, -reach))
+
+
+def _responsibility(
+    masks: NDArray[np.int64],
+    scores: Floats,
+    prepared: Costs,
+    costs: CostsOfSets,
+    untrained: NDArray[np.int64],
+    tolerance: float,
+) -> Floats:
+    """Return u(S) of each trained set: its score, or the most that a set it is the lower witness of may score."""
+    upper = np.full(len(untrained), np.inf)
+    for mask, score in zip(masks.tolist(), scores.tolist(), strict=True):
+        np.minimum(upper, score + tolerance, out=upper, where=(untrained & ~mask) == 0)
+    unassigned = Costs(weights_of(costs, untrained), prepared.region)
+    duty = scores.copy()
+    for row in np.argsort(-scores, kind="stable").tolist():
+        if upper.size == 0:
+            break
+        covered = unassigned.covered_by(prepared, row)
+        if covered.any():
+            duty[row] = max(duty[row], upper[covered].max())
+            upper, unassigned = upper[~covered], unassigned.take(~covered)
+    return duty
+
+
+def _keep(masks: NDArray[np.int64], scores: Floats, prepared: Costs, duty: Floats, alpha: float) -> list[int]:
+    """Return the rows kept on a walk by rising cost; each marks what it can replace."""
+    dropped = np.isneginf(prepared.far) & (masks != 0)
+    kept = []
+    for row, mask in enumerate(masks.tolist()):
+        if dropped[row]:
+            continue
+        kept.append(row)
+        later = row + 1 + np.flatnonzero(~dropped[row + 1 :] & (alpha * scores[row] >= duty[row + 1 :]))
+        dropped[later] = prepared.take(later).covered_by(prepared, row)
+    return kept

@@ -1,0 +1,140 @@
+"""Where two cost functions change order: the sign changes of their difference."""
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+from polydom_runtime.costs import CostFunction
+from scipy.optimize import brentq
+
+Function = Callable[[float], float]
+
+NEAR = 1e-10
+"""Relative distance from a zero at which two costs usually differ by more than their rounding."""
+
+
+def crossings(f: CostFunction, g: CostFunction, low: float, high: float) -> list[float]:
+    """Return the rising sizes strictly inside [low, high] at which f - g changes sign.
+
+    Each is the last float before ``f(n) < g(n)`` begins or ceases to hold, by the very floats that the cost functions
+    return; where rounding hides that, it is the zero of f - g. Curves that only touch, and identical ones, have none.
+
+    Parameters
+    ----------
+    f, g : CostFunction
+    low, high : float
+        Sizes, 0 <= low <= high < inf.
+
+    Returns
+    -------
+    list of float
+        At most five sizes.
+
+    Notes
+    -----
+    O(1). With x = 1 + n the difference is P(x) + Q(x)·log x, deg P <= 3 and deg Q <= 1. Its second derivative times x²
+    is a cubic, so there are at most 3 + 2 = 5 zeros, and by Rolle each pair is parted by a zero of the derivative.
+
+    Examples
+    --------
+    One second and a millisecond an element against 1 µs for each pair of elements: equal at 1e-6·n² = 1 + 1e-3·n.
+
+    >>> linear, pairs = CostFunction.of(1, linear=1e-3), CostFunction.of(square=1e-6)
+    >>> [round(n, 2) for n in crossings(linear, pairs, 0, 1e4)]
+    [1618.03]
+    """
+    return [end for end, _ in order(f, g, low, high)[:-1]]
+
+
+def order(f: CostFunction, g: CostFunction, low: float, high: float) -> list[tuple[float, bool]]:
+    """Return how f and g are ordered on [low, high]: pieces (end, whether f < g), each from the end before it.
+
+    The flags alternate, the last end is `high`, and inside a piece the curves may touch; O(1).
+
+    >>> [(round(end), below) for end, below in order(CostFunction.of(6), CostFunction.of(1, linear=1), 0, 9)]
+    [(5, False), (9, True)]
+    """
+    weights = tuple(a - b for a, b in zip(f.weights, g.weights, strict=True))
+    difference = _difference(weights)
+    # A tie at an end is no change inside, and a tie at a turning point is a touch: neither parts two pieces.
+    nodes = [(n, d < 0.0) for n in (low, high) if (d := difference(n)) != 0.0]
+    if len(nodes) < 2 or _variations(weights) > 1:
+        turns = _turning_points(weights, low, high)
+        nodes = [(n, d < 0.0) for n in (low, *turns, high) if (d := difference(n)) != 0.0]
+    changes = [(_switch(f, g, difference, a, b), below) for (a, below), (b, other) in pairwise(nodes) if below != other]
+    pieces = [(end, below) for end, below in changes if end > low]
+    return [*pieces, (high, bool(nodes) and nodes[-1][1])]
+
+
+def _difference(weights: Sequence[float]) -> Function:
+    """Return f - g from the differences of the weights.
+
+    Its sign is right even where a large common term swallows the difference of the two sums.
+    """
+    constant, log, linear, nlogn, square, cube = weights
+
+    def difference(n: float) -> float:
+        ln = math.log1p(n)
+        return constant + log * ln + linear * n + nlogn * (n * ln) + square * (n * n) + cube * (n * n * n)
+
+    return difference
+
+
+def _variations(weights: Sequence[float]) -> int:
+    """Count the sign changes in a sequence, zeros left out.
+
+    With one, the difference of two curves has at most one zero in n > 0: a growth term divided by a slower one rises,
+    hence so does the part with one sign divided by the part with the other.
+    """
+    signs = [w > 0.0 for w in weights if w != 0.0]
+    return sum(a != b for a, b in pairwise(signs))
+
+
+def _switch(f: CostFunction, g: CostFunction, difference: Function, low: float, high: float) -> float:
+    """Return the last float before ``f < g`` changes, given that the difference has one zero in (low, high)."""
+    below = difference(low) < 0.0
+    zero = _zero(difference, low, high)
+    low, high = max(low, zero * (1.0 - NEAR)), min(high, zero * (1.0 + NEAR))
+    if (f(low) < g(low)) != below or (f(high) < g(high)) == below:
+        return zero  # near it the curves differ by less than their rounding
+    while low < (middle := 0.5 * (low + high)) < high:
+        low, high = (middle, high) if (f(middle) < g(middle)) == below else (low, middle)
+    return low
+
+
+def _turning_points(weights: Sequence[float], low: float, high: float) -> list[float]:
+    """Return the sizes inside (low, high) at which the slope of the difference changes sign."""
+    _, d1, d2, d3, d4, d5 = weights
+
+    def slope(n: float) -> float:
+        return (d1 + d3 * n) / (1.0 + n) + d2 + d3 * math.log1p(n) + (2.0 * d4 + 3.0 * d5 * n) * n
+
+    # The slope's own derivative, times (1 + n)².
+    bend = (2.0 * d3 - d1 + 2.0 * d4, d3 + 4.0 * d4 + 6.0 * d5, 2.0 * d4 + 12.0 * d5, 6.0 * d5)
+    return _zeros(slope, _polynomial_zeros(bend, low, high), low, high)
+
+
+def _polynomial_zeros(coefficients: Sequence[float], low: float, high: float) -> list[float]:
+    """Return the sign changes inside (low, high), low >= 0, of a polynomial with the constant term first."""
+    if _variations(coefficients) == 0:
+        return []
+    derivative = [power * w for power, w in enumerate(coefficients)][1:]
+
+    def value(n: float) -> float:
+        result = 0.0
+        for w in reversed(coefficients):
+            result = result * n + w
+        return result
+
+    return _zeros(value, _polynomial_zeros(derivative, low, high), low, high)
+
+
+def _zeros(function: Function, turning_points: list[float], low: float, high: float) -> list[float]:
+    """Return the sign changes inside (low, high) of a function that is monotone between its turning points."""
+    values = [(n, v) for n in (low, *turning_points, high) if (v := function(n)) != 0.0]
+    return [_zero(function, a, b) for (a, u), (b, v) in pairwise(values) if (u < 0.0) != (v < 0.0)]
+
+
+def _zero(function: Function, low: float, high: float) -> float:
+    # The absolute tolerance must not get in the way of zeros near the size 0.
+    return float(brentq(function, low, high, xtol=1e-300, rtol=1e-15, maxiter=2000, disp=False))

@@ -1,0 +1,179 @@
+"""From chosen feature sets to a bundle on disk: plans, exported models, scores measured again, files."""
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from joblib import Parallel, delayed
+from polydom_runtime.bundle import (
+    DIGEST_FILE,
+    INDEX_FILE,
+    MODEL_FOLDER,
+    Bundle,
+    ModelEntry,
+    digest_line,
+    model_file,
+)
+from polydom_runtime.features import FeatureSpace, members
+
+from .exceptions import ExportError
+from .folders import replace_folder
+from .onnx_models import OnnxClassifier, check_parity, time_model, to_onnx
+from .polydom_index import build_index
+from .region import QueryRegion
+from .training import Trainer
+from .unit_costs import UnitCosts
+
+Order = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedModel:
+    """An exported model and its held-out score, measured through the exported form."""
+
+    order: Order
+    onnx_bytes: bytes
+    accuracy: float
+
+
+def plan_order(mask: int, units: UnitCosts, size: float) -> Order:
+    """Return the features of a set in the order in which the node computes them: cheapest first at `size`.
+
+    Cheap first, so that when time runs short most of the set is already computed, and so that sets share prefixes. A
+    step is charged to the first feature that uses it.
+    """
+    left, done = set(members(mask)), 0
+    order: list[int] = []
+    while left:
+        due = [step for step in units.steps if not step.users & done]
+        costs = {i: units.features[i](size) + sum(s.cost(size) for s in due if s.users >> i & 1) for i in left}
+        first = min(left, key=lambda i: (costs[i], i))
+        done |= 1 << first
+        left.remove(first)
+        order.append(first)
+    return tuple(order)
+
+
+def with_prefixes(orders: Sequence[Order]) -> list[Order]:
+    """Return all non-empty prefixes of the orders, each once, shorter before longer.
+
+    >>> with_prefixes([(0, 2), (0, 1, 2)])
+    [(0,), (0, 1), (0, 2), (0, 1, 2)]
+    """
+    return sorted({order[:k] for order in orders for k in range(1, len(order) + 1)}, key=lambda o: (len(o), o))
+
+
+def export_models(
+    trainer: Trainer,
+    orders: Sequence[Order],
+    names: Sequence[str],
+    max_mismatches: int,
+    progress: Callable[[int], None],
+) -> list[ExportedModel]:
+    """Train, convert, check and score a model for each order, in parallel and cached."""
+    export = trainer.memory.cache(_export_one, ignore=["trainer", "name"])
+    lean, key = trainer.lean(), trainer.key
+    tasks = (delayed(export)(lean, key, order, "+".join(names[i] for i in order), max_mismatches) for order in orders)
+    models = []
+    for model in Parallel(n_jobs=trainer.n_jobs, return_as="generator")(tasks):
+        models.append(model)
+        progress(1)
+    return models
+
+
+def _export_one(trainer: Trainer, key: str, order: Order, name: str, max_mismatches: int) -> ExportedModel:
+    rows = trainer.table.rows_of(order)
+    model = trainer.fit(order)
+    data = to_onnx(model, rows.shape[1])
+    check_parity(name, model, data, rows, max_mismatches)
+    accuracy = trainer.score(order, lambda fold: OnnxClassifier(to_onnx(fold, rows.shape[1])))
+    return ExportedModel(order, data, accuracy)
+
+
+def assemble(
+    space: FeatureSpace,
+    trainer: Trainer,
+    units: UnitCosts,
+    region: QueryRegion,
+    chosen: Sequence[int],
+    exported: Sequence[ExportedModel],
+    *,
+    prior: tuple[int, float],
+    alpha: float,
+    tolerance: float,
+    quantile: float,
+) -> tuple[Bundle, list[bytes]]:
+    """Return the bundle and its models; their own times and scores decide where each set is best."""
+    n_classes = len(trainer.table.classes)
+    entries = []
+    for model in exported:
+        seconds = units.model_seconds
+        if seconds is None:
+            rows = trainer.table.rows_of(model.order)
+            seconds = time_model(model.onnx_bytes, rows[:: max(len(rows) // 256, 1)], n_classes, quantile)
+        digest = hashlib.sha256(model.onnx_bytes).digest()
+        entries.append(ModelEntry(model.order, model.accuracy, seconds, len(model.onnx_bytes), digest))
+    draft = Bundle(
+        names=space.names,
+        widths=space.widths,
+        classes=tuple(trainer.table.classes.tolist()),
+        sizes=region.sizes,
+        budgets=region.budgets,
+        alpha=alpha,
+        tolerance=tolerance,
+        costs=units.features,
+        steps=units.steps,
+        dispatch=units.dispatch,
+        prior=prior,
+        models=tuple(entries),
+    )
+    orders = (plan_order(mask, units, region.typical_size) for mask in chosen if mask)
+    candidates = {draft.candidate(number): number for number in map(draft.model_of_order.__getitem__, orders)}
+    index = build_index([draft.empty, *candidates], region)
+    shipped = [candidates[c] for c in index.candidates[1:]]
+    used = with_prefixes([entries[number].order for number in shipped])
+    kept = [number for number, entry in enumerate(entries) if entry.order in set(used)]
+    bundle = replace(
+        draft,
+        models=tuple(entries[number] for number in kept),
+        shipped=tuple(kept.index(number) for number in shipped),
+        intervals=index.intervals,
+    )
+    return bundle, [exported[number].onnx_bytes for number in kept]
+
+
+def write_bundle(folder: str | os.PathLike[str], bundle: Bundle, models: Sequence[bytes]) -> None:
+    """Write a bundle into a new folder and put it in place in one step: there is the old bundle or the new one.
+
+    Raises
+    ------
+    ExportError
+        If `folder` exists and is not a bundle, or cannot be written.
+    """
+    target = Path(folder).absolute()
+    if target.exists() and not (target / INDEX_FILE).is_file():
+        raise ExportError(f"{target} must be a new folder or an old bundle, which would be replaced. It is neither.")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as scratch:
+            new = Path(scratch) / "bundle"
+            (new / MODEL_FOLDER).mkdir(parents=True)
+            for number, data in enumerate(models):
+                _write(new / MODEL_FOLDER / model_file(number), data)
+            index = bundle.encode()
+            _write(new / INDEX_FILE, index)
+            _write(new / DIGEST_FILE, digest_line(index))
+            Bundle.load(new)
+            replace_folder(new, target)
+    except OSError as e:
+        raise ExportError(f"{target} must be writable. {e}") from e
+
+
+def _write(file: Path, data: bytes) -> None:
+    with open(file, "wb") as stream:
+        stream.write(data)
+        stream.flush()
+        os.fsync(stream.fileno())

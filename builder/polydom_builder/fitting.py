@@ -1,0 +1,128 @@
+"""Cost functions from raw time samples: a typical fit and a worst-case fit."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+from polydom_runtime.costs import BASIS, CostFunction, basis_terms
+from scipy.optimize import linprog, nnls
+
+from .exceptions import FitError
+
+Floats = NDArray[np.float64]
+Basis = tuple[int, ...]
+
+MAX_GROWING_TERMS = 2
+GOOD_ENOUGH = 1.1
+"""A smaller basis is preferred while its held-out error is within this factor of the best one's, plus one percent."""
+
+
+@dataclass(frozen=True, slots=True)
+class CostFit:
+    """Two fits of the same samples.
+
+    Parameters
+    ----------
+    typical : CostFunction
+        Non-negative least squares on the median at each size (the paper's fit), in relative error.
+    worst : CostFunction
+        The tightest non-negative combination on or above the chosen quantile at every measured size.
+    slack : float array of shape (n_sizes,)
+        How far `worst` lies above that quantile at each size, as a fraction of it.
+    """
+
+    typical: CostFunction
+    worst: CostFunction
+    slack: Floats
+
+
+def fit_cost(sizes: Floats, samples: Floats, quantile: float) -> CostFit:
+    """Fit one unit's samples.
+
+    Parameters
+    ----------
+    sizes : float array of shape (n_sizes,)
+    samples : float array of shape (n_sizes, n_rounds)
+    quantile : float
+        The worst case that is planned on, 0 < quantile <= 1.
+
+    Raises
+    ------
+    FitError
+        If a sample is not a positive, finite time.
+
+    Examples
+    --------
+    >>> sizes = np.array([10.0, 100.0, 1000.0, 10000.0])
+    >>> samples = (2e-6 + 1e-9 * sizes)[:, None] * np.array([1.0, 1.0, 1.5])
+    >>> fit = fit_cost(sizes, samples, quantile=1.0)
+    >>> print(fit.typical, "|", fit.worst)
+    2 µs + 1 ns·n | 3 µs + 1.5 ns·n
+    """
+    if samples.size == 0 or not (np.isfinite(samples).all() and (samples > 0.0).all()):
+        raise FitError("Cost samples must be positive, finite times. Measure again: the clock must not run backwards.")
+    medians = np.median(samples, axis=1)
+    high = np.quantile(samples, quantile, axis=1)
+    basis = choose_basis(sizes, medians)
+    worst = _cover(sizes, high, basis)
+    return CostFit(_least_squares(sizes, medians, basis), worst, np.array([worst(n) for n in sizes]) / high - 1.0)
+
+
+def choose_basis(sizes: Floats, targets: Floats) -> Basis:
+    """Return the growth terms that predict held-out sizes well, few terms first.
+
+    Each size is left out once, the ends too, so that a basis is also judged on extrapolation.
+    """
+    errors = {basis: _held_out_error(sizes, targets, basis) for basis in _bases(len(sizes))}
+    limit = min(errors.values()) * GOOD_ENOUGH + 0.01
+    return min((b for b in errors if errors[b] <= limit), key=lambda b: (len(b), errors[b]))
+
+
+def _bases(n_sizes: int) -> Iterator[Basis]:
+    for growing in range(min(MAX_GROWING_TERMS, n_sizes - 2) + 1 if n_sizes > 2 else 1):
+        yield from ((0, *terms) for terms in combinations(range(1, len(BASIS)), growing))
+
+
+def _held_out_error(sizes: Floats, targets: Floats, basis: Basis) -> float:
+    if len(sizes) < 3:
+        return 0.0
+    errors = []
+    for k in range(len(sizes)):
+        rest = np.arange(len(sizes)) != k
+        cost = _least_squares(sizes[rest], targets[rest], basis)
+        errors.append(abs(cost(float(sizes[k])) / targets[k] - 1.0))
+    return float(np.mean(errors))
+
+
+def _scaled_terms(sizes: Floats, basis: Basis) -> tuple[Floats, Floats]:
+    """Return the terms scaled to at most 1, since n³ beside 1 would ruin the solvers, and the scales."""
+    terms = basis_terms(sizes)[:, list(basis)]
+    scales = np.maximum(terms.max(axis=0), 1e-300)
+    return terms / scales, scales
+
+
+def _least_squares(sizes: Floats, targets: Floats, basis: Basis) -> CostFunction:
+    terms, scales = _scaled_terms(sizes, basis)
+    weights, _ = nnls(terms / targets[:, None], np.ones(len(targets)))
+    return _cost(weights / scales, basis)
+
+
+def _cover(sizes: Floats, targets: Floats, basis: Basis) -> CostFunction:
+    """Minimise the summed relative slack subject to fit >= targets and weights >= 0."""
+    terms, scales = _scaled_terms(sizes, basis)
+    rows = terms / targets[:, None]
+    solution = linprog(rows.sum(axis=0), A_ub=-rows, b_ub=-np.ones(len(targets)), bounds=(0.0, None), method="highs")
+    if not solution.success or solution.x is None:
+        raise FitError(f"The worst-case fit must have a solution. The solver said: {solution.message}.")
+    # The solver is right to 1e-7; a last scaling makes "on or above" true in floats too.
+    weights = solution.x / (rows @ solution.x).min() * (1.0 + 1e-12)
+    return _cost(weights / scales, basis)
+
+
+def _cost(weights: Floats, basis: Basis) -> CostFunction:
+    full = np.zeros(len(BASIS))
+    full[list(basis)] = np.maximum(weights, 0.0)
+    a, b, c, d, e, f = full.tolist()
+    return CostFunction((a, b, c, d, e, f))

@@ -1,0 +1,90 @@
+"""scikit-learn models as ONNX, and proof that the exported form says the same."""
+
+import time
+from typing import Any
+
+import numpy as np
+import onnxruntime as ort
+from numpy.typing import NDArray
+from polydom_runtime.models import InputRow, ModelRunner
+
+from .exceptions import ExportError
+
+OPSET = {"": 17, "ai.onnx.ml": 3}
+"""Loads in onnxruntime releases of several years, on the node too (IR version 8)."""
+
+TIMED_RUNS, WARM_UP_RUNS = 400, 40
+
+
+def to_onnx(model: Any, width: int) -> bytes:
+    """Convert a fitted classifier over class numbers; input float32 ``(n, width)``, output 0 int64 ``(n,)``.
+
+    Raises
+    ------
+    ExportError
+        If skl2onnx cannot convert the model.
+    """
+    # Imported here, since it takes seconds and most workers never convert.
+    from skl2onnx import convert_sklearn
+    from skl2onnx.common.data_types import FloatTensorType
+
+    arguments: dict[str, Any] = {
+        "initial_types": [("X", FloatTensorType([None, width]))],
+        "target_opset": OPSET,
+        "name": "polydom",  # a random name would make equal models unequal files
+    }
+    try:
+        try:
+            proto = convert_sklearn(model, options={id(model): {"zipmap": False}}, **arguments)
+        except NameError:  # not every classifier knows the option
+            proto = convert_sklearn(model, **arguments)
+    except Exception as e:  # skl2onnx raises many kinds
+        raise ExportError(
+            f"The estimator must be one that skl2onnx can convert. For {type(model).__name__} it said: "
+            f"{str(e).strip().splitlines()[0] if str(e).strip() else repr(e)}. Choose another estimator."
+        ) from e
+    return bytes(proto.SerializeToString())
+
+
+class OnnxClassifier:
+    """An exported model with scikit-learn's interface, run by onnxruntime on many rows."""
+
+    def __init__(self, onnx_bytes: bytes) -> None:
+        options = ort.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        self._session = ort.InferenceSession(onnx_bytes, options, providers=["CPUExecutionProvider"])
+        self._input = self._session.get_inputs()[0].name
+        self._outputs = [output.name for output in self._session.get_outputs()]
+
+    def predict(self, rows: NDArray[np.float32]) -> NDArray[np.int64]:
+        """Return class numbers."""
+        return np.asarray(self._session.run(self._outputs[:1], {self._input: rows})[0], dtype=np.int64).reshape(-1)
+
+    def predict_proba(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return probabilities, shape ``(n_items, n_classes)``."""
+        return np.asarray(self._session.run(self._outputs[1:2], {self._input: rows})[0])
+
+
+def check_parity(name: str, model: Any, onnx_bytes: bytes, rows: NDArray[np.float32], max_mismatches: int) -> None:
+    """Raise ExportError, by name, if more labels than `max_mismatches` differ between the model and its export."""
+    differ = int((OnnxClassifier(onnx_bytes).predict(rows) != model.predict(rows)).sum())
+    if differ > max_mismatches:
+        raise ExportError(
+            f"The exported model of {name} must give the labels of scikit-learn for all but {max_mismatches} training "
+            f"items. It differs on {differ} of {len(rows)}. Drop a scaler in front of trees, choose another estimator, "
+            f"or accept it with max_mismatches={differ}."
+        )
+
+
+def time_model(onnx_bytes: bytes, rows: NDArray[np.float32], n_classes: int, quantile: float) -> float:
+    """Return the seconds that one run takes at this quantile, as the node runs it, on rows that keep changing."""
+    width = rows.shape[1]
+    row = InputRow(width)
+    runner = ModelRunner(onnx_bytes, row, width, n_classes)
+    samples = []
+    for k in range(WARM_UP_RUNS + TIMED_RUNS):
+        row.values[:width] = rows[k % len(rows)]
+        start = time.perf_counter_ns()
+        runner()
+        samples.append(time.perf_counter_ns() - start)
+    return float(np.quantile(samples[WARM_UP_RUNS:], quantile)) * 1e-9

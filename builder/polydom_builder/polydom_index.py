@@ -1,0 +1,138 @@
+"""Construction of the Poly-Dom index: the skyline of the candidates over a query region."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+
+from polydom_runtime.costs import CostFunction
+from polydom_runtime.index import Candidate, Interval, PolyDomIndex
+
+from .crossings import order
+from .region import QueryRegion
+
+NOBODY = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """The envelope is the cost of candidate `owner` for start < n <= end; `low` and `high` are its values there."""
+
+    owner: int
+    start: float
+    end: float
+    low: float
+    high: float
+
+
+def build_index(candidates: Sequence[Candidate], region: QueryRegion) -> PolyDomIndex:
+    """Return the index that answers every query of the region with the most accurate candidate that fits.
+
+    Candidates come by falling accuracy, equal ones together. L(n), the lower envelope of the costs so far, is the least
+    budget for which something at least as good fits. What a newcomer takes from L is where it is on the skyline, and
+    curves of dominated candidates are never crossed with each other.
+
+    A budget range narrows that down. S is the answer for some c in [c_lo, c_hi] only if nothing better fits c_lo, and S
+    fits c_hi. As costs rise, so does L, and this holds on n*(better, c_lo) < n <= n*(S, c_hi).
+
+    Parameters
+    ----------
+    candidates : sequence of Candidate
+        Must hold the empty set. It is ready whatever the budget, so candidates that are no better are never chosen.
+    region : QueryRegion
+
+    Returns
+    -------
+    PolyDomIndex
+        Its candidates are the empty set and, by rising accuracy, those that some query of the region is answered with.
+
+    Notes
+    -----
+    O(k log k + k p + x) for k candidates, p pieces of L and x crossings with L.
+
+    Examples
+    --------
+    The spectrum costs less than the mean up to size 4, so there the mean is not on the skyline.
+
+    >>> empty = Candidate(0, (), 0.5, CostFunction.of())
+    >>> mean = Candidate(1, ("mean",), 0.7, CostFunction.of(8, linear=1))
+    >>> spectrum = Candidate(2, ("spectrum",), 0.9, CostFunction.of(linear=3))
+    >>> index = build_index([mean, spectrum, empty], QueryRegion(sizes=(0, 10)))
+    >>> [(index.candidates[i.candidate].features, round(i.start), round(i.end)) for i in index.intervals]
+    [((), 0, 10), (('mean',), 4, 10), (('spectrum',), 0, 10)]
+    >>> index.best(3, budget=11).features, index.best(6, budget=16).features
+    (('spectrum',), ('mean',))
+
+    With the one budget 15 the steps of the staircase remain: the spectrum fits up to size 5, the mean up to 7.
+
+    >>> index = build_index([mean, spectrum, empty], QueryRegion(sizes=(0, 10), budgets=(15, 15)))
+    >>> [(index.candidates[i.candidate].features, round(i.start), round(i.end)) for i in index.intervals]
+    [((), 7, 10), (('mean',), 5, 7), (('spectrum',), 0, 5)]
+    """
+    empty = min((c for c in candidates if c.mask == 0), key=lambda c: -c.accuracy)
+    better = [c for c in candidates if c.accuracy > empty.accuracy]
+    ranked = [*sorted(better, key=lambda c: (-c.accuracy, c.mask.bit_count(), c.mask)), empty]
+    skyline = _skyline(ranked, region)
+    kept = sorted({interval.candidate for interval in skyline} | {len(ranked) - 1}, reverse=True)
+    number = {old: new for new, old in enumerate(kept)}
+    intervals = [Interval(number[i.candidate], i.start, i.end) for i in reversed(skyline)]
+    return PolyDomIndex([ranked[i] for i in kept], intervals, region.sizes)
+
+
+def _skyline(ranked: Sequence[Candidate], region: QueryRegion) -> list[Interval]:
+    """Return where each candidate, ranked by falling accuracy, answers some query."""
+    smallest, largest = region.sizes
+    least, most = region.budgets
+    costs = [c.cost for c in ranked]
+    envelope = [Piece(NOBODY, smallest, largest, math.inf, math.inf)]
+    answered = -math.inf  # up to this size something better fits the least budget
+    found: list[Interval] = []
+    for _, group in groupby(range(len(ranked)), key=lambda i: ranked[i].accuracy):
+        members = tuple(group)
+        for i in members:
+            envelope = _lowered(envelope, i, costs)
+        for piece in (p for p in envelope if p.owner in members and p.low <= most):
+            start = max(piece.start, answered)
+            end = piece.end if piece.high <= most else costs[piece.owner].largest_size(most)
+            if start < end or answered < end == smallest:
+                found.append(Interval(piece.owner, start, end))
+        for i in members:
+            if costs[i](max(answered, smallest)) <= least:
+                answered = max(answered, costs[i].largest_size(least))
+        if answered >= largest:
+            break
+    return found
+
+
+def _lowered(envelope: list[Piece], newcomer: int, costs: Sequence[CostFunction]) -> list[Piece]:
+    """Return min(envelope, cost of the newcomer), which owns what it takes; the envelope itself if that is nothing.
+
+    Costs rise, so their values at the ends of a piece settle most pieces without a crossing.
+    """
+    cost = costs[newcomer]
+    owners: list[tuple[float, int]] = []
+    low = cost(envelope[0].start)
+    for piece in envelope:
+        high = cost(piece.end)
+        if low >= piece.high:
+            owners.append((piece.end, piece.owner))
+        elif high < piece.low:
+            owners.append((piece.end, newcomer))
+        else:
+            parts = order(cost, costs[piece.owner], piece.start, piece.end)
+            owners.extend((end, newcomer if below else piece.owner) for end, below in parts)
+        low = high
+    if all(owner != newcomer for _, owner in owners):
+        return envelope
+    return _pieces(owners, envelope[0].start, costs)
+
+
+def _pieces(owners: Sequence[tuple[float, int]], start: float, costs: Sequence[CostFunction]) -> list[Piece]:
+    """Return the pieces of an envelope from (end, owner), neighbours with the same owner made one."""
+    pieces = []
+    for owner, run in groupby(owners, key=itemgetter(1)):
+        *_, (end, _) = run
+        pieces.append(Piece(owner, start, end, costs[owner](start), costs[owner](end)))
+        start = end
+    return pieces

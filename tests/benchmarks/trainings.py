@@ -1,0 +1,36 @@
+"""Sets trained by the searches on the paper's synthetic lattices, beside earlier figures for the same set-ups."""
+
+import numpy as np
+
+from polydom_builder.lattice import expand_best_first, expand_layers
+from polydom_builder.region import QueryRegion
+from tests.synthetic import SIZES, costs, scores
+
+SEEDS = 8
+EARLIER = {
+    ("cf1", 1.2): (37, 10, 5),
+    ("cf1", 1.02): (126, 23, 9),
+    ("cfinf", 1.2): (162, 41, 20),
+    ("cfinf", 1.02): (900, 233, 115),
+    ("saturating", 1.2): (61, 14, 8),
+    ("saturating", 1.02): (719, 123, 53),
+}
+
+
+def main() -> None:
+    """Print means over seeds: 12 features, sizes 1 to 500, c0 = 3e3 and 1e5."""
+    print(
+        f"{'scores':<12}{'alpha':>6}{'layered':>16}{'best-first':>16}{'c0 fixed':>16}   (mean of {SEEDS} seeds, earlier)"
+    )
+    for (kind, alpha), earlier in EARLIER.items():
+        counts: list[list[int]] = [[], [], []]
+        for seed in range(SEEDS):
+            rng = np.random.default_rng(seed)
+            cost, table = costs(12, rng), scores(kind, 12, rng)
+            look_up = lambda masks, table=table: table[masks].tolist()  # noqa: E731
+            counts[0].append(len(expand_layers(12, look_up, alpha=alpha)))
+            counts[1].append(len(expand_best_first(cost, QueryRegion(SIZES), look_up, alpha=alpha)))
+            for c0 in (3e3, 1e5):
+                counts[2].append(len(expand_best_first(cost, QueryRegion(SIZES, (c0, c0)), look_up, alpha=alpha)))
+        cells = "".join(f"{np.mean(c):>9.1f} ({e:>4})" for c, e in zip(counts, earlier, strict=True))
+        print(f"{kind:<12}{alpha:>6}{cells}")

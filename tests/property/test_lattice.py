@@ -1,0 +1,137 @@
+"""Laws of the lattice searches and of *covers*."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from polydom_builder.lattice import expand_best_first, expand_layers
+from polydom_builder.region import Costs, evaluate
+from tests.property import strategies as own
+from tests.property.lattice_oracle import ROUNDING, score_of, worst_ratio
+
+law = settings(max_examples=150, derandomize=True, deadline=None)
+
+
+@law
+@given(st.data(), own.set_costs(), own.alphas, own.tolerances, st.integers(1, 4))
+def test_best_first_answers_within_alpha(data, costs, alpha, tolerance, batch):
+    """Whatever the region, alpha, tolerance and batch, some trained set answers each query within alpha."""
+    region = data.draw(own.regions(costs))
+    scores = data.draw(own.scores(costs.n_features, tolerance))
+
+    trained = expand_best_first(costs, region, score_of(scores), alpha=alpha, tolerance=tolerance, batch=batch)
+
+    assert worst_ratio(trained, scores, costs, region) <= alpha * (1 + ROUNDING)
+
+
+@law
+@given(st.data(), own.set_costs(), own.alphas, own.tolerances)
+def test_layers_answer_within_alpha(data, costs, alpha, tolerance):
+    """Whatever the region, some set that the layered search trains answers each query within alpha."""
+    region = data.draw(own.regions(costs))
+    scores = data.draw(own.scores(costs.n_features, tolerance))
+
+    trained = expand_layers(costs.n_features, score_of(scores), alpha=alpha, tolerance=tolerance)
+
+    assert worst_ratio(trained, scores, costs, region) <= alpha * (1 + ROUNDING)
+
+
+@law
+@given(st.data(), own.set_costs(max_features=4), own.alphas, own.tolerances, st.integers(1, 4))
+def test_searches_report_the_scores_they_got(data, costs, alpha, tolerance, batch):
+    """Both searches train the empty and the full set, and return what `score` returned."""
+    region = data.draw(own.regions(costs))
+    scores = data.draw(own.scores(costs.n_features, tolerance))
+    slack = {"alpha": alpha, "tolerance": tolerance}
+
+    best_first = expand_best_first(costs, region, score_of(scores), batch=batch, **slack)
+    layers = expand_layers(costs.n_features, score_of(scores), **slack)
+
+    for trained in (best_first, layers):
+        assert {0, len(scores) - 1} <= trained.keys()
+        assert {mask: scores[mask] for mask in trained} == trained
+
+
+@law
+@given(st.data(), own.set_costs(min_features=2), own.alphas, st.integers(2, 4))
+def test_batches_are_incomparable(data, costs, alpha, batch):
+    """No set of a round contains another, save the first round of the empty and the full set."""
+    region = data.draw(own.regions(costs))
+    scores = data.draw(own.scores(costs.n_features))
+    rounds: list[list[int]] = []
+
+    expand_best_first(costs, region, lambda masks: rounds.append(masks) or scores[masks], alpha=alpha, batch=batch)
+
+    for masks in rounds[1:]:
+        assert len(masks) <= batch
+        assert all(a & ~b for a in masks for b in masks if a != b)
+
+
+@law
+@given(st.data(), own.set_costs(min_features=2))
+def test_covers_is_never_claimed_falsely(data, costs):
+    """A set that is said to cover another fits wherever that fits."""
+    region = data.draw(own.regions(costs))
+    prepared = Costs(costs.weights(np.arange(1 << costs.n_features)), region)
+    row = data.draw(st.integers(0, len(prepared.weights) - 1))
+
+    claimed = np.flatnonzero(prepared.covered_by(prepared, row))
+
+    assert not _violated(prepared, row, claimed).any()
+
+
+@law
+@given(st.data(), own.set_costs(min_features=2))
+def test_covers_chains_soundly(data, costs):
+    """If A is said to cover B and B to cover C, then A fits wherever C fits."""
+    region = data.draw(own.regions(costs))
+    prepared = Costs(costs.weights(np.arange(1 << costs.n_features)), region)
+    row = data.draw(st.integers(0, len(prepared.weights) - 1))
+
+    middle = np.flatnonzero(prepared.covered_by(prepared, row))
+    reached = np.unique(np.concatenate([np.flatnonzero(prepared.covered_by(prepared, b)) for b in middle]))
+
+    assert not _violated(prepared, row, reached).any()
+
+
+@law
+@given(st.data(), own.set_costs(min_features=2))
+def test_a_subset_covers(data, costs):
+    """R ⊂ S implies that R covers S."""
+    region = data.draw(own.regions(costs))
+    masks = np.arange(1 << costs.n_features)
+    prepared = Costs(costs.weights(masks), region)
+    row = data.draw(st.sampled_from(masks))
+
+    assert prepared.covered_by(prepared, row)[(masks & row) == row].all()
+
+
+@law
+@given(st.data(), own.set_costs())
+def test_reach_is_the_last_size_that_fits(data, costs):
+    """At the reach the cost fits, a little beyond it does not."""
+    region = data.draw(own.regions(costs))
+    weights = costs.weights(np.arange(1 << costs.n_features))
+    budget = data.draw(st.floats(0.0, 1e4))
+
+    reach = region.reach(weights, budget)
+
+    low, high = (np.full(len(weights), n) for n in region.sizes)
+    nowhere, inside = np.isneginf(reach), ~np.isneginf(reach)
+    assert (nowhere == (evaluate(weights, low) > budget)).all()
+    assert (evaluate(weights[inside], reach[inside]) <= budget).all()
+    beyond = np.minimum(reach[inside] * (1 + 1e-9) + 1e-9, high[inside])
+    assert ((evaluate(weights[inside], beyond) >= budget * (1 - ROUNDING)) | (reach[inside] == high[inside])).all()
+
+
+def _violated(prepared: Costs, row: int, rows: np.ndarray) -> np.ndarray:
+    """Return which sets fit at some of many sizes where the set in `row` neither fits as well nor the lowest budget."""
+    low, high = prepared.region.budgets
+    sizes = np.append(np.random.default_rng(0).uniform(*prepared.region.sizes, 200), prepared.region.sizes)
+    violated = np.zeros(len(rows), dtype=bool)
+    for n in sizes:
+        theirs = evaluate(prepared.weights[rows], np.full(len(rows), n))
+        own_cost = evaluate(prepared.weights[[row]], np.array([n]))[0]
+        allowed = np.maximum(theirs, low) * (1 + ROUNDING)
+        violated |= (theirs <= high * (1 - ROUNDING)) & (own_cost > allowed)
+    return violated

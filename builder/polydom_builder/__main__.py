@@ -163,7 +163,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser().parse_args(argv)
     try:
         arguments.run(arguments)
-    except PolyDomError as e:
+    except (PolyDomError, OSError) as e:
         print(f"polydom: {e}", file=sys.stderr)
         return 2
     return 0

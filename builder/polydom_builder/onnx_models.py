@@ -1,6 +1,7 @@
 """scikit-learn models as ONNX, and proof that the exported form says the same."""
 
 import time
+import warnings
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,9 @@ from .exceptions import ExportError
 
 OPSET = {"": 17, "ai.onnx.ml": 3}
 """Loads in onnxruntime releases of several years, on the node too (IR version 8)."""
+
+LABEL_OPTIONS: tuple[dict[str, bool], ...] = ({"zipmap": False}, {"output_class_labels": True}, {})
+"""Each makes output 0 the label of some classifiers, in a pipeline or not, and is refused for others."""
 
 TIMED_RUNS, WARM_UP_RUNS = 400, 40
 
@@ -28,22 +32,43 @@ def to_onnx(model: Any, width: int) -> bytes:
     from skl2onnx import convert_sklearn
     from skl2onnx.common.data_types import FloatTensorType
 
+    _round_thresholds(model)
     arguments: dict[str, Any] = {
         "initial_types": [("X", FloatTensorType([None, width]))],
         "target_opset": OPSET,
         "name": "polydom",  # a random name would make equal models unequal files
     }
     try:
-        try:
-            proto = convert_sklearn(model, options={id(model): {"zipmap": False}}, **arguments)
-        except NameError:  # not every classifier knows the option
-            proto = convert_sklearn(model, **arguments)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about how skl2onnx calls protobuf and numpy
+            for option in LABEL_OPTIONS:
+                try:
+                    proto = convert_sklearn(model, options={id(model): option}, **arguments)
+                    return bytes(proto.SerializeToString())
+                except (NameError, RuntimeError) as e:
+                    if not any(name in str(e) for name in ("zipmap", "output_class_labels")):
+                        raise
+            raise ExportError("its labels cannot be told from its scores")
     except Exception as e:  # skl2onnx raises many kinds
         raise ExportError(
             f"The estimator must be one that skl2onnx can convert. For {type(model).__name__} it said: "
             f"{str(e).strip().splitlines()[0] if str(e).strip() else repr(e)}. Choose another estimator."
         ) from e
-    return bytes(proto.SerializeToString())
+
+
+def _round_thresholds(model: Any) -> None:
+    """Round the thresholds of histogram gradient boosting down to float32, in which all features are.
+
+    x <= t and x <= float32(t) rounded down say the same of every float32 x. The converter rounds to the nearest instead,
+    which moves rows that lie on a threshold to the other side.
+    """
+    model = model.steps[-1][1] if hasattr(model, "steps") else model
+    for predictors in getattr(model, "_predictors", ()):
+        for predictor in predictors:
+            thresholds = predictor.nodes["num_threshold"]
+            nearest = thresholds.astype(np.float32)
+            down = np.where(nearest > thresholds, np.nextafter(nearest, np.float32(-np.inf)), nearest)
+            predictor.nodes["num_threshold"] = np.where(predictor.nodes["is_leaf"], thresholds, down)
 
 
 class OnnxClassifier:

@@ -79,7 +79,7 @@ def test_only_better_and_cheaper_count() -> None:
     """The mean is on the skyline only where it costs less than the better spectrum."""
     index = build_index([MEAN, SPECTRUM, EMPTY], QueryRegion(SIZES))
 
-    assert {(): [(0, 10)], ("mean",): [(4, 10)], ("spectrum",): [(0, 10)]} == intervals(index)
+    assert intervals(index) == {(): [(0, 10)], ("mean",): [(4, 10)], ("spectrum",): [(0, 10)]}
 
 
 def test_deadline_leaves_the_staircase() -> None:
@@ -87,7 +87,7 @@ def test_deadline_leaves_the_staircase() -> None:
     index = build_index([MEAN, SPECTRUM, EMPTY], QueryRegion(SIZES, (15.0, 15.0)))
     steps = Staircase([MEAN, SPECTRUM, EMPTY], 15.0).steps
 
-    assert {("spectrum",): [(0, 5)], ("mean",): [(5, 7)], (): [(7, 10)]} == intervals(index)
+    assert intervals(index) == {("spectrum",): [(0, 5)], ("mean",): [(5, 7)], (): [(7, 10)]}
     assert [(c.features, min(end, 10.0)) for end, c in steps] == [
         (index.candidates[i.candidate].features, i.end) for i in reversed(index.intervals)
     ]
@@ -97,7 +97,7 @@ def test_band_cuts_off_both_sides() -> None:
     """What fits the least budget hides all that is worse; what exceeds the greatest is never chosen."""
     index = build_index([MEAN, SPECTRUM, EMPTY], QueryRegion(SIZES, (15.0, 17.0)))
 
-    assert {("spectrum",): [(0, 5.67)], ("mean",): [(5, 9)], (): [(7, 10)]} == intervals(index)
+    assert intervals(index) == {("spectrum",): [(0, 5.67)], ("mean",): [(5, 9)], (): [(7, 10)]}
 
 
 def test_candidate_may_have_two_intervals() -> None:
@@ -107,7 +107,7 @@ def test_candidate_may_have_two_intervals() -> None:
 
     index = build_index([EMPTY, straight, dips], QueryRegion(SIZES))
 
-    assert [(0, 2), (8, 10)] == sorted(intervals(index)[("straight",)])
+    assert sorted(intervals(index)[("straight",)]) == [(0, 2), (8, 10)]
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(range(4))))
@@ -118,7 +118,7 @@ def test_order_of_candidates_does_not_matter(order: tuple[int, ...]) -> None:
 
     index = build_index([given[i] for i in order], QueryRegion(SIZES))
 
-    assert (EMPTY, MEAN, SPECTRUM) == index.candidates
+    assert index.candidates == (EMPTY, MEAN, SPECTRUM)
 
 
 def test_equal_accuracy_leaves_the_cheaper_at_each_size() -> None:
@@ -127,7 +127,7 @@ def test_equal_accuracy_leaves_the_cheaper_at_each_size() -> None:
 
     index = build_index([EMPTY, flat, SPECTRUM], QueryRegion(SIZES))
 
-    assert [[(0, 4)], [(4, 10)]] == [intervals(index)[c.features] for c in (SPECTRUM, flat)]
+    assert [intervals(index)[c.features] for c in (SPECTRUM, flat)] == [[(0, 4)], [(4, 10)]]
 
 
 def test_no_better_than_the_empty_set_is_dropped() -> None:
@@ -149,7 +149,7 @@ def test_empty_set_stays_without_an_interval() -> None:
     index = build_index([free, EMPTY], QueryRegion(SIZES))
 
     assert (EMPTY, free) == index.candidates
-    assert {("size",): [(0, 10)]} == intervals(index)
+    assert intervals(index) == {("size",): [(0, 10)]}
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from polydom_builder.region import QueryRegion
 from polydom_runtime.costs import CostFunction
 from polydom_runtime.index import Candidate, Staircase
 
-from .cost_strategies import cases, integer_costs, real_costs
+from tests.property.cost_strategies import cases, integer_costs, real_costs
 
 Case = tuple[list[Candidate], QueryRegion, list[tuple[float, float]]]
 
@@ -16,7 +16,7 @@ ROUNDING = 1e-9
 """Far above the rounding of a cost, far below what matters: real curves tie only up to it."""
 
 any_costs = st.one_of(cases(integer_costs()), cases(real_costs()))
-laws = settings(max_examples=100, deadline=None)
+laws = settings(max_examples=70, deadline=None)
 
 
 def empty_of(candidates: list[Candidate]) -> Candidate:

@@ -1,0 +1,53 @@
+"""Exported models say what scikit-learn says, on the thresholds of trees too."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.ensemble import ExtraTreesClassifier, GradientBoostingClassifier, HistGradientBoostingClassifier
+from sklearn.linear_model import SGDClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+
+from polydom_builder.exceptions import ExportError
+from polydom_builder.onnx_models import OnnxClassifier, check_parity, time_model, to_onnx
+
+rng = np.random.default_rng(0)
+GRID = (rng.integers(-20, 20, (1500, 6)) / 10).astype(np.float32)
+CODES = ((GRID[:, 0] + GRID[:, 1] * GRID[:, 2] > 0) + 2 * (GRID[:, 3] > 0.45)).astype(np.int64)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        DecisionTreeClassifier(random_state=0),
+        ExtraTreesClassifier(10, random_state=0),
+        GradientBoostingClassifier(n_estimators=10, random_state=0),
+        HistGradientBoostingClassifier(max_iter=20, random_state=0),
+        make_pipeline(StandardScaler(), SGDClassifier(loss="hinge", penalty="l1", random_state=0)),
+        make_pipeline(StandardScaler(), LinearSVC()),
+        make_pipeline(StandardScaler(), MLPClassifier((8,), max_iter=1000, random_state=0)),
+        GaussianNB(),
+    ],
+    ids=lambda m: type(m[-1] if hasattr(m, "steps") else m).__name__,
+)
+def test_labels_are_those_of_scikit_learn(model: Any) -> None:
+    model.fit(GRID, CODES)
+    data = to_onnx(model, 6)
+
+    check_parity("all features", model, data, GRID, max_mismatches=0)
+    assert time_model(data, GRID, 4, 0.5) > 0.0
+    assert to_onnx(model, 6) == data
+
+
+def test_model_that_differs_is_named() -> None:
+    model, other = GaussianNB().fit(GRID, CODES), GaussianNB().fit(GRID, CODES[::-1])
+
+    with pytest.raises(ExportError, match=r"level\+spread .* all but 3 .* differs on \d+ of 1500"):
+        check_parity("level+spread", model, to_onnx(other, 6), GRID, max_mismatches=3)
+    differ = int((OnnxClassifier(to_onnx(other, 6)).predict(GRID) != model.predict(GRID)).sum())
+    check_parity("level+spread", model, to_onnx(other, 6), GRID, max_mismatches=differ)

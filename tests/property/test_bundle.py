@@ -1,0 +1,101 @@
+"""The bundle's index file: whatever is written is read, and whatever is damaged is refused."""
+
+import contextlib
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from polydom_runtime import Bundle, CostFunction
+from polydom_runtime.bundle import ModelEntry, StepEntry, decode
+from polydom_runtime.exceptions import BundleFormatError
+from polydom_runtime.index import Interval
+
+weights = st.one_of(st.just(0.0), st.floats(0.0, 1e300, allow_subnormal=True))
+cost_functions = st.builds(CostFunction, st.tuples(*[weights] * 6))
+scores = st.floats(-1e9, 1e9)
+names = st.text(min_size=1, max_size=12)
+labels = st.one_of(
+    st.lists(st.integers(-(2**63), 2**63 - 1), min_size=2, max_size=5, unique=True),
+    st.lists(names, min_size=2, max_size=5, unique=True),
+    st.just([False, True]),
+)
+
+
+@st.composite
+def ranges(draw: st.DrawFn, largest: float) -> tuple[float, float]:
+    low, high = sorted(draw(st.tuples(st.floats(0.0, largest), st.floats(0.0, largest))))
+    return low, high
+
+
+@st.composite
+def bundles(draw: st.DrawFn) -> Bundle:
+    features = draw(st.lists(names, min_size=1, max_size=60, unique=True))
+    f = len(features)
+    chosen = draw(st.lists(st.permutations(range(f)).map(tuple), max_size=3))
+    orders = sorted({order[:k] for order in chosen for k in range(1, min(len(order), 4) + 1)})
+    models = tuple(
+        ModelEntry(
+            o,
+            draw(scores),
+            draw(st.floats(0, 1e6)),
+            draw(st.integers(1, 2**30)),
+            draw(st.binary(min_size=32, max_size=32)),
+        )
+        for o in orders
+    )
+    shipped = draw(st.lists(st.integers(0, len(models) - 1), max_size=4)) if models else []
+    classes = draw(labels)
+    intervals = st.builds(lambda c, r: Interval(c, *r), st.integers(0, len(shipped)), ranges(1e9))
+    return Bundle(
+        names=tuple(features),
+        widths=tuple(draw(st.lists(st.integers(1, 2**24), min_size=f, max_size=f))),
+        classes=tuple(classes),
+        sizes=draw(ranges(1e300)),
+        budgets=draw(ranges(float("inf"))),
+        alpha=draw(st.floats(1.0, 1e9)),
+        tolerance=draw(st.floats(0.0, 1e9)),
+        costs=tuple(draw(st.lists(cost_functions, min_size=f, max_size=f))),
+        steps=tuple(draw(st.lists(st.builds(StepEntry, names, st.integers(1, 2**f - 1), cost_functions), max_size=3))),
+        dispatch=draw(cost_functions),
+        prior=(draw(st.integers(0, len(classes) - 1)), draw(scores)),
+        models=models,
+        shipped=tuple(shipped),
+        intervals=tuple(draw(st.lists(intervals, max_size=4))),
+    )
+
+
+@settings(max_examples=100, deadline=None)
+@given(bundles())
+def test_what_is_written_is_read(bundle: Bundle) -> None:
+    assert decode(bundle.encode()) == bundle
+
+
+@settings(max_examples=100, deadline=None)
+@given(bundles(), st.data())
+def test_what_is_cut_is_refused(bundle: Bundle, data: st.DataObject) -> None:
+    content = bundle.encode()
+    length = data.draw(st.integers(0, len(content) - 1))
+
+    refused = False
+    with contextlib.suppress(BundleFormatError):
+        decode(content[:length])
+        refused = True
+    assert not refused
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.recursive(
+        st.one_of(st.none(), st.integers(-9, 9), st.floats(), st.binary(max_size=9), names), st.lists, max_leaves=9
+    )
+)
+def test_stray_values_raise_nothing_but_format_errors(value: Any) -> None:
+    import msgpack
+
+    from tests.runtime.conftest import make_bundle
+
+    document = msgpack.unpackb(make_bundle()[0].encode())
+    for name in document:
+        with contextlib.suppress(BundleFormatError):
+            decode(bytes(msgpack.packb(document | {name: value})))

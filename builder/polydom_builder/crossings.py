@@ -4,8 +4,9 @@ import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-from polydom_runtime.costs import CostFunction
 from scipy.optimize import brentq
+
+from polydom_runtime.costs import CostFunction
 
 Function = Callable[[float], float]
 

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+
 from polydom_builder.polydom_index import build_index
 from polydom_builder.region import QueryRegion
 from polydom_runtime.costs import CostFunction, basis_terms

@@ -103,7 +103,7 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
         memory: str | Memory | None = None,
         random_state: int | None = None,
         verbose: int = 0,
-        quantile: float = 0.95,
+        quantile: float = 0.99,
         max_mismatches: int = 0,
     ) -> None:
         self.estimator = estimator

@@ -65,16 +65,38 @@ class Answer:
 class Guarded:
     """A stage with what the timer must leave for it.
 
-    `reserve_ns` is the worst case of the stage and of the model after it at the largest measured size that the plan
-    is chosen for, so that the cost function is evaluated only when time is short.
+    Parameters
+    ----------
+    stage : Stage
+    cost : CostFunction
+        Worst case of the stage and of the model after it.
+    before : CostFunction
+        Worst case of everything before the stage.
+    ample_ns : int
+        Twice `cost` at the largest measured size that the plan is chosen for: with so much time left nothing needs to
+        be evaluated.
+    after : Answer
+    no_time, failed : str
+        Reasons.
     """
 
     stage: Stage
-    reserve_ns: int
     cost: CostFunction
+    before: CostFunction
+    ample_ns: int
     after: Answer
     no_time: str
     failed: str
+
+    def fits(self, n: float, elapsed_ns: int, left_ns: int) -> bool:
+        """Tell whether the stage's worst case fits.
+
+        If this item has already taken longer than its worst case, the processor is slower now than when the costs were
+        measured (heat, load, another clock), and the rest is expected to be slower by as much.
+        """
+        planned_ns = self.before(n) * 1e9
+        slowdown = elapsed_ns / planned_ns if elapsed_ns > planned_ns > 0.0 else 1.0
+        return slowdown * self.cost(n) * 1e9 <= left_ns
 
 
 Plan = tuple[Guarded, ...]
@@ -163,7 +185,9 @@ class Predictor:
             shared = self._no_steps.copy()
             for guarded in plan:
                 now = clock()
-                if (now + guarded.reserve_ns > deadline or oversized) and now + _worst_ns(guarded, n) > deadline:
+                if (now + guarded.ample_ns > deadline or oversized) and not guarded.fits(
+                    n, now - start, deadline - now
+                ):
                     reason = guarded.no_time
                     break
                 try:
@@ -220,21 +244,23 @@ class Predictor:
         order = tuple(space.names.index(name) for name in candidate.features)
         largest = min(end, self._largest)
         guarded: list[Guarded] = []
-        best, steps_done = self._prior, 0
+        best, before, steps_done = self._prior, self.bundle.dispatch, 0
         for k, stage in enumerate(stages_for(space, order, row.values)):
             prefix = order[: k + 1]
             if prefix not in answers:
                 answers[prefix] = self._answer(prefix, space, row)
             if answers[prefix].accuracy >= best.accuracy:
                 best = answers[prefix]
-            cost = self.bundle.costs[order[k]] + CostFunction.of(best.model_ns * 1e-9)
+            cost = self.bundle.costs[order[k]]
             for i, step in enumerate(self.bundle.steps):
                 if step.users >> order[k] & 1 and not steps_done >> i & 1:
                     cost += step.cost
                     steps_done |= 1 << i
             name = space.names[order[k]]
-            reserve_ns = math.ceil(cost(largest) * 1e9)
-            guarded.append(Guarded(stage, reserve_ns, cost, best, f"no time for {name}", f"{name} failed"))
+            with_model = cost + CostFunction.of(best.model_ns * 1e-9)
+            ample_ns = math.ceil(2.0 * with_model(largest) * 1e9)
+            guarded.append(Guarded(stage, with_model, before, ample_ns, best, f"no time for {name}", f"{name} failed"))
+            before += cost
         return tuple(guarded)
 
     def _answer(self, order: tuple[int, ...], space: FeatureSpace, row: InputRow) -> Answer:
@@ -244,10 +270,6 @@ class Predictor:
         runner = ModelRunner(self.bundle.model_bytes(number), row, width, len(self.bundle.classes))
         names = tuple(space.names[i] for i in order)
         return Answer(names, entry.accuracy, runner, math.ceil(entry.seconds * 1e9), row.values[:width])
-
-
-def _worst_ns(guarded: Guarded, n: float) -> float:
-    return guarded.cost(n) * 1e9
 
 
 def _bad_size(n: object) -> Plan:

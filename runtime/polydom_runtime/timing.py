@@ -50,7 +50,7 @@ def measure(
     items: Sequence[Any],
     *,
     n_sizes: int = 12,
-    rounds: int = 100,
+    rounds: int = 200,
     seconds: float = 20.0,
     seed: int = 0,
     clock: Clock = hardware_clock,

@@ -44,7 +44,7 @@ def test_shared_step_is_paid_once(predictor: Predictor, world: World) -> None:
 
 
 def test_feature_that_no_longer_fits_is_left_out(predictor: Predictor, world: World) -> None:
-    """At n = 90 `ends` may take 140 µs and the model 5 µs: after 56 µs it no longer fits."""
+    """At n = 90 `ends` and the model may take 145 µs: after 56 µs they no longer fit."""
     world.seconds["spread"] = 44 * US
 
     answer = predictor.predict_one(item(90))
@@ -53,10 +53,16 @@ def test_feature_that_no_longer_fits_is_left_out(predictor: Predictor, world: Wo
     assert answer.deadline_met
 
 
-def test_feature_that_just_fits_is_computed(predictor: Predictor, world: World) -> None:
-    world.seconds["spread"] = 42 * US
+@pytest.mark.parametrize(("spread", "reason"), [(29, "planned"), (32, "planned"), (33, "no time for ends")])
+def test_slower_item_is_expected_to_stay_slower(predictor: Predictor, world: World, spread: int, reason: str) -> None:
+    """At n = 90 the worst case before `ends` is 1 + 2 + 10 + 29 µs, and 145 µs for `ends` and the model.
 
-    assert predictor.predict_one(item(90)).reason == "planned"
+    12 µs and `spread` later, 145 µs times the slow-down must fit into the rest of the 200 µs: at 32 µs it does,
+    44/42 · 145 = 151.9 <= 156; at 33 µs it does not, 45/42 · 145 = 155.4 > 155.
+    """
+    world.seconds["spread"] = spread * US
+
+    assert predictor.predict_one(item(90)).reason == reason
 
 
 def test_overrun_past_the_model_answers_with_the_prior(predictor: Predictor, world: World) -> None:

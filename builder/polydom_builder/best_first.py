@@ -18,45 +18,105 @@ def expand_best_first(
     tolerance: float = 0.0,
     batch: int = 1,
 ) -> dict[int, float]:
-    """Train the empty set, the full set, then the most promising sets until every set is settled."""
+    """Train the empty set, the full set, then the most promising set until every set that fits is settled.
+
+    S is settled, never to be trained, when α·lb(S) >= ub(S): lb(S) is the highest score of a trained set that fits
+    wherever S does, ub(S) the lowest of a trained strict superset plus the tolerance. So for each query of the region
+    and each set S that fits, some trained set fits with α times its score >= that of S.
+
+    Parameters
+    ----------
+    costs : CostsOfSets
+        A SetCosts, or anything that gives ``n_features`` and the cost function of a mask, monotone in the set; at
+        most 60 features. A method ``weights(masks)`` of shape ``(n_sets, 6)`` makes it fast.
+    region : QueryRegion
+    score : callable
+        ``score(masks)`` trains a list of at most `batch` sets and returns their scores.
+    alpha : float, >= 1
+        α of Problem 1: the answer to a query may be worse than the best by this factor.
+    tolerance : float, >= 0
+        e, by which the score of a subset may exceed that of a superset.
+    batch : int, >= 1
+        How many sets to train at a time, none of them a subset of another.
+
+    Returns
+    -------
+    dict of int to float
+        Score of each trained set, in the order of training. The full set is trained even if it does not fit, to bound
+        others.
+
+    Raises
+    ------
+    LatticeError
+        If a parameter is out of range, a score impossible, or more than 4 million sets are in doubt.
+
+    Notes
+    -----
+    O(n_sets · n_features) once and O(n_sets) a round, n_sets being the sets that fit and are in doubt.
+
+    Examples
+    --------
+    Three features cost 1, 2 and 4 times the item size. Feature 0 scores .8, another .6, none .5. Without features .5
+    · 1.2 is less than .8. The cheapest feature gives .8, all that the full set does, and so settles every set:
+
+    >>> from polydom_runtime.costs import CostFunction
+    >>> from polydom_builder.set_costs import SetCosts
+    >>> costs = SetCosts([CostFunction.of(linear=w) for w in (1, 2, 4)])
+    >>> def score(masks):
+    ...     return [0.8 if m & 1 else 0.6 if m else 0.5 for m in masks]
+    >>> expand_best_first(costs, QueryRegion((1, 500)), score, alpha=1.2)
+    {0: 0.5, 7: 0.8, 1: 0.8}
+    """
     check_parameters(costs.n_features, alpha, tolerance, batch)
-    full = (1 << costs.n_features) - 1
-    trained: dict[int, float] = {}
-
-    def train(masks: list[int]) -> None:
-        for start in range(0, len(masks), batch):
-            part = masks[start : start + batch]
-            trained.update(zip(part, ask(score, part, alpha), strict=True))
-
-    train(list(dict.fromkeys((0, full))))
-
-    def enough() -> Costs:
-        _train_cheap_chain(costs, region, trained, train, lambda a: alpha * a >= trained[full] + tolerance)
-        good = [m for m, a in trained.items() if alpha * a >= trained[full] + tolerance]
-        return Costs(weights_of(costs, np.array(good, dtype=np.int64)), region)
-
-    masks, _ = sets_in_doubt(costs, region, enough)
-    open_sets = OpenSets(masks, Costs(weights_of(costs, masks), region), alpha, tolerance)
-    learned = 0
-    promise = Promise(costs, region, alpha, tolerance)
+    search = _Search(costs, region, score, alpha, tolerance, batch)
+    search.train(list(dict.fromkeys((0, search.full))))
+    (masks, weights), _ = sets_in_doubt(costs, region, search.enough)
+    open_sets = OpenSets(masks, Costs(weights, region), alpha, tolerance)
+    promise, n_learned = Promise(costs, region), 0
     while True:
-        for mask, a in list(trained.items())[learned:]:
-            open_sets.learn(mask, a, Costs(weights_of(costs, np.array([mask])), region))
-        learned = len(trained)
+        for mask, value in list(search.trained.items())[n_learned:]:
+            open_sets.learn(mask, value, search.prepare([mask]))
+        n_learned = len(search.trained)
         open_sets.compact()
-        if not open_sets.masks.size:
-            return trained
-        train(promise.choose(open_sets, trained, batch))
+        if not open_sets.in_doubt().any():
+            return search.trained
+        search.train(promise.choose(open_sets, search.trained, batch))
 
 
-def _train_cheap_chain(costs, region, trained, train, enough) -> None:
-    """Bisect the chain of cheapest features for its smallest set that is good enough."""
-    middle = np.array([0.5 * sum(region.sizes)])
-    price = [costs(1 << i)(middle[0]) for i in range(costs.n_features)]
-    order = sorted(range(costs.n_features), key=price.__getitem__)
-    low, high = 0, costs.n_features
-    while high - low > 1:
-        k = (low + high) // 2
-        mask = sum(1 << i for i in order[:k])
-        train([mask])
-        low, high = (low, k) if enough(trained[mask]) else (k, high)
+class _Search:
+    """What was trained, and how to train more."""
+
+    def __init__(
+        self, costs: CostsOfSets, region: QueryRegion, score: Score, alpha: float, tolerance: float, batch: int
+    ) -> None:
+        self.costs, self.region, self.score = costs, region, score
+        self.alpha, self.tolerance, self.batch = alpha, tolerance, batch
+        self.full = (1 << costs.n_features) - 1
+        self.trained: dict[int, float] = {}
+
+    def prepare(self, masks: list[int]) -> Costs:
+        return Costs(weights_of(self.costs, np.array(masks, dtype=np.int64)), self.region)
+
+    def train(self, masks: list[int]) -> None:
+        for start in range(0, len(masks), self.batch):
+            part = masks[start : start + self.batch]
+            self.trained.update(zip(part, ask(self.score, part, self.alpha), strict=True))
+
+    def enough(self) -> Costs:
+        """Train a few cheap sets; return all trained ones within alpha of any score: what they cover is settled."""
+        self._bisect_chain()
+        return self.prepare([mask for mask, value in self.trained.items() if self._is_enough(value)])
+
+    def _is_enough(self, value: float) -> bool:
+        return self.alpha * value >= self.trained[self.full] + self.tolerance
+
+    def _bisect_chain(self) -> None:
+        """Look for the smallest set that is enough among those of the k cheapest features."""
+        middle = 0.5 * sum(self.region.sizes)
+        cheap_first = sorted(range(self.costs.n_features), key=lambda i: self.costs(1 << i)(middle))
+        low, high = 0, self.costs.n_features
+        while high - low > 1:
+            k = (low + high) // 2
+            mask = sum(1 << i for i in cheap_first[:k])
+            self.train([mask])
+            low, high = (low, k) if self._is_enough(self.trained[mask]) else (k, high)

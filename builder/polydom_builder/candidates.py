@@ -23,9 +23,9 @@ def select_candidates(
 ) -> list[int]:
     """Drop every trained set whose work a kept set can do.
 
-    A trained set S answers for itself and for the untrained sets whose lower witness it is, so a set may replace it only if
-    it is good enough for all of them: alpha * a(R) >= u(S), the responsibility of S. Dropping by a(S) alone, and by sets that
-    are dropped themselves, lets alpha compound.
+    A trained set S answers for itself and for the untrained sets whose lower witness it is, so a set may replace it
+    only if it is good enough for all of them: alpha * a(R) >= u(S), the responsibility of S. Dropping by a(S) alone,
+    and by sets that are dropped themselves, lets alpha compound.
 
     Parameters
     ----------
@@ -41,8 +41,8 @@ def select_candidates(
     Returns
     -------
     list of int
-        Masks, in an order that extends *covers* (cheap sets first). Sets that fit nowhere in the region are left out, save the
-        empty set, which is always a candidate.
+        Masks, in an order that extends *covers* (cheap sets first). Sets that fit nowhere in the region are left out,
+        save the empty set, which is always a candidate.
 
     Raises
     ------
@@ -55,13 +55,13 @@ def select_candidates(
 
     Examples
     --------
-    Three sets of one chain with costs 0, 1, 2 and scores .7, .77, .847. At alpha = 1.1 the first can do the work of the
-    second, .7 · 1.1 >= .77, but not that of the third; the second can, but it is gone, so the third stays:
+    Costs 0, 1, 1 and 2, alpha = 1.1. The empty set replaces the single features, .701 · 1.1 >= .77, but not the full
+    set, .701 · 1.1 < .846. A single feature could, .77 · 1.1 >= .846, but is gone itself, so the full set stays:
 
     >>> from polydom_runtime.costs import CostFunction
     >>> from polydom_builder.set_costs import SetCosts
     >>> costs = SetCosts([CostFunction.of(1), CostFunction.of(1)])
-    >>> expanded = {0: 0.7, 1: 0.769, 2: 0.769, 3: 0.846}
+    >>> expanded = {0: 0.701, 1: 0.77, 2: 0.77, 3: 0.846}
     >>> select_candidates(expanded, costs, QueryRegion((1, 100)), alpha=1.1)
     [0, 3]
     """
@@ -76,11 +76,14 @@ def select_candidates(
     masks, scores, prepared = masks[order], scores[order], Costs(weights[order], region)
 
     enough = alpha * scores >= expanded[full] + tolerance
-    open_masks, pruned = sets_in_doubt(costs, region, lambda: prepared.take(enough))
-    duty = _responsibility(masks, scores, prepared, costs, open_masks[~np.isin(open_masks, masks)], tolerance)
+    (fitting, weights), pruned = sets_in_doubt(costs, region, lambda: prepared.take(enough))
+    untrained = ~np.isin(fitting, masks)
+    unassigned = Costs(weights[untrained], region)
+    duty = _responsibility(masks, scores, prepared, fitting[untrained], unassigned, tolerance)
     if pruned:  # whichever of these covers a set that was not enumerated answers for it
         duty[enough] = np.maximum(duty[enough], expanded[full] + tolerance)
-    return masks[_keep(masks, scores, prepared, duty, alpha)].tolist()
+    kept: list[int] = masks[_keep(masks, scores, prepared, duty, alpha)].tolist()
+    return kept
 
 
 def _rising(masks: NDArray[np.int64], weights: Floats, region: QueryRegion) -> NDArray[np.intp]:
@@ -96,15 +99,14 @@ def _responsibility(
     masks: NDArray[np.int64],
     scores: Floats,
     prepared: Costs,
-    costs: CostsOfSets,
     untrained: NDArray[np.int64],
+    unassigned: Costs,
     tolerance: float,
 ) -> Floats:
     """Return u(S) of each trained set: its score, or the most that a set it is the lower witness of may score."""
     upper = np.full(len(untrained), np.inf)
     for mask, score in zip(masks.tolist(), scores.tolist(), strict=True):
         np.minimum(upper, score + tolerance, out=upper, where=(untrained & ~mask) == 0)
-    unassigned = Costs(weights_of(costs, untrained), prepared.region)
     duty = scores.copy()
     for row in np.argsort(-scores, kind="stable").tolist():
         if upper.size == 0:
@@ -120,7 +122,7 @@ def _keep(masks: NDArray[np.int64], scores: Floats, prepared: Costs, duty: Float
     """Return the rows kept on a walk by rising cost; each marks what it can replace."""
     dropped = np.isneginf(prepared.far) & (masks != 0)
     kept = []
-    for row, mask in enumerate(masks.tolist()):
+    for row in range(len(masks)):
         if dropped[row]:
             continue
         kept.append(row)

@@ -6,6 +6,7 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
 from polydom_runtime.costs import BASIS, CostFunction
 from polydom_runtime.features import MAX_FEATURES
 
@@ -19,9 +20,13 @@ class CostsOfSets(Protocol):
     """The cost function of any feature set; monotone in the set."""
 
     @property
-    def n_features(self) -> int: ...
+    def n_features(self) -> int:
+        """How many features there are."""
+        ...
 
-    def __call__(self, mask: int, /) -> CostFunction: ...
+    def __call__(self, mask: int, /) -> CostFunction:
+        """Return the cost function of one set."""
+        ...
 
 
 def weights_of(costs: CostsOfSets, masks: NDArray[np.int64]) -> NDArray[np.float64]:

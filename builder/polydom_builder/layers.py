@@ -14,9 +14,9 @@ def expand_layers(n_features: int, score: Score, *, alpha: float = 1.0, toleranc
     """Train every feature set that is not sandwiched, bottom layer then top layer in turn.
 
     S is sandwiched, and not trained, when α·(best_sub(S) - e) >= least_sup(S): the highest score of a trained strict
-    subset, which is cheaper than S, against the lowest of a trained strict superset, which is no worse than S. Unlike the
-    paper's pseudo-code it tests against all trained sets, not the frontiers, and visits every set of a layer, not the
-    neighbours of trained sets only, which can lose the best set.
+    subset, which is cheaper than S, against the lowest of a trained strict superset, which is no worse than S. Unlike
+    the paper's pseudo-code it tests against all trained sets, not the frontiers, and visits every set of a layer, not
+    the neighbours of trained sets only, which can lose the best set.
 
     Parameters
     ----------
@@ -85,7 +85,8 @@ def _bottom_and_top(n_features: int) -> list[int]:
 def _close(lower: NDArray[np.float64], upper: NDArray[np.float64], n_features: int) -> None:
     """Spread `lower` to all supersets (highest wins) and `upper` to all subsets (lowest wins), in place.
 
-    The sets of one layer are incomparable, so for a set not yet visited the closure is over strict subsets and supersets.
+    The sets of one layer are incomparable, so for a set not yet visited the closure is over strict subsets and
+    supersets.
     """
     for i in range(n_features):
         low, high = lower.reshape(-1, 2, 1 << i), upper.reshape(-1, 2, 1 << i)

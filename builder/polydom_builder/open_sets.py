@@ -1,4 +1,4 @@
-"""The feature sets not yet settled, and what is known of their scores."""
+"""The feature sets in doubt, and what the trained ones say about their scores."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,36 +7,61 @@ from .region import Costs
 
 
 class OpenSets:
-    """Sets in doubt, one row each, with covering bounds on what they can give.
+    """Sets that fit, one row each, with covering bounds.
 
-    ``lower`` is the highest score of a trained set that covers the set, ``upper`` the lowest of a trained strict superset
-    plus the tolerance: no score of the set can be higher. A set is settled when alpha * lower >= upper.
+    `lower` is the highest score of a trained set that covers the set, `upper` is the lowest of a trained strict
+    superset plus the tolerance: the set scores no more. It is settled when alpha * lower >= upper, and in doubt until
+    then.
+
+    Parameters
+    ----------
+    masks : array of shape (n_sets,)
+    costs : Costs
+        Of the same sets.
+    alpha, tolerance : float
+
+    Examples
+    --------
+    The empty set scores .5, the full set .58. At alpha = 1.2 all is settled, .5 · 1.2 >= .58; at alpha = 1.1 the single
+    features are in doubt:
+
+    >>> from polydom_builder.region import QueryRegion
+    >>> weights = np.eye(6)[[2, 2, 2, 2]] * [[0], [1], [2], [3]]
+    >>> costs = Costs(weights, QueryRegion((1, 9)))
+    >>> for alpha in (1.2, 1.1):
+    ...     open_sets = OpenSets(np.arange(4), costs, alpha, tolerance=0.0)
+    ...     open_sets.learn(0, 0.5, costs.take(np.array([0])))
+    ...     open_sets.learn(3, 0.58, costs.take(np.array([3])))
+    ...     print(open_sets.masks[open_sets.in_doubt()])
+    []
+    [1 2]
     """
 
     def __init__(self, masks: NDArray[np.int64], costs: Costs, alpha: float, tolerance: float) -> None:
         self.masks = masks
         self.costs = costs
-        self.lower = np.full(len(masks), -np.inf)
-        self.upper = np.full(len(masks), np.inf)
         self.alpha = alpha
         self.tolerance = tolerance
+        self.lower = np.full(len(masks), -np.inf)
+        self.upper = np.full(len(masks), np.inf)
 
     def learn(self, mask: int, score: float, cost: Costs) -> None:
-        """Tighten the bounds by a trained set with costs `cost` (one row); O(n_sets)."""
-        below = (self.masks & ~mask) == 0
-        np.minimum(self.upper, score + self.tolerance, out=self.upper, where=below)
-        weaker = np.flatnonzero((self.lower < score) & (self.alpha * self.lower < self.upper))
+        """Tighten the bounds by a trained set, whose `cost` is one row; O(n_sets)."""
+        inside = (self.masks & ~mask) == 0
+        np.minimum(self.upper, score + self.tolerance, out=self.upper, where=inside)
+        weaker = np.flatnonzero((self.lower < score) & self.in_doubt())
         covered = self.costs.take(weaker).covered_by(cost, 0)
         self.lower[weaker[covered]] = score
-        self.upper[self.masks == mask] = -np.inf
+        self.upper[self.masks == mask] = -np.inf  # trained: no more in doubt
 
     def in_doubt(self) -> NDArray[np.bool_]:
-        return self.alpha * self.lower < self.upper
+        """Return which sets are not settled, shape ``(n_sets,)``."""
+        result: NDArray[np.bool_] = self.alpha * self.lower < self.upper
+        return result
 
     def compact(self) -> None:
-        """Forget the settled sets; a copy, so only when it is worth it."""
+        """Forget the settled sets, when a fifth are: each time copies the rest."""
         keep = self.in_doubt()
-        if keep.sum() > 0.8 * len(keep):
-            return
-        self.masks, self.lower, self.upper = self.masks[keep], self.lower[keep], self.upper[keep]
-        self.costs = self.costs.take(keep)
+        if np.count_nonzero(keep) <= 0.8 * len(keep):
+            self.masks, self.lower, self.upper = self.masks[keep], self.lower[keep], self.upper[keep]
+            self.costs = self.costs.take(keep)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
 from polydom_runtime.costs import basis_terms
 
 from .exceptions import RegionError
@@ -146,35 +147,43 @@ class Costs:
         D = c(S) - c(R) is bounded from below on each cell of a grid by its values at the ends and its greatest
         curvature, D >= min(D(a), D(b)) - (b - a)² / 8 · max D''; a near tie may be missed, which costs a training.
         """
-        near = other.near[row]
-        covered = self.far <= near  # also every set that never fits
+        covered = self.far <= other.near[row]  # also every set that never fits
         if self.region.budgets[0] == self.region.budgets[1]:
             return covered
-        rest = np.flatnonzero(~covered)
-        difference = self.weights[rest] - other.weights[row]
-        termwise = (difference >= 0.0).all(axis=1)
-        covered[rest[termwise]] = True
-        rest, difference = rest[~termwise], difference[~termwise]
-
         nodes = _grid(self.region.sizes)
-        terms = basis_terms(nodes)
-        first = max(int(np.searchsorted(nodes, near, side="right")) - 1, 0)
-        nodes, terms = nodes[first:], terms[first:]
-        ends = difference @ terms.T
-        # Sets that fail at a node where they fit are not covered; most fail here, before the dear part.
-        fits = nodes <= self.far[rest][:, None]
-        fits[:, 0] |= True
-        hopeful = (~fits | (ends >= 0.0) | (nodes <= near)).all(axis=1)
-        rest, difference, ends = rest[hopeful], difference[hopeful], ends[hopeful]
+        nodes = nodes[max(int(np.searchsorted(nodes, other.near[row], side="right")) - 1, 0) :]
+        rest = np.flatnonzero(~covered)
+        # Most sets that are not covered fail at one of three nodes: spare them the dear part.
+        rest = rest[self._hopeful(rest, other, row, nodes[[0, len(nodes) // 2, -1]])]
+        for start in range(0, len(rest), _BLOCK // 8):
+            block = rest[start : start + _BLOCK // 8]
+            difference = self.weights[block] - other.weights[row]
+            covered[block] = (difference >= 0.0).all(axis=1)
+            block = block[~covered[block]]
+            block = block[self._hopeful(block, other, row, nodes)]
+            covered[block] = self._provably(block, other, row, nodes)
+        return covered
 
+    def _hopeful(self, rows: NDArray[np.intp], other: "Costs", row: int, nodes: Floats) -> Bools:
+        """Return which sets are not seen to be cheaper at a node where they fit."""
+        terms = basis_terms(nodes).T
+        # Two products of different shape may round differently; a near tie is left to the exact tests.
+        cheaper = self.weights[rows] @ terms < (other.weights[row] @ terms) * (1.0 - 1e-12)
+        matters = (nodes <= self.far[rows][:, None]) & (nodes > other.near[row])
+        result: Bools = ~(cheaper & matters).any(axis=1)
+        return result
+
+    def _provably(self, rows: NDArray[np.intp], other: "Costs", row: int, nodes: Floats) -> Bools:
+        """Return for which sets D >= 0 on every cell where they fit."""
+        difference, terms = self.weights[rows] - other.weights[row], basis_terms(nodes)
+        ends = difference @ terms.T
         a, b = nodes[:-1], nodes[1:]
         steepest, flattest = _curvature(a, b)
         bend = np.maximum(difference, 0.0) @ steepest.T + np.minimum(difference, 0.0) @ flattest.T
         bound = np.minimum(ends[:, :-1], ends[:, 1:]) - (b - a) ** 2 / 8.0 * np.maximum(bend, 0.0)
         margin = 1e-12 * (terms[1:] @ other.weights[row])  # far above the rounding of D
-        sound = (bound >= margin) | (a >= self.far[rest][:, None])
-        covered[rest[sound.all(axis=1)]] = True
-        return covered
+        result: Bools = ((bound >= margin) | (a >= self.far[rows][:, None])).all(axis=1)
+        return result
 
 
 def _grid(sizes: tuple[float, float]) -> Floats:

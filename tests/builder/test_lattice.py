@@ -10,7 +10,7 @@ import pytest
 from polydom_builder.candidates import select_candidates
 from polydom_builder.exceptions import LatticeError
 from polydom_builder.lattice import expand_best_first, expand_layers
-from polydom_builder.region import QueryRegion
+from polydom_builder.region import Costs, QueryRegion
 from polydom_builder.set_costs import SetCosts
 from polydom_runtime.costs import CostFunction
 
@@ -92,6 +92,23 @@ def test_alpha_does_not_compound_along_a_chain():
 
     answer = max(expanded[m] for m in kept if costs(m)(1.0) <= golden["query"]["budget"])
     assert golden["query"]["lowest_acceptable"] <= answer
+
+
+def test_a_set_answers_for_the_untrained_sets_it_is_the_witness_of():
+    """The first set can do the second's own work, but not that of the untrained set as cheap as the second."""
+    expanded = {0b00: 0.7, 0b01: 0.769, 0b11: 0.845}
+
+    assert select_candidates(expanded, constant_costs(1.0, 1.0), EVERYTHING, alpha=1.1) == [0b00, 0b01]
+
+
+@pytest.mark.parametrize("m", np.linspace(80.0, 130.0, 21))
+def test_covers_sees_a_dip_between_two_grid_nodes(m):
+    """n² + m² is below 2.0025·m·n only within 5 % of n = m, less than the grid is apart."""
+    square, line = CostFunction.of(constant=m * m, square=1.0), CostFunction.of(linear=2.0025 * m)
+    costs = Costs(np.array([square.weights, line.weights]), QueryRegion((0.0, 1000.0)))
+
+    assert square(m) < line(m)
+    assert not costs.covered_by(costs, 1)[0]
 
 
 def test_equal_sets_do_not_remove_each_other():

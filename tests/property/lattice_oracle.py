@@ -16,7 +16,8 @@ def score_of(scores: NDArray[np.float64]) -> Callable[[list[int]], list[float]]:
     seen: set[int] = set()
 
     def score(masks: list[int]) -> list[float]:
-        assert seen.isdisjoint(masks) and len(set(masks)) == len(masks)
+        assert seen.isdisjoint(masks)
+        assert len(set(masks)) == len(masks)
         seen.update(masks)
         return scores[masks].tolist()
 
@@ -28,8 +29,8 @@ def worst_ratio(
 ) -> float:
     """Return the greatest best score / best score among `answers` over queries of the region.
 
-    Sizes are the ends and random ones. At each the answer changes only at the costs of sets, so these are all budgets that
-    need asking.
+    Sizes are the ends and random ones. At each the answer changes only at the costs of sets: no other budget need be
+    asked.
     """
     weights = costs.weights(np.arange(len(scores)))
     chosen = np.zeros(len(scores), dtype=bool)

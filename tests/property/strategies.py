@@ -47,7 +47,8 @@ def regions(draw: st.DrawFn, costs: SetCosts) -> QueryRegion:
 
     def budget() -> float:
         size = draw(st.sampled_from(span) | st.floats(*span))
-        return costs(draw(masks))(size) * draw(st.sampled_from((0.5, 1.0, 1.0, 1.5))) + draw(st.sampled_from((0.0, 1.0)))
+        factor = draw(st.sampled_from((0.5, 1.0, 1.0, 1.5)))
+        return costs(draw(masks))(size) * factor + draw(st.sampled_from((0.0, 1.0)))
 
     low, high = sorted((budget(), budget()))
     high = max(high, 1e-3)

@@ -10,7 +10,7 @@ from polydom_builder.region import Costs
 from tests.property import strategies as own
 from tests.property.lattice_oracle import ROUNDING, score_of, worst_ratio
 
-law = settings(max_examples=150, derandomize=True, deadline=None)
+law = settings(max_examples=80, derandomize=True, deadline=None)
 
 
 @law
@@ -62,7 +62,9 @@ def test_candidates_are_trained_sets_that_fit_and_the_empty_set(data, costs, alp
 
     kept = select_candidates(trained, costs, region, alpha=alpha)
 
-    assert 0 in kept and set(kept) <= trained.keys() and len(set(kept)) == len(kept)
+    assert 0 in kept
+    assert set(kept) <= trained.keys()
+    assert len(set(kept)) == len(kept)
     reach = Costs(costs.weights(np.array(kept)), region).far
     assert all(mask == 0 or n >= region.sizes[0] for mask, n in zip(kept, reach, strict=True))
 
@@ -70,7 +72,7 @@ def test_candidates_are_trained_sets_that_fit_and_the_empty_set(data, costs, alp
 @law
 @given(st.data(), own.set_costs())
 def test_no_candidate_dominates_another_at_alpha_one(data, costs):
-    """At alpha = 1 with every set trained, a candidate is no worse than each one that covers it only if it is better."""
+    """With every set trained, a candidate is better than each candidate that covers it."""
     region = data.draw(own.regions(costs))
     scores = data.draw(own.scores(costs.n_features))
 

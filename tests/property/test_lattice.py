@@ -9,7 +9,7 @@ from polydom_builder.region import Costs, evaluate
 from tests.property import strategies as own
 from tests.property.lattice_oracle import ROUNDING, score_of, worst_ratio
 
-law = settings(max_examples=150, derandomize=True, deadline=None)
+law = settings(max_examples=80, derandomize=True, deadline=None)
 
 
 @law

@@ -1,0 +1,140 @@
+"""What to train next: the set from which the doubts are expected to shrink most."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polydom_runtime.costs import basis_terms
+
+from .lattice_inputs import CostsOfSets, weights_of
+from .open_sets import OpenSets
+from .region import Costs, QueryRegion, evaluate
+from .surrogate import POINT_SHARES, Surrogate
+
+Floats = NDArray[np.float64]
+Masks = NDArray[np.int64]
+
+FIRST_ROUND = 512, 128
+SECOND_ROUND = 64, 1024
+"""How many choices are weighed on how many sets in doubt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """Untrained sets to choose from: masks, what *covers* is judged by, and guessed scores of shape ``(3, n_sets)``."""
+
+    masks: Masks
+    keys: Floats
+    scores: Floats
+
+    def take(self, rows: NDArray[np.intp]) -> "Choices":
+        """Return some of them."""
+        return Choices(self.masks[rows], self.keys[rows], self.scores[:, rows])
+
+
+class Promise:
+    """Choose what to train.
+
+    A set in doubt has the gap upper - alpha * lower. The promise of a set is how much the sum of the square roots of
+    all gaps is expected to fall when it is trained: its score raises `lower` of what it covers and lowers `upper` of
+    its subsets. (The root lies between counting settled sets, which does not see progress, and adding gaps, which
+    does not finish.) To choose from are sets in doubt, and as upper witnesses the full set without its best or
+    dearest features. The expectation is over three guesses of the score; the doubts are a sample, a larger one for
+    the best choices.
+
+    Here *covers* is judged at five sizes: it only steers the search.
+
+    Parameters
+    ----------
+    costs : CostsOfSets
+    region : QueryRegion
+    """
+
+    def __init__(self, costs: CostsOfSets, region: QueryRegion) -> None:
+        self._costs = costs
+        self._region = region
+        low, high = np.log1p(region.sizes)
+        self._terms = basis_terms(np.expm1(np.linspace(low, high, 5))).T
+        self._rng = np.random.default_rng(0)
+        singles = weights_of(costs, 1 << np.arange(costs.n_features, dtype=np.int64))
+        self._prices = evaluate(singles, np.full(len(singles), 0.5 * sum(region.sizes)))
+
+    def choose(self, open_sets: OpenSets, trained: Mapping[int, float], batch: int) -> list[int]:
+        """Return up to `batch` sets, best first, none a subset of another.
+
+        O(512 · 128 + 64 · 1024), beside picking the sets in doubt and the surrogate.
+        """
+        rows = np.flatnonzero(open_sets.in_doubt())
+        choices = self._choices(open_sets, self._sample(rows, FIRST_ROUND[0]), trained)
+        gains = self._gains(choices, open_sets, self._sample(rows, FIRST_ROUND[1]))
+        best = np.argsort(-gains, kind="stable")[: SECOND_ROUND[0]]
+        choices = choices.take(best)
+        gains = self._gains(choices, open_sets, self._sample(rows, SECOND_ROUND[1]))
+        return _incomparable(choices.masks[np.argsort(-gains, kind="stable")].tolist(), batch)
+
+    def _sample(self, rows: NDArray[np.intp], size: int) -> NDArray[np.intp]:
+        if len(rows) <= size:
+            return rows
+        return rows[np.unique(self._rng.integers(len(rows), size=size))]
+
+    def _choices(self, open_sets: OpenSets, rows: NDArray[np.intp], trained: Mapping[int, float]) -> Choices:
+        known = np.array(list(trained), dtype=np.int64)
+        scores = np.array(list(trained.values()))
+        surrogate = Surrogate.fit(known, scores, self._costs.n_features)
+        doubtful = open_sets.masks[rows]
+        witnesses = np.unique([*_chain(surrogate.parts), *_chain(self._prices)]).astype(np.int64)
+        witnesses = witnesses[~np.isin(witnesses, known) & ~np.isin(witnesses, doubtful)]
+        masks = np.concatenate([doubtful, witnesses])
+        # Monotone scores lie between those of trained subsets and supersets.
+        below = (known & ~masks[:, None]) == 0
+        above = (masks[:, None] & ~known) == 0
+        floor = np.where(below, scores, -np.inf).max(axis=1) - open_sets.tolerance
+        ceiling = np.where(above, scores, np.inf).min(axis=1) + open_sets.tolerance
+        prepared = Costs(weights_of(self._costs, witnesses), self._region)
+        keys = np.concatenate([self._keys(open_sets.costs.take(rows)), self._keys(prepared)])
+        return Choices(masks, keys, np.clip(surrogate.guess(masks), floor, ceiling))
+
+    def _keys(self, costs: Costs) -> Floats:
+        """Return one row of numbers a set: R seems to cover S where none of R's is higher than that of S."""
+        low, high = self._region.budgets
+        if low == high:
+            return -costs.far[:, None]
+        at_sizes = costs.weights @ self._terms
+        return np.where(at_sizes > high, np.inf, np.maximum(at_sizes, low))
+
+    def _gains(self, choices: Choices, open_sets: OpenSets, rows: NDArray[np.intp]) -> Floats:
+        """Return the expected fall of the mean root of the gaps, shape ``(n_choices,)``."""
+        alpha, lower, upper = open_sets.alpha, open_sets.lower[rows], open_sets.upper[rows]
+        covers = np.ones((len(choices.masks), len(rows)), dtype=np.bool_)
+        for mine, theirs in zip(choices.keys.T, self._keys(open_sets.costs.take(rows)).T, strict=True):
+            covers &= mine[:, None] <= theirs
+        contains = (open_sets.masks[rows] & ~choices.masks[:, None]) == 0
+        left = np.zeros(len(choices.masks))
+        for scores, share in zip(choices.scores[:, :, None], POINT_SHARES, strict=True):
+            raised = np.where(covers, np.maximum(lower, scores), lower)
+            lowered = np.where(contains, np.minimum(upper, scores + open_sets.tolerance), upper)
+            left += share * np.sqrt(np.maximum(lowered - alpha * raised, 0.0)).mean(axis=1)
+        result: Floats = np.sqrt(upper - alpha * lower).mean() - left
+        return result
+
+
+def _chain(values: Floats) -> list[int]:
+    """Return the full set without the feature of the highest value, the two of the highest, ... down to one feature."""
+    masks, mask = [], (1 << len(values)) - 1
+    for i in np.argsort(-values, kind="stable")[:-1].tolist():
+        mask &= ~(1 << i)
+        masks.append(mask)
+    return masks
+
+
+def _incomparable(masks: list[int], batch: int) -> list[int]:
+    """Return the first masks of which none contains another."""
+    picked: list[int] = []
+    for mask in masks:
+        if all(mask & ~other and other & ~mask for other in picked):
+            picked.append(mask)
+        if len(picked) == batch:
+            break
+    return picked

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from joblib import Memory
+
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.exceptions import ItemError
 from polydom_runtime.items import write_packed
@@ -93,7 +94,7 @@ def run_node(node: str, example: Path, out: Path, deadline: float) -> dict[str, 
     bundle, items = (out / "surface.bundle").absolute(), (out / "test.npz").absolute()
     python = os.path.abspath(shutil.which(node) or node)  # its link is kept: it is what makes it a virtual environment
     command = [python, "-m", "polydom_runtime", "run", str(bundle), "surface:space"]
-    command += ["--items", str(items), "--deadline", f"{deadline}s"]
+    command += ["--items", str(items), "--deadline", f"{deadline}s", "--quiet"]
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
     done = subprocess.run(command, cwd=example, env=environment, capture_output=True, text=True)
     if done.returncode != 0:

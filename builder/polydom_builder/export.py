@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from joblib import Parallel, delayed
+
 from polydom_runtime.bundle import (
     DIGEST_FILE,
     INDEX_FILE,

@@ -20,9 +20,7 @@ EASY_SETS = 1 << 20
 _BLOCK = 1 << 16
 
 
-def feasible_sets(
-    costs: CostsOfSets, region: QueryRegion, enough: Costs, limit: int = MAX_SETS
-) -> Sets | None:
+def feasible_sets(costs: CostsOfSets, region: QueryRegion, enough: Costs, limit: int = MAX_SETS) -> Sets | None:
     """Return the sets that fit somewhere in the region and that no set of `enough` covers; None if over `limit`.
 
     With S every superset of S is left out, so the sets form an order ideal: each has its subsets beside it, and is
@@ -72,9 +70,7 @@ def feasible_sets(
     return np.concatenate(masks), np.concatenate(weights)
 
 
-def sets_in_doubt(
-    costs: CostsOfSets, region: QueryRegion, enough: Callable[[], Costs]
-) -> tuple[Sets, bool]:
+def sets_in_doubt(costs: CostsOfSets, region: QueryRegion, enough: Callable[[], Costs]) -> tuple[Sets, bool]:
     """Return the feasible sets, without those that `enough` covers if they are many, and whether these are left out.
 
     Raises

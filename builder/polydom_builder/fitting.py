@@ -6,8 +6,9 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
-from polydom_runtime.costs import BASIS, CostFunction, basis_terms
 from scipy.optimize import linprog, nnls
+
+from polydom_runtime.costs import BASIS, CostFunction, basis_terms
 
 from .exceptions import FitError
 

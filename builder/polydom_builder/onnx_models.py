@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import onnxruntime as ort
 from numpy.typing import NDArray
+
 from polydom_runtime.models import InputRow, ModelRunner
 
 from .exceptions import ExportError

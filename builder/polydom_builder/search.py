@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 from joblib import Memory, effective_n_jobs
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+from tqdm import tqdm
+
 from polydom_runtime.bundle import Bundle
 from polydom_runtime.exceptions import DeadlineError
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.index import Candidate
 from polydom_runtime.timing import CostSamples, checked_size, measure, spread_by_size
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
-from tqdm import tqdm
 
 from .candidates import select_candidates
 from .exceptions import TrainingError
@@ -103,7 +104,7 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
         memory: str | Memory | None = None,
         random_state: int | None = None,
         verbose: int = 0,
-        quantile: float = 0.99,
+        quantile: float = 0.98,
         max_mismatches: int = 0,
     ) -> None:
         self.estimator = estimator

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+
 from polydom_runtime.costs import ZERO, CostFunction
 from polydom_runtime.features import members
 

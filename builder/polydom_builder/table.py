@@ -11,6 +11,7 @@ import numpy as np
 from joblib import Memory, Parallel, delayed
 from joblib import hash as content_hash
 from numpy.typing import NDArray
+
 from polydom_runtime.features import FeatureSpace
 
 from .exceptions import TrainingError

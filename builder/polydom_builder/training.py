@@ -9,11 +9,12 @@ import numpy as np
 from joblib import Memory, Parallel, delayed
 from joblib import hash as content_hash
 from numpy.typing import NDArray
-from polydom_runtime.features import members
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.dummy import DummyClassifier
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
+
+from polydom_runtime.features import members
 
 from .exceptions import TrainingError
 from .table import Table

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+
 from polydom_runtime.bundle import StepEntry
 from polydom_runtime.costs import CostFunction
 from polydom_runtime.features import FeatureSpace

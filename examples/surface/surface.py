@@ -13,6 +13,7 @@ halves of the photographs are for training and the right halves for testing, so 
 
 import numpy as np
 from numpy.typing import NDArray
+
 from polydom_runtime import Feature, FeatureSpace, Step
 
 Image = NDArray[np.float32]

@@ -49,6 +49,8 @@ def run(arguments: argparse.Namespace) -> None:
     tally = Tally(predictor.deadline)
     with collector_off():
         for number, (item, label) in enumerate(iterate(arguments.items)):
+            if number == 0:
+                predictor.warm_up(item)
             answer = predictor.predict_one(item)
             tally.add(answer, label)
             if not arguments.quiet:

@@ -4,6 +4,7 @@ import math
 import os
 from bisect import bisect_left
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +17,7 @@ from .clock import Clock, hardware_clock
 from .costs import CostFunction, format_seconds
 from .exceptions import DeadlineError
 from .features import FeatureSpace
+from .heap import keep_freed_memory
 from .index import Candidate, Staircase
 from .models import InputRow, ModelRunner
 from .stages import Stage, all_finite, stages_for
@@ -114,6 +116,9 @@ class Predictor:
         Seconds; the (largest) deadline that the bundle was built for if not given.
     clock : Clock
         The timer.
+    keep_memory : bool
+        Whether memory that features free stays in this process, as it did when their costs were measured; see
+        `polydom_runtime.heap`.
 
     Attributes
     ----------
@@ -132,9 +137,17 @@ class Predictor:
     """
 
     def __init__(
-        self, bundle: Bundle, space: FeatureSpace, *, deadline: float | None = None, clock: Clock = hardware_clock
+        self,
+        bundle: Bundle,
+        space: FeatureSpace,
+        *,
+        deadline: float | None = None,
+        clock: Clock = hardware_clock,
+        keep_memory: bool = True,
     ) -> None:
         bundle.check_space(space)
+        if keep_memory:
+            keep_freed_memory()
         self.bundle = bundle
         self.n_oversized = 0
         self._clock = clock
@@ -157,14 +170,24 @@ class Predictor:
         *,
         deadline: float | None = None,
         clock: Clock = hardware_clock,
+        keep_memory: bool = True,
     ) -> "Predictor":
         """Read and check the bundle in `folder`, and load the models that the deadline can reach."""
-        return cls(Bundle.load(Path(folder)), space, deadline=deadline, clock=clock)
+        return cls(Bundle.load(Path(folder)), space, deadline=deadline, clock=clock, keep_memory=keep_memory)
 
     @property
     def deadline(self) -> float:
         """The deadline in seconds."""
         return self.staircase.deadline
+
+    def warm_up(self, item: Any) -> None:
+        """Compute every plan on one item, whatever it takes, so that the first answer does not pay for cold code."""
+        for plan in self._plans:
+            shared = self._no_steps.copy()
+            with suppress(Exception):  # predict_one will say what fails
+                for guarded in plan:
+                    guarded.stage.run(item, shared)
+                    guarded.after.run()
 
     def predict_one(self, item: Any) -> Prediction:
         """Return the answer for one item; never raises on account of the item, a feature or a model."""

@@ -16,6 +16,7 @@ from .clock import Clock, hardware_clock
 from .costs import ZERO
 from .exceptions import FeatureError, ItemError
 from .features import FeatureSpace
+from .heap import keep_freed_memory
 from .predictor import Predictor
 from .stages import Stage
 
@@ -91,7 +92,7 @@ def measure(
     units = (*(s.name for s in space.steps), *space.names, DISPATCH)
     samples = np.full((rounds, len(units), len(sizes)), np.nan)
     rng = np.random.default_rng(seed)
-    with collector_off():
+    with collector_off(), memory_kept():
         began, done = clock(), 0
         for unit, _, job in jobs:
             try:
@@ -139,15 +140,30 @@ def spread_by_size(sizes: Sequence[float], count: int) -> list[int]:
 
 @contextmanager
 def collector_off() -> Iterator[None]:
-    """Keep the garbage collector out, as a loop with deadlines does: one collection can take 100 ms."""
+    """Keep the garbage collector out, as a loop with deadlines does: one collection can take 100 ms.
+
+    What lives now is frozen, so that collections which the caller asks for are short.
+    """
     was_on = gc.isenabled()
     gc.collect()
+    gc.freeze()
     gc.disable()
     try:
         yield
     finally:
+        gc.unfreeze()
         if was_on:
             gc.enable()
+
+
+@contextmanager
+def memory_kept() -> Iterator[None]:
+    """Keep freed memory in the process, as the predictor does."""
+    keep_freed_memory()
+    try:
+        yield
+    finally:
+        keep_freed_memory(False)
 
 
 def _jobs(space: FeatureSpace, item: Any, clock: Clock) -> list[Callable[[], object]]:
@@ -156,7 +172,7 @@ def _jobs(space: FeatureSpace, item: Any, clock: Clock) -> list[Callable[[], obj
     row = np.zeros(max(space.widths), dtype=np.float32)
     slots = [-1 if f.step is None else space.steps.index(f.step) for f in space.features]
     stages = [Stage(f, slot, False, row, 0) for f, slot in zip(space.features, slots, strict=True)]
-    nothing = Predictor(_without_models(space), space, clock=clock)
+    nothing = Predictor(_without_models(space), space, clock=clock, keep_memory=False)
     return [
         *(partial(step.compute, item) for step in space.steps),
         *(partial(_compute, stage, item, values) for stage in stages),

@@ -6,6 +6,7 @@ from itertools import cycle
 from timeit import Timer
 
 import numpy as np
+
 from polydom_builder.polydom_index import build_index
 from polydom_builder.region import QueryRegion
 from polydom_runtime.costs import CostFunction, basis_terms

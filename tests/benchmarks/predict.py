@@ -5,10 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+
 from polydom_runtime import CostFunction, Feature, FeatureSpace, Predictor
 from polydom_runtime.bundle import Bundle, ModelEntry
 from polydom_runtime.index import Interval
-
 from tests.runtime.conftest import constant_model, write
 
 from .side_by_side import medians, report

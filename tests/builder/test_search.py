@@ -43,7 +43,7 @@ def folder(fitted: PolyDomSearch, tmp_path_factory: pytest.TempPathFactory) -> P
 
 
 def test_answer_is_the_best_of_all_sets_at_every_size_and_deadline(fitted: PolyDomSearch) -> None:
-    """alpha = 1 and the largest violation of monotonicity as tolerance: no set at all beats the chosen one."""
+    """Alpha = 1 and the largest violation of monotonicity as tolerance: no set at all beats the chosen one."""
     masks = list(range(2**5))
     scores = dict(zip(masks, fitted.trainer_.scores(masks), strict=True))
     violation = max(scores[a] - scores[b] for a in masks for b in masks if a & b == a)

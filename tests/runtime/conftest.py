@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from polydom_runtime import CostFunction, Feature, FeatureSpace, Step
 from polydom_runtime.bundle import (
     DIGEST_FILE,

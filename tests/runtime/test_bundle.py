@@ -10,6 +10,7 @@ from typing import Any
 
 import msgpack
 import pytest
+
 from polydom_runtime.bundle import DIGEST_FILE, INDEX_FILE, MODEL_FOLDER, VERSION, Bundle, decode, digest_line
 from polydom_runtime.exceptions import BundleFormatError
 from polydom_runtime.schema import pack_floats

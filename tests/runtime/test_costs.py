@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from polydom_runtime.costs import CostFunction, basis_terms
 from polydom_runtime.exceptions import CostFunctionError
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from polydom_runtime import Feature, FeatureSpace, Step
 from polydom_runtime.exceptions import FeatureError
 from polydom_runtime.stages import stages_for

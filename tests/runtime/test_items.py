@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from polydom_runtime.exceptions import ItemError
 from polydom_runtime.items import UNLABELLED, iterate, load_object, read_packed, write_packed
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from polydom_runtime.__main__ import duration, main
 from polydom_runtime.items import write_packed
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from polydom_runtime import Predictor
 from polydom_runtime.exceptions import BundleMismatchError, DeadlineError
 from polydom_runtime.features import Feature, FeatureSpace
@@ -139,6 +140,15 @@ def test_failing_model_leaves_the_prior(predictor: Predictor, monkeypatch: pytes
             object.__setattr__(guarded.after, "run", fail)
 
     assert predictor.predict_one(item(10)).reason == "the model failed"
+
+
+def test_warming_up_computes_every_plan_and_never_raises(predictor: Predictor, world: World) -> None:
+    predictor.warm_up(item(10))
+    assert set(world.calls) == {"half", "mean", "spread", "ends"}
+
+    world.results["mean"] = RuntimeError()
+    predictor.warm_up(item(10))
+    assert predictor.predict_one(item(10)).reason == "mean failed"
 
 
 def test_deadline_defaults_to_the_bundles(bundle_folder: Path, world: World) -> None:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from polydom_runtime.exceptions import FeatureError, ItemError
 from polydom_runtime.timing import DISPATCH, measure, spread_by_size
 

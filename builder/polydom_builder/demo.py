@@ -116,10 +116,10 @@ def as_table(results: Sequence[dict[str, Any]]) -> str:
         shares = Counter(r["features"]).most_common(3)
         names = ", ".join(f"{set_ or 'prior'} {n / r['items']:.0%}" for set_, n in shares)
         more = f", {len(r['features']) - 3} more" if len(r["features"]) > 3 else ""
-        lines.append(
-            f"{format_seconds(r['deadline']):>8}   {r['accuracy']:8.3f}   {r['single']:11.3f}   {r['cheap_first']:11.3f}"
-            f"   {e['p50']:4.2f}   {e['p99']:4.2f}   {e['max']:4.2f}  {r['missed']:4d}/{r['items']}   {names}{more}"
-        )
+        accuracies = f"{r['accuracy']:8.3f}   {r['single']:11.3f}   {r['cheap_first']:11.3f}"
+        elapsed = f"{e['p50']:4.2f}   {e['p99']:4.2f}   {e['max']:4.2f}"
+        missed = f"{r['missed']:4d}/{r['items']}"
+        lines.append(f"{format_seconds(r['deadline']):>8}   {accuracies}   {elapsed}  {missed}   {names}{more}")
     lines += [
         "",
         "best single: the one feature set with the best held-out score among those that fit every item.",

@@ -14,7 +14,7 @@ Sets = tuple[NDArray[np.int64], NDArray[np.float64]]
 MAX_SETS = 1 << 22
 """Their costs and bounds take about 0.5 GB."""
 
-EASY_SETS = 1 << 20
+EASY_SETS = 1 << 16
 """As many are enumerated without a thought of leaving some out."""
 
 _BLOCK = 1 << 16

@@ -67,4 +67,4 @@ def ask(score: Score, masks: Sequence[int], alpha: float) -> list[float]:
             raise LatticeError(
                 f"With alpha > 1 no score may be negative. Got {value} for the set {mask:#b}; shift the scores."
             )
-    return values.tolist()
+    return [float(value) for value in values]

@@ -60,8 +60,8 @@ def to_onnx(model: Any, width: int) -> bytes:
 def _round_thresholds(model: Any) -> None:
     """Round the thresholds of histogram gradient boosting down to float32, in which all features are.
 
-    x <= t and x <= float32(t) rounded down say the same of every float32 x. The converter rounds to the nearest instead,
-    which moves rows that lie on a threshold to the other side.
+    x <= t and x <= float32(t) rounded down say the same of every float32 x. The converter rounds to the nearest
+    instead, which moves rows that lie on a threshold to the other side.
     """
     model = model.steps[-1][1] if hasattr(model, "steps") else model
     for predictors in getattr(model, "_predictors", ()):

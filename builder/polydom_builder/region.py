@@ -147,7 +147,7 @@ class Costs:
         D = c(S) - c(R) is bounded from below on each cell of a grid by its values at the ends and its greatest
         curvature, D >= min(D(a), D(b)) - (b - a)² / 8 · max D''; a near tie may be missed, which costs a training.
         """
-        covered = self.far <= other.near[row]  # also every set that never fits
+        covered: Bools = self.far <= other.near[row]  # also every set that never fits
         if self.region.budgets[0] == self.region.budgets[1]:
             return covered
         nodes = _grid(self.region.sizes)

@@ -53,7 +53,7 @@ class Surrogate:
         g, e = np.unravel_index(evidence.argmax(), evidence.shape)
         parts = np.maximum(1.0 / n_features + covariance[g] @ pull[e] / NOISES[g] ** 2, 0.0)
         ceiling = scores.max() + CEILINGS[e] * spread
-        return cls(ceiling, start[e] - np.log(spread), span[e], parts, covariance[g], NOISES[g])
+        return cls(ceiling, start[e] - np.log(spread), span[e], parts, covariance[g], float(NOISES[g]))
 
     def guess(self, masks: NDArray[np.int64]) -> Floats:
         """Return the three points of each guess, shape ``(3, n_sets)``."""

@@ -26,41 +26,41 @@ def skyline(count: int) -> PolyDomIndex:
     return build_index(candidates, QueryRegion((1.0, 500.0)))
 
 
+def compare(index: PolyDomIndex) -> None:
+    """Print the ratios for one index."""
+    candidates = index.candidates
+    rng = np.random.default_rng(1)
+    sizes = cycle(rng.uniform(1, 500, 1000).tolist())
+    budgets = cycle(np.exp(rng.uniform(0, np.log(5e4), 1000)).tolist())
+    weights = np.array([c.cost.weights for c in candidates])
+    scores = np.array([c.accuracy for c in candidates])
+
+    def lookup() -> Candidate:
+        return index.best(next(sizes), next(budgets))
+
+    def numpy_scan() -> Candidate:
+        fits = weights @ basis_terms(next(sizes)) <= next(budgets)
+        return candidates[int(np.where(fits, scores, -1.0).argmax())]
+
+    def plain_scan() -> Candidate:
+        n, budget = next(sizes), next(budgets)
+        return max((c for c in candidates if c.cost(n) <= budget), key=lambda c: c.accuracy, default=index.empty)
+
+    rows = sum(len(row) for _, row in index.ranges)
+    print(f"{len(candidates)} candidates on the skyline, {len(index.ranges)} ranges, {rows} entries")
+    ours, vectorised, plain = medians([lookup, numpy_scan, plain_scan], rounds=200, calls=20)
+    report(f"index.best against a numpy scan, {len(candidates)} candidates", ours, vectorised, "<= 1")
+    report(f"index.best against a plain scan, {len(candidates)} candidates", ours, plain, "<= 0.1 at 500")
+
+    stairs = index.at_deadline(2000.0)
+    ends = [end for end, _ in stairs.steps[:-1]]
+    names = {"best": stairs.best, "bisect_left": bisect_left, "ends": ends, "n": 123.4}
+    timers = [Timer(statement, globals=names) for statement in ("best(n)", "bisect_left(ends, n)")]
+    ours, bisect = medians([partial(timer.timeit, 1000) for timer in timers], rounds=300)
+    report(f"staircase.best against bisect, {len(ends)} steps", ours / 1000, bisect / 1000, "<= 3")
+
+
 def main() -> None:
-    """Print the ratios."""
-    for count in (50, 500):
-        index = skyline(count)
-        candidates = index.candidates
-        rng = np.random.default_rng(1)
-        sizes = cycle(rng.uniform(1, 500, 1000).tolist())
-        budgets = cycle(np.exp(rng.uniform(0, np.log(5e4), 1000)).tolist())
-        weights = np.array([c.cost.weights for c in candidates])
-        scores = np.array([c.accuracy for c in candidates])
-        costs = [(c.cost, c.accuracy, c) for c in candidates]
-
-        def numpy_scan(
-            weights: np.ndarray = weights, scores: np.ndarray = scores, n: cycle = sizes, c: cycle = budgets
-        ) -> object:
-            fits = weights @ basis_terms(next(n)) <= next(c)
-            return candidates[int(np.where(fits, scores, -1.0).argmax())]
-
-        def plain_scan(n: cycle = sizes, c: cycle = budgets) -> object:
-            size, budget = next(n), next(c)
-            return max(((a, k) for k, (cost, a, _) in enumerate(costs) if cost(size) <= budget), default=None)
-
-        def lookup(index: PolyDomIndex = index, n: cycle = sizes, c: cycle = budgets) -> object:
-            return index.best(next(n), next(c))
-
-        rows = sum(len(row) for _, row in index.ranges)
-        print(f"{len(candidates)} candidates on the skyline, {len(index.ranges)} ranges, {rows} entries")
-        ours, vectorised, plain = medians([lookup, numpy_scan, plain_scan], rounds=200, calls=20)
-        report(f"index.best against a numpy scan, {len(candidates)} candidates", ours, vectorised, "<= 1")
-        report(f"index.best against a plain scan, {len(candidates)} candidates", ours, plain, "<= 0.1 at 500")
-
-        stairs = index.at_deadline(2000.0)
-        ends = [end for end, _ in stairs.steps[:-1]]
-
-        names = {"best": stairs.best, "bisect_left": bisect_left, "ends": ends, "n": 123.4}
-        timers = [Timer(statement, globals=names) for statement in ("best(n)", "bisect_left(ends, n)")]
-        ours, bisect = medians([partial(timer.timeit, 1000) for timer in timers], rounds=300)
-        report(f"staircase.best against bisect, {len(ends)} steps", ours / 1000, bisect / 1000, "<= 3")
+    """Compare at about 50 and 500 candidates."""
+    for count in (50, 1000):
+        compare(skyline(count))

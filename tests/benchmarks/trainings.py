@@ -19,9 +19,7 @@ EARLIER = {
 
 def main() -> None:
     """Print means over seeds: 12 features, sizes 1 to 500, c0 = 3e3 and 1e5."""
-    print(
-        f"{'scores':<12}{'alpha':>6}{'layered':>16}{'best-first':>16}{'c0 fixed':>16}   (mean of {SEEDS} seeds, earlier)"
-    )
+    print(f"{'scores':<12}{'alpha':>6}{'layered':>16}{'best-first':>16}{'c0 fixed':>16}   ({SEEDS} seeds, earlier)")
     for (kind, alpha), earlier in EARLIER.items():
         counts: list[list[int]] = [[], [], []]
         for seed in range(SEEDS):

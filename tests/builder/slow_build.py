@@ -1,4 +1,4 @@
-"""``python -m tests.builder.slow_build CACHE OUT LOG``: a build that a test can kill; writes a line a scoring to LOG."""
+"""``python -m tests.builder.slow_build CACHE OUT LOG``: a build that a test can kill; logs a line a scoring."""
 
 import sys
 import time

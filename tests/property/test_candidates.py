@@ -1,9 +1,12 @@
 """Laws of the candidate selection, end to end from the searches."""
 
+from unittest import mock
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from polydom_builder import feasible
 from polydom_builder.candidates import select_candidates
 from polydom_builder.lattice import expand_best_first, expand_layers
 from polydom_builder.region import Costs
@@ -36,6 +39,21 @@ def test_candidates_of_layers_answer_within_alpha(data, costs, alpha, tolerance)
     slack = {"alpha": alpha, "tolerance": tolerance}
 
     kept = select_candidates(expand_layers(costs.n_features, score_of(scores), **slack), costs, region, **slack)
+
+    assert worst_ratio(kept, scores, costs, region) <= alpha * (1 + ROUNDING)
+
+
+@law
+@given(st.data(), own.set_costs(), own.alphas, own.tolerances)
+def test_candidates_hold_where_covered_sets_are_never_enumerated(data, costs, alpha, tolerance):
+    """The same with the path for many features: whatever a good enough set covers is not even listed."""
+    region = data.draw(own.regions(costs))
+    scores = data.draw(own.scores(costs.n_features, tolerance))
+    slack = {"alpha": alpha, "tolerance": tolerance}
+
+    with mock.patch.object(feasible, "EASY_SETS", 4):
+        trained = expand_best_first(costs, region, score_of(scores), **slack)
+        kept = select_candidates(trained, costs, region, **slack)
 
     assert worst_ratio(kept, scores, costs, region) <= alpha * (1 + ROUNDING)
 

@@ -20,7 +20,9 @@ def best_single_set(search: PolyDomSearch, deadline: float) -> Order:
     """Return the feature set with the best held-out score among those that fit the largest item, so every item."""
     largest = search.region_.sizes[1]
     region = QueryRegion((largest, largest), (deadline, deadline))
-    scores = search.expanded_ | expand_best_first(search.set_costs_, region, search.trainer_.scores)
+    scores = search.expanded_ | expand_best_first(
+        search.set_costs_, region, search.trainer_.scores, tolerance=search.tolerance
+    )
     fitting = (mask for mask in scores if mask == 0 or search.set_costs_(mask)(largest) <= deadline)
     return plan_order(max(fitting, key=scores.__getitem__), search.units_, search.region_.typical_size)
 

@@ -20,7 +20,7 @@ from .features import FeatureSpace
 from .heap import keep_freed_memory
 from .index import Candidate, Staircase
 from .models import InputRow, ModelRunner
-from .stages import Stage, all_finite, stages_for
+from .stages import Stage, seems_finite, stages_for
 
 
 class Prediction(NamedTuple):
@@ -53,7 +53,7 @@ class Prediction(NamedTuple):
 class Answer:
     """What can be said once some features are computed: the best model among the prefixes of a plan.
 
-    `values` are the numbers that its model reads.
+    `values` are the numbers that its model reads; `ones` is as long.
     """
 
     features: tuple[str, ...]
@@ -61,6 +61,7 @@ class Answer:
     run: Callable[[], int]
     model_ns: int
     values: NDArray[np.float32]
+    ones: NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,8 @@ class Guarded:
         return slowdown * self.cost(n) * 1e9 <= left_ns
 
 
-Plan = tuple[Guarded, ...]
+Plan = tuple[tuple[Callable[[Any, list[Any]], None], int, Answer, Guarded], ...]
+"""For each stage what the per-item loop needs, unpacked: how to compute it, its ample time, the answer after it."""
 
 
 class Predictor:
@@ -159,7 +161,7 @@ class Predictor:
         self._budget_ns = int(seconds * 1e9)
         self._largest = bundle.sizes[1]
         nothing = np.zeros(0, dtype=np.float32)
-        self._prior = Answer((), bundle.prior[1], lambda: bundle.prior[0], 0, nothing)
+        self._prior = Answer((), bundle.prior[1], lambda: bundle.prior[0], 0, nothing, nothing)
         self._plans, self._ends = self._load_plans(space)
 
     @classmethod
@@ -185,9 +187,9 @@ class Predictor:
         for plan in self._plans:
             shared = self._no_steps.copy()
             with suppress(Exception):  # predict_one will say what fails
-                for guarded in plan:
-                    guarded.stage.run(item, shared)
-                    guarded.after.run()
+                for compute, _, after, _ in plan:
+                    compute(item, shared)
+                    after.run()
 
     def predict_one(self, item: Any) -> Prediction:
         """Return the answer for one item; never raises on account of the item, a feature or a model."""
@@ -206,21 +208,20 @@ class Predictor:
             plan, reason = (), "size failed"
         if plan:
             shared = self._no_steps.copy()
-            for guarded in plan:
+            for compute, ample_ns, after, guarded in plan:
                 now = clock()
-                if (now + guarded.ample_ns > deadline or oversized) and not guarded.fits(
-                    n, now - start, deadline - now
-                ):
+                short = now + ample_ns > deadline or oversized
+                if short and not guarded.fits(n, now - start, deadline - now):
                     reason = guarded.no_time
                     break
                 try:
-                    guarded.stage.run(item, shared)
+                    compute(item, shared)
                 except Exception:
                     reason = guarded.failed
                     break
-                answer = guarded.after
-            if not all_finite(answer.values):
-                answer, reason = self._before_failure(plan)
+                answer = after
+            if not seems_finite(answer.values, answer.ones):
+                answer, reason = self._without_failure(plan, answer, reason)
         if deadline - answer.model_ns < clock() <= deadline:
             # A feature took longer than its worst case: only the constant answer is still in time.
             answer, reason = self._prior, "no time for the model"
@@ -239,14 +240,16 @@ class Predictor:
             reason,
         )
 
-    def _before_failure(self, plan: Plan) -> tuple[Answer, str]:
-        """Return what can be said without the first feature that is not finite, and its name as the reason."""
-        answer = self._prior
-        for guarded in plan:
+    def _without_failure(self, plan: Plan, answer: Answer, reason: str) -> tuple[Answer, str]:
+        """Return what can be said without the first feature that is not finite; the same if all are."""
+        before = self._prior
+        for _, _, after, guarded in plan:
+            if before is answer:
+                break
             if not guarded.stage.is_finite():
-                return answer, guarded.failed
-            answer = guarded.after
-        raise AssertionError("the plan is finite")
+                return before, guarded.failed
+            before = after
+        return answer, reason
 
     def _load_plans(self, space: FeatureSpace) -> tuple[list[Plan], list[float]]:
         steps = self.staircase.steps
@@ -284,7 +287,7 @@ class Predictor:
             ample_ns = math.ceil(2.0 * with_model(largest) * 1e9)
             guarded.append(Guarded(stage, with_model, before, ample_ns, best, f"no time for {name}", f"{name} failed"))
             before += cost
-        return tuple(guarded)
+        return tuple((g.stage.run, g.ample_ns, g.after, g) for g in guarded)
 
     def _answer(self, order: tuple[int, ...], space: FeatureSpace, row: InputRow) -> Answer:
         number = self.bundle.model_of_order[order]
@@ -292,7 +295,8 @@ class Predictor:
         width = sum(space.widths[i] for i in order)
         runner = ModelRunner(self.bundle.model_bytes(number), row, width, len(self.bundle.classes))
         names = tuple(space.names[i] for i in order)
-        return Answer(names, entry.accuracy, runner, math.ceil(entry.seconds * 1e9), row.values[:width])
+        ones = np.ones(width, dtype=np.float32)
+        return Answer(names, entry.accuracy, runner, math.ceil(entry.seconds * 1e9), row.values[:width], ones)
 
 
 def _bad_size(n: object) -> Plan:

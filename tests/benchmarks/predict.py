@@ -3,6 +3,7 @@
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from polydom_runtime.bundle import Bundle, ModelEntry
 from polydom_runtime.index import Interval
 from tests.runtime.conftest import constant_model, write
 
-from .side_by_side import medians, report
+from .side_by_side import report, samples
 
 
 def moments(power: int) -> Callable[[np.ndarray], list[float]]:
@@ -61,7 +62,7 @@ def main() -> None:
     """Print the ratios and the time on top."""
     space = FeatureSpace([Feature(f"moments {k}", moments(1 + k % 2), width=2) for k in range(FEATURES)], size=len)
     ours = predictor(space)
-    guarded = ours._plans[0][-1]
+    guarded = ours._plans[0][-1][-1]
     run, classes = guarded.after.run, ours.bundle.classes
     row = guarded.stage._place.base
     assert isinstance(row, np.ndarray)
@@ -77,6 +78,10 @@ def main() -> None:
                 place[:] = extract(item)
             return classes[run()]
 
-        a, b = medians([lambda item=item: ours.predict_one(item), straight], rounds=3000 if n < 50_000 else 300)
-        report(f"predict_one against straight-line code, n = {n}", a, b, "<= 1.10 from 200 µs up")
-        print(f"{'':<66} on top: {(a - b) * 1e6:.2f} µs   (target <= 10 µs)")
+        rounds = 3000 if n < 50_000 else 300
+        a, b = samples([lambda item=item: ours.predict_one(item), straight], rounds=rounds)
+        report(f"predict_one against straight-line code, n = {n}", median(a), median(b), "<= 1.10 from 200 µs up")
+        print(
+            f"{'':<66} on top: {(median(a) - median(b)) * 1e6:.2f} µs, at the processor's best speed "
+            f"{(min(a) - min(b)) * 1e6:.2f} µs   (target <= 10 µs)"
+        )

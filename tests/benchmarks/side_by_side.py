@@ -6,20 +6,25 @@ import time
 from collections.abc import Callable, Sequence
 
 
-def medians(alternatives: Sequence[Callable[[], object]], *, rounds: int, calls: int = 1) -> list[float]:
-    """Return the median seconds of one call of each alternative, from `rounds` rounds of `calls` calls each."""
-    samples: list[list[int]] = [[] for _ in alternatives]
+def samples(alternatives: Sequence[Callable[[], object]], *, rounds: int, calls: int = 1) -> list[list[float]]:
+    """Return the seconds of one call of each alternative, from `rounds` rounds of `calls` calls each."""
+    kept: list[list[float]] = [[] for _ in alternatives]
     gc.collect()
     gc.disable()
     for k in range(rounds + rounds // 10):
-        for alternative, kept in zip(alternatives, samples, strict=True):
+        for alternative, mine in zip(alternatives, kept, strict=True):
             start = time.perf_counter_ns()
             for _ in range(calls):
                 alternative()
             if k >= rounds // 10:
-                kept.append(time.perf_counter_ns() - start)
+                mine.append((time.perf_counter_ns() - start) / calls * 1e-9)
     gc.enable()
-    return [statistics.median(kept) / calls * 1e-9 for kept in samples]
+    return kept
+
+
+def medians(alternatives: Sequence[Callable[[], object]], *, rounds: int, calls: int = 1) -> list[float]:
+    """Return the median seconds of one call of each alternative."""
+    return [statistics.median(kept) for kept in samples(alternatives, rounds=rounds, calls=calls)]
 
 
 def report(what: str, ours: float, other: float, target: str) -> None:

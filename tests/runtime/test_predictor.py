@@ -97,8 +97,21 @@ def test_missed_deadline_is_said(predictor: Predictor, world: World) -> None:
         "ab",
         [[1.0, 2.0], [3.0, 4.0]],
         [1e300, 1.0],
+        [np.inf, -np.inf],
     ],
-    ids=["raises", "nan", "infinite", "short", "scalar", "long", "none", "text", "matrix", "beyond float32"],
+    ids=[
+        "raises",
+        "nan",
+        "infinite",
+        "short",
+        "scalar",
+        "long",
+        "none",
+        "text",
+        "matrix",
+        "beyond float32",
+        "infinities",
+    ],
 )
 def test_failing_feature_is_answered_without(predictor: Predictor, world: World, result: object) -> None:
     world.results["spread"] = result
@@ -106,6 +119,12 @@ def test_failing_feature_is_answered_without(predictor: Predictor, world: World,
     answer = predictor.predict_one(item(10))
 
     assert (answer.features, answer.label, answer.reason) == (("mean",), "yes", "spread failed")
+
+
+def test_numbers_whose_sum_overflows_are_finite(predictor: Predictor, world: World) -> None:
+    world.results["spread"] = [3e38, 3e38]
+
+    assert predictor.predict_one(item(10)).reason == "planned"
 
 
 def test_failing_first_feature_leaves_the_prior(predictor: Predictor, world: World) -> None:
@@ -136,7 +155,7 @@ def test_failing_model_leaves_the_prior(predictor: Predictor, monkeypatch: pytes
         raise RuntimeError
 
     for plan in predictor._plans:
-        for guarded in plan:
+        for *_, guarded in plan:
             object.__setattr__(guarded.after, "run", fail)
 
     assert predictor.predict_one(item(10)).reason == "the model failed"
@@ -165,7 +184,7 @@ def test_only_models_that_the_deadline_reaches_are_loaded(bundle_folder: Path, w
     """At 45 µs `ends` never fits."""
     predictor = Predictor.load(bundle_folder, world.space, deadline=45 * US)
 
-    assert {g.after.features for plan in predictor._plans for g in plan} == {("mean",), ("mean", "spread")}
+    assert {g.after.features for plan in predictor._plans for *_, g in plan} == {("mean",), ("mean", "spread")}
 
 
 def test_other_space_is_refused(bundle_folder: Path, world: World) -> None:

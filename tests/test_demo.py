@@ -1,0 +1,71 @@
+"""The demo, small: real pictures, a bundle, and a node of its own for two deadlines."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from polydom_builder.__main__ import default_estimator
+from polydom_builder.baselines import best_single_set
+from polydom_builder.demo import run_demo
+from polydom_builder.exceptions import ExportError
+from polydom_builder.search import PolyDomSearch
+from polydom_runtime.bundle import Bundle
+from polydom_runtime.exceptions import ItemError
+from tests.builder import task
+from tests.runtime.test_node_command import node_python
+
+SURFACE = Path(__file__).parents[1] / "examples" / "surface"
+
+
+def demo(out: Path, **changes: object) -> list[dict[str, object]]:
+    arguments = {
+        "example": SURFACE,
+        "node": node_python(),
+        "out": out,
+        "estimator": default_estimator(),
+        "deadlines": (0.01, 0.1),
+        "n_jobs": None,
+        "count": 60,
+    }
+    return run_demo(**(arguments | changes))  # type: ignore[arg-type]
+
+
+def test_demo_measures_builds_and_answers_on_a_node(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    results = demo(tmp_path)
+
+    assert [r["deadline"] for r in results] == pytest.approx([0.01, 0.1])
+    for r in results:
+        assert r["items"] == 60
+        assert sum(r["features"].values()) == 60  # type: ignore[attr-defined]
+        assert all(1 / 6 < r[system] <= 1 for system in ("accuracy", "single", "cheap_first"))  # type: ignore[operator]
+    assert json.loads((tmp_path / "results.json").read_text()) == results
+    assert (tmp_path / "accuracy.png").read_bytes()[:4] == b"\x89PNG"
+    assert Bundle.load(tmp_path / "surface.bundle").shipped
+    assert "best single" in capsys.readouterr().out
+
+
+def test_missing_example_is_said(tmp_path: Path) -> None:
+    with pytest.raises(ItemError, match="clone of the repository"):
+        demo(tmp_path, example=tmp_path)
+
+
+def test_best_single_set_fits_the_largest_item_and_no_other_such_set_is_better() -> None:
+    search = PolyDomSearch(default_estimator(), task.space, deadline=(1e-4, 4e-4), cv=3)
+    search.fit(*task.items(120), costs=task.costs)
+    largest = search.region_.sizes[1]
+    scores = dict(zip(range(32), search.trainer_.scores(range(32)), strict=True))
+    search.tolerance = max(scores[a] - scores[b] for a in scores for b in scores if a & b == a)
+
+    for deadline in (1e-4, 2e-4, 4e-4):
+        mask = sum(1 << i for i in best_single_set(search, deadline))
+        fitting = [m for m in scores if m == 0 or search.set_costs_(m)(largest) <= deadline]
+        assert mask in fitting
+        assert scores[mask] == max(scores[m] for m in fitting)
+
+
+def test_node_that_fails_is_quoted(tmp_path: Path) -> None:
+    from polydom_builder.demo import run_node
+
+    with pytest.raises(ExportError, match="readable file"):
+        run_node(node_python(), SURFACE, tmp_path, 0.01)

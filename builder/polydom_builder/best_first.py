@@ -2,11 +2,12 @@
 
 import numpy as np
 
+from .covers import Costs
 from .feasible import sets_in_doubt
 from .lattice_inputs import CostsOfSets, Score, ask, check_parameters, weights_of
 from .open_sets import OpenSets
 from .promise import Promise
-from .region import Costs, QueryRegion
+from .region import QueryRegion
 
 
 def expand_best_first(

@@ -5,10 +5,11 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from .covers import Costs
 from .exceptions import LatticeError
 from .feasible import sets_in_doubt
 from .lattice_inputs import CostsOfSets, check_parameters, weights_of
-from .region import Costs, QueryRegion, evaluate
+from .region import QueryRegion, evaluate
 
 Floats = NDArray[np.float64]
 

@@ -5,9 +5,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from .covers import Costs
 from .exceptions import LatticeError
 from .lattice_inputs import CostsOfSets, weights_of
-from .region import Costs, QueryRegion, evaluate
+from .region import QueryRegion, evaluate
 
 Sets = tuple[NDArray[np.int64], NDArray[np.float64]]
 

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from .region import Costs
+from .covers import Costs
 
 
 class OpenSets:

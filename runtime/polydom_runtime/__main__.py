@@ -15,8 +15,8 @@ from .costs import format_seconds
 from .exceptions import FeatureError, PolyDomError
 from .features import FeatureSpace
 from .items import UNLABELLED, iterate, load_object
+from .pauses import collector_off
 from .predictor import Prediction, Predictor
-from .timing import collector_off
 
 COLLECT_EVERY = 1000
 """Items between two garbage collections, which are kept out of the timed calls."""

@@ -3,24 +3,19 @@
 import math
 import os
 from bisect import bisect_left
-from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from .bundle import Bundle, Label
 from .clock import Clock, hardware_clock
-from .costs import CostFunction, format_seconds
+from .costs import format_seconds
 from .exceptions import DeadlineError
 from .features import FeatureSpace
-from .heap import keep_freed_memory
-from .index import Candidate, Staircase
-from .models import InputRow, ModelRunner
-from .stages import Stage, seems_finite, stages_for
+from .index import Staircase
+from .pauses import keep_freed_memory
+from .plans import Answer, Plan, PlanLoader, prior_answer
+from .stages import seems_finite
 
 
 class Prediction(NamedTuple):
@@ -49,65 +44,8 @@ class Prediction(NamedTuple):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What can be said once some features are computed: the best model among the prefixes of a plan.
-
-    `values` are the numbers that its model reads; `ones` is as long.
-    """
-
-    features: tuple[str, ...]
-    accuracy: float
-    run: Callable[[], int]
-    model_ns: int
-    values: NDArray[np.float32]
-    ones: NDArray[np.float32]
-
-
-@dataclass(frozen=True, slots=True)
-class Guarded:
-    """A stage with what the timer must leave for it.
-
-    Parameters
-    ----------
-    stage : Stage
-    cost : CostFunction
-        Worst case of the stage and of the model after it.
-    before : CostFunction
-        Worst case of everything before the stage.
-    ample_ns : int
-        Twice `cost` at the largest measured size that the plan is chosen for: with so much time left nothing needs to
-        be evaluated.
-    after : Answer
-    no_time, failed : str
-        Reasons.
-    """
-
-    stage: Stage
-    cost: CostFunction
-    before: CostFunction
-    ample_ns: int
-    after: Answer
-    no_time: str
-    failed: str
-
-    def fits(self, n: float, elapsed_ns: int, left_ns: int) -> bool:
-        """Tell whether the stage's worst case fits.
-
-        If this item has already taken longer than its worst case, the processor is slower now than when the costs were
-        measured (heat, load, another clock), and the rest is expected to be slower by as much.
-        """
-        planned_ns = self.before(n) * 1e9
-        slowdown = elapsed_ns / planned_ns if elapsed_ns > planned_ns > 0.0 else 1.0
-        return slowdown * self.cost(n) * 1e9 <= left_ns
-
-
-Plan = tuple[tuple[Callable[[Any, list[Any]], None], int, Answer, Guarded], ...]
-"""For each stage what the per-item loop needs, unpacked: how to compute it, its ample time, the answer after it."""
-
-
 class Predictor:
-    """Answers every item inside the deadline with the most accurate model that fits.
+    """Answers every item inside the deadline with the most accurate model that fits. For one thread at a time.
 
     Parameters
     ----------
@@ -120,7 +58,7 @@ class Predictor:
         The timer.
     keep_memory : bool
         Whether memory that features free stays in this process, as it did when their costs were measured; see
-        `polydom_runtime.heap`.
+        `polydom_runtime.pauses`.
 
     Attributes
     ----------
@@ -160,9 +98,9 @@ class Predictor:
         self.staircase: Staircase = bundle.index.at_deadline(seconds)
         self._budget_ns = int(seconds * 1e9)
         self._largest = bundle.sizes[1]
-        nothing = np.zeros(0, dtype=np.float32)
-        self._prior = Answer((), bundle.prior[1], lambda: bundle.prior[0], 0, nothing, nothing)
-        self._plans, self._ends = self._load_plans(space)
+        self._prior = prior_answer(bundle)
+        self._plans = PlanLoader(bundle, space, self.staircase, self._prior).load()
+        self._ends = [end for end, _ in self.staircase.steps[:-1]]
 
     @classmethod
     def load(
@@ -250,53 +188,6 @@ class Predictor:
                 return before, guarded.failed
             before = after
         return answer, reason
-
-    def _load_plans(self, space: FeatureSpace) -> tuple[list[Plan], list[float]]:
-        steps = self.staircase.steps
-        widest = max(sum(space.widths[space.names.index(f)] for f in c.features) for _, c in steps)
-        row = InputRow(widest)
-        answers: dict[tuple[int, ...], Answer] = {}
-        plans = [self._plan(candidate, end, space, row, answers) for end, candidate in steps]
-        return plans, [end for end, _ in steps[:-1]]
-
-    def _plan(
-        self,
-        candidate: Candidate,
-        end: float,
-        space: FeatureSpace,
-        row: InputRow,
-        answers: dict[tuple[int, ...], Answer],
-    ) -> Plan:
-        order = tuple(space.names.index(name) for name in candidate.features)
-        largest = min(end, self._largest)
-        guarded: list[Guarded] = []
-        best, before, steps_done = self._prior, self.bundle.dispatch, 0
-        for k, stage in enumerate(stages_for(space, order, row.values)):
-            prefix = order[: k + 1]
-            if prefix not in answers:
-                answers[prefix] = self._answer(prefix, space, row)
-            if answers[prefix].accuracy >= best.accuracy:
-                best = answers[prefix]
-            cost = self.bundle.costs[order[k]]
-            for i, step in enumerate(self.bundle.steps):
-                if step.users >> order[k] & 1 and not steps_done >> i & 1:
-                    cost += step.cost
-                    steps_done |= 1 << i
-            name = space.names[order[k]]
-            with_model = cost + CostFunction.of(best.model_ns * 1e-9)
-            ample_ns = math.ceil(2.0 * with_model(largest) * 1e9)
-            guarded.append(Guarded(stage, with_model, before, ample_ns, best, f"no time for {name}", f"{name} failed"))
-            before += cost
-        return tuple((g.stage.run, g.ample_ns, g.after, g) for g in guarded)
-
-    def _answer(self, order: tuple[int, ...], space: FeatureSpace, row: InputRow) -> Answer:
-        number = self.bundle.model_of_order[order]
-        entry = self.bundle.models[number]
-        width = sum(space.widths[i] for i in order)
-        runner = ModelRunner(self.bundle.model_bytes(number), row, width, len(self.bundle.classes))
-        names = tuple(space.names[i] for i in order)
-        ones = np.ones(width, dtype=np.float32)
-        return Answer(names, entry.accuracy, runner, math.ceil(entry.seconds * 1e9), row.values[:width], ones)
 
 
 def _bad_size(n: object) -> Plan:

@@ -1,9 +1,7 @@
 """Timing features on this machine as the predictor runs them; the raw samples are kept."""
 
-import gc
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -16,7 +14,7 @@ from .clock import Clock, hardware_clock
 from .costs import ZERO
 from .exceptions import FeatureError, ItemError
 from .features import FeatureSpace
-from .heap import keep_freed_memory
+from .pauses import collector_off, memory_kept
 from .predictor import Predictor
 from .stages import Stage
 
@@ -136,34 +134,6 @@ def spread_by_size(sizes: Sequence[float], count: int) -> list[int]:
     targets = np.linspace(logs.min(), logs.max(), count)
     nearest = [int(np.abs(logs - t).argmin()) for t in targets]
     return list({sizes[i]: i for i in nearest}.values())
-
-
-@contextmanager
-def collector_off() -> Iterator[None]:
-    """Keep the garbage collector out, as a loop with deadlines does: one collection can take 100 ms.
-
-    What lives now is frozen, so that collections which the caller asks for are short.
-    """
-    was_on = gc.isenabled()
-    gc.collect()
-    gc.freeze()
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.unfreeze()
-        if was_on:
-            gc.enable()
-
-
-@contextmanager
-def memory_kept() -> Iterator[None]:
-    """Keep freed memory in the process, as the predictor does."""
-    keep_freed_memory()
-    try:
-        yield
-    finally:
-        keep_freed_memory(False)
 
 
 def _jobs(space: FeatureSpace, item: Any, clock: Clock) -> list[Callable[[], object]]:

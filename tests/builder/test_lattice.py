@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from polydom_builder.candidates import select_candidates
+from polydom_builder.covers import Costs
 from polydom_builder.exceptions import LatticeError
 from polydom_builder.lattice import expand_best_first, expand_layers
-from polydom_builder.region import Costs, QueryRegion
+from polydom_builder.region import QueryRegion
 from polydom_builder.set_costs import SetCosts
 from polydom_runtime.costs import CostFunction
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from polydom_builder import feasible
 from polydom_builder.candidates import select_candidates
+from polydom_builder.covers import Costs
 from polydom_builder.lattice import expand_best_first, expand_layers
-from polydom_builder.region import Costs
 from tests.property import strategies as own
 from tests.property.lattice_oracle import ROUNDING, score_of, worst_ratio
 

@@ -4,8 +4,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from polydom_builder.covers import Costs
 from polydom_builder.lattice import expand_best_first, expand_layers
-from polydom_builder.region import Costs, evaluate
+from polydom_builder.region import evaluate
 from tests.property import strategies as own
 from tests.property.lattice_oracle import ROUNDING, score_of, worst_ratio
 

@@ -5,7 +5,7 @@ import sys
 
 SCRIPT = """
 import resource, numpy as np
-from polydom_runtime.heap import keep_freed_memory
+from polydom_runtime.pauses import keep_freed_memory
 assert keep_freed_memory({keep})
 def faults():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt

@@ -1,6 +1,9 @@
-"""Keeping freed memory in the process: a page fault inside a feature is time that nobody planned."""
+"""Keeping memory management out of timed work: collections and page faults are pauses that nobody planned."""
 
 import ctypes
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4
 DEFAULT_TRIM_THRESHOLD, DEFAULT_MMAP_MAX = 128 * 1024, 65536
@@ -24,3 +27,31 @@ def keep_freed_memory(keep: bool = True) -> bool:
         return False
     trim, maps = (NEVER_TRIM, 0) if keep else (DEFAULT_TRIM_THRESHOLD, DEFAULT_MMAP_MAX)
     return bool(mallopt(M_TRIM_THRESHOLD, trim) and mallopt(M_MMAP_MAX, maps))
+
+
+@contextmanager
+def collector_off() -> Iterator[None]:
+    """Keep the garbage collector out, as a loop with deadlines does: one collection can take 100 ms.
+
+    What lives now is frozen, so that collections which the caller asks for are short.
+    """
+    was_on = gc.isenabled()
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+        if was_on:
+            gc.enable()
+
+
+@contextmanager
+def memory_kept() -> Iterator[None]:
+    """Keep freed memory in the process, as the predictor does."""
+    keep_freed_memory()
+    try:
+        yield
+    finally:
+        keep_freed_memory(False)

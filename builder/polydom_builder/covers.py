@@ -1,0 +1,102 @@
+"""The relation *covers*: one feature set fits wherever another does, all over the query region."""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polydom_runtime.costs import basis_terms
+
+from .region import BLOCK, Bools, Floats, QueryRegion
+
+GRID_CELLS = 32
+
+
+class Costs:
+    """Costs of many sets over a region, prepared for *covers*; one row a set.
+
+    R covers S when R fits wherever S fits: for every n of the region with c(S, n) <= c_hi,
+    c(R, n) <= max(c(S, n), c_lo). The relation is transitive, and R ⊂ S implies it.
+
+    Parameters
+    ----------
+    weights : array of shape (n_sets, 6)
+    region : QueryRegion
+    """
+
+    def __init__(self, weights: Floats, region: QueryRegion) -> None:
+        low, high = region.budgets
+        self.region = region
+        self.weights = weights
+        self.far = region.reach(weights, high)
+        self.near = self.far if low == high else region.reach(weights, low)
+
+    def take(self, rows: Bools | NDArray[np.intp]) -> "Costs":
+        """Return the costs of some of the sets."""
+        part = object.__new__(Costs)
+        part.region, part.weights = self.region, self.weights[rows]
+        part.far, part.near = self.far[rows], self.near[rows]
+        return part
+
+    def covered_by(self, other: "Costs", row: int) -> Bools:
+        """Return which of these sets the set in `row` of `other` covers, shape ``(n_sets,)``.
+
+        Never claimed falsely. With one fixed budget it is exact: n*(R) >= n*(S). Otherwise the difference
+        D = c(S) - c(R) is bounded from below on each cell of a grid by its values at the ends and its greatest
+        curvature, D >= min(D(a), D(b)) - (b - a)² / 8 · max D''; a near tie may be missed, which costs a training.
+        """
+        covered: Bools = self.far <= other.near[row]  # also every set that never fits
+        if self.region.budgets[0] == self.region.budgets[1]:
+            return covered
+        nodes = _grid(self.region.sizes)
+        nodes = nodes[max(int(np.searchsorted(nodes, other.near[row], side="right")) - 1, 0) :]
+        rest = np.flatnonzero(~covered)
+        # Most sets that are not covered fail at one of three nodes: spare them the dear part.
+        rest = rest[self._hopeful(rest, other, row, nodes[[0, len(nodes) // 2, -1]])]
+        for start in range(0, len(rest), BLOCK // 8):
+            block = rest[start : start + BLOCK // 8]
+            difference = self.weights[block] - other.weights[row]
+            covered[block] = (difference >= 0.0).all(axis=1)
+            block = block[~covered[block]]
+            block = block[self._hopeful(block, other, row, nodes)]
+            covered[block] = self._provably(block, other, row, nodes)
+        return covered
+
+    def _hopeful(self, rows: NDArray[np.intp], other: "Costs", row: int, nodes: Floats) -> Bools:
+        """Return which sets are not seen to be cheaper at a node where they fit."""
+        terms = basis_terms(nodes).T
+        # Two products of different shape may round differently; a near tie is left to the exact tests.
+        cheaper = self.weights[rows] @ terms < (other.weights[row] @ terms) * (1.0 - 1e-12)
+        matters = (nodes <= self.far[rows][:, None]) & (nodes > other.near[row])
+        result: Bools = ~(cheaper & matters).any(axis=1)
+        return result
+
+    def _provably(self, rows: NDArray[np.intp], other: "Costs", row: int, nodes: Floats) -> Bools:
+        """Return for which sets D >= 0 on every cell where they fit."""
+        difference, terms = self.weights[rows] - other.weights[row], basis_terms(nodes)
+        ends = difference @ terms.T
+        a, b = nodes[:-1], nodes[1:]
+        steepest, flattest = _curvature(a, b)
+        bend = np.maximum(difference, 0.0) @ steepest.T + np.minimum(difference, 0.0) @ flattest.T
+        bound = np.minimum(ends[:, :-1], ends[:, 1:]) - (b - a) ** 2 / 8.0 * np.maximum(bend, 0.0)
+        margin = 1e-12 * (terms[1:] @ other.weights[row])  # far above the rounding of D
+        result: Bools = ((bound >= margin) | (a >= self.far[rows][:, None])).all(axis=1)
+        return result
+
+
+def _grid(sizes: tuple[float, float]) -> Floats:
+    low, high = sizes
+    if low == high:
+        return np.array([low, high])
+    nodes = np.expm1(np.linspace(math.log1p(low), math.log1p(high), GRID_CELLS + 1))
+    nodes[0], nodes[-1] = low, high
+    return nodes
+
+
+def _curvature(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """Return the greatest and the least second derivative of each growth term on the cells [a, b]."""
+    zero, two = np.zeros_like(a), np.full_like(a, 2.0)
+    p, q = 1.0 / (1.0 + a), 1.0 / (1.0 + b)
+    greatest = np.stack([zero, -q * q, zero, p + p * p, two, 6.0 * b], axis=-1)
+    least = np.stack([zero, -p * p, zero, q + q * q, two, 6.0 * a], axis=-1)
+    return greatest, least

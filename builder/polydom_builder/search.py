@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from joblib import Memory, effective_n_jobs
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils.validation import check_is_fitted
 from tqdm import tqdm
 
@@ -243,6 +243,7 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
         self.samples_: CostSamples | None = None
         self.fits_: dict[str, CostFit] = {}
         if isinstance(costs, UnitCosts):
+            costs.check_space(self.space)
             self.units_ = costs
             return
         if costs is None:
@@ -275,14 +276,19 @@ def checked_parameters(search: PolyDomSearch) -> tuple[float, float]:
         raise TrainingError(
             f"alpha must be at least 1 and tolerance at least 0. Got {search.alpha} and {search.tolerance}."
         )
+    if not is_classifier(search.estimator):
+        raise TrainingError(f"The estimator must be a scikit-learn classifier. Got {search.estimator!r}.")
     if not 0.0 < search.quantile <= 1.0:
         raise TrainingError(f"quantile must be above 0 and at most 1. Got {search.quantile}.")
     if search.deadline is None:
         return 0.0, np.inf
-    low, high = search.deadline if isinstance(search.deadline, tuple) else (search.deadline, search.deadline)
-    if not 0.0 < low <= high < np.inf:
-        raise DeadlineError(f"The deadline must be positive seconds, or a range (low, high). Got {search.deadline}.")
-    return float(low), float(high)
+    try:
+        given = np.asarray(search.deadline, dtype=np.float64).reshape(-1)
+    except (TypeError, ValueError):
+        given = np.empty(0)
+    if len(given) not in (1, 2) or not 0.0 < given[0] <= given[-1] < np.inf:
+        raise DeadlineError(f"The deadline must be positive seconds, or a range (low, high). Got {search.deadline!r}.")
+    return float(given[0]), float(given[-1])
 
 
 def _measure(space: FeatureSpace, source: str, items: list[Any], seed: int, bar: Any) -> CostSamples:

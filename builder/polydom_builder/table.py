@@ -72,6 +72,8 @@ def extract_table(
     if len(items) != len(labels):
         raise TrainingError(f"There must be one label for each item. Got {len(items)} items and {len(labels)} labels.")
     classes, codes = np.unique(np.asarray(labels), return_inverse=True)
+    if not all(type(label) in (int, str, bool) for label in classes.tolist()):
+        raise TrainingError(f"The labels must be integers, strings or booleans. Got {classes[:5].tolist()}.")
     if len(classes) < 2:
         raise TrainingError(f"The labels must be of at least two classes. Got {classes.tolist()}.")
     extract = memory.cache(_extract_chunk, ignore=["space", "chunk"])

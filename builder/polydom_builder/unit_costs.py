@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polydom_runtime.bundle import StepEntry
+from polydom_runtime.bundle import StepEntry, step_users
 from polydom_runtime.costs import CostFunction
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.timing import DISPATCH, CostSamples
@@ -34,6 +34,15 @@ class UnitCosts:
     dispatch: CostFunction
     model_seconds: float | None = None
 
+    def check_space(self, space: FeatureSpace) -> None:
+        """Raise FitError unless these are the costs of this space."""
+        steps = tuple((step.name, step.users) for step in self.steps)
+        if len(self.features) != len(space) or steps != step_users(space):
+            raise FitError(
+                f"The costs must be of {len(space)} features and the steps (name, users) {step_users(space)}. "
+                f"Got {len(self.features)} features and {steps}."
+            )
+
     def set_costs(self, model_seconds: float) -> SetCosts:
         """Return the cost of any set, each non-empty one with a model run of `model_seconds`."""
         everyone = (1 << len(self.features)) - 1
@@ -47,10 +56,7 @@ def fit_units(space: FeatureSpace, samples: CostSamples, quantile: float) -> tup
     if samples.units != wanted:
         raise FitError(f"The cost samples must be of the units {wanted}. Got {samples.units}. Measure this space.")
     fits = {unit: fit_cost(samples.sizes, samples.of(unit), quantile) for unit in samples.units if unit != DISPATCH}
-    steps = tuple(
-        StepEntry(s.name, sum(1 << i for i, f in enumerate(space.features) if f.step == s), fits[s.name].worst)
-        for s in space.steps
-    )
+    steps = tuple(StepEntry(name, users, fits[name].worst) for name, users in step_users(space))
     # Dispatch is the same work at every size, so all its samples are one large sample; its far tail also stands for
     # the short pauses that a machine inserts once per item, wherever they fall.
     dispatch = CostFunction.of(float(np.quantile(samples.of(DISPATCH), 1.0 - (1.0 - quantile) / 10.0)))

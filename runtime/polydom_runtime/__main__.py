@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> None:
             answer = predictor.predict_one(item)
             tally.add(answer, label)
             if not arguments.quiet:
-                print(json.dumps({"item": number, **answer._asdict()}))
+                print(json.dumps({"item": number, **answer._asdict()}), flush=True)
             if number % COLLECT_EVERY == COLLECT_EVERY - 1:
                 gc.collect()
     print(json.dumps({"summary": tally.summary() | {"oversized": predictor.n_oversized}}))

@@ -139,11 +139,10 @@ class Bundle:
 
     def check_space(self, space: FeatureSpace) -> None:
         """Raise BundleMismatchError unless the bundle was built for this feature space."""
-        steps = tuple((s.name, sum(1 << i for i, f in enumerate(space.features) if f.step == s)) for s in space.steps)
         for what, ours, theirs in (
             ("feature names, in order", self.names, space.names),
             ("feature widths", self.widths, space.widths),
-            ("shared steps", tuple((s.name, s.users) for s in self.steps), steps),
+            ("shared steps", tuple((s.name, s.users) for s in self.steps), step_users(space)),
         ):
             if ours != theirs:
                 raise BundleMismatchError(
@@ -204,6 +203,11 @@ class Bundle:
         for model in range(len(bundle.models)):
             bundle.model_bytes(model)
         return bundle
+
+
+def step_users(space: FeatureSpace) -> tuple[tuple[str, int], ...]:
+    """Return each shared step of a space with the mask of the features that use it."""
+    return tuple((s.name, sum(1 << i for i, f in enumerate(space.features) if f.step == s)) for s in space.steps)
 
 
 def model_file(model: int) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .bundle import Bundle, StepEntry
+from .bundle import Bundle, StepEntry, step_users
 from .clock import Clock, hardware_clock
 from .costs import ZERO
 from .exceptions import FeatureError, ItemError
@@ -157,7 +157,6 @@ def _compute(stage: Stage, item: Any, values: list[Any]) -> None:
 
 
 def _without_models(space: FeatureSpace) -> Bundle:
-    users = {step: sum(1 << i for i, f in enumerate(space.features) if f.step == step) for step in space.steps}
     return Bundle(
         names=space.names,
         widths=space.widths,
@@ -167,7 +166,7 @@ def _without_models(space: FeatureSpace) -> Bundle:
         alpha=1.0,
         tolerance=0.0,
         costs=(ZERO,) * len(space),
-        steps=tuple(StepEntry(step.name, mask, ZERO) for step, mask in users.items()),
+        steps=tuple(StepEntry(name, users, ZERO) for name, users in step_users(space)),
         dispatch=ZERO,
         prior=(0, 0.5),
     )

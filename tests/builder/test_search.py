@@ -2,19 +2,20 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from polydom_builder import PolyDomSearch
-from polydom_builder.exceptions import ExportError, LatticeError, TrainingError
+from polydom_builder.exceptions import ExportError, FitError, LatticeError, TrainingError
 from polydom_runtime import Predictor
 from polydom_runtime.bundle import INDEX_FILE, Bundle
 from polydom_runtime.exceptions import DeadlineError, FeatureError, ItemError, PolyDomError
@@ -215,6 +216,10 @@ ITEMS, LABELS = task.items(60)
         ({"quantile": 0.0}, ITEMS, LABELS, TrainingError, "quantile"),
         ({"deadline": 0.0}, ITEMS, LABELS, DeadlineError, "positive seconds"),
         ({"deadline": -1.0}, ITEMS, LABELS, DeadlineError, "positive seconds"),
+        ({}, ITEMS, [float(label == "calm") for label in LABELS], TrainingError, "integers, strings or booleans"),
+        ({"estimator": Ridge()}, ITEMS, LABELS, TrainingError, "classifier"),
+        ({"deadline": (1e-3, 2e-3, 3e-3)}, ITEMS, LABELS, DeadlineError, "range"),
+        ({"deadline": "2ms"}, ITEMS, LABELS, DeadlineError, "range"),
         ({"deadline": (2e-3, 1e-3)}, ITEMS, LABELS, DeadlineError, "range"),
         ({"deadline": 20 * US}, ITEMS, LABELS, DeadlineError, "one model run"),
         ({"size_range": (100.0, 10.0)}, ITEMS, LABELS, PolyDomError, "low <= high"),
@@ -226,6 +231,13 @@ def test_bad_input_is_a_clear_error(
 ) -> None:
     with pytest.raises(error, match=message):
         search(**changes).fit(items, labels, costs=task.costs)
+
+
+def test_costs_of_another_space_are_refused() -> None:
+    with pytest.raises(FitError, match="5 features"):
+        search().fit(ITEMS, LABELS, costs=replace(task.costs, features=task.costs.features[:4]))
+    with pytest.raises(FitError, match="steps"):
+        search().fit(ITEMS, LABELS, costs=replace(task.costs, steps=()))
 
 
 def test_estimator_without_a_converter_is_refused_before_training() -> None:

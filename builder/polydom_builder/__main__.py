@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,8 +13,10 @@ from polydom_runtime.bundle import Bundle
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.exceptions import ItemError, PolyDomError
 from polydom_runtime.items import UNLABELLED, iterate, load_object
+from polydom_runtime.timing import CostSamples
 
 from .demo import DEADLINES, run_demo
+from .export import checked_target
 from .search import PolyDomSearch
 
 
@@ -29,6 +32,8 @@ def default_estimator() -> Any:
 def build(arguments: argparse.Namespace) -> None:
     """Measure, train, index and export."""
     space = space_of(arguments.space)
+    checked_target(arguments.out)  # now, rather than after the training
+    costs = CostSamples.load(arguments.costs) if arguments.costs else None
     pairs = list(iterate(arguments.items))
     if any(label is UNLABELLED for _, label in pairs):
         raise ItemError(f"{arguments.items} must give a label for each item: the array 'label', or (item, label).")
@@ -42,7 +47,7 @@ def build(arguments: argparse.Namespace) -> None:
         memory=arguments.cache,
         verbose=1,
     )
-    search.fit([item for item, _ in pairs], [label for _, label in pairs])
+    search.fit([item for item, _ in pairs], [label for _, label in pairs], costs=costs)
     bundle = search.export(arguments.out)
     print(
         f"{arguments.out}: {len(bundle.shipped)} feature sets of {len(search.expanded_)} trained "
@@ -97,8 +102,11 @@ def as_text(document: dict[str, Any]) -> str:
     for deadline, steps in document["staircases"].items():
         lines.append(f"staircase at {deadline} (last size, accuracy, features)")
         for s in steps:
-            size = "larger" if s["up to size"] is None else f"{s['up to size']:.0f}"
+            end = s["up to size"] or math.inf
+            size = f"{end:.0f}" if end < document["sizes"][1] else "larger"
             lines.append(f"  {size:>12}  {s['accuracy']:.3f}  {' '.join(s['features']) or '(class prior)'}")
+            if size == "larger":  # what follows is for items beyond the measured sizes
+                break
     return "\n".join(lines)
 
 
@@ -128,6 +136,7 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("--alpha", type=float, default=1.0, help="accuracy slack, at least 1 (default 1)")
     command.add_argument("--tolerance", type=float, default=0.0, help="monotonicity slack, at least 0 (default 0)")
     command.add_argument("--estimator", metavar="MODULE:OBJECT", help="scaled logistic regression if not given")
+    command.add_argument("--costs", help="cost samples saved on the device; measured here if not given")
     command.add_argument("--jobs", type=int, help="workers; -1 for all cores")
     command.add_argument("--cache", help="a folder that keeps all work, so that a killed build goes on")
     command.set_defaults(run=build)
@@ -163,6 +172,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser().parse_args(argv)
     try:
         arguments.run(arguments)
+    except BrokenPipeError:
+        return 141
     except (PolyDomError, OSError) as e:
         print(f"polydom: {e}", file=sys.stderr)
         return 2

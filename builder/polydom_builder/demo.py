@@ -24,7 +24,6 @@ from .table import extract_table
 
 DEADLINES = (0.00025, 0.0005, 0.001, 0.002, 0.004)
 MOST_SETS, MOST_MISSES = 3, 30
-PRIOR = "(class prior)"
 
 
 def run_demo(
@@ -79,7 +78,11 @@ def run_demo(
     )
     baselines = Baselines(search, test, [float(surface.space.size(item)) for item in test_items])
     results = []
+    shortest = bundle.dispatch(bundle.sizes[0])
     for deadline in deadlines:
+        if deadline < shortest:
+            print(f"Left out {format_seconds(deadline)}: an answer may take {format_seconds(shortest)} here.")
+            continue
         result = run_node(node, example, out, deadline)
         result |= {"single": baselines.single(deadline), "cheap_first": baselines.cheap_first(deadline)}
         results.append(result)
@@ -114,7 +117,7 @@ def as_table(results: Sequence[dict[str, Any]]) -> str:
     ]
     for r in results:
         accuracies = f"{r['accuracy']:8.3f}  {r['single']:11.3f}  {r['cheap_first']:11.3f}"
-        elapsed = "  ".join(f"{r['elapsed'][q]:5.2f}" for q in ("p50", "p99", "max"))
+        elapsed = "  ".join(f"{r['elapsed_share'][q]:5.2f}" for q in ("p50", "p99", "max"))
         lines.append(f"{format_seconds(r['deadline']):>8}   {accuracies}   {elapsed}   {r['missed']}/{r['items']}")
     lines += [
         "",
@@ -128,7 +131,7 @@ def as_table(results: Sequence[dict[str, Any]]) -> str:
         shares = Counter(r["features"])
         deadline = format_seconds(r["deadline"])
         for names, count in shares.most_common(MOST_SETS):
-            lines.append(f"{deadline:>8}   {count / r['items']:4.0%}  {names or PRIOR}")
+            lines.append(f"{deadline:>8}   {count / r['items']:4.0%}  {names}")
             deadline = ""
         if len(shares) > MOST_SETS:
             rest = sum(count for _, count in shares.most_common()[MOST_SETS:])

@@ -99,7 +99,6 @@ def assemble(
     trainer: Trainer,
     units: UnitCosts,
     region: QueryRegion,
-    chosen: Sequence[int],
     exported: Sequence[ExportedModel],
     *,
     prior: tuple[int, float],
@@ -109,12 +108,13 @@ def assemble(
 ) -> tuple[Bundle, list[bytes]]:
     """Return the bundle and its models; their own times and scores decide where each set is best."""
     n_classes = len(trainer.table.classes)
+    timed = trainer.memory.cache(time_model, ignore=["rows"])
     entries = []
     for model in exported:
         seconds = units.model_seconds
         if seconds is None:
             rows = trainer.table.rows_of(model.order)
-            seconds = time_model(model.onnx_bytes, rows[:: max(len(rows) // 256, 1)], n_classes, quantile)
+            seconds = timed(model.onnx_bytes, rows[:: max(len(rows) // 256, 1)], n_classes, quantile)
         digest = hashlib.sha256(model.onnx_bytes).digest()
         entries.append(ModelEntry(model.order, model.accuracy, seconds, len(model.onnx_bytes), digest))
     draft = Bundle(
@@ -131,8 +131,8 @@ def assemble(
         prior=prior,
         models=tuple(entries),
     )
-    orders = (plan_order(mask, units, region.typical_size) for mask in chosen if mask)
-    candidates = {draft.candidate(number): number for number in map(draft.model_of_order.__getitem__, orders)}
+    # Scores are not quite monotone, so a prefix may be worth more than what it is a prefix of: all may be candidates.
+    candidates = {draft.candidate(number): number for number in range(len(entries))}
     index = build_index([draft.empty, *candidates], region)
     shipped = [candidates[c] for c in index.candidates[1:]]
     used = with_prefixes([entries[number].order for number in shipped])
@@ -154,11 +154,8 @@ def write_bundle(folder: str | os.PathLike[str], bundle: Bundle, models: Sequenc
     ExportError
         If `folder` exists and is not a bundle, or cannot be written.
     """
-    target = Path(folder).absolute()
-    if target.exists() and not (target / INDEX_FILE).is_file():
-        raise ExportError(f"{target} must be a new folder or an old bundle, which would be replaced. It is neither.")
+    target = checked_target(folder)
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as scratch:
             new = Path(scratch) / "bundle"
             (new / MODEL_FOLDER).mkdir(parents=True)
@@ -171,6 +168,19 @@ def write_bundle(folder: str | os.PathLike[str], bundle: Bundle, models: Sequenc
             replace_folder(new, target)
     except OSError as e:
         raise ExportError(f"{target} must be writable. {e}") from e
+
+
+def checked_target(folder: str | os.PathLike[str]) -> Path:
+    """Return the absolute path of a bundle to write; ExportError if nothing may or can be written there."""
+    target = Path(folder).absolute()
+    if target.exists() and not (target / INDEX_FILE).is_file():
+        raise ExportError(f"{target} must be a new folder or an old bundle, which would be replaced. It is neither.")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=target.parent).close()
+    except OSError as e:
+        raise ExportError(f"The folder of {target} must be writable. {e}") from e
+    return target
 
 
 def _write(file: Path, data: bytes) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from joblib import Memory, effective_n_jobs
 from sklearn.base import BaseEstimator, is_classifier
+from sklearn.metrics import get_scorer
 from sklearn.utils.validation import check_is_fitted
 from tqdm import tqdm
 
@@ -217,7 +218,6 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
             self.trainer_,
             self.units_,
             self.region_,
-            chosen,
             exported,
             prior=self.prior_,
             alpha=self.alpha,
@@ -248,12 +248,16 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
             return
         if costs is None:
             chosen = [items[i] for i in spread_by_size(sizes, 12)]
+            source, seed = source_fingerprint(self.space), self.random_state or 0
             with self._bar("costs measured", 100, unit="%") as bar:
-                costs = memory.cache(_measure, ignore=["space", "bar"])(
-                    self.space, source_fingerprint(self.space), chosen, self.random_state or 0, bar
-                )
-        self.samples_ = costs
-        self.units_, self.fits_ = fit_units(self.space, costs, self.quantile)
+                measured = memory.cache(_measure, ignore=["space", "bar"])
+                samples: CostSamples = measured(self.space, source, chosen, seed, bar)
+        elif isinstance(costs, CostSamples):
+            samples = costs
+        else:
+            raise TrainingError(f"costs must be CostSamples or UnitCosts. Got {type(costs).__name__}.")
+        self.samples_ = samples
+        self.units_, self.fits_ = fit_units(self.space, samples, self.quantile)
 
     def _check_reachable(self, model_seconds: float) -> None:
         longest = self.region_.budgets[1]
@@ -272,14 +276,18 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
 
 def checked_parameters(search: PolyDomSearch) -> tuple[float, float]:
     """Return the range of budgets if the parameters are sound."""
-    if not search.alpha >= 1.0 or not search.tolerance >= 0.0:
-        raise TrainingError(
-            f"alpha must be at least 1 and tolerance at least 0. Got {search.alpha} and {search.tolerance}."
-        )
-    if not is_classifier(search.estimator):
-        raise TrainingError(f"The estimator must be a scikit-learn classifier. Got {search.estimator!r}.")
-    if not 0.0 < search.quantile <= 1.0:
-        raise TrainingError(f"quantile must be above 0 and at most 1. Got {search.quantile}.")
+    for name, low, high in (("alpha", 1.0, np.inf), ("tolerance", 0.0, np.inf), ("quantile", 1e-9, 1.0)):
+        value = getattr(search, name)
+        if not isinstance(value, int | float | np.number) or not low <= value <= high:
+            raise TrainingError(f"{name} must be a number from {low:g} to {high:g}. Got {value!r}.")
+    if isinstance(search.estimator, type) or not is_classifier(search.estimator):
+        raise TrainingError(f"The estimator must be a scikit-learn classifier object. Got {search.estimator!r}.")
+    if search.n_jobs == 0:
+        raise TrainingError("n_jobs must be a number of workers, or -1 for all cores. Got 0.")
+    try:
+        get_scorer(search.scoring)
+    except ValueError as e:
+        raise TrainingError(f"scoring must be a scikit-learn scorer. {e}") from e
     if search.deadline is None:
         return 0.0, np.inf
     try:

@@ -1,10 +1,12 @@
 """The training table: the features of every item, extracted once and kept."""
 
 import hashlib
-import inspect
+import sys
+import sysconfig
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,8 @@ from polydom_runtime.features import FeatureSpace
 from .exceptions import TrainingError
 
 CHUNK = 64
+INSTALLED = tuple(set(sysconfig.get_paths().values()))
+"""Folders of modules that are not the user's own."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +75,10 @@ def extract_table(
     labels = list(labels)
     if len(items) != len(labels):
         raise TrainingError(f"There must be one label for each item. Got {len(items)} items and {len(labels)} labels.")
-    classes, codes = np.unique(np.asarray(labels), return_inverse=True)
+    try:
+        classes, codes = np.unique(np.asarray(labels).reshape(len(items)), return_inverse=True)
+    except (TypeError, ValueError) as e:
+        raise TrainingError(f"The labels must be one integer, string or boolean an item. Got {labels[:5]}.") from e
     if not all(type(label) in (int, str, bool) for label in classes.tolist()):
         raise TrainingError(f"The labels must be integers, strings or booleans. Got {classes[:5].tolist()}.")
     if len(classes) < 2:
@@ -89,15 +96,30 @@ def extract_table(
 
 
 def source_fingerprint(space: FeatureSpace) -> str:
-    """Return a hash of the names, widths and source files of a space, so that edited features are extracted anew."""
+    """Return a hash of a space and of the source it is made of, so that edited features are extracted anew.
+
+    The source is that of the modules of the features and of all modules that these refer to, except installed ones.
+    """
     digest = hashlib.sha256(repr((space.names, space.widths)).encode())
-    for function in [space.size, *(f.extract for f in space.features), *(s.compute for s in space.steps)]:
+    functions = [space.size, *(f.extract for f in space.features), *(s.compute for s in space.steps)]
+    for function in functions:
         digest.update(getattr(function, "__qualname__", repr(type(function))).encode())
-        try:
-            digest.update(Path(inspect.getsourcefile(function) or "").read_bytes())
-        except (TypeError, OSError):
-            continue  # a built-in has no source; its name stands for it
+    waiting, seen = [module_of(f) for f in functions], set()
+    while waiting:
+        module = waiting.pop()
+        file = getattr(module, "__file__", None)
+        if file is None or file in seen or file.startswith(INSTALLED):
+            continue
+        seen.add(file)
+        waiting += [module_of(value) for value in vars(module).values()]
+    for file in sorted(seen):
+        digest.update(Path(file).read_bytes())
     return digest.hexdigest()
+
+
+def module_of(value: object) -> ModuleType | None:
+    """Return the module that a value is, or is from."""
+    return value if isinstance(value, ModuleType) else sys.modules.get(str(getattr(value, "__module__", None)))
 
 
 def _extract_chunk(space: FeatureSpace, chunk: list[Any], source: str, key: str) -> NDArray[np.float32]:

@@ -6,6 +6,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -18,20 +19,23 @@ from .items import UNLABELLED, iterate, load_object
 from .pauses import collector_off
 from .predictor import Prediction, Predictor
 
+PRIOR = "(class prior)"
+QUANTILES = (("p50", 0.5), ("p99", 0.99), ("max", 1.0))
 COLLECT_EVERY = 1000
 """Items between two garbage collections, which are kept out of the timed calls."""
 
 
 def duration(text: str) -> float:
-    """Return seconds from ``2ms``, ``500us``, ``0.5s`` or a plain number of seconds.
+    """Return seconds from ``2ms``, ``500us`` or ``0.5s``; a number without a unit is refused.
 
     >>> duration("2ms")
     0.002
     """
     for unit, scale in (("ms", 1e-3), ("us", 1e-6), ("µs", 1e-6), ("ns", 1e-9), ("s", 1.0)):
         if text.endswith(unit):
-            return float(text.removesuffix(unit)) * scale
-    return float(text)
+            with suppress(ValueError):
+                return float(text.removesuffix(unit)) * scale
+    raise argparse.ArgumentTypeError(f"must be a number with a unit (s, ms, us, ns), such as 2ms. Got {text!r}")
 
 
 def space_of(reference: str) -> FeatureSpace:
@@ -47,7 +51,7 @@ def run(arguments: argparse.Namespace) -> None:
     space = space_of(arguments.space)
     predictor = Predictor.load(arguments.bundle, space, deadline=arguments.deadline)
     tally = Tally(predictor.deadline)
-    with collector_off():
+    with collector_off(), suppress(KeyboardInterrupt):
         for number, (item, label) in enumerate(iterate(arguments.items)):
             if number == 0:
                 predictor.warm_up(item)
@@ -74,7 +78,7 @@ class Tally:
     def add(self, answer: Prediction, label: Any) -> None:
         """Count one answer; `label` is what is true, if known."""
         self.elapsed.append(answer.elapsed_ns)
-        self.features["+".join(answer.features)] += 1
+        self.features["+".join(answer.features) or PRIOR] += 1
         self.reasons[answer.reason] += 1
         if not answer.deadline_met:
             self.missed[f"{answer.elapsed_ns / self.deadline_ns:.2f} of the deadline, {answer.reason}"] += 1
@@ -82,15 +86,15 @@ class Tally:
             self.correct.append(answer.label == label)
 
     def summary(self) -> dict[str, Any]:
-        """Return the counts, with elapsed times as shares of the deadline."""
+        """Return the counts; `elapsed_share` is elapsed time divided by the deadline."""
         shares = np.array(self.elapsed or [0]) / self.deadline_ns
         return {
             "items": len(self.elapsed),
             "deadline": self.deadline_ns * 1e-9,
-            "accuracy": float(np.mean(self.correct)) if self.correct else None,
+            "accuracy": round(float(np.mean(self.correct)), 6) if self.correct else None,
             "missed": self.missed.total(),
             "misses": dict(self.missed),
-            "elapsed": {q: float(np.quantile(shares, p)) for q, p in (("p50", 0.5), ("p99", 0.99), ("max", 1.0))},
+            "elapsed_share": {q: round(float(np.quantile(shares, p)), 4) for q, p in QUANTILES},
             "features": dict(self.features.most_common()),
             "reasons": dict(self.reasons.most_common()),
         }

@@ -195,6 +195,8 @@ class Bundle:
             If a file is missing, cut, altered, too large, of a newer version, or inconsistent with another.
         """
         path = Path(folder)
+        if not (path / INDEX_FILE).is_file():
+            raise schema.bad(f"{path} must be a bundle folder", f"no file {INDEX_FILE} there", "Give its path.")
         data = read_bounded(path / INDEX_FILE, schema.MAX_INDEX_BYTES)
         digest = read_bounded(path / DIGEST_FILE, 4096)
         if digest != digest_line(data):

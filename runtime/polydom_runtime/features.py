@@ -78,8 +78,11 @@ class FeatureSpace:
         self.size = size
         self.names = tuple(f.name for f in self.features)
         self.widths = tuple(f.width for f in self.features)
+        _check_features(self)
         self.steps = tuple(dict.fromkeys(f.step for f in self.features if f.step is not None))
-        _check(self)
+        names = [*self.names, *(s.name for s in self.steps)]
+        if len(set(names)) != len(names) or not all(isinstance(n, str) and n for n in names):
+            raise FeatureError(f"Features and steps must have different, non-empty names. Got {names}.")
 
     def __len__(self) -> int:
         return len(self.features)
@@ -108,8 +111,10 @@ class FeatureSpace:
         Raises
         ------
         FeatureError
-            If an extractor raises, or returns another width or a number that is not finite; names the feature.
+            If an extractor raises (also because it would change the item), or returns another width or a number that
+            is not finite; names the feature.
         """
+        item = read_only(item)
         row = np.empty(sum(self.widths), dtype=np.float32)
         values: dict[Step, Any] = {}
         for feature, columns in zip(self.features, self.column_slices(), strict=True):
@@ -139,12 +144,20 @@ def members(mask: int) -> Iterator[int]:
         mask ^= low
 
 
-def _check(space: FeatureSpace) -> None:
-    names = [*space.names, *(s.name for s in space.steps)]
+def read_only(item: Any) -> Any:
+    """Return the item, an array as a view that a feature cannot change under the next one."""
+    if not isinstance(item, np.ndarray):
+        return item
+    view = item.view()
+    view.flags.writeable = False
+    return view
+
+
+def _check_features(space: FeatureSpace) -> None:
     if not 1 <= len(space) <= MAX_FEATURES:
         raise FeatureError(f"A feature space must have 1 to {MAX_FEATURES} features. Got {len(space)}.")
-    if len(set(names)) != len(names) or not all(isinstance(n, str) and n for n in names):
-        raise FeatureError(f"Features and steps must have different, non-empty names. Got {names}.")
     for f in space.features:
+        if not callable(f.extract) or not (f.step is None or isinstance(f.step, Step)):
+            raise FeatureError(f"Feature {f.name!r} must have a function, and a Step or none. Got {f}.")
         if not (isinstance(f.width, int) and f.width >= 1):
             raise FeatureError(f"The width of feature {f.name!r} must be a positive integer. Got {f.width!r}.")

@@ -72,6 +72,8 @@ class Staircase:
             if candidate.accuracy > steps[-1].accuracy and reach > -math.inf:
                 steps.append(candidate)
                 ends.append(reach)
+        if ends and ends[0] == math.inf:  # it fits every size: the empty set is out of reach
+            del ends[0], steps[0]
         self.deadline = deadline
         self._ends, self._steps = ends[::-1], steps[::-1]
 
@@ -81,7 +83,7 @@ class Staircase:
 
     @property
     def steps(self) -> tuple[tuple[float, Candidate], ...]:
-        """The steps as (last size at which it is chosen, candidate), the empty set last with size inf."""
+        """The steps as (last size at which it is chosen, candidate), the last with size inf."""
         return tuple(zip((*self._ends, math.inf), self._steps, strict=True))
 
     def _check(self) -> None:

@@ -53,11 +53,14 @@ def iterate(source: str) -> Iterator[tuple[Any, Any]]:
     """
     if source == "-":
         yield from ((item, UNLABELLED) for item in _json_lines(sys.stdin))
-    elif source.endswith(".npz") or ":" not in source:
+    elif os.path.exists(source) or ":" not in source:
         items, labels = read_packed(source)
         yield from zip(items, labels if labels is not None else [UNLABELLED] * len(items), strict=True)
     else:
-        produced: Iterable[Any] = load_object(source)()
+        function = load_object(source)
+        if not callable(function):
+            raise ItemError(f"{source!r} must be a function that returns items. Got {type(function).__name__}.")
+        produced: Iterable[Any] = function()
         yield from (x if isinstance(x, tuple) and len(x) == 2 else (x, UNLABELLED) for x in produced)
 
 
@@ -75,8 +78,10 @@ def read_packed(file: str | Path) -> tuple[list[np.ndarray[Any, Any]], list[Any]
     try:
         with open(file, "rb") as stream, np.load(stream, allow_pickle=False) as packed:
             arrays = {name: packed[name] for name in ("signal", "offset", "shape", "label") if name in packed}
-    except (OSError, ValueError, KeyError, EOFError, AttributeError, BadZipFile) as e:
-        raise ItemError(f"{file} must be a packed .npz file without pickled objects. {e}") from e
+    except OSError as e:
+        raise ItemError(f"{file} must be a readable file, or MODULE:FUNCTION. {e}") from e
+    except (ValueError, KeyError, EOFError, AttributeError, BadZipFile) as e:
+        raise ItemError(f"{file} must be a packed .npz file of plain arrays (no pickled objects). It is not.") from e
     if missing := {"signal", "offset"} - arrays.keys():
         raise ItemError(f"{file} must hold the arrays 'signal' and 'offset'. Missing: {sorted(missing)}.")
     signal, offset = arrays["signal"], arrays["offset"]
@@ -113,10 +118,11 @@ def write_packed(file: str | Path, items: Iterable[np.ndarray[Any, Any]], labels
     np.savez(file, **arrays)
 
 
-def _json_lines(stream: IO[str]) -> Iterator[np.ndarray[Any, Any]]:
+def _json_lines(stream: IO[str]) -> Iterator[np.ndarray[Any, Any] | None]:
     for number, line in enumerate(stream, 1):
         if line.strip():
             try:
                 yield np.asarray(json.loads(line), dtype=np.float64)
-            except ValueError as e:
-                raise ItemError(f"Line {number} must be a JSON array of numbers. {e}") from e
+            except (ValueError, TypeError) as e:
+                print(f"Line {number} must be a JSON array of numbers. {e}", file=sys.stderr)
+                yield None  # has no size, so it is answered with the prior: one bad line must not end a stream

@@ -2,6 +2,7 @@
 
 import math
 import os
+import warnings
 from bisect import bisect_left
 from contextlib import suppress
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any, NamedTuple
 from .bundle import Bundle, Label
 from .clock import Clock, hardware_clock
 from .costs import format_seconds
-from .exceptions import DeadlineError
+from .exceptions import BundleMismatchError, DeadlineError
 from .features import FeatureSpace
 from .index import Staircase
 from .pauses import keep_freed_memory
@@ -53,7 +54,8 @@ class Predictor:
     space : FeatureSpace
         The one that the bundle was built with.
     deadline : float, optional
-        Seconds; the (largest) deadline that the bundle was built for if not given.
+        Seconds; the (largest) deadline that the bundle was built for if not given. Outside of the range that it was
+        built for there is a warning, since the best models may be missing.
     clock : Clock
         The timer.
     keep_memory : bool
@@ -85,6 +87,10 @@ class Predictor:
         clock: Clock = hardware_clock,
         keep_memory: bool = True,
     ) -> None:
+        if not isinstance(space, FeatureSpace):
+            raise BundleMismatchError(
+                f"The space must be a FeatureSpace. Got {space!r}. Import the module that has it."
+            )
         bundle.check_space(space)
         if keep_memory:
             keep_freed_memory()
@@ -195,16 +201,25 @@ def _bad_size(n: object) -> Plan:
 
 
 def _checked_deadline(bundle: Bundle, deadline: float | None) -> float:
-    seconds = bundle.budgets[1] if deadline is None else deadline
+    low, high = bundle.budgets
+    if deadline is None and high == math.inf:
+        raise DeadlineError("A deadline must be given: the bundle was built for any budget. Got none.")
+    try:
+        seconds = float(high if deadline is None else deadline)
+    except (TypeError, ValueError):
+        seconds = math.nan
     if not 0.0 < seconds < math.inf:
-        raise DeadlineError(
-            f"The deadline must be a positive number of seconds. Got {seconds}. "
-            "Give one: the bundle was built for any budget."
-        )
+        raise DeadlineError(f"The deadline must be a positive number of seconds. Got {deadline!r}.")
     shortest = bundle.dispatch(bundle.sizes[0])
     if seconds < shortest:
         raise DeadlineError(
             f"The deadline must be at least {format_seconds(shortest)}, what dispatch alone may take here. "
             f"Got {format_seconds(seconds)}."
+        )
+    if not low <= seconds <= high:
+        warnings.warn(
+            f"The bundle was built for deadlines from {format_seconds(low)} to {format_seconds(high)}; for "
+            f"{format_seconds(seconds)} it may lack the best models. Build it for a range that holds all deadlines.",
+            stacklevel=4,
         )
     return seconds

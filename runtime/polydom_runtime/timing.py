@@ -4,7 +4,9 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +15,7 @@ from .bundle import Bundle, StepEntry, step_users
 from .clock import Clock, hardware_clock
 from .costs import ZERO
 from .exceptions import FeatureError, ItemError
-from .features import FeatureSpace
+from .features import FeatureSpace, read_only
 from .pauses import collector_off, memory_kept
 from .predictor import Predictor
 from .stages import Stage
@@ -42,6 +44,29 @@ class CostSamples:
         """Return the samples of one unit, shape ``(n_sizes, n_rounds)``."""
         samples: NDArray[np.float64] = self.seconds[self.units.index(unit)]
         return samples
+
+    def save(self, file: str | Path) -> None:
+        """Write the samples, to carry them from the node to the host."""
+        with open(file, "wb") as stream:
+            np.savez_compressed(stream, units=np.array(self.units), sizes=self.sizes, seconds=self.seconds)
+
+    @classmethod
+    def load(cls, file: str | Path) -> "CostSamples":
+        """Read what `save` wrote; nothing is unpickled.
+
+        Raises
+        ------
+        ItemError
+            If the file is not one of cost samples.
+        """
+        try:
+            with open(file, "rb") as stream, np.load(stream, allow_pickle=False) as saved:
+                units, sizes, seconds = saved["units"].tolist(), saved["sizes"], saved["seconds"]
+        except (OSError, ValueError, KeyError, EOFError, AttributeError, BadZipFile) as e:
+            raise ItemError(f"{file} must be a file of cost samples. Measure again. {e!r:.80}") from e
+        if seconds.ndim != 3 or seconds.shape[:2] != (len(units), len(sizes)) or seconds.dtype.kind != "f":
+            raise ItemError(f"{file} must hold times of units x sizes x rounds. Got shape {seconds.shape}.")
+        return cls(tuple(units), sizes, seconds)
 
 
 def measure(
@@ -138,6 +163,7 @@ def spread_by_size(sizes: Sequence[float], count: int) -> list[int]:
 
 def _jobs(space: FeatureSpace, item: Any, clock: Clock) -> list[Callable[[], object]]:
     """Return what times each unit on one item, in the order of the units."""
+    item = read_only(item)
     values = [step.compute(item) for step in space.steps]
     row = np.zeros(max(space.widths), dtype=np.float32)
     slots = [-1 if f.step is None else space.steps.index(f.step) for f in space.features]

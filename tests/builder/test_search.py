@@ -1,5 +1,6 @@
 """The front door: from items to a bundle that the node decides with."""
 
+import importlib
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,7 +17,8 @@ from sklearn.preprocessing import StandardScaler
 
 from polydom_builder import PolyDomSearch
 from polydom_builder.exceptions import ExportError, FitError, LatticeError, TrainingError
-from polydom_runtime import Predictor
+from polydom_builder.table import source_fingerprint
+from polydom_runtime import Feature, FeatureSpace, Predictor
 from polydom_runtime.bundle import INDEX_FILE, Bundle
 from polydom_runtime.exceptions import DeadlineError, FeatureError, ItemError, PolyDomError
 from polydom_runtime.testing import ManualClock
@@ -211,8 +213,14 @@ ITEMS, LABELS = task.items(60)
         ({"cv": 61}, ITEMS, LABELS, TrainingError, "smallest class"),
         ({}, [np.zeros(0), *ITEMS[1:]], LABELS, ItemError, "positive, finite number"),
         ({}, [np.full(9, np.nan), *ITEMS[1:]], LABELS, FeatureError, "'level'"),
-        ({"alpha": 0.9}, ITEMS, LABELS, TrainingError, "alpha must be at least 1"),
-        ({"tolerance": -0.1}, ITEMS, LABELS, TrainingError, "tolerance at least 0"),
+        ({"alpha": 0.9}, ITEMS, LABELS, TrainingError, "alpha must be a number from 1"),
+        ({"tolerance": -0.1}, ITEMS, LABELS, TrainingError, "tolerance must be a number from 0"),
+        ({"alpha": "1"}, ITEMS, LABELS, TrainingError, "alpha must be a number"),
+        ({"n_jobs": 0}, ITEMS, LABELS, TrainingError, "n_jobs"),
+        ({"scoring": "wit"}, ITEMS, LABELS, TrainingError, "scoring must be"),
+        ({"estimator": LogisticRegression}, ITEMS, LABELS, TrainingError, "classifier object"),
+        ({}, ITEMS, [["calm", "loud"]] * 60, TrainingError, "one integer, string or boolean an item"),
+        ({}, ITEMS, ["calm", None] * 30, TrainingError, "one integer, string or boolean an item"),
         ({"quantile": 0.0}, ITEMS, LABELS, TrainingError, "quantile"),
         ({"deadline": 0.0}, ITEMS, LABELS, DeadlineError, "positive seconds"),
         ({"deadline": -1.0}, ITEMS, LABELS, DeadlineError, "positive seconds"),
@@ -231,6 +239,37 @@ def test_bad_input_is_a_clear_error(
 ) -> None:
     with pytest.raises(error, match=message):
         search(**changes).fit(items, labels, costs=task.costs)
+
+
+def test_feature_that_would_change_the_item_is_refused() -> None:
+    def centre(x: np.ndarray) -> list[float]:
+        x -= x.mean()
+        return [float(x[0])]
+
+    space = FeatureSpace([Feature("centred", centre)], size=len)
+    with pytest.raises(FeatureError, match=r"'centred'.*read-only"):
+        search(space=space).fit(ITEMS, LABELS)
+
+
+def test_costs_of_nothing_known_are_refused() -> None:
+    with pytest.raises(TrainingError, match="CostSamples or UnitCosts"):
+        search().fit(ITEMS, LABELS, costs={"level": 1e-6})
+
+
+def test_edited_helper_of_a_feature_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "edited_helper.py").write_text("SCALE = 1\n")
+    (tmp_path / "edited_space.py").write_text(
+        "import edited_helper\n"
+        "from polydom_runtime import Feature, FeatureSpace\n"
+        "space = FeatureSpace([Feature('scaled', lambda x: [edited_helper.SCALE * x[0]])], size=len)\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    space = importlib.import_module("edited_space").space
+    before = source_fingerprint(space)
+
+    assert source_fingerprint(space) == before
+    (tmp_path / "edited_helper.py").write_text("SCALE = 2\n")
+    assert source_fingerprint(space) != before
 
 
 def test_costs_of_another_space_are_refused() -> None:

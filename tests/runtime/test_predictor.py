@@ -1,5 +1,6 @@
 """The predictor, on a clock that only the features move."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ from polydom_runtime import Predictor
 from polydom_runtime.exceptions import BundleMismatchError, DeadlineError
 from polydom_runtime.features import Feature, FeatureSpace
 
-from .conftest import US, World
+from .conftest import US, World, make_bundle
 
 
 @pytest.fixture
@@ -174,15 +175,28 @@ def test_deadline_defaults_to_the_bundles(bundle_folder: Path, world: World) -> 
     assert Predictor.load(bundle_folder, world.space).deadline == 200 * US
 
 
-@pytest.mark.parametrize("deadline", [0.0, -1.0, float("nan"), float("inf"), 0.5 * US])
+@pytest.mark.parametrize("deadline", [0.0, -1.0, float("nan"), float("inf"), 0.5 * US, "2ms"])
 def test_impossible_deadline_is_refused(bundle_folder: Path, world: World, deadline: float) -> None:
     with pytest.raises(DeadlineError, match="deadline must be"):
-        Predictor.load(bundle_folder, world.space, deadline=deadline)
+        Predictor.load(bundle_folder, world.space, deadline=deadline)  # type: ignore[arg-type]
+
+
+def test_bundle_for_any_budget_needs_a_deadline(world: World) -> None:
+    bundle = replace(make_bundle()[0], budgets=(0.0, float("inf")))
+
+    with pytest.raises(DeadlineError, match="must be given"):
+        Predictor(bundle, world.space)
+
+
+def test_space_by_name_is_refused(bundle_folder: Path) -> None:
+    with pytest.raises(BundleMismatchError, match="FeatureSpace"):
+        Predictor.load(bundle_folder, "module:space")  # type: ignore[arg-type]
 
 
 def test_only_models_that_the_deadline_reaches_are_loaded(bundle_folder: Path, world: World) -> None:
     """At 45 µs `ends` never fits."""
-    predictor = Predictor.load(bundle_folder, world.space, deadline=45 * US)
+    with pytest.warns(UserWarning, match="100 µs to 200 µs; for 45 µs"):
+        predictor = Predictor.load(bundle_folder, world.space, deadline=45 * US)
 
     assert {g.after.features for plan in predictor._plans for *_, g in plan} == {("mean",), ("mean", "spread")}
 

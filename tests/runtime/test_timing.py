@@ -1,10 +1,12 @@
 """The timing loop, on a clock that only the features move."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from polydom_runtime.exceptions import FeatureError, ItemError
-from polydom_runtime.timing import DISPATCH, measure, spread_by_size
+from polydom_runtime.timing import DISPATCH, CostSamples, measure, spread_by_size
 
 from .conftest import World
 
@@ -34,6 +36,25 @@ def test_measuring_stops_when_time_is_up(world: World) -> None:
     samples = measure(world.space, ITEMS, rounds=1000, seconds=1e-6, clock=world.clock)
 
     assert samples.seconds.shape[2] == 10
+
+
+def test_samples_are_carried_in_a_file(world: World, tmp_path: Path) -> None:
+    samples = measure(world.space, ITEMS, n_sizes=3, rounds=12, clock=world.clock)
+    samples.save(tmp_path / "pi.costs")
+    loaded = CostSamples.load(tmp_path / "pi.costs")
+
+    assert loaded.units == samples.units
+    assert np.array_equal(loaded.sizes, samples.sizes)
+    assert np.array_equal(loaded.seconds, samples.seconds)
+
+
+@pytest.mark.parametrize("content", [None, b"", b"no samples"])
+def test_file_that_holds_no_samples_is_refused(tmp_path: Path, content: bytes | None) -> None:
+    if content is not None:
+        (tmp_path / "bad.costs").write_bytes(content)
+
+    with pytest.raises(ItemError, match="cost samples"):
+        CostSamples.load(tmp_path / "bad.costs")
 
 
 @pytest.mark.parametrize("items", [[], [np.ones(0)], [None]], ids=["none", "empty", "no size"])

@@ -67,5 +67,5 @@ def test_best_single_set_fits_the_largest_item_and_no_other_such_set_is_better()
 def test_node_that_fails_is_quoted(tmp_path: Path) -> None:
     from polydom_builder.demo import run_node
 
-    with pytest.raises(ExportError, match="readable file"):
+    with pytest.raises(ExportError, match="bundle folder"):
         run_node(node_python(), SURFACE, tmp_path, 0.01)

@@ -29,7 +29,7 @@ bench: .venv/.ready .venv-node/.ready
 
 # A wheel, not an editable install: the node must run with what a user would get.
 .venv-node/.ready: .venv/.ready runtime/pyproject.toml $(wildcard runtime/polydom_runtime/*.py)
-	rm -rf build/wheels .venv-node
+	rm -rf build/wheels runtime/build .venv-node
 	$(HOST)/python $(PIP) wheel --no-deps --wheel-dir build/wheels ./runtime
 	$(PYTHON) -m venv .venv-node
 	$(NODE)/python $(PIP) install build/wheels/*.whl

@@ -20,7 +20,7 @@ from polydom_runtime.timing import CostSamples, checked_size, measure, spread_by
 
 from .candidates import select_candidates
 from .exceptions import TrainingError
-from .export import assemble, export_models, plan_order, with_prefixes, write_bundle
+from .export import assemble, checked_target, export_models, plan_order, with_prefixes, write_bundle
 from .fitting import CostFit
 from .lattice import expand_best_first
 from .onnx_models import time_model, to_onnx
@@ -161,41 +161,21 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
             table = extract_table(self.space, items, labels, n_jobs=self.n_jobs, memory=memory, progress=bar.update)
         splits = make_splits(self.cv, table, groups, self.random_state)
         self.trainer_ = Trainer(self.estimator, table, splits, self.scoring, self.n_jobs, memory)
-        everything = tuple(range(len(self.space)))
-        self._check_convertible(table, everything)
+        self._check_convertible(table)
 
-        self._set_costs(items, sizes, costs, memory)
-        model_seconds = self.units_.model_seconds
-        if model_seconds is None:
-            model_seconds = MODEL_MARGIN * memory.cache(_time_full_model, ignore=["trainer"])(
-                self.trainer_.lean(), self.trainer_.key, everything, self.quantile
-            )
-        self.set_costs_ = self.units_.set_costs(model_seconds)
+        self._fit_units(items, sizes, costs, memory)
+        model_seconds = self._model_seconds(memory)
         self._check_reachable(model_seconds)
+        self.set_costs_ = self.units_.set_costs(model_seconds)
 
-        with self._bar("feature sets trained", None) as bar:
-
-            def score(masks: list[int]) -> list[float]:
-                scores = self.trainer_.scores(masks)
-                bar.update(len(masks))
-                return scores
-
-            self.expanded_ = expand_best_first(
-                self.set_costs_,
-                self.region_,
-                score,
-                alpha=self.alpha,
-                tolerance=self.tolerance,
-                batch=effective_n_jobs(self.n_jobs or 1),
-            )
+        self.expanded_ = self._expand()
         masks = select_candidates(
             self.expanded_, self.set_costs_, self.region_, alpha=self.alpha, tolerance=self.tolerance
         )
         self.candidates_ = [self._candidate(mask) for mask in masks]
         self.index_ = build_index(self.candidates_, self.region_)
         self.staircase_ = self.index_.at_deadline(budgets[1]) if budgets[1] < np.inf else None
-        codes = table.codes
-        self.prior_ = int(np.bincount(codes).argmax()), self.expanded_[0]
+        self.prior_ = int(np.bincount(table.codes).argmax()), self.expanded_[0]
         return self
 
     def export(self, folder: str | os.PathLike[str]) -> Bundle:
@@ -209,6 +189,7 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
             If a model cannot be exported, its labels differ from scikit-learn's, or the folder cannot be written.
         """
         check_is_fitted(self, "index_")
+        checked_target(folder)
         chosen = [c.mask for c in self.index_.candidates]
         orders = with_prefixes([plan_order(mask, self.units_, self.region_.typical_size) for mask in chosen])
         with self._bar("models exported", len(orders)) as bar:
@@ -227,17 +208,34 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
         write_bundle(folder, bundle, models)
         return bundle
 
+    def _expand(self) -> dict[int, float]:
+        with self._bar("feature sets trained", None) as bar:
+
+            def score(masks: list[int]) -> list[float]:
+                scores = self.trainer_.scores(masks)
+                bar.update(len(masks))
+                return scores
+
+            return expand_best_first(
+                self.set_costs_,
+                self.region_,
+                score,
+                alpha=self.alpha,
+                tolerance=self.tolerance,
+                batch=effective_n_jobs(self.n_jobs or 1),
+            )
+
     def _candidate(self, mask: int) -> Candidate:
         order = plan_order(mask, self.units_, self.region_.typical_size)
         names = tuple(self.space.names[i] for i in order)
         return Candidate(mask, names, self.expanded_[mask], self.set_costs_(mask))
 
-    def _check_convertible(self, table: Table, order: tuple[int, ...]) -> None:
+    def _check_convertible(self, table: Table) -> None:
         """Convert a model of a few items now rather than fail after hours of training."""
         few = np.concatenate([np.flatnonzero(table.codes == c)[:20] for c in range(len(table.classes))])
-        to_onnx(self.trainer_.fit(order, few), table.rows.shape[1])
+        to_onnx(self.trainer_.fit(range(len(self.space)), few), table.rows.shape[1])
 
-    def _set_costs(
+    def _fit_units(
         self, items: list[Any], sizes: list[float], costs: CostSamples | UnitCosts | None, memory: Memory
     ) -> None:
         self.samples_: CostSamples | None = None
@@ -258,6 +256,15 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
             raise TrainingError(f"costs must be CostSamples or UnitCosts. Got {type(costs).__name__}.")
         self.samples_ = samples
         self.units_, self.fits_ = fit_units(self.space, samples, self.quantile)
+
+    def _model_seconds(self, memory: Memory) -> float:
+        """Return a bound on the time of any model's run, for the search: none exists yet, but the full set's can."""
+        if self.units_.model_seconds is not None:
+            return self.units_.model_seconds
+        seconds: float = memory.cache(_time_full_model, ignore=["trainer"])(
+            self.trainer_.lean(), self.trainer_.key, tuple(range(len(self.space))), self.quantile
+        )
+        return MODEL_MARGIN * seconds
 
     def _check_reachable(self, model_seconds: float) -> None:
         longest = self.region_.budgets[1]

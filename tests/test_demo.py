@@ -10,8 +10,8 @@ from polydom_builder.baselines import best_single_set
 from polydom_builder.demo import run_demo
 from polydom_builder.exceptions import ExportError
 from polydom_builder.search import PolyDomSearch
-from polydom_runtime.bundle import Bundle
 from polydom_runtime.exceptions import ItemError
+from polydom_runtime.index_file import load_bundle
 from tests.builder import task
 from tests.runtime.test_node_command import node_python
 
@@ -41,7 +41,7 @@ def test_demo_measures_builds_and_answers_on_a_node(tmp_path: Path, capsys: pyte
         assert all(1 / 6 < r[system] <= 1 for system in ("accuracy", "single", "cheap_first"))  # type: ignore[operator]
     assert json.loads((tmp_path / "results.json").read_text()) == results
     assert (tmp_path / "accuracy.png").read_bytes()[:4] == b"\x89PNG"
-    assert Bundle.load(tmp_path / "surface.bundle").shipped
+    assert load_bundle(tmp_path / "surface.bundle").shipped
     assert "best single" in capsys.readouterr().out
 
 

@@ -12,6 +12,7 @@ from polydom_runtime.__main__ import duration, space_of
 from polydom_runtime.bundle import Bundle
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.exceptions import ItemError, PolyDomError
+from polydom_runtime.index_file import load_bundle
 from polydom_runtime.items import UNLABELLED, iterate, load_object
 from polydom_runtime.timing import CostSamples
 
@@ -57,7 +58,7 @@ def build(arguments: argparse.Namespace) -> None:
 
 def inspect(arguments: argparse.Namespace) -> None:
     """Print the candidates, their cost functions, and the staircase at the bundle's deadlines."""
-    bundle = Bundle.load(arguments.bundle)
+    bundle = load_bundle(arguments.bundle)
     document = description(bundle, arguments.deadline)
     print(json.dumps(document, indent=2) if arguments.json else as_text(document))
 

@@ -9,16 +9,9 @@ from pathlib import Path
 
 from joblib import Parallel, delayed
 
-from polydom_runtime.bundle import (
-    DIGEST_FILE,
-    INDEX_FILE,
-    MODEL_FOLDER,
-    Bundle,
-    ModelEntry,
-    digest_line,
-    model_file,
-)
+from polydom_runtime.bundle import MODEL_FOLDER, Bundle, ModelEntry, model_file
 from polydom_runtime.features import FeatureSpace, members
+from polydom_runtime.index_file import DIGEST_FILE, INDEX_FILE, digest_line, encode, load_bundle
 
 from .exceptions import ExportError
 from .folders import replace_folder
@@ -161,10 +154,10 @@ def write_bundle(folder: str | os.PathLike[str], bundle: Bundle, models: Sequenc
             (new / MODEL_FOLDER).mkdir(parents=True)
             for number, data in enumerate(models):
                 _write(new / MODEL_FOLDER / model_file(number), data)
-            index = bundle.encode()
+            index = encode(bundle)
             _write(new / INDEX_FILE, index)
             _write(new / DIGEST_FILE, digest_line(index))
-            Bundle.load(new)
+            load_bundle(new)
             replace_folder(new, target)
     except OSError as e:
         raise ExportError(f"{target} must be writable. {e}") from e

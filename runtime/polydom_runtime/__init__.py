@@ -6,6 +6,7 @@ from .costs import CostFunction
 from .exceptions import PolyDomError
 from .features import Feature, FeatureSpace, Step
 from .index import Candidate, PolyDomIndex, Staircase
+from .index_file import load_bundle
 from .predictor import Prediction, Predictor
 
 __version__ = "0.1.0"
@@ -24,4 +25,5 @@ __all__ = [
     "Staircase",
     "Step",
     "hardware_clock",
+    "load_bundle",
 ]

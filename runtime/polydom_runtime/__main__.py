@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from .bundle import Bundle
 from .costs import format_seconds
 from .exceptions import FeatureError, PolyDomError
 from .features import FeatureSpace
+from .index_file import load_bundle
 from .items import UNLABELLED, iterate, load_object
 from .pauses import collector_off
 from .predictor import Prediction, Predictor
@@ -102,7 +102,7 @@ class Tally:
 
 def info(arguments: argparse.Namespace) -> None:
     """Say what a bundle holds."""
-    bundle = Bundle.load(arguments.bundle)
+    bundle = load_bundle(arguments.bundle)
     low, high = bundle.budgets
     deadlines = format_seconds(low) if low == high else f"{format_seconds(low)} to {format_seconds(high)}"
     print(f"{len(bundle.names)} features: {', '.join(bundle.names)}")

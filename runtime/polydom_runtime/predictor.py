@@ -14,6 +14,7 @@ from .costs import format_seconds
 from .exceptions import BundleMismatchError, DeadlineError
 from .features import FeatureSpace
 from .index import Staircase
+from .index_file import load_bundle
 from .pauses import keep_freed_memory
 from .plans import Answer, Plan, PlanLoader, prior_answer
 from .stages import seems_finite
@@ -119,7 +120,7 @@ class Predictor:
         keep_memory: bool = True,
     ) -> "Predictor":
         """Read and check the bundle in `folder`, and load the models that the deadline can reach."""
-        return cls(Bundle.load(Path(folder)), space, deadline=deadline, clock=clock, keep_memory=keep_memory)
+        return cls(load_bundle(Path(folder)), space, deadline=deadline, clock=clock, keep_memory=keep_memory)
 
     @property
     def deadline(self) -> float:

@@ -19,8 +19,8 @@ from polydom_builder import PolyDomSearch
 from polydom_builder.exceptions import ExportError, FitError, LatticeError, TrainingError
 from polydom_builder.table import source_fingerprint
 from polydom_runtime import Feature, FeatureSpace, Predictor
-from polydom_runtime.bundle import INDEX_FILE, Bundle
 from polydom_runtime.exceptions import DeadlineError, FeatureError, ItemError, PolyDomError
+from polydom_runtime.index_file import INDEX_FILE, load_bundle
 from polydom_runtime.testing import ManualClock
 
 from . import task
@@ -92,7 +92,7 @@ def test_node_gives_the_labels_of_scikit_learn(fitted: PolyDomSearch, folder: Pa
 
 
 def test_every_prefix_of_a_plan_has_a_model(folder: Path) -> None:
-    bundle = Bundle.load(folder)
+    bundle = load_bundle(folder)
 
     assert bundle.shipped
     for number in bundle.shipped:
@@ -103,7 +103,7 @@ def test_every_prefix_of_a_plan_has_a_model(folder: Path) -> None:
 def test_accuracy_in_the_bundle_is_measured_through_onnx(fitted: PolyDomSearch, folder: Path) -> None:
     from polydom_builder.onnx_models import OnnxClassifier, to_onnx
 
-    entry = Bundle.load(folder).models[-1]
+    entry = load_bundle(folder).models[-1]
     width = sum(task.space.widths[i] for i in entry.order)
     expected = fitted.trainer_.score(entry.order, lambda fold: OnnxClassifier(to_onnx(fold, width)))
 
@@ -124,7 +124,7 @@ def test_old_bundle_is_replaced_and_a_stranger_is_not(fitted: PolyDomSearch, fol
     (target / INDEX_FILE).write_bytes(b"old")
     fitted.export(target)
 
-    assert Bundle.load(target).shipped
+    assert load_bundle(target).shipped
     assert [p.name for p in tmp_path.iterdir()] == ["task.bundle"]
     (tmp_path / "mine").mkdir()
     with pytest.raises(ExportError, match="neither"):

@@ -9,17 +9,9 @@ import numpy as np
 import pytest
 
 from polydom_runtime import CostFunction, Feature, FeatureSpace, Step
-from polydom_runtime.bundle import (
-    DIGEST_FILE,
-    INDEX_FILE,
-    MODEL_FOLDER,
-    Bundle,
-    ModelEntry,
-    StepEntry,
-    digest_line,
-    model_file,
-)
+from polydom_runtime.bundle import MODEL_FOLDER, Bundle, ModelEntry, StepEntry, model_file
 from polydom_runtime.index import Interval
+from polydom_runtime.index_file import DIGEST_FILE, INDEX_FILE, digest_line, encode
 from polydom_runtime.testing import ManualClock
 
 US = 1e-6
@@ -119,7 +111,7 @@ def write(folder: Path, bundle: Bundle, models: list[bytes]) -> Path:
     (folder / MODEL_FOLDER).mkdir(parents=True)
     for number, data in enumerate(models):
         (folder / MODEL_FOLDER / model_file(number)).write_bytes(data)
-    index = bundle.encode()
+    index = encode(bundle)
     (folder / INDEX_FILE).write_bytes(index)
     (folder / DIGEST_FILE).write_bytes(digest_line(index))
     return folder

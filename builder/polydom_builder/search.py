@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 from joblib import Memory, effective_n_jobs
-from sklearn.base import BaseEstimator, is_classifier
-from sklearn.metrics import get_scorer
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from tqdm import tqdm
 
@@ -24,6 +23,7 @@ from .export import assemble, checked_target, export_models, plan_order, with_pr
 from .fitting import CostFit
 from .lattice import expand_best_first
 from .onnx_models import time_model, to_onnx
+from .parameters import checked_parameters
 from .polydom_index import build_index
 from .region import QueryRegion
 from .table import Table, extract_table, source_fingerprint
@@ -151,10 +151,8 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
         budgets = checked_parameters(self)
         memory = self.memory if isinstance(self.memory, Memory) else Memory(self.memory, verbose=0)
         sizes = [checked_size(self.space, item) for item in items]
-        if not items or len(items) != len(labels):
-            raise TrainingError(
-                f"There must be items, and one label for each. Got {len(items)} items and {len(labels)} labels."
-            )
+        if not items:
+            raise TrainingError("There must be items, and one label for each. Got none.")
         self.region_ = QueryRegion(self.size_range or (min(sizes), max(sizes)), budgets)
 
         with self._bar("features", len(items)) as bar:
@@ -279,31 +277,6 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
     def _bar(self, what: str, total: int | None, unit: str = "") -> Iterator[Any]:
         with tqdm(desc=f"{what:>20}", total=total, unit=unit, disable=not self.verbose) as bar:
             yield bar
-
-
-def checked_parameters(search: PolyDomSearch) -> tuple[float, float]:
-    """Return the range of budgets if the parameters are sound."""
-    for name, low, high in (("alpha", 1.0, np.inf), ("tolerance", 0.0, np.inf), ("quantile", 1e-9, 1.0)):
-        value = getattr(search, name)
-        if not isinstance(value, int | float | np.number) or not low <= value <= high:
-            raise TrainingError(f"{name} must be a number from {low:g} to {high:g}. Got {value!r}.")
-    if isinstance(search.estimator, type) or not is_classifier(search.estimator):
-        raise TrainingError(f"The estimator must be a scikit-learn classifier object. Got {search.estimator!r}.")
-    if search.n_jobs == 0:
-        raise TrainingError("n_jobs must be a number of workers, or -1 for all cores. Got 0.")
-    try:
-        get_scorer(search.scoring)
-    except ValueError as e:
-        raise TrainingError(f"scoring must be a scikit-learn scorer. {e}") from e
-    if search.deadline is None:
-        return 0.0, np.inf
-    try:
-        given = np.asarray(search.deadline, dtype=np.float64).reshape(-1)
-    except (TypeError, ValueError):
-        given = np.empty(0)
-    if len(given) not in (1, 2) or not 0.0 < given[0] <= given[-1] < np.inf:
-        raise DeadlineError(f"The deadline must be positive seconds, or a range (low, high). Got {search.deadline!r}.")
-    return float(given[0]), float(given[-1])
 
 
 def _measure(space: FeatureSpace, source: str, items: list[Any], seed: int, bar: Any) -> CostSamples:

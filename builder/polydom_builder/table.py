@@ -1,6 +1,7 @@
 """The training table: the features of every item, extracted once and kept."""
 
 import hashlib
+import os
 import sys
 import sysconfig
 from collections.abc import Callable, Iterable, Sequence
@@ -19,7 +20,7 @@ from polydom_runtime.features import FeatureSpace
 from .exceptions import TrainingError
 
 CHUNK = 64
-INSTALLED = tuple(set(sysconfig.get_paths().values()))
+INSTALLED = tuple(sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 """Folders of modules that are not the user's own."""
 
 

@@ -1,13 +1,7 @@
 """The training table: the features of every item, extracted once and kept."""
 
-import hashlib
-import os
-import sys
-import sysconfig
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -16,12 +10,11 @@ from joblib import hash as content_hash
 from numpy.typing import NDArray
 
 from polydom_runtime.features import FeatureSpace
+from polydom_runtime.fingerprint import source_fingerprint
 
 from .exceptions import TrainingError
 
 CHUNK = 64
-INSTALLED = tuple(sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib", "platlib"))
-"""Folders of modules that are not the user's own."""
 
 
 @dataclass(frozen=True)
@@ -94,33 +87,6 @@ def extract_table(
         progress(len(part))
     columns = tuple(np.arange(s.start, s.stop) for s in space.column_slices())
     return Table(np.concatenate(rows), classes, codes.astype(np.int64), columns)
-
-
-def source_fingerprint(space: FeatureSpace) -> str:
-    """Return a hash of a space and of the source it is made of, so that edited features are extracted anew.
-
-    The source is that of the modules of the features and of all modules that these refer to, except installed ones.
-    """
-    digest = hashlib.sha256(repr((space.names, space.widths)).encode())
-    functions = [space.size, *(f.extract for f in space.features), *(s.compute for s in space.steps)]
-    for function in functions:
-        digest.update(getattr(function, "__qualname__", repr(type(function))).encode())
-    waiting, seen = [module_of(f) for f in functions], set()
-    while waiting:
-        module = waiting.pop()
-        file = getattr(module, "__file__", None)
-        if file is None or file in seen or file.startswith(INSTALLED):
-            continue
-        seen.add(file)
-        waiting += [module_of(value) for value in vars(module).values()]
-    for file in sorted(seen):
-        digest.update(Path(file).read_bytes())
-    return digest.hexdigest()
-
-
-def module_of(value: object) -> ModuleType | None:
-    """Return the module that a value is, or is from."""
-    return value if isinstance(value, ModuleType) else sys.modules.get(str(getattr(value, "__module__", None)))
 
 
 def _extract_chunk(space: FeatureSpace, chunk: list[Any], source: str, key: str) -> NDArray[np.float32]:

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from polydom_runtime import CostFunction, Feature, FeatureSpace, Step
@@ -13,6 +12,7 @@ from polydom_runtime.bundle import MODEL_FOLDER, Bundle, ModelEntry, StepEntry, 
 from polydom_runtime.index import Interval
 from polydom_runtime.index_file import DIGEST_FILE, INDEX_FILE, digest_line, encode
 from polydom_runtime.testing import ManualClock
+from polydom_runtime.tiny_models import constant_classifier as constant_model
 
 US = 1e-6
 
@@ -50,26 +50,6 @@ class World:
 @pytest.fixture
 def world() -> World:
     return World()
-
-
-def constant_model(width: int, answer: int) -> bytes:
-    """Return an ONNX classifier that answers `answer` for every finite row, without sklearn."""
-    from onnx import TensorProto, helper, numpy_helper
-
-    weights = np.zeros((width, 2), dtype=np.float32)
-    bias = np.eye(2, dtype=np.float32)[answer]
-    graph = helper.make_graph(
-        [
-            helper.make_node("Gemm", ["X", "W", "B"], ["scores"]),
-            helper.make_node("ArgMax", ["scores"], ["label"], axis=1, keepdims=0),
-        ],
-        "constant",
-        [helper.make_tensor_value_info("X", TensorProto.FLOAT, [None, width])],
-        [helper.make_tensor_value_info("label", TensorProto.INT64, [None])],
-        [numpy_helper.from_array(weights, "W"), numpy_helper.from_array(bias, "B")],
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-    return bytes(model.SerializeToString())
 
 
 ORDERS = {(0,): (0.7, 1), (0, 1): (0.8, 0), (0, 1, 2): (0.9, 1)}

@@ -1,0 +1,87 @@
+"""Kernels whose times say how two machines differ; each is one run of something that features and answers are made of.
+
+A profile of a device gives the seconds of one run of each.
+"""
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from .models import InputRow, ModelRunner
+from .tiny_models import linear_classifier, tree_classifier
+
+IN_CACHE = 4096
+"""Numbers that fit the first or second level cache of every core."""
+
+BEYOND_CACHE = 1 << 19
+"""Numbers (4 MiB of float64) that fit no cache of a Raspberry Pi."""
+
+KERNELS = {
+    "interpreter": "100 turns of a Python loop with a call, an attribute and a sum",
+    "numpy_call": "numpy.add of 16 float64 into a given array",
+    "streaming": f"numpy.add of 1 to {BEYOND_CACHE} float64 (4 MiB) into a given array",
+    "arithmetic": f"numpy.exp of {IN_CACHE} float64 into a given array",
+    "sort": f"numpy.sort of {IN_CACHE} random float64",
+    "fft": f"numpy.fft.rfft of {IN_CACHE} float64",
+    "onnx_linear": "one onnxruntime run, linear classifier, 20 inputs, 3 classes",
+    "onnx_trees": "one onnxruntime run, 50 trees of depth 8, 20 inputs, 3 classes",
+}
+"""What one run of each kernel does."""
+
+WIDTH, N_CLASSES, TREES, DEPTH = 20, 3, 50, 8
+
+
+def kernels() -> dict[str, Callable[[], object]]:
+    """Return the kernels, in the order of `KERNELS`."""
+    rng = np.random.default_rng(0)
+    small, small_out = rng.random(16), np.empty(16)
+    large, large_out = np.ones(BEYOND_CACHE), np.zeros(BEYOND_CACHE)
+    cached, cached_out = rng.random(IN_CACHE), np.empty(IN_CACHE)
+    jobs: tuple[Callable[[], object], ...] = (
+        _interpret,
+        partial(np.add, small, small, out=small_out),
+        partial(np.add, large, 1.0, out=large_out),
+        partial(np.exp, cached, out=cached_out),
+        partial(np.sort, cached),
+        partial(np.fft.rfft, cached),
+        _runner(linear_classifier(WIDTH, N_CLASSES)),
+        _runner(tree_classifier(WIDTH, N_CLASSES, trees=TREES, depth=DEPTH)),
+    )
+    return dict(zip(KERNELS, jobs, strict=True))
+
+
+def reference_models() -> dict[str, Callable[[], object]]:
+    """Return runs of models of the kinds that the builder exports, small to large.
+
+    Timed among features on one machine and alone on another, they tell how a model timed alone there runs here.
+    """
+    return {
+        "model linear small": _runner(linear_classifier(2, 2), 2),
+        "model linear": _runner(linear_classifier(WIDTH, N_CLASSES)),
+        "model linear large": _runner(linear_classifier(200, 20), 200),
+        "model trees small": _runner(tree_classifier(WIDTH, N_CLASSES, trees=5, depth=4)),
+        "model trees": _runner(tree_classifier(WIDTH, N_CLASSES, trees=TREES, depth=DEPTH)),
+        "model trees large": _runner(tree_classifier(WIDTH, N_CLASSES, trees=200, depth=8)),
+    }
+
+
+class _Counter:
+    step = 1
+
+    def add(self, total: int) -> int:
+        return total + self.step
+
+
+def _interpret() -> int:
+    counter, total = _Counter(), 0
+    for _ in range(100):
+        total = counter.add(total)
+    return total
+
+
+def _runner(onnx_bytes: bytes, width: int = WIDTH) -> ModelRunner:
+    """Return a model bound as the predictor binds it, on a row that stays."""
+    row = InputRow(width)
+    row.values[:] = np.linspace(-1.0, 1.0, width)
+    return ModelRunner(onnx_bytes, row, width, 20)

@@ -1,0 +1,144 @@
+"""Small ONNX models written by hand, since the node has no onnx package: to calibrate with, and to try limits with."""
+
+import struct
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+IR_VERSION, OPSET, ML_OPSET = 8, 17, 3
+"""What the builder exports unless a device's limits are known."""
+
+ML_DOMAIN = "ai.onnx.ml"
+FLOAT, INT64 = 1, 7  # TensorProto.DataType
+
+
+def linear_classifier(width: int, n_classes: int, *, seed: int = 0) -> bytes:
+    """Return a LinearClassifier with random coefficients: what logistic regression becomes."""
+    rng = np.random.default_rng(seed)
+    node = _node(
+        "LinearClassifier",
+        ["X"],
+        ["label", "scores"],
+        {
+            "coefficients": rng.normal(size=width * n_classes).tolist(),
+            "intercepts": rng.normal(size=n_classes).tolist(),
+            "classlabels_ints": list(range(n_classes)),
+            "post_transform": "SOFTMAX",
+        },
+    )
+    return model([node], width)
+
+
+def tree_classifier(width: int, n_classes: int, *, trees: int, depth: int, seed: int = 0) -> bytes:
+    """Return a TreeEnsembleClassifier of full random trees: what forests and gradient boosting become."""
+    rng = np.random.default_rng(seed)
+    inner, leaves = 2**depth - 1, 2**depth
+    per_tree = inner + leaves
+    position = np.tile(np.arange(per_tree), trees)
+    is_leaf = position >= inner
+    tree = np.repeat(np.arange(trees), per_tree)
+    node = _node(
+        "TreeEnsembleClassifier",
+        ["X"],
+        ["label", "scores"],
+        {
+            "nodes_treeids": tree.tolist(),
+            "nodes_nodeids": position.tolist(),
+            "nodes_featureids": np.where(is_leaf, 0, rng.integers(0, width, len(position))).tolist(),
+            "nodes_values": np.where(is_leaf, 0.0, rng.normal(size=len(position))).tolist(),
+            "nodes_modes": ["LEAF" if leaf else "BRANCH_LEQ" for leaf in is_leaf],
+            "nodes_truenodeids": np.where(is_leaf, 0, 2 * position + 1).tolist(),
+            "nodes_falsenodeids": np.where(is_leaf, 0, 2 * position + 2).tolist(),
+            "class_treeids": tree[is_leaf].tolist(),
+            "class_nodeids": position[is_leaf].tolist(),
+            "class_ids": rng.integers(0, n_classes, int(is_leaf.sum())).tolist(),
+            "class_weights": (rng.random(int(is_leaf.sum())) / trees).tolist(),
+            "classlabels_int64s": list(range(n_classes)),
+            "post_transform": "NONE",
+        },
+    )
+    return model([node], width)
+
+
+def constant_classifier(width: int, answer: int, n_classes: int = 2) -> bytes:
+    """Return a classifier that answers `answer` for every finite row."""
+    node = _node(
+        "LinearClassifier",
+        ["X"],
+        ["label", "scores"],
+        {
+            "coefficients": [0.0] * (width * n_classes),
+            "intercepts": [float(c == answer) for c in range(n_classes)],
+            "classlabels_ints": list(range(n_classes)),
+            "post_transform": "NONE",
+        },
+    )
+    return model([node], width)
+
+
+def trial_model(ir_version: int, opset: int, ml_opset: int) -> bytes:
+    """Return a linear classifier that declares these versions."""
+    body = linear_classifier_node()
+    return model([body], 2, ir_version=ir_version, opset=opset, ml_opset=ml_opset)
+
+
+def linear_classifier_node() -> bytes:
+    """Return the node of the smallest classifier."""
+    attributes = {"coefficients": [1.0, 0.0, 0.0, 1.0], "intercepts": [0.0, 0.0], "classlabels_ints": [0, 1]}
+    return _node("LinearClassifier", ["X"], ["label", "scores"], attributes)
+
+
+def model(
+    nodes: Sequence[bytes], width: int, *, ir_version: int = IR_VERSION, opset: int = OPSET, ml_opset: int = ML_OPSET
+) -> bytes:
+    """Return a ModelProto: input X float32 ``(n, width)``, outputs label int64 ``(n,)`` and scores."""
+    graph = b"".join(_field(1, node) for node in nodes) + _field(2, b"tiny")
+    graph += _field(11, _value("X", FLOAT, (None, width)))
+    graph += _field(12, _value("label", INT64, (None,))) + _field(12, _value("scores", FLOAT, (None, None)))
+    opsets = _field(8, _number(2, opset)) + _field(8, _field(1, ML_DOMAIN.encode()) + _number(2, ml_opset))
+    return _number(1, ir_version) + _field(7, graph) + opsets
+
+
+def _node(kind: str, inputs: Iterable[str], outputs: Iterable[str], attributes: dict[str, object]) -> bytes:
+    parts = [_field(1, name.encode()) for name in inputs] + [_field(2, name.encode()) for name in outputs]
+    parts.append(_field(4, kind.encode()))
+    parts += [_field(5, _attribute(name, value)) for name, value in attributes.items()]
+    parts.append(_field(7, ML_DOMAIN.encode()))
+    return b"".join(parts)
+
+
+def _attribute(name: str, value: object) -> bytes:
+    """Return an AttributeProto: a string, or a list of floats, of ints or of strings."""
+    head = _field(1, name.encode())
+    if isinstance(value, str):
+        return head + _field(4, value.encode()) + _number(20, 3)
+    assert isinstance(value, list)
+    if isinstance(value[0], float):
+        return head + _field(7, struct.pack(f"<{len(value)}f", *value)) + _number(20, 6)
+    if isinstance(value[0], int):
+        return head + _field(8, b"".join(map(_varint, value))) + _number(20, 7)
+    return head + b"".join(_field(9, text.encode()) for text in value) + _number(20, 8)
+
+
+def _value(name: str, kind: int, shape: Sequence[int | None]) -> bytes:
+    """Return a ValueInfoProto of a tensor; None stands for any length."""
+    dimensions = b"".join(_field(1, b"" if n is None else _number(1, n)) for n in shape)
+    tensor = _number(1, kind) + _field(2, dimensions)
+    return _field(1, name.encode()) + _field(2, _field(1, tensor))
+
+
+def _varint(number: int) -> bytes:
+    out = bytearray()
+    while number > 0x7F:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
+
+
+def _number(tag: int, number: int) -> bytes:
+    return _varint(tag << 3) + _varint(number)
+
+
+def _field(tag: int, content: bytes) -> bytes:
+    return _varint(tag << 3 | 2) + _varint(len(content)) + content

@@ -1,0 +1,99 @@
+"""What the system tells about the machine: its kind, its clock, its heat. Files that are not there are None."""
+
+import os
+import platform
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+THROTTLED_NOW = 0b1111
+"""Bits of the Raspberry Pi's throttle flags that hold now: undervoltage, capped, throttled, soft temperature limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoardState:
+    """What may change while the machine works.
+
+    Parameters
+    ----------
+    clock_hz : float or None
+        The fastest core's present clock.
+    celsius : float or None
+        The hottest zone's temperature.
+    throttled : int or None
+        The Raspberry Pi's throttle flags; bits 0 to 3 hold now, bits 16 to 19 since the start.
+    """
+
+    clock_hz: float | None
+    celsius: float | None
+    throttled: int | None
+
+    @property
+    def is_throttled(self) -> bool:
+        """Whether the firmware holds the clock down now."""
+        return bool((self.throttled or 0) & THROTTLED_NOW)
+
+
+class Board:
+    """Reads the machine's description from /proc and /sys.
+
+    Parameters
+    ----------
+    root : Path
+        Where these folders are; another place in tests.
+    """
+
+    def __init__(self, root: Path = Path("/")) -> None:
+        self._root = root
+
+    def state(self) -> BoardState:
+        """Return clock, temperature and throttle flags."""
+        clocks = self._numbers("sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_cur_freq", 10)
+        heats = self._numbers("sys/class/thermal/thermal_zone*/temp", 10)
+        flags = self._numbers("sys/devices/platform/soc*/*firmware*/get_throttled", 16)
+        return BoardState(
+            clock_hz=max(clocks) * 1e3 if clocks else None,
+            celsius=max(heats) / 1e3 if heats else None,
+            throttled=flags[0] if flags else None,
+        )
+
+    @property
+    def device(self) -> str:
+        """The board's name, or the processor's where there is none."""
+        return self.text("proc/device-tree/model") or self.cpu
+
+    @property
+    def cpu(self) -> str:
+        """The processor's name, or the numbers that stand for it."""
+        info = self.text("proc/cpuinfo") or ""
+        if named := re.search(r"^model name\s*:\s*(.+)$", info, re.MULTILINE):
+            return named[1]
+        part = re.search(r"^CPU part\s*:\s*(\w+)$", info, re.MULTILINE)
+        return f"{platform.machine()}, CPU part {part[1]}" if part else platform.machine()
+
+    @property
+    def governors(self) -> tuple[str, ...]:
+        """The frequency governors in use; empty where they cannot be read."""
+        files = self._root.glob("sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor")
+        return tuple(sorted({text for f in files if (text := self.text(f))}))
+
+    def memory_bytes(self, what: str = "MemTotal") -> int | None:
+        """Return an entry of /proc/meminfo, such as MemTotal, MemAvailable or SwapTotal."""
+        found = re.search(rf"^{what}:\s*(\d+) kB$", self.text("proc/meminfo") or "", re.MULTILINE)
+        return int(found[1]) * 1024 if found else None
+
+    def text(self, path: str | Path) -> str | None:
+        """Return the text of a file without the white space around it, None if it cannot be read."""
+        try:
+            return (self._root / path).read_text(errors="replace").strip("\0\n\t ")
+        except OSError:
+            return None
+
+    def _numbers(self, pattern: str, base: int) -> list[int]:
+        texts = (self.text(file) for file in sorted(self._root.glob(pattern)))
+        return [int(t, base) for t in texts if t and re.fullmatch(r"-?(0x)?[0-9a-fA-F]+", t)]
+
+
+def usable_cpus() -> list[int]:
+    """Return the processors that this process may run on."""
+    return sorted(os.sched_getaffinity(0))

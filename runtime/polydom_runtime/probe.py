@@ -1,0 +1,98 @@
+"""What onnxruntime can do here, tried in a child process: a wheel that kills its process must not take ours along."""
+
+import json
+import os
+import signal
+import struct
+import subprocess
+import sys
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+IR_VERSIONS, OPSETS, ML_OPSETS = range(3, 40), range(7, 60), range(1, 20)
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """What a fresh process saw.
+
+    Parameters
+    ----------
+    bits : int
+        Of an address: 64, or 32.
+    numpy, onnxruntime : str
+        Versions.
+    threads : int
+        Threads of a process that has imported both; more than one means a pool of numpy's linear algebra.
+    ir_version, opset, ml_opset : int
+        The newest of each that loads and runs.
+    """
+
+    bits: int
+    numpy: str
+    onnxruntime: str
+    threads: int
+    ir_version: int
+    opset: int
+    ml_opset: int
+
+
+def probe(python: str = sys.executable, timeout: float = 120.0) -> Probe | str:
+    """Return what a child process saw, or why it did not come back."""
+    package = str(Path(__file__).parents[1])
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in (package, os.getenv("PYTHONPATH")) if p)}
+    command = [python, "-m", "polydom_runtime.probe"]
+    try:
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=timeout)
+    except (OSError, subprocess.TimeoutExpired) as e:
+        return f"a child process could not run: {e}"
+    if done.returncode < 0:
+        return f"a child process that imports it was killed by {signal.Signals(-done.returncode).name}"
+    try:
+        seen = json.loads(done.stdout)
+        return Probe(**{f.name: seen[f.name] for f in fields(Probe)})
+    except (ValueError, KeyError, TypeError):
+        last = done.stderr.strip().splitlines()[-1:] or [f"exit code {done.returncode}"]
+        return f"a child process that imports it failed: {last[0]}"
+
+
+def look() -> Probe:
+    """Import onnxruntime here and try it."""
+    import numpy as np
+
+    from . import models  # imported first, for it turns telemetry off
+    from .tiny_models import IR_VERSION, ML_OPSET, OPSET, trial_model
+
+    def loads(ir_version: int = IR_VERSION, opset: int = OPSET, ml_opset: int = ML_OPSET) -> bool:
+        try:
+            models.ModelRunner(trial_model(ir_version, opset, ml_opset), models.InputRow(2), 2, 2)
+        except ValueError:
+            return False
+        return True
+
+    return Probe(
+        bits=8 * struct.calcsize("P"),
+        numpy=np.__version__,
+        onnxruntime=models.ONNXRUNTIME_VERSION,
+        threads=_threads(),
+        ir_version=max((v for v in IR_VERSIONS if loads(ir_version=v)), default=0),
+        opset=max((v for v in OPSETS if loads(opset=v)), default=0),
+        ml_opset=max((v for v in ML_OPSETS if loads(ml_opset=v)), default=0),
+    )
+
+
+def _threads() -> int:
+    try:
+        return len(os.listdir("/proc/self/task"))
+    except OSError:
+        return 1
+
+
+def as_plain(found: Probe | str) -> dict[str, Any]:
+    """Return a probe as plain data; what failed under the key ``failed``."""
+    return {"failed": found} if isinstance(found, str) else asdict(found)
+
+
+if __name__ == "__main__":
+    print(json.dumps(asdict(look())))

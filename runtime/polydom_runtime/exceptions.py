@@ -27,3 +27,11 @@ class BundleMismatchError(PolyDomError, ValueError):
 
 class DeadlineError(PolyDomError, ValueError):
     """A deadline is impossible."""
+
+
+class MeasurementError(PolyDomError, ValueError):
+    """A file of cost samples is damaged, unfinished or of something else, or its times are impossible."""
+
+
+class ProfileError(PolyDomError, ValueError):
+    """A device profile is unknown, malformed, or has a figure that is impossible or comes from nowhere."""

@@ -10,6 +10,8 @@ import onnxruntime as ort
 
 from .exceptions import BundleFormatError
 
+ONNXRUNTIME_VERSION: str = ort.__version__
+
 
 class InputRow:
     """The one row of float32 numbers that all models of a predictor read, each a prefix of it.

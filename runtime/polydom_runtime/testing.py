@@ -2,7 +2,7 @@
 
 
 class ManualClock:
-    """A clock that moves only when told to.
+    """A clock that moves only when told to, and by `step_ns` with each reading.
 
     >>> clock = ManualClock()
     >>> clock.advance(seconds=2e-6)
@@ -10,11 +10,13 @@ class ManualClock:
     2000
     """
 
-    def __init__(self, start_ns: int = 0) -> None:
+    def __init__(self, start_ns: int = 0, step_ns: int = 0) -> None:
         self._now_ns = start_ns
+        self._step_ns = step_ns
 
     def __call__(self) -> int:
         """Return the time in nanoseconds."""
+        self._now_ns += self._step_ns
         return self._now_ns
 
     def advance(self, *, seconds: float) -> None:

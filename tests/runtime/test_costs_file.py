@@ -1,0 +1,148 @@
+"""The file of cost samples: whatever is not whole, sound and possible is refused."""
+
+import hashlib
+import zlib
+from pathlib import Path
+from typing import Any
+
+import msgpack
+import numpy as np
+import pytest
+
+from polydom_runtime.costs_file import FRAME, MAGIC, FileJournal, Header, load_costs
+from polydom_runtime.exceptions import MeasurementError
+
+HEADER = Header(("mean", "(dispatch)"), (10.0, 100.0), (1, 1, 4, 4), ("timer",), "f" * 64, {"device": "a board"})
+
+
+def rounds(count: int = 20) -> np.ndarray:
+    """Two units at two sizes, their blocks where there are any, one kernel."""
+    times = np.random.default_rng(0).uniform(1e-6, 2e-6, (count, HEADER.n_columns))
+    times[:, 4:6] = np.nan
+    return times
+
+
+def written(file: Path, header: Header = HEADER, *parts: np.ndarray) -> Path:
+    journal = FileJournal(file)
+    journal.begin(header)
+    for part in parts or (rounds(), rounds()):
+        journal.append(part)
+    journal.finish({"celsius_after": 50.0}, "enough")
+    return file
+
+
+@pytest.fixture
+def costs(tmp_path: Path) -> Path:
+    return written(tmp_path / "pi.costs")
+
+
+def test_samples_come_back(costs: Path) -> None:
+    samples = load_costs(costs)
+
+    assert samples.units == HEADER.units
+    assert samples.n_rounds == 40
+    assert np.array_equal(samples.of("mean")[1, :20], rounds()[:, 1])
+    assert np.array_equal(samples.typical_of("(dispatch)")[0, :20], rounds()[:, 6])
+    assert np.array_equal(samples.kernels["timer"][:20], rounds()[:, 8])
+    assert samples.machine == {"device": "a board", "celsius_after": 50.0}
+    assert (samples.fingerprint, samples.stopped) == ("f" * 64, "enough")
+
+
+def test_file_cut_anywhere_is_refused(costs: Path) -> None:
+    whole = costs.read_bytes()
+    for length in range(0, len(whole), 37):
+        costs.write_bytes(whole[:length])
+        with pytest.raises(MeasurementError):
+            load_costs(costs)
+
+
+def test_byte_altered_anywhere_is_refused(costs: Path) -> None:
+    whole = costs.read_bytes()
+    for position in range(0, len(whole), 29):
+        altered = bytearray(whole)
+        altered[position] ^= 0x10
+        costs.write_bytes(altered)
+        with pytest.raises(MeasurementError):
+            load_costs(costs)
+
+
+def test_file_with_more_at_its_end_is_refused(costs: Path) -> None:
+    costs.write_bytes(costs.read_bytes() + b"more")
+    with pytest.raises(MeasurementError, match="complete"):
+        load_costs(costs)
+
+
+def test_other_format_version_is_named(costs: Path) -> None:
+    costs.write_bytes(costs.read_bytes().replace(b"polydom-costs 1\n", b"polydom-costs 2\n"))
+    with pytest.raises(MeasurementError, match=r"version 1\. Got 2"):
+        load_costs(costs)
+
+
+@pytest.mark.parametrize("content", [None, b"", b"no costs", b"\x93NUMPY" * 30], ids=["none", "empty", "text", "other"])
+def test_what_is_no_such_file_is_refused(tmp_path: Path, content: bytes | None) -> None:
+    if content is not None:
+        (tmp_path / "bad.costs").write_bytes(content)
+    with pytest.raises(MeasurementError, match=r"bad\.costs must be"):
+        load_costs(tmp_path / "bad.costs")
+
+
+@pytest.mark.parametrize("time", [0.0, -1e-6, np.nan, np.inf], ids=["zero", "backwards", "nan", "infinite"])
+@pytest.mark.parametrize("column", [0, 3, 6, 8], ids=["unit", "other unit", "block", "kernel"])
+def test_impossible_time_is_refused(tmp_path: Path, time: float, column: int) -> None:
+    times = rounds()
+    times[3, column] = time
+    with pytest.raises(MeasurementError, match="positive"):
+        load_costs(written(tmp_path / "bad.costs", HEADER, times))
+
+
+@pytest.mark.parametrize("sizes", [(100.0, 10.0), (10.0, 10.0), (0.0, 10.0), (10.0, np.inf)])
+def test_impossible_sizes_are_refused(tmp_path: Path, sizes: tuple[float, float]) -> None:
+    header = Header(HEADER.units, sizes, HEADER.loops, HEADER.kernels, "", {})
+    with pytest.raises(MeasurementError, match="sizes must be positive and rise"):
+        load_costs(written(tmp_path / "bad.costs", header))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"units": []},
+        {"units": ["mean", "mean"]},
+        {"units": ["mean"]},
+        {"sizes": [10.0]},
+        {"sizes": [1, 2]},
+        {"loops": [1, 1, 1, 0]},
+        {"kernels": "timer"},
+        {"machine": []},
+        {"fingerprint": None},
+    ],
+    ids=str,
+)
+def test_unsound_header_is_refused_behind_a_right_digest(costs: Path, change: dict[str, Any]) -> None:
+    header = {
+        "units": list(HEADER.units),
+        "sizes": list(HEADER.sizes),
+        "loops": list(HEADER.loops),
+        "kernels": list(HEADER.kernels),
+        "fingerprint": "",
+        "machine": {},
+    }
+    data = MAGIC + b"1\n" + frame(header | change) + frame({"rounds": rounds().tobytes()})
+    end = {"stopped": "enough", "machine": {}, "sha256": hashlib.sha256(data).digest()}
+    costs.write_bytes(data + frame(end))
+    with pytest.raises(MeasurementError, match="must"):
+        load_costs(costs)
+
+
+def frame(document: dict[str, Any]) -> bytes:
+    payload = bytes(msgpack.packb(document))
+    return FRAME.pack(len(payload), zlib.crc32(payload)) + payload
+
+
+def test_other_name_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(MeasurementError, match=r"end in \.costs"):
+        FileJournal(tmp_path / "pi.npz")
+
+
+def test_folder_that_cannot_be_written_is_refused() -> None:
+    with pytest.raises(MeasurementError, match="writable"):
+        FileJournal("/proc/no/such.costs")

@@ -1,0 +1,57 @@
+"""The profile of this device, from a measurement made on it."""
+
+import numpy as np
+
+from .calibration import KERNELS
+from .cost_samples import CostSamples
+from .device_profile import Calibrated, DeviceProfile, OnnxLimits, Quantity, System
+from .exceptions import ProfileError
+from .tails import relative_error
+
+LEAST_UNCERTAINTY = 1.1
+"""Two boards of one kind differ by about so much, and one board from day to day."""
+
+
+def own_profile(samples: CostSamples) -> DeviceProfile:
+    """Return what was measured as a profile; power draw is left out, since a board cannot see it.
+
+    Raises
+    ------
+    ProfileError
+        If the measurement says too little about the machine.
+    """
+    machine = samples.machine
+    source = (
+        f"{machine['device']}, {machine['began'][:10]}, Python {machine['python']}, numpy {machine['numpy']}, "
+        f"onnxruntime {machine['onnxruntime']}, {samples.n_rounds} rounds"
+    )
+    limits = machine.get("onnx", {})
+    if "opset" not in limits or machine["memory_bytes"] is None or not KERNELS.keys() <= samples.kernels.keys():
+        raise ProfileError(
+            "A profile needs the calibration kernels, the memory and the ONNX limits of the device. "
+            f"Got limits {limits}, memory {machine['memory_bytes']}. Run `polydom-node doctor` and measure again."
+        )
+    clock = machine["clock_hz_before"]
+    return DeviceProfile(
+        machine["device"],
+        System(
+            soc=Quantity(machine["device"], "measured", source),
+            core=Quantity(machine["cpu"], "measured", source),
+            cores=Quantity(machine["cores"], "measured", source),
+            clock_hz=None if clock is None else Quantity(clock, "measured", source),
+            memory_bytes=Quantity(machine["memory_bytes"], "measured", source),
+            os=Quantity(f"Linux {machine['kernel']}", "measured", source),
+            timer_tick_seconds=Quantity(machine["timer_tick_ns"] * 1e-9, "measured", source),
+            idle_watts=None,
+            busy_watts=None,
+        ),
+        {name: _calibrated(samples.kernels[name], source) for name in KERNELS},
+        OnnxLimits(
+            **{name: Quantity(limits[name], "measured", source) for name in ("ir_version", "opset", "ml_opset")}
+        ),
+    )
+
+
+def _calibrated(times: np.ndarray[tuple[int], np.dtype[np.float64]], source: str) -> Calibrated:
+    uncertainty = 1.0 + relative_error(times.reshape(1, -1), 0.5)[0]
+    return Calibrated(float(np.median(times)), max(min(uncertainty, 1000.0), LEAST_UNCERTAINTY), "measured", source)

@@ -1,5 +1,7 @@
 """Poly-Dom on the node: for each item, the most accurate model that fits the deadline."""
 
+from typing import TYPE_CHECKING, Any
+
 from .bundle import Bundle
 from .clock import Clock, hardware_clock
 from .costs import CostFunction
@@ -7,7 +9,9 @@ from .exceptions import PolyDomError
 from .features import Feature, FeatureSpace, Step
 from .index import Candidate, PolyDomIndex, Staircase
 from .index_file import load_bundle
-from .predictor import Prediction, Predictor
+
+if TYPE_CHECKING:
+    from .predictor import Prediction, Predictor
 
 __version__ = "0.1.0"
 
@@ -27,3 +31,12 @@ __all__ = [
     "hardware_clock",
     "load_bundle",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what needs onnxruntime when it is used: `polydom-node doctor` must work where onnxruntime does not."""
+    if name in ("Prediction", "Predictor"):
+        from . import predictor
+
+        return getattr(predictor, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,26 +1,24 @@
-"""The command ``polydom-node``: run a bundle on items, or say what is in it."""
+"""The command ``polydom-node``: measure, look for trouble, run a bundle on items, or say what is in it."""
 
 import argparse
 import gc
 import json
 import sys
-from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
+from dataclasses import asdict
 
-import numpy as np
-
+from .board import Board, usable_cpus
 from .costs import format_seconds
 from .exceptions import FeatureError, PolyDomError
 from .features import FeatureSpace
+from .findings import as_text, exit_code
 from .index_file import load_bundle
-from .items import UNLABELLED, iterate, load_object
+from .items import iterate, load_object
 from .pauses import collector_off
-from .predictor import Prediction, Predictor
+from .probe import probe
+from .progress import ProgressBar
 
-PRIOR = "(class prior)"
-QUANTILES = (("p50", 0.5), ("p99", 0.99), ("max", 1.0))
 COLLECT_EVERY = 1000
 """Items between two garbage collections, which are kept out of the timed calls."""
 
@@ -38,6 +36,22 @@ def duration(text: str) -> float:
     raise argparse.ArgumentTypeError(f"must be a number with a unit (s, ms, us, ns), such as 2ms. Got {text!r}")
 
 
+def sizes(text: str) -> tuple[int, tuple[float, float] | None]:
+    """Return how many sizes to measure, and between which, from ``COUNT``, ``LOW:HIGH`` or ``LOW:HIGH:COUNT``.
+
+    >>> sizes("16"), sizes("100:5000"), sizes("100:5000:9")
+    ((16, None), (12, (100.0, 5000.0)), (9, (100.0, 5000.0)))
+    """
+    parts = text.split(":")
+    with suppress(ValueError):
+        if len(parts) == 1:
+            return int(text), None
+        low, high, *count = parts
+        if len(count) <= 1 and 0.0 < float(low) < float(high):
+            return int(count[0]) if count else 12, (float(low), float(high))
+    raise argparse.ArgumentTypeError(f"must be COUNT, LOW:HIGH or LOW:HIGH:COUNT. Got {text!r}")
+
+
 def space_of(reference: str) -> FeatureSpace:
     """Import the feature space MODULE:SPACE."""
     space = load_object(reference)
@@ -48,9 +62,14 @@ def space_of(reference: str) -> FeatureSpace:
 
 def run(arguments: argparse.Namespace) -> None:
     """Answer every item: a JSON line each, and a summary line."""
+    from .predictor import Predictor
+    from .tally import Tally
+
     space = space_of(arguments.space)
     predictor = Predictor.load(arguments.bundle, space, deadline=arguments.deadline)
     tally = Tally(predictor.deadline)
+    if predictor.bundle.origin.estimated:
+        print(f"polydom-node: {predictor.bundle.origin}", file=sys.stderr)
     with collector_off(), suppress(KeyboardInterrupt):
         for number, (item, label) in enumerate(iterate(arguments.items)):
             if number == 0:
@@ -61,43 +80,8 @@ def run(arguments: argparse.Namespace) -> None:
                 print(json.dumps({"item": number, **answer._asdict()}), flush=True)
             if number % COLLECT_EVERY == COLLECT_EVERY - 1:
                 gc.collect()
-    print(json.dumps({"summary": tally.summary() | {"oversized": predictor.n_oversized}}))
-
-
-class Tally:
-    """Counts over all answers of a run."""
-
-    def __init__(self, deadline: float) -> None:
-        self.deadline_ns = deadline * 1e9
-        self.elapsed: list[int] = []
-        self.correct: list[bool] = []
-        self.features: Counter[str] = Counter()
-        self.reasons: Counter[str] = Counter()
-        self.missed: Counter[str] = Counter()
-
-    def add(self, answer: Prediction, label: Any) -> None:
-        """Count one answer; `label` is what is true, if known."""
-        self.elapsed.append(answer.elapsed_ns)
-        self.features["+".join(answer.features) or PRIOR] += 1
-        self.reasons[answer.reason] += 1
-        if not answer.deadline_met:
-            self.missed[f"{answer.elapsed_ns / self.deadline_ns:.2f} of the deadline, {answer.reason}"] += 1
-        if label is not UNLABELLED:
-            self.correct.append(answer.label == label)
-
-    def summary(self) -> dict[str, Any]:
-        """Return the counts; `elapsed_share` is elapsed time divided by the deadline."""
-        shares = np.array(self.elapsed or [0]) / self.deadline_ns
-        return {
-            "items": len(self.elapsed),
-            "deadline": self.deadline_ns * 1e-9,
-            "accuracy": round(float(np.mean(self.correct)), 6) if self.correct else None,
-            "missed": self.missed.total(),
-            "misses": dict(self.missed),
-            "elapsed_share": {q: round(float(np.quantile(shares, p)), 4) for q, p in QUANTILES},
-            "features": dict(self.features.most_common()),
-            "reasons": dict(self.reasons.most_common()),
-        }
+    costs = str(predictor.bundle.origin)
+    print(json.dumps({"summary": {**tally.summary(), "oversized": predictor.n_oversized, "costs": costs}}))
 
 
 def info(arguments: argparse.Namespace) -> None:
@@ -110,6 +94,50 @@ def info(arguments: argparse.Namespace) -> None:
     print(f"{len(bundle.shipped)} candidates, {len(bundle.models)} models with all prefixes")
     print(f"item sizes {bundle.sizes[0]:g} to {bundle.sizes[1]:g}, deadlines {deadlines}")
     print(f"alpha {bundle.alpha:g}, tolerance {bundle.tolerance:g}, dispatch {bundle.dispatch}")
+    print(bundle.origin)
+
+
+def measure(arguments: argparse.Namespace) -> None:
+    """Time the features on this machine and write the samples."""
+    from .costs_file import FileJournal
+    from .device_profile import dump
+    from .machine import onnx_limits
+    from .own_profile import own_profile
+    from .timing import measure
+
+    space = space_of(arguments.space)
+    items = [item for item, _ in iterate(arguments.items) if item is not None]
+    count, size_range = arguments.sizes
+    journal = FileJournal(arguments.out, resume=arguments.resume)
+    with ProgressBar("costs measured") as bar:
+        samples = measure(
+            space,
+            items,
+            n_sizes=count,
+            size_range=size_range,
+            seconds=arguments.seconds,
+            quantile=arguments.quantile,
+            cpu=usable_cpus()[-1] if arguments.cpu is None else arguments.cpu,
+            journal=journal,
+            stamp={"onnx": onnx_limits(probe())},
+            progress=bar.update,
+        )
+    for warning in samples.warnings:
+        print(f"polydom-node: {warning}", file=sys.stderr)
+    sizes = f"{len(samples.sizes)} sizes from {samples.sizes[0]:g} to {samples.sizes[-1]:g}"
+    print(f"{arguments.out}: {len(samples.units)} units at {sizes} on {samples.machine['device']}; {samples.stopped}.")
+    if arguments.profile_out:
+        dump(own_profile(samples), arguments.profile_out)
+        print(f"{arguments.profile_out}: the profile of this device. Others can build with it; do contribute it.")
+
+
+def doctor(arguments: argparse.Namespace) -> int:
+    """Look for what makes answers late on this machine."""
+    from .doctor import examine
+
+    findings = examine(Board(), bundle=arguments.bundle)
+    print(json.dumps([asdict(f) for f in findings], indent=2) if arguments.json else as_text(findings))
+    return exit_code(findings)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -126,6 +154,23 @@ def parser() -> argparse.ArgumentParser:
     command = commands.add_parser("info", help="check a bundle and say what it holds")
     command.add_argument("bundle", metavar="BUNDLE")
     command.set_defaults(run=info)
+    command = commands.add_parser("measure", help="time features on this machine, to plan for it on the host")
+    command.add_argument("space", metavar="MODULE:SPACE")
+    command.add_argument("--items", required=True, help="a packed .npz file or MODULE:FUNCTION")
+    command.add_argument("--out", required=True, metavar="NAME.costs")
+    command.add_argument(
+        "--sizes", type=sizes, default=(12, None), help="how many, or LOW:HIGH, or LOW:HIGH:COUNT (default 12)"
+    )
+    command.add_argument("--seconds", type=float, default=60.0, help="at most so long (default 60)")
+    command.add_argument("--quantile", type=float, default=0.999, help="that must become known (default 0.999)")
+    command.add_argument("--cpu", type=int, help="the processor to stay on; the last one if not given")
+    command.add_argument("--resume", action="store_true", help="go on with an unfinished measurement")
+    command.add_argument("--profile-out", metavar="NAME.toml", help="also write a profile of this device")
+    command.set_defaults(run=measure)
+    command = commands.add_parser("doctor", help="look for what makes answers late; exit code 1 if there is a problem")
+    command.add_argument("--bundle", metavar="BUNDLE")
+    command.add_argument("--json", action="store_true")
+    command.set_defaults(run=doctor)
     return top
 
 
@@ -133,13 +178,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; an error of the user's is one line and exit code 2."""
     arguments = parser().parse_args(argv)
     try:
-        arguments.run(arguments)
+        code: int = arguments.run(arguments) or 0
     except PolyDomError as e:
         print(f"polydom-node: {e}", file=sys.stderr)
         return 2
     except BrokenPipeError:
         return 141
-    return 0
+    except KeyboardInterrupt:
+        print("polydom-node: stopped; a measurement goes on with --resume.", file=sys.stderr)
+        return 130
+    return code
 
 
 if __name__ == "__main__":

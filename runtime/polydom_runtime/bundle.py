@@ -5,7 +5,7 @@ The models are ``models/0000.onnx`` and so on, named by their number, so that no
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -57,6 +57,33 @@ class StepEntry:
     cost: CostFunction
 
 
+@dataclass(frozen=True, slots=True)
+class CostOrigin:
+    """Where the costs of a bundle come from.
+
+    Parameters
+    ----------
+    device : str
+        The machine that they are of.
+    estimated : bool
+        Whether they were carried over from another machine's rather than measured.
+    notes : tuple of str
+        What makes them doubtful.
+    versions : dict of str to str
+        Of numpy and onnxruntime, where they were measured.
+    """
+
+    device: str = ""
+    estimated: bool = False
+    notes: tuple[str, ...] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        how = "estimated, not measured" if self.estimated else "measured" if self.device else "given"
+        where = f" for {self.device}" if self.estimated else f" on {self.device}" if self.device else ""
+        return "; ".join([f"costs {how}{where}", *self.notes])
+
+
 @dataclass(frozen=True)
 class Bundle:
     """A decoded and checked index.
@@ -85,6 +112,7 @@ class Bundle:
         Model numbers of the candidates; candidate 0 of the index is the empty set, candidate k + 1 is ``shipped[k]``.
     intervals : tuple of Interval
         Where each candidate is on the skyline.
+    origin : CostOrigin
     path : Path, optional
         The folder that holds the models.
     """
@@ -103,6 +131,7 @@ class Bundle:
     models: tuple[ModelEntry, ...] = ()
     shipped: tuple[int, ...] = ()
     intervals: tuple[Interval, ...] = ()
+    origin: CostOrigin = field(default_factory=CostOrigin)
     path: Path | None = None
 
     @cached_property

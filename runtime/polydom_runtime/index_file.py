@@ -13,16 +13,18 @@ from typing import Any
 import msgpack
 
 from . import schema
-from .bundle import Bundle, Label, ModelEntry, StepEntry, read_bounded
+from .bundle import Bundle, CostOrigin, Label, ModelEntry, StepEntry, read_bounded
 from .costs import CostFunction
 from .exceptions import BundleFormatError
 from .features import MAX_FEATURES
 from .index import Interval
 
 FORMAT = "polydom-bundle"
-VERSION = 1
+VERSION = 2
+"""1 did not say where the costs come from."""
+
 INDEX_FILE, DIGEST_FILE = "index.msgpack", "index.sha256"
-MAX_MODELS, MAX_MODEL_BYTES, MAX_CLASSES = 100_000, 1 << 30, 100_000
+MAX_MODELS, MAX_MODEL_BYTES, MAX_CLASSES, MAX_TEXT = 100_000, 1 << 30, 100_000, 1000
 
 
 def load_bundle(folder: str | os.PathLike[str]) -> Bundle:
@@ -73,6 +75,7 @@ def encode(bundle: Bundle) -> bytes:
         "model_numbers": schema.pack_floats([(m.accuracy, m.seconds) for m in bundle.models]),
         "shipped": list(bundle.shipped),
         "intervals": [i.candidate for i in bundle.intervals],
+        "origin": _origin_row(bundle.origin),
         "interval_ends": schema.pack_floats([(i.start, i.end) for i in bundle.intervals]),
     }
     return bytes(msgpack.packb(document))
@@ -113,8 +116,13 @@ def decode(data: bytes, path: Path | None = None) -> Bundle:
         models=models,
         shipped=shipped,
         intervals=_intervals(d, len(shipped) + 1),
+        origin=_origin(d) if version > 1 else CostOrigin(),
         path=path,
     )
+
+
+def _origin_row(origin: CostOrigin) -> list[object]:
+    return [origin.device, origin.estimated, list(origin.notes), dict(origin.versions)]
 
 
 def _costs(d: Mapping[str, Any], name: str, rows: int) -> tuple[CostFunction, ...]:
@@ -163,6 +171,18 @@ def _classes(d: Mapping[str, Any]) -> tuple[Label, ...]:
     if not all(type(c) in (int, str, bool) for c in classes) or len({(type(c), c) for c in classes}) != len(classes):
         raise schema.bad("The classes must be different integers, strings or booleans", classes)
     return tuple(classes)
+
+
+def _origin(d: Mapping[str, Any]) -> CostOrigin:
+    device, estimated, notes, versions = _row(schema.field(d, "origin", list), 4)
+    if type(device) is not str or type(estimated) is not bool or type(notes) is not list or type(versions) is not dict:
+        raise schema.bad("Field 'origin' must be a device, whether costs are estimated, notes, and versions", device)
+    return CostOrigin(
+        device[:MAX_TEXT],
+        estimated,
+        tuple(schema.text("A note", n, MAX_TEXT) for n in notes),
+        {schema.text("A library", k): schema.text("A version", v) for k, v in versions.items()},
+    )
 
 
 def _intervals(d: Mapping[str, Any], n_candidates: int) -> tuple[Interval, ...]:

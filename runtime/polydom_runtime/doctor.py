@@ -1,0 +1,80 @@
+"""Looking for what makes answers late or impossible on this machine, before an item is at stake."""
+
+import os
+from collections.abc import Mapping
+
+from .board import Board
+from .bundle import Bundle
+from .clock import Clock, hardware_clock
+from .exceptions import BundleFormatError
+from .findings import Finding, as_text, exit_code, finding
+from .index_file import load_bundle
+from .jitter import Jitter, Permissions, permissions, wake_up_jitter
+from .machine_findings import (
+    check_governor,
+    check_jitter,
+    check_kernel,
+    check_memory,
+    check_realtime,
+    check_swap,
+    check_temperature,
+    check_throttling,
+    check_timer,
+)
+from .probe import Probe, probe
+from .software_findings import check_bundle, check_costs, check_software, check_threads
+
+__all__ = ["Finding", "as_text", "examine", "exit_code"]
+
+
+def examine(
+    board: Board | None = None,
+    found: Probe | str | None = None,
+    environment: Mapping[str, str] = os.environ,
+    bundle: Bundle | str | os.PathLike[str] | None = None,
+    clock: Clock = hardware_clock,
+    jitter: Jitter | None = None,
+    allowed: Permissions | None = None,
+) -> list[Finding]:
+    """Return what was found about everything that bears on deadlines, good or bad.
+
+    Parameters
+    ----------
+    board : Board, optional
+    found : Probe or str, optional
+        What a child process saw or why it failed; one is started if not given.
+    environment : mapping
+        The variables that the node will run with.
+    bundle : Bundle or path, optional
+        To open and run every model of.
+    clock : Clock
+        The timer.
+    jitter : Jitter, optional
+        Measured now, for half a second, if not given.
+    allowed : Permissions, optional
+        Those of this process if not given.
+    """
+    board = Board() if board is None else board
+    found = probe() if found is None else found
+    findings = [
+        *check_software(found),
+        check_threads(found, environment),
+        check_timer(clock),
+        check_jitter(wake_up_jitter() if jitter is None else jitter),
+        check_governor(board),
+        check_throttling(board),
+        check_temperature(board),
+        check_swap(board),
+        check_realtime(permissions() if allowed is None else allowed),
+        check_kernel(board),
+    ]
+    if bundle is not None and not isinstance(bundle, Bundle):
+        try:
+            bundle = load_bundle(bundle)
+        except BundleFormatError as e:
+            findings.append(finding("bundle", "problem", str(e), "no model can answer", "copy or build it again"))
+            bundle = None
+    if bundle is not None:
+        findings += [check_bundle(bundle, found), check_costs(bundle, board, found)]
+    sizes = () if bundle is None else [m.size_bytes for m in bundle.models]
+    return [*findings, check_memory(board, sizes)]

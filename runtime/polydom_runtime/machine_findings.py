@@ -1,0 +1,171 @@
+"""Findings about the machine: its timer, its scheduler, its clock, its heat, its memory."""
+
+import re
+from collections.abc import Sequence
+
+from .board import Board
+from .clock import Clock
+from .costs import format_seconds
+from .findings import Finding, Level, finding
+from .jitter import Jitter, Permissions
+from .timer import reading_ns, step_back_ns, timer_tick_ns
+
+COARSEST_TICK_NS = 10_000
+LATEST_WAKE_UP_NS = 1_000_000
+HOTTEST_CELSIUS = 80.0
+THROTTLE_BITS = ("undervoltage", "clock capped", "throttled", "soft temperature limit")
+SINCE_START = 16
+
+PROCESS_BYTES = 60_000_000
+"""Peak of a process that imports numpy and onnxruntime and runs one model."""
+
+SESSION_BYTES, BYTES_PER_MODEL_BYTE = 64_000, 6
+"""Memory of an opened model: a fixed part, and what a forest takes for each byte of its file."""
+
+
+def check_timer(clock: Clock) -> Finding:
+    """Look at the timer's resolution, the cost of a reading, and whether it ever goes back."""
+    tick, cost, back = timer_tick_ns(clock), reading_ns(clock), step_back_ns(clock)
+    figures = f"resolution {_time(tick)}, one reading {_time(cost)}"
+    if back:
+        text, bad = f"goes back by up to {_time(back)}", True
+    elif not tick:
+        text, bad = "stands still", True
+    else:
+        text, bad = figures, tick > COARSEST_TICK_NS
+    return finding(
+        "timer",
+        "problem" if bad else "ok",
+        text,
+        "it is read before every feature, to see what still fits",
+        "use a kernel with high-resolution timers (CONFIG_HIGH_RES_TIMERS=y) and the processor's own clock source, "
+        "named in /sys/devices/system/clocksource/clocksource0/current_clocksource",
+    )
+
+
+def check_jitter(jitter: Jitter) -> Finding:
+    """Look at how late a loop that sleeps is woken."""
+    late = f"p50 {_time(jitter.p50_ns)}, p99 {_time(jitter.p99_ns)}, max {_time(jitter.max_ns)}"
+    return finding(
+        "wake-up jitter",
+        "warning" if jitter.p99_ns > LATEST_WAKE_UP_NS else "ok",
+        f"late by {late}, in {jitter.periods} periods of {_time(jitter.period_ns)}",
+        "what wakes a sleeping loop late also takes the processor away from an answer",
+        "stop what else runs; `chrt -f 50` before the command (SCHED_FIFO); a core of its own by isolcpus=3 in "
+        "/boot/firmware/cmdline.txt and `taskset -c 3`; TimerSlackNSec=1 in its systemd unit",
+    )
+
+
+def check_governor(board: Board) -> Finding:
+    """Look at who sets the processor's clock."""
+    governors = board.governors
+    if not governors:
+        return finding(
+            "governor",
+            "warning",
+            "cannot be read, so the clock may change",
+            "times measured at one clock do not hold at another",
+            "measure costs on the device itself; a virtual machine shows no governor, a board needs a kernel that does",
+        )
+    return finding(
+        "governor",
+        "ok" if governors == ("performance",) else "warning",
+        ", ".join(governors),
+        "an item after a pause is computed at a low clock, up to several times slower than measured",
+        "echo performance | sudo tee /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor",
+    )
+
+
+def check_throttling(board: Board) -> Finding:
+    """Look at whether the firmware holds the clock down, or did."""
+    flags = board.state().throttled
+    why = "the firmware lowers the clock below the one that costs were measured at"
+    if flags is None and "Raspberry Pi" in board.device:
+        return finding("throttling", "warning", "cannot be read", why, "look at `vcgencmd get_throttled`")
+    if flags is None:
+        return finding("throttling", "ok", "no such flags on this machine", why)
+    now, before = _flags(flags), _flags(flags >> SINCE_START)
+    texts = [f"now: {', '.join(now)}"] * bool(now) + [f"since the start: {', '.join(before)}"] * bool(before)
+    fixes = ["a power supply and cable that hold 5 V under load"] * ("undervoltage" in now + before)
+    fixes += ["a heat sink or fan, or a cooler place"] * bool({*now, *before} - {"undervoltage"})
+    level: Level = "problem" if now else "warning" if before else "ok"
+    return finding("throttling", level, "; ".join(texts) or "none, now or since the start", why, "; ".join(fixes))
+
+
+def check_temperature(board: Board) -> Finding:
+    """Look at the hottest zone."""
+    celsius = board.state().celsius
+    return finding(
+        "temperature",
+        "warning" if celsius is not None and celsius > HOTTEST_CELSIUS else "ok",
+        "no sensor can be read" if celsius is None else f"{celsius:.1f} °C",
+        "from 80 °C on a Raspberry Pi lowers its clock step by step",
+        "a heat sink or fan, or a cooler place",
+    )
+
+
+def check_swap(board: Board) -> Finding:
+    """Look for memory that may be moved to a disk."""
+    total, free = board.memory_bytes("SwapTotal"), board.memory_bytes("SwapFree")
+    used = f"{_size(total)}, {_size(total - free)} in use" if total and free is not None else _size(total)
+    return finding(
+        "swap",
+        "ok" if total == 0 else "warning",
+        "none" if total == 0 else used,
+        "a page brought back from an SD card takes milliseconds, in the middle of an answer",
+        "sudo swapoff -a; to stay off after a start, `sudo systemctl disable dphys-swapfile` or Mechanism=none in "
+        "/etc/rpi/swap.conf; to keep it for emergencies, `sudo sysctl vm.swappiness=1`",
+    )
+
+
+def check_realtime(allowed: Permissions) -> Finding:
+    """Look at whether the node may run before everything else."""
+    lock = "any memory" if allowed.lockable_bytes is None else f"{_size(allowed.lockable_bytes)} of memory"
+    return finding(
+        "real-time permission",
+        "ok" if allowed.realtime else "warning",
+        f"SCHED_FIFO is {'allowed' if allowed.realtime else 'refused'}; {lock} may be locked",
+        "without it any other program may take the processor away in the middle of an answer",
+        "the line `USER - rtprio 50`, with the user's name, in a file in /etc/security/limits.d and a new login, or "
+        "LimitRTPRIO=50 or AmbientCapabilities=CAP_SYS_NICE in the systemd unit",
+    )
+
+
+def check_kernel(board: Board) -> Finding:
+    """Look at how far the kernel lets itself be interrupted."""
+    version = board.text("proc/version") or ""
+    named = re.search(r"\bPREEMPT\w*", version)
+    kind = "PREEMPT_RT" if board.text("sys/kernel/realtime") == "1" else named[0] if named else None
+    return finding(
+        "kernel",
+        "ok" if kind else "warning",
+        kind or ("not preemptible" if version else "cannot be read"),
+        "an answer waits until the kernel has finished what it does for another program",
+        "use a kernel built with PREEMPT or PREEMPT_RT, as Raspberry Pi OS has",
+    )
+
+
+def check_memory(board: Board, model_bytes: Sequence[int] = ()) -> Finding:
+    """Look at whether a node, with all models of these sizes open, fits into what is free."""
+    need = PROCESS_BYTES + sum(SESSION_BYTES + BYTES_PER_MODEL_BYTE * size for size in model_bytes)
+    available = board.memory_bytes("MemAvailable")
+    level: Level = "warning" if available is None else "problem" if available < need else "ok"
+    return finding(
+        "memory",
+        level,
+        f"{_size(available)} available, up to {_size(need)} needed with {len(model_bytes)} models",
+        "short of memory, the system drops pages of code and reads them again, or kills the process",
+        "stop what else runs, or build the bundle for fewer or smaller models (higher alpha or tolerance)",
+    )
+
+
+def _flags(bits: int) -> list[str]:
+    return [name for i, name in enumerate(THROTTLE_BITS) if bits >> i & 1]
+
+
+def _time(ns: int) -> str:
+    return format_seconds(ns * 1e-9)
+
+
+def _size(count: int | None) -> str:
+    return "an unknown amount" if count is None else f"{count / 1e6:,.0f} MB"

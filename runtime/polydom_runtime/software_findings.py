@@ -1,0 +1,135 @@
+"""Findings about what runs on the machine: Python, onnxruntime, numpy, and the models of a bundle."""
+
+import platform
+import re
+import struct
+import sys
+from collections.abc import Mapping
+
+from .board import Board
+from .bundle import Bundle, model_file
+from .exceptions import BundleFormatError
+from .findings import Finding, Level, finding
+from .probe import Probe
+
+REQUIRED = {"onnxruntime": ">=1.20,<1.29", "numpy": ">=2.0"}
+"""The versions that the runtime is made for, as in its package's dependencies."""
+
+OLDEST_PYTHON = (3, 11)
+POOL_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+def check_software(found: Probe | str, python: tuple[int, int, int] = sys.version_info[:3]) -> list[Finding]:
+    """Look at Python, the width of its addresses, onnxruntime and numpy."""
+    version = ".".join(map(str, python))
+    bits = 8 * struct.calcsize("P") if isinstance(found, str) else found.bits
+    findings = [
+        finding(
+            "Python",
+            "ok" if python >= OLDEST_PYTHON else "problem",
+            f"{version} on {platform.machine()}, {platform.system()}",
+            "the runtime is written for Python 3.11 and newer",
+            "install a system with Python 3.11 or newer (Raspberry Pi OS bookworm has it)",
+        ),
+        finding(
+            "64 bit",
+            "ok" if bits >= 64 else "problem",
+            f"{bits}-bit addresses",
+            "onnxruntime has no 32-bit wheels",
+            "install the 64-bit system on the device",
+        ),
+    ]
+    if isinstance(found, str):
+        lacking = "SIGILL" in found
+        why = "this wheel uses instructions that the processor lacks" if lacking else "every model runs in it"
+        return [*findings, finding("onnxruntime", "problem", found, why, _install("onnxruntime"))]
+    for name, version in (("onnxruntime", found.onnxruntime), ("numpy", found.numpy)):
+        level: Level = "ok" if satisfies(version, REQUIRED[name]) else "problem"
+        why = f"the runtime is made and tested for {name}{REQUIRED[name]}"
+        findings.append(finding(name, level, version, why, _install(name)))
+    return findings
+
+
+def check_threads(found: Probe | str, environment: Mapping[str, str]) -> Finding:
+    """Look for pools of threads that numpy's linear algebra starts or is told to start."""
+    told = [name for name in POOL_VARIABLES if _first_number(environment.get(name, "")) > 1]
+    threads = None if isinstance(found, str) else found.threads
+    texts = [f"{threads or 'unknown'} in a process that has imported numpy and onnxruntime"]
+    texts += [f"{name}={environment[name]}" for name in told]
+    return finding(
+        "BLAS threads",
+        "warning" if told or (threads or 1) > 1 else "ok",
+        "; ".join(texts),
+        "a product split over threads is as late as the latest of them, and waits for what else runs on their cores",
+        f"export {' '.join(f'{name}=1' for name in dict.fromkeys([POOL_VARIABLES[0], *told]))}",
+    )
+
+
+def check_bundle(bundle: Bundle, found: Probe | str) -> Finding:
+    """Open and run every model of a bundle."""
+    why = "a model that does not run here cannot answer"
+    if isinstance(found, str):
+        return finding("bundle", "warning", "not tried without onnxruntime", why, "make onnxruntime work first")
+    from .models import InputRow, ModelRunner  # not above: where onnxruntime kills its process, all else can be told
+
+    row, broken = InputRow(sum(bundle.widths)), []
+    for number, entry in enumerate(bundle.models):
+        width = sum(bundle.widths[i] for i in entry.order)
+        try:
+            ModelRunner(bundle.model_bytes(number), row, width, len(bundle.classes))
+        except BundleFormatError as e:
+            broken.append(f"{model_file(number)}: {str(e.__cause__ or e).splitlines()[0]}")
+    total = f"{len(bundle.models)} models"
+    text = f"{len(broken)} of {total} do not run; {broken[0]}" if broken else f"all {total} run"
+    return finding(
+        "bundle",
+        "problem" if broken else "ok",
+        f"{text}; {len(bundle.classes)} classes",
+        why,
+        f"build it again for this device: onnxruntime {found.onnxruntime} takes IR version {found.ir_version}, opset "
+        f"{found.opset}, ai.onnx.ml {found.ml_opset} at most",
+    )
+
+
+def check_costs(bundle: Bundle, board: Board, found: Probe | str) -> Finding:
+    """Ask whether the costs that a bundle plans with are those of this machine and its libraries."""
+    origin, doubts = bundle.origin, list(bundle.origin.notes)
+    if origin.estimated:
+        doubts.append("estimated, not measured")
+    if origin.device and origin.device != board.device:
+        doubts.append(f"of {origin.device}, this is {board.device}")
+    for name, version in origin.versions.items():
+        here = "" if isinstance(found, str) else getattr(found, name, version)
+        if here and here != version:
+            doubts.append(f"measured with {name} {version}, here is {here}")
+    return finding(
+        "costs",
+        "warning" if doubts else "ok",
+        "; ".join([str(origin), *doubts[len(origin.notes) :]]),
+        "a plan keeps its deadline only if features cost here what was planned",
+        "polydom-node measure here, and build with --profile NAME.costs",
+    )
+
+
+def satisfies(version: str, requirement: str) -> bool:
+    """Return whether a version is within ``>=LOW,<HIGH``.
+
+    >>> [satisfies(v, ">=1.20,<1.29") for v in ("1.19.2", "1.20.0", "1.28.1", "1.29.0")]
+    [False, True, True, False]
+    """
+    clauses = requirement.split(",")
+    ours = _numbers(version)
+    return all((ours < _numbers(c)) if c.startswith("<") else (ours >= _numbers(c)) for c in clauses)
+
+
+def _install(name: str) -> str:
+    return f"pip install --upgrade '{name}{REQUIRED[name]}'"
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(n) for n in re.findall(r"\d+", version)[:3])
+
+
+def _first_number(text: str) -> int:
+    start = re.match(r"\s*(\d+)", text)
+    return int(start[1]) if start else 0

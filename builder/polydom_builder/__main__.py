@@ -1,4 +1,4 @@
-"""The command ``polydom``: build a bundle, inspect one, run the demo."""
+"""The command ``polydom``: build a bundle, inspect one, report on measured costs, run the demo."""
 
 import argparse
 import json
@@ -10,12 +10,15 @@ from typing import Any
 
 from polydom_runtime.__main__ import duration, space_of
 from polydom_runtime.bundle import Bundle
+from polydom_runtime.cost_samples import CostSamples
 from polydom_runtime.costs import format_seconds
-from polydom_runtime.exceptions import ItemError, PolyDomError
+from polydom_runtime.costs_file import load_costs
+from polydom_runtime.device_profile import DeviceProfile
+from polydom_runtime.exceptions import ItemError, PolyDomError, ProfileError
 from polydom_runtime.index_file import load_bundle
 from polydom_runtime.items import UNLABELLED, iterate, load_object
-from polydom_runtime.timing import CostSamples
 
+from .cost_report import as_report, plot_costs, report_costs
 from .demo import DEADLINES, run_demo
 from .export import checked_target
 from .search import PolyDomSearch
@@ -34,7 +37,7 @@ def build(arguments: argparse.Namespace) -> None:
     """Measure, train, index and export."""
     space = space_of(arguments.space)
     checked_target(arguments.out)  # now, rather than after the training
-    costs = CostSamples.load(arguments.costs) if arguments.costs else None
+    costs = device_of(arguments.profile)
     pairs = list(iterate(arguments.items))
     if any(label is UNLABELLED for _, label in pairs):
         raise ItemError(f"{arguments.items} must give a label for each item: the array 'label', or (item, label).")
@@ -46,14 +49,43 @@ def build(arguments: argparse.Namespace) -> None:
         deadline=arguments.deadline,
         n_jobs=arguments.jobs,
         memory=arguments.cache,
+        quantile=arguments.quantile,
         verbose=1,
     )
     search.fit([item for item, _ in pairs], [label for _, label in pairs], costs=costs)
     bundle = search.export(arguments.out)
+    print(bundle.origin)
     print(
         f"{arguments.out}: {len(bundle.shipped)} feature sets of {len(search.expanded_)} trained "
         f"({2 ** len(space)} possible), {len(bundle.models)} models with all prefixes."
     )
+
+
+def device_of(names: Sequence[str]) -> CostSamples | DeviceProfile | None:
+    """Return the device to plan for: a measured one wins over profiles; None stands for this machine.
+
+    Raises
+    ------
+    MeasurementError, ProfileError
+        If a file or name is not sound.
+    """
+    devices = [load_costs(name) if name.endswith(".costs") else DeviceProfile.named(name) for name in names]
+    measured = [d for d in devices if isinstance(d, CostSamples)]
+    if len(measured) > 1 or len(devices) - len(measured) > 1:
+        raise ProfileError(f"There must be at most one measured device and one profile. Got {', '.join(names)}.")
+    for warning in measured[0].warnings if measured else ():
+        print(f"polydom: {names[devices.index(measured[0])]}: {warning}", file=sys.stderr)
+    return (measured or devices or [None])[0]
+
+
+def costs(arguments: argparse.Namespace) -> None:
+    """Report on a file of measured costs."""
+    samples = load_costs(arguments.file)
+    rows = report_costs(samples, arguments.quantile)
+    print(as_report(samples, rows, arguments.quantile))
+    if arguments.plots:
+        plot_costs(samples, rows, arguments.quantile, Path(arguments.plots))
+        print(f"{arguments.plots}: a picture of each unit.")
 
 
 def inspect(arguments: argparse.Namespace) -> None:
@@ -75,6 +107,7 @@ def description(bundle: Bundle, deadline: float | None) -> dict[str, Any]:
         "classes": list(bundle.classes),
         "sizes": list(bundle.sizes),
         "deadlines": list(bundle.budgets),
+        "costs": str(bundle.origin),
         "alpha": bundle.alpha,
         "tolerance": bundle.tolerance,
         "candidates": [
@@ -97,7 +130,7 @@ def description(bundle: Bundle, deadline: float | None) -> dict[str, Any]:
 
 def as_text(document: dict[str, Any]) -> str:
     """Return the description as a person reads it."""
-    lines = ["candidates (accuracy, worst-case cost, features in order of computation)"]
+    lines = [document["costs"], "candidates (accuracy, worst-case cost, features in order of computation)"]
     for c in document["candidates"]:
         lines.append(f"  {c['accuracy']:.3f}  {c['cost']:<60}  {' '.join(c['features']) or '(class prior)'}")
     for deadline, steps in document["staircases"].items():
@@ -137,7 +170,15 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("--alpha", type=float, default=1.0, help="accuracy slack, at least 1 (default 1)")
     command.add_argument("--tolerance", type=float, default=0.0, help="monotonicity slack, at least 0 (default 0)")
     command.add_argument("--estimator", metavar="MODULE:OBJECT", help="scaled logistic regression if not given")
-    command.add_argument("--costs", help="cost samples saved on the device; measured here if not given")
+    command.add_argument(
+        "--profile",
+        action="append",
+        default=[],
+        metavar="NAME.costs|NAME",
+        help="the device: costs measured there, or a profile (a name or a .toml file) for an estimate; this machine if "
+        "not given. Of both, the measured costs win",
+    )
+    command.add_argument("--quantile", type=float, default=0.999, help="worst case of a feature (default 0.999)")
     command.add_argument("--jobs", type=int, help="workers; -1 for all cores")
     command.add_argument("--cache", help="a folder that keeps all work, so that a killed build goes on")
     command.set_defaults(run=build)
@@ -147,6 +188,12 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("--deadline", type=duration, help="show the staircase at this deadline")
     command.add_argument("--json", action="store_true")
     command.set_defaults(run=inspect)
+
+    command = commands.add_parser("costs", help="report on costs measured by polydom-node measure")
+    command.add_argument("file", metavar="NAME.costs")
+    command.add_argument("--quantile", type=float, default=0.999)
+    command.add_argument("--plots", metavar="FOLDER", help="draw each unit's samples and fits (needs matplotlib)")
+    command.set_defaults(run=costs)
 
     command = commands.add_parser("demo", help="build the surface example and run it on a node")
     command.add_argument("--example", type=Path, default=Path("examples/surface"))

@@ -3,11 +3,13 @@
 import hashlib
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 from joblib import Parallel, delayed
+from numpy.typing import NDArray
 
 from polydom_runtime.bundle import MODEL_FOLDER, Bundle, ModelEntry, model_file
 from polydom_runtime.features import FeatureSpace, members
@@ -15,9 +17,11 @@ from polydom_runtime.index_file import DIGEST_FILE, INDEX_FILE, digest_line, enc
 
 from .exceptions import ExportError
 from .folders import replace_folder
-from .onnx_models import OnnxClassifier, check_parity, time_model, to_onnx
+from .model_times import ModelTimes
+from .onnx_models import OnnxClassifier, OnnxVersions, check_parity, to_onnx
 from .polydom_index import build_index
 from .region import QueryRegion
+from .target import Target
 from .training import Trainer
 from .unit_costs import UnitCosts
 
@@ -64,13 +68,17 @@ def export_models(
     trainer: Trainer,
     orders: Sequence[Order],
     names: Sequence[str],
+    versions: OnnxVersions,
     max_mismatches: int,
     progress: Callable[[int], None],
 ) -> list[ExportedModel]:
     """Train, convert, check and score a model for each order, in parallel and cached."""
     export = trainer.memory.cache(_export_one, ignore=["trainer", "name"])
     lean, key = trainer.lean(), trainer.key
-    tasks = (delayed(export)(lean, key, order, "+".join(names[i] for i in order), max_mismatches) for order in orders)
+    tasks = (
+        delayed(export)(lean, key, order, "+".join(names[i] for i in order), versions, max_mismatches)
+        for order in orders
+    )
     models = []
     for model in Parallel(n_jobs=trainer.n_jobs, return_as="generator")(tasks):
         models.append(model)
@@ -78,19 +86,21 @@ def export_models(
     return models
 
 
-def _export_one(trainer: Trainer, key: str, order: Order, name: str, max_mismatches: int) -> ExportedModel:
+def _export_one(
+    trainer: Trainer, key: str, order: Order, name: str, versions: OnnxVersions, max_mismatches: int
+) -> ExportedModel:
     rows = trainer.table.rows_of(order)
     model = trainer.fit(order)
-    data = to_onnx(model, rows.shape[1])
+    data = to_onnx(model, rows.shape[1], versions)
     check_parity(name, model, data, rows, max_mismatches)
-    accuracy = trainer.score(order, lambda fold: OnnxClassifier(to_onnx(fold, rows.shape[1])))
+    accuracy = trainer.score(order, lambda fold: OnnxClassifier(to_onnx(fold, rows.shape[1], versions)))
     return ExportedModel(order, data, accuracy)
 
 
 def assemble(
     space: FeatureSpace,
     trainer: Trainer,
-    units: UnitCosts,
+    target: Target,
     region: QueryRegion,
     exported: Sequence[ExportedModel],
     *,
@@ -101,13 +111,14 @@ def assemble(
 ) -> tuple[Bundle, list[bytes]]:
     """Return the bundle and its models; their own times and scores decide where each set is best."""
     n_classes = len(trainer.table.classes)
-    timed = trainer.memory.cache(time_model, ignore=["rows"])
+    units, times = target.units, ModelTimes(target.models, quantile)
+    timed = trainer.memory.cache(_time_model, ignore=["times", "rows"])
     entries = []
     for model in exported:
         seconds = units.model_seconds
         if seconds is None:
             rows = trainer.table.rows_of(model.order)
-            seconds = timed(model.onnx_bytes, rows[:: max(len(rows) // 256, 1)], n_classes, quantile)
+            seconds = timed(times, times.device, model.onnx_bytes, rows[:: max(len(rows) // 256, 1)], n_classes)
         digest = hashlib.sha256(model.onnx_bytes).digest()
         entries.append(ModelEntry(model.order, model.accuracy, seconds, len(model.onnx_bytes), digest))
     draft = Bundle(
@@ -123,6 +134,7 @@ def assemble(
         dispatch=units.dispatch,
         prior=prior,
         models=tuple(entries),
+        origin=target.origin,
     )
     # Scores are not quite monotone, so a prefix may be worth more than what it is a prefix of: all may be candidates.
     candidates = {draft.candidate(number): number for number in range(len(entries))}
@@ -136,7 +148,18 @@ def assemble(
         shipped=tuple(kept.index(number) for number in shipped),
         intervals=index.intervals,
     )
+    target.check_memory(
+        ["+".join(space.names[i] for i in entry.order) for entry in bundle.models],
+        [entry.size_bytes for entry in bundle.models],
+    )
     return bundle, [exported[number].onnx_bytes for number in kept]
+
+
+def _time_model(
+    times: ModelTimes, device: Mapping[str, float], onnx_bytes: bytes, rows: NDArray[np.float32], n_classes: int
+) -> float:
+    """Time a model; `device` is what `times` goes by, for caching."""
+    return times(onnx_bytes, rows, n_classes)
 
 
 def write_bundle(folder: str | os.PathLike[str], bundle: Bundle, models: Sequence[bytes]) -> None:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog, nnls
 
 from polydom_runtime.costs import BASIS, CostFunction, basis_terms
+from polydom_runtime.tails import tail_quantile
 
 from .exceptions import FitError
 
@@ -29,17 +30,21 @@ class CostFit:
     typical : CostFunction
         Non-negative least squares on the median at each size (the paper's fit), in relative error.
     worst : CostFunction
-        The tightest non-negative combination on or above the chosen quantile at every measured size.
+        The tightest non-negative combination on or above the chosen quantile at every measured size, that of the
+        samples and that of their fitted tail; see `polydom_runtime.tails`.
     slack : float array of shape (n_sizes,)
-        How far `worst` lies above that quantile at each size, as a fraction of it.
+        How far `worst` lies above the samples' quantile at each size, as a fraction of it.
+    inflation : float array of shape (n_sizes,)
+        The part of it that stands for the tail that so few samples cannot have seen.
     """
 
     typical: CostFunction
     worst: CostFunction
     slack: Floats
+    inflation: Floats
 
 
-def fit_cost(sizes: Floats, samples: Floats, quantile: float) -> CostFit:
+def fit_cost(sizes: Floats, samples: Floats, quantile: float = 0.999, typical: Floats | None = None) -> CostFit:
     """Fit one unit's samples.
 
     Parameters
@@ -48,6 +53,8 @@ def fit_cost(sizes: Floats, samples: Floats, quantile: float) -> CostFit:
     samples : float array of shape (n_sizes, n_rounds)
     quantile : float
         The worst case that is planned on, 0 < quantile <= 1.
+    typical : float array of shape (n_sizes, n_rounds), optional
+        Samples that tell the typical time better, such as those of blocks of calls.
 
     Raises
     ------
@@ -64,11 +71,12 @@ def fit_cost(sizes: Floats, samples: Floats, quantile: float) -> CostFit:
     """
     if samples.size == 0 or not (np.isfinite(samples).all() and (samples > 0.0).all()):
         raise FitError("Cost samples must be positive, finite times. Measure again: the clock must not run backwards.")
-    medians = np.median(samples, axis=1)
-    high = np.quantile(samples, quantile, axis=1)
+    medians = np.median(samples if typical is None else typical, axis=1)
+    seen, high = np.quantile(samples, quantile, axis=1), tail_quantile(samples, quantile)
     basis = choose_basis(sizes, medians)
     worst = _cover(sizes, high, basis)
-    return CostFit(_least_squares(sizes, medians, basis), worst, np.array([worst(n) for n in sizes]) / high - 1.0)
+    slack = np.array([worst(n) for n in sizes]) / seen - 1.0
+    return CostFit(_least_squares(sizes, medians, basis), worst, slack, high / seen - 1.0)
 
 
 def choose_basis(sizes: Floats, targets: Floats) -> Basis:

@@ -1,27 +1,58 @@
 """scikit-learn models as ONNX, and proof that the exported form says the same."""
 
-import time
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import onnxruntime as ort
 from numpy.typing import NDArray
 
-from polydom_runtime.models import InputRow, ModelRunner
+from polydom_runtime.tiny_models import ML_DOMAIN
 
 from .exceptions import ExportError
 
-OPSET = {"": 17, "ai.onnx.ml": 3}
-"""Loads in onnxruntime releases of several years, on the node too (IR version 8)."""
+OLDEST_OPSET = 9
+"""Classifiers are converted to this opset of ONNX or newer."""
 
 LABEL_OPTIONS: tuple[dict[str, bool], ...] = ({"zipmap": False}, {"output_class_labels": True}, {})
 """Each makes output 0 the label of some classifiers, in a pipeline or not, and is refused for others."""
 
-TIMED_RUNS, WARM_UP_RUNS = 400, 40
+
+@dataclass(frozen=True, slots=True)
+class OnnxVersions:
+    """The versions that models declare; those given here load in onnxruntime releases of several years."""
+
+    ir_version: int = 8
+    opset: int = 17
+    ml_opset: int = 3
+
+    @classmethod
+    def newest(cls, device: str, ir_version: int, opset: int, ml_opset: int) -> "OnnxVersions":
+        """Return the newest versions that both the device and the converter know.
+
+        Raises
+        ------
+        ExportError
+            If there are none.
+        """
+        from onnx.defs import onnx_opset_version
+        from onnx.helper import find_min_ir_version_for, make_operatorsetid
+        from skl2onnx import __max_supported_opset__
+
+        ml = min(ml_opset, cls().ml_opset)
+        for candidate in range(min(opset, __max_supported_opset__, onnx_opset_version()), OLDEST_OPSET - 1, -1):
+            ids = [make_operatorsetid("", candidate), make_operatorsetid(ML_DOMAIN, max(ml, 1))]
+            needed: int = find_min_ir_version_for(ids)
+            if needed <= ir_version and ml >= 1:
+                return cls(needed, candidate, ml)
+        raise ExportError(
+            f"{device} must load ONNX opset {OLDEST_OPSET} or newer. It loads IR version {ir_version}, opset {opset}, "
+            f"ai.onnx.ml {ml_opset} at most. Install a newer onnxruntime there and measure again."
+        )
 
 
-def to_onnx(model: Any, width: int) -> bytes:
+def to_onnx(model: Any, width: int, versions: OnnxVersions | None = None) -> bytes:
     """Convert a fitted classifier over class numbers; input float32 ``(n, width)``, output 0 int64 ``(n,)``.
 
     Raises
@@ -33,10 +64,11 @@ def to_onnx(model: Any, width: int) -> bytes:
     from skl2onnx import convert_sklearn
     from skl2onnx.common.data_types import FloatTensorType
 
+    versions = versions or OnnxVersions()
     _round_thresholds(model)
     arguments: dict[str, Any] = {
         "initial_types": [("X", FloatTensorType([None, width]))],
-        "target_opset": OPSET,
+        "target_opset": {"": versions.opset, ML_DOMAIN: versions.ml_opset},
         "name": "polydom",  # a random name would make equal models unequal files
     }
     try:
@@ -45,6 +77,8 @@ def to_onnx(model: Any, width: int) -> bytes:
             for option in LABEL_OPTIONS:
                 try:
                     proto = convert_sklearn(model, options={id(model): option}, **arguments)
+                    if proto.ir_version > versions.ir_version:
+                        raise ExportError(f"it needs IR version {proto.ir_version}, over {versions.ir_version}")
                     return bytes(proto.SerializeToString())
                 except (NameError, RuntimeError) as e:
                     if not any(name in str(e) for name in ("zipmap", "output_class_labels")):
@@ -100,17 +134,3 @@ def check_parity(name: str, model: Any, onnx_bytes: bytes, rows: NDArray[np.floa
             f"items. It differs on {differ} of {len(rows)}. Drop a scaler in front of trees, choose another estimator, "
             f"or accept it with max_mismatches={differ}."
         )
-
-
-def time_model(onnx_bytes: bytes, rows: NDArray[np.float32], n_classes: int, quantile: float) -> float:
-    """Return the seconds that one run takes at this quantile, as the node runs it, on rows that keep changing."""
-    width = rows.shape[1]
-    row = InputRow(width)
-    runner = ModelRunner(onnx_bytes, row, width, n_classes)
-    samples = []
-    for k in range(WARM_UP_RUNS + TIMED_RUNS):
-        row.values[:width] = rows[k % len(rows)]
-        start = time.perf_counter_ns()
-        runner()
-        samples.append(time.perf_counter_ns() - start)
-    return float(np.quantile(samples[WARM_UP_RUNS:], quantile)) * 1e-9

@@ -12,26 +12,32 @@ from sklearn.utils.validation import check_is_fitted
 from tqdm import tqdm
 
 from polydom_runtime.bundle import Bundle
+from polydom_runtime.cost_samples import CostSamples
+from polydom_runtime.device_profile import DeviceProfile
 from polydom_runtime.exceptions import DeadlineError
 from polydom_runtime.features import FeatureSpace
+from polydom_runtime.fingerprint import source_fingerprint
 from polydom_runtime.index import Candidate
-from polydom_runtime.timing import CostSamples, checked_size, measure, spread_by_size
+from polydom_runtime.timing import checked_size, chosen_items, measure
 
 from .candidates import select_candidates
 from .exceptions import TrainingError
 from .export import assemble, checked_target, export_models, plan_order, with_prefixes, write_bundle
-from .fitting import CostFit
 from .lattice import expand_best_first
-from .onnx_models import time_model, to_onnx
+from .model_times import ModelTimes
+from .onnx_models import to_onnx
 from .parameters import checked_parameters
 from .polydom_index import build_index
 from .region import QueryRegion
-from .table import Table, extract_table, source_fingerprint
+from .table import Table, extract_table
+from .target import Target
 from .training import Trainer, make_splits
-from .unit_costs import UnitCosts, fit_units
+from .unit_costs import UnitCosts, check_coverage
 
 MODEL_MARGIN = 1.2
 """The full set's model, timed, times this bounds every model's time during the search."""
+
+N_SIZES, MEASURE_SECONDS = 12, 20.0
 
 
 class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
@@ -63,7 +69,9 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
     verbose : int
         1 shows progress bars.
     quantile : float
-        The worst case that is planned on.
+        The worst case that is planned on, of each feature: .999 unless deadlines are so short that the pauses of a busy
+        machine, counted for each feature of a set, leave no room; .98 plans tighter, and one pause an item stays
+        counted.
     max_mismatches : int
         On how many training items an exported model may differ from scikit-learn's.
 
@@ -80,7 +88,10 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
         Raw time samples, if they were measured here or given.
     fits_ : dict of str to CostFit
         The fits of those samples, by unit.
+    target_ : Target
+        The device that is planned for.
     units_ : UnitCosts
+        Its worst-case costs.
     set_costs_ : SetCosts
         The cost of any feature set, as the search saw it.
     region_ : QueryRegion
@@ -105,7 +116,7 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
         memory: str | Memory | None = None,
         random_state: int | None = None,
         verbose: int = 0,
-        quantile: float = 0.98,
+        quantile: float = 0.999,
         max_mismatches: int = 0,
     ) -> None:
         self.estimator = estimator
@@ -128,7 +139,7 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
         items: Sequence[Any],
         labels: Sequence[Any],
         groups: Sequence[Any] | None = None,
-        costs: CostSamples | UnitCosts | None = None,
+        costs: CostSamples | DeviceProfile | UnitCosts | None = None,
     ) -> "PolyDomSearch":
         """Measure, extract, search and index.
 
@@ -138,8 +149,9 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
         labels : sequence of n_items labels
         groups : sequence of n_items groups, optional
             Items of one group never stand on both sides of a fold.
-        costs : CostSamples or UnitCosts, optional
-            Time samples or costs of the target device; measured here, now, if not given.
+        costs : CostSamples, DeviceProfile or UnitCosts, optional
+            Time samples of the target device; or its profile, to which times measured here, now, are carried over; or
+            its costs. If not given, this machine is the target and is measured.
 
         Raises
         ------
@@ -161,7 +173,8 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
         self.trainer_ = Trainer(self.estimator, table, splits, self.scoring, self.n_jobs, memory)
         self._check_convertible(table)
 
-        self._fit_units(items, sizes, costs, memory)
+        self.target_ = self._target(items, sizes, costs, memory)
+        self.units_, self.fits_ = self.target_.units, dict(self.target_.fits)
         model_seconds = self._model_seconds(memory)
         self._check_reachable(model_seconds)
         self.set_costs_ = self.units_.set_costs(model_seconds)
@@ -191,11 +204,13 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
         chosen = [c.mask for c in self.index_.candidates]
         orders = with_prefixes([plan_order(mask, self.units_, self.region_.typical_size) for mask in chosen])
         with self._bar("models exported", len(orders)) as bar:
-            exported = export_models(self.trainer_, orders, self.space.names, self.max_mismatches, bar.update)
+            exported = export_models(
+                self.trainer_, orders, self.space.names, self.target_.versions, self.max_mismatches, bar.update
+            )
         bundle, models = assemble(
             self.space,
             self.trainer_,
-            self.units_,
+            self.target_,
             self.region_,
             exported,
             prior=self.prior_,
@@ -233,34 +248,38 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
         few = np.concatenate([np.flatnonzero(table.codes == c)[:20] for c in range(len(table.classes))])
         to_onnx(self.trainer_.fit(range(len(self.space)), few), table.rows.shape[1])
 
-    def _fit_units(
-        self, items: list[Any], sizes: list[float], costs: CostSamples | UnitCosts | None, memory: Memory
-    ) -> None:
+    def _target(self, items: list[Any], sizes: list[float], costs: Any, memory: Memory) -> Target:
         self.samples_: CostSamples | None = None
-        self.fits_: dict[str, CostFit] = {}
         if isinstance(costs, UnitCosts):
             costs.check_space(self.space)
-            self.units_ = costs
-            return
-        if costs is None:
-            chosen = [items[i] for i in spread_by_size(sizes, 12)]
-            source, seed = source_fingerprint(self.space), self.random_state or 0
-            with self._bar("costs measured", 100, unit="%") as bar:
-                measured = memory.cache(_measure, ignore=["space", "bar"])
-                samples: CostSamples = measured(self.space, source, chosen, seed, bar)
-        elif isinstance(costs, CostSamples):
-            samples = costs
-        else:
-            raise TrainingError(f"costs must be CostSamples or UnitCosts. Got {type(costs).__name__}.")
+            return Target(costs)
+        if not (costs is None or isinstance(costs, CostSamples | DeviceProfile)):
+            raise TrainingError(
+                f"costs must be CostSamples, a DeviceProfile, or UnitCosts. Got {type(costs).__name__}."
+            )
+        samples = costs if isinstance(costs, CostSamples) else self._measure(items, memory)
         self.samples_ = samples
-        self.units_, self.fits_ = fit_units(self.space, samples, self.quantile)
+        check_coverage(samples, sizes, self.region_.sizes)
+        if isinstance(costs, DeviceProfile):
+            return Target.estimated(self.space, samples, costs, self.quantile)
+        return Target.measured(self.space, samples, self.quantile)
+
+    def _measure(self, items: list[Any], memory: Memory) -> CostSamples:
+        chosen = [items[i] for i in chosen_items(self.space, items, N_SIZES)]
+        source, seed = source_fingerprint(self.space), self.random_state or 0
+        with self._bar("costs measured", 100, unit="%") as bar:
+            samples: CostSamples = memory.cache(_measure, ignore=["space", "bar"])(
+                self.space, source, chosen, seed, self.quantile, bar
+            )
+        return samples
 
     def _model_seconds(self, memory: Memory) -> float:
         """Return a bound on the time of any model's run, for the search: none exists yet, but the full set's can."""
         if self.units_.model_seconds is not None:
             return self.units_.model_seconds
-        seconds: float = memory.cache(_time_full_model, ignore=["trainer"])(
-            self.trainer_.lean(), self.trainer_.key, tuple(range(len(self.space))), self.quantile
+        times = ModelTimes(self.target_.models, self.quantile)
+        seconds: float = memory.cache(_time_full_model, ignore=["trainer", "times"])(
+            self.trainer_.lean(), self.trainer_.key, tuple(range(len(self.space))), times, times.device
         )
         return MODEL_MARGIN * seconds
 
@@ -279,11 +298,20 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
             yield bar
 
 
-def _measure(space: FeatureSpace, source: str, items: list[Any], seed: int, bar: Any) -> CostSamples:
-    return measure(space, items, seed=seed, progress=lambda done: bar.update(round(100 * done) - bar.n))
+def _measure(space: FeatureSpace, source: str, items: list[Any], seed: int, quantile: float, bar: Any) -> CostSamples:
+    return measure(
+        space,
+        items,
+        n_sizes=N_SIZES,
+        seconds=MEASURE_SECONDS,
+        quantile=quantile,
+        seed=seed,
+        progress=lambda done: bar.update(round(100 * done) - bar.n),
+    )
 
 
-def _time_full_model(trainer: Trainer, key: str, order: tuple[int, ...], quantile: float) -> float:
+def _time_full_model(
+    trainer: Trainer, key: str, order: tuple[int, ...], times: ModelTimes, device: dict[str, float]
+) -> float:
     rows = trainer.table.rows_of(order)
-    model = to_onnx(trainer.fit(order), rows.shape[1])
-    return time_model(model, rows[:256], len(trainer.table.classes), quantile)
+    return times(to_onnx(trainer.fit(order), rows.shape[1]), rows[:256], len(trainer.table.classes))

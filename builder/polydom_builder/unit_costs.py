@@ -1,17 +1,22 @@
 """The costs that sets are made of: features, shared steps, a model run and dispatch."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from polydom_runtime.bundle import StepEntry, step_users
+from polydom_runtime.cost_samples import DISPATCH, CostSamples, units_of
 from polydom_runtime.costs import CostFunction
 from polydom_runtime.features import FeatureSpace
-from polydom_runtime.timing import DISPATCH, CostSamples
+from polydom_runtime.fingerprint import source_fingerprint
+from polydom_runtime.tails import tail_quantile
+from polydom_runtime.timing import FEWEST_SIZES
 
 from .exceptions import FitError
 from .fitting import CostFit, fit_cost
 from .set_costs import SetCosts
+
+BEYOND = 1.25
+"""Costs are trusted this factor beyond the measured sizes, not more: growth may change there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +31,7 @@ class UnitCosts:
     dispatch : CostFunction
         Selection, timer and answer.
     model_seconds : float, optional
-        One run of any model; measured on exported models if not given.
+        One run of any model; each is timed, see `model_times`, if not given.
     """
 
     features: tuple[CostFunction, ...]
@@ -51,13 +56,45 @@ class UnitCosts:
 
 
 def fit_units(space: FeatureSpace, samples: CostSamples, quantile: float) -> tuple[UnitCosts, dict[str, CostFit]]:
-    """Fit every unit of the space; also return the fits by name of the unit."""
-    wanted = (*(s.name for s in space.steps), *space.names, DISPATCH)
+    """Fit every unit of the space; also return the fits by name of the unit.
+
+    Raises
+    ------
+    FitError
+        If the samples are of other features, or of these before their code changed.
+    MeasurementError
+        If their times or sizes are impossible.
+    """
+    wanted = units_of(space)
     if samples.units != wanted:
         raise FitError(f"The cost samples must be of the units {wanted}. Got {samples.units}. Measure this space.")
-    fits = {unit: fit_cost(samples.sizes, samples.of(unit), quantile) for unit in samples.units if unit != DISPATCH}
+    if samples.fingerprint not in ("", source_fingerprint(space)):
+        raise FitError(
+            "The features must have the code that was measured. It has changed since, or differs from the node's copy. "
+            "Measure again with this module."
+        )
+    samples.check()
+    fits = {
+        unit: fit_cost(samples.sizes, samples.of(unit), quantile, samples.typical_of(unit))
+        for unit in samples.units
+        if unit != DISPATCH
+    }
     steps = tuple(StepEntry(name, users, fits[name].worst) for name, users in step_users(space))
     # Dispatch is the same work at every size, so all its samples are one large sample; its far tail also stands for
     # the short pauses that a machine inserts once per item, wherever they fall.
-    dispatch = CostFunction.of(float(np.quantile(samples.of(DISPATCH), 1.0 - (1.0 - quantile) / 10.0)))
+    rare = max(quantile, min(1.0 - (1.0 - quantile) / 10.0, 0.999))
+    dispatch = CostFunction.of(float(tail_quantile(samples.of(DISPATCH).reshape(1, -1), rare)[0]))
     return UnitCosts(tuple(fits[name].worst for name in space.names), steps, dispatch), fits
+
+
+def check_coverage(samples: CostSamples, item_sizes: Sequence[float], wanted: tuple[float, float]) -> None:
+    """Raise FitError unless the samples show how costs grow over the wanted sizes."""
+    needed = min(FEWEST_SIZES, len(set(item_sizes)))
+    if len(samples.sizes) < needed:
+        raise FitError(f"Costs must be measured at {needed} sizes or more. Got {len(samples.sizes)}. Measure again.")
+    low, high = float(samples.sizes[0]), float(samples.sizes[-1])
+    if wanted[0] < low / BEYOND or wanted[1] > high * BEYOND:
+        raise FitError(
+            f"The measured sizes must cover the item sizes {wanted[0]:g} to {wanted[1]:g}. Got {low:g} to {high:g}. "
+            "Measure on items as small and as large, or give a size_range within the measured sizes."
+        )

@@ -17,9 +17,9 @@ from sklearn.preprocessing import StandardScaler
 
 from polydom_builder import PolyDomSearch
 from polydom_builder.exceptions import ExportError, FitError, LatticeError, TrainingError
-from polydom_builder.table import source_fingerprint
 from polydom_runtime import Feature, FeatureSpace, Predictor
 from polydom_runtime.exceptions import DeadlineError, FeatureError, ItemError, PolyDomError
+from polydom_runtime.fingerprint import source_fingerprint
 from polydom_runtime.index_file import INDEX_FILE, load_bundle
 from polydom_runtime.testing import ManualClock
 
@@ -252,7 +252,7 @@ def test_feature_that_would_change_the_item_is_refused() -> None:
 
 
 def test_costs_of_nothing_known_are_refused() -> None:
-    with pytest.raises(TrainingError, match="CostSamples or UnitCosts"):
+    with pytest.raises(TrainingError, match="CostSamples, a DeviceProfile, or UnitCosts"):
         search().fit(ITEMS, LABELS, costs={"level": 1e-6})
 
 
@@ -290,7 +290,7 @@ def test_model_whose_export_differs_stops_by_name(monkeypatch: pytest.MonkeyPatc
 
     honest: Callable[..., bytes] = onnx_models.to_onnx
 
-    def wrong(model: Any, width: int) -> bytes:
+    def wrong(model: Any, width: int, versions: Any = None) -> bytes:
         other = LogisticRegression().fit(np.random.default_rng(0).normal(size=(90, width)), np.arange(90) % 3)
         return honest(other, width)
 

@@ -1,0 +1,98 @@
+"""Costs of a device that is not here, estimated from costs measured on this machine and the calibration of both.
+
+Each growth term is carried over by the kernels that do such work: constant terms by the interpreter and small numpy
+calls, linear ones by streaming and arithmetic, n log n by sorting and Fourier transforms. Which of two a feature is
+like is not known: the typical cost takes their geometric mean, the worst case the slower one and its uncertainty.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from polydom_runtime.bundle import StepEntry
+from polydom_runtime.calibration import KERNELS
+from polydom_runtime.cost_samples import CostSamples, Floats
+from polydom_runtime.costs import BASIS, CostFunction
+from polydom_runtime.device_profile import DeviceProfile
+
+from .exceptions import FitError
+from .fitting import CostFit
+from .unit_costs import UnitCosts
+
+DISPATCH_KERNELS = ("interpreter", "numpy_call")
+PASS_KERNELS = ("streaming", "arithmetic")
+KERNELS_OF_TERM = {
+    "1": DISPATCH_KERNELS,
+    "log n": DISPATCH_KERNELS,
+    "n": PASS_KERNELS,
+    "n log n": ("sort", "fft"),
+    "n^2": PASS_KERNELS,
+    "n^3": PASS_KERNELS,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """How many times longer something takes there than here: the best guess, and what it may be at worst."""
+
+    typical: float
+    worst: float
+
+
+def ratios(profile: DeviceProfile, here: Mapping[str, Floats]) -> dict[str, Ratio]:
+    """Return the ratio of each kernel, from its samples on this machine.
+
+    Raises
+    ------
+    FitError
+        If the samples lack a kernel.
+    """
+    if missing := KERNELS.keys() - here.keys():
+        raise FitError(f"The cost samples must hold all calibration kernels. Missing: {sorted(missing)}.")
+    times = {name: profile.calibration[name].seconds / float(np.median(here[name])) for name in KERNELS}
+    return {name: Ratio(r, r * profile.calibration[name].uncertainty) for name, r in times.items()}
+
+
+def of_term(term: str, by_kernel: Mapping[str, Ratio]) -> Ratio:
+    """Return the ratio of a growth term."""
+    pair = [by_kernel[name] for name in KERNELS_OF_TERM[term]]
+    return Ratio(math.prod(r.typical for r in pair) ** 0.5, max(r.worst for r in pair))
+
+
+def carried_cost(cost: CostFunction, by_kernel: Mapping[str, Ratio], *, worst: bool) -> CostFunction:
+    """Return a cost function term by term as it is expected, or feared, there."""
+    factors = [of_term(term, by_kernel) for term in BASIS]
+    a, b, c, d, e, f = (w * (r.worst if worst else r.typical) for w, r in zip(cost.weights, factors, strict=True))
+    return CostFunction((a, b, c, d, e, f))
+
+
+def carried_units(units: UnitCosts, by_kernel: Mapping[str, Ratio]) -> UnitCosts:
+    """Return worst-case costs as they are feared there."""
+    return UnitCosts(
+        tuple(carried_cost(c, by_kernel, worst=True) for c in units.features),
+        tuple(StepEntry(s.name, s.users, carried_cost(s.cost, by_kernel, worst=True)) for s in units.steps),
+        carried_cost(units.dispatch, by_kernel, worst=True),
+        units.model_seconds,
+    )
+
+
+def carried_fits(fits: Mapping[str, CostFit], by_kernel: Mapping[str, Ratio]) -> dict[str, CostFit]:
+    """Return the fits as they are expected and feared there; the slack stays that of the measurement here."""
+    return {
+        unit: CostFit(
+            carried_cost(fit.typical, by_kernel, worst=False),
+            carried_cost(fit.worst, by_kernel, worst=True),
+            fit.slack,
+            fit.inflation,
+        )
+        for unit, fit in fits.items()
+    }
+
+
+def carried_models(samples: CostSamples, by_kernel: Mapping[str, Ratio]) -> dict[str, Floats]:
+    """Return the samples of the reference models as they are feared there."""
+    linear, trees = by_kernel["onnx_linear"].worst, by_kernel["onnx_trees"].worst
+    factors = {name: trees if "trees" in name else linear for name in samples.kernels if name.startswith("model ")}
+    return {name: samples.kernels[name] * factor for name, factor in factors.items()}

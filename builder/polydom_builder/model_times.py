@@ -1,0 +1,86 @@
+"""How long a model's run takes on the target device, told from a short timing here.
+
+A model that is called over and over takes a fraction of what it takes among features, whose data push its code out of
+the caches, and on another machine it takes another time altogether. Reference models of two kinds and several sizes
+are timed among features on the device (`polydom_runtime.calibration.reference_models`) and alone here; a model timed
+alone here, in turns with the references, is placed among them.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polydom_runtime.calibration import reference_models
+from polydom_runtime.models import InputRow, ModelRunner
+from polydom_runtime.tails import tail_quantile
+
+Floats = NDArray[np.float64]
+
+TIMED_RUNS, WARM_UP_RUNS = 150, 20
+KINDS = ("model linear", "model trees")
+
+
+class ModelTimes:
+    """Seconds of one run on the device at a quantile.
+
+    Parameters
+    ----------
+    references : dict of str to float array of shape (n_rounds,)
+        Samples of the reference models on the device.
+    quantile : float
+    """
+
+    def __init__(self, references: Mapping[str, Floats], quantile: float) -> None:
+        names = [name for name in reference_models() if name in references]
+        self.device = {n: float(tail_quantile(references[n].reshape(1, -1), quantile)[0]) for n in names}
+
+    def __call__(self, onnx_bytes: bytes, rows: NDArray[np.float32], n_classes: int) -> float:
+        """Return the seconds of a model, timed here on rows that keep changing."""
+        kind = KINDS[b"TreeEnsemble" in onnx_bytes]
+        here = _time_in_turns(_run_on(rows, onnx_bytes, n_classes), {n: _references()[n] for n in self.device})
+        model = here.pop("")
+        return place(model, sorted((here[n], self.device[n]) for n in here if n.startswith(kind)))
+
+
+def place(seconds: float, pairs: list[tuple[float, float]]) -> float:
+    """Return the time there of what takes `seconds` here, between pairs (time here, time there) in rising order.
+
+    Below the first pair the time there is the first one's, above the last it grows in proportion.
+
+    >>> [place(t, [(1.0, 10.0), (3.0, 20.0)]) for t in (0.5, 2.0, 6.0)]
+    [10.0, 15.0, 40.0]
+    """
+    here, there = np.array(pairs).T
+    there = np.maximum.accumulate(there)
+    return float(np.interp(seconds, here, there) * max(seconds / here[-1], 1.0))
+
+
+@cache
+def _references() -> dict[str, Callable[[], object]]:
+    return reference_models()
+
+
+def _run_on(rows: NDArray[np.float32], onnx_bytes: bytes, n_classes: int) -> Callable[[], object]:
+    row, width = InputRow(rows.shape[1]), rows.shape[1]
+    runner, turn = ModelRunner(onnx_bytes, row, width, n_classes), iter(range(WARM_UP_RUNS + TIMED_RUNS))
+
+    def run() -> None:
+        row.values[:width] = rows[next(turn) % len(rows)]
+        runner()
+
+    return run
+
+
+def _time_in_turns(model: Callable[[], object], references: Mapping[str, Callable[[], object]]) -> dict[str, float]:
+    """Return the median seconds of each; in turns, since processors change their speed."""
+    jobs = {"": model, **references}
+    samples: dict[str, list[int]] = {name: [] for name in jobs}
+    for _ in range(WARM_UP_RUNS + TIMED_RUNS):
+        for name, job in jobs.items():
+            start = time.perf_counter_ns()
+            job()
+            samples[name].append(time.perf_counter_ns() - start)
+    return {name: float(np.median(times[WARM_UP_RUNS:])) * 1e-9 for name, times in samples.items()}

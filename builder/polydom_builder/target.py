@@ -1,0 +1,102 @@
+"""The device that a bundle is planned for: its costs, where they come from, and its limits."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from polydom_runtime.bundle import CostOrigin
+from polydom_runtime.cost_samples import CostSamples, Floats
+from polydom_runtime.device_profile import DeviceProfile
+from polydom_runtime.features import FeatureSpace
+
+from .carry_over import carried_fits, carried_models, carried_units, ratios
+from .exceptions import ExportError
+from .fitting import CostFit
+from .onnx_models import OnnxVersions
+from .unit_costs import UnitCosts, fit_units
+
+PROCESS_BYTES, SESSION_BYTES, BYTES_PER_MODEL_BYTE = 60 << 20, 64 << 10, 6
+"""Memory of a node: Python with numpy and onnxruntime, and per model a session and its content, unpacked."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A device as the build needs it.
+
+    Parameters
+    ----------
+    units : UnitCosts
+    fits : dict of str to CostFit
+        By unit; empty if the costs were given.
+    models : dict of str to float array, optional
+        Samples of the reference models there; not needed if `units` has `model_seconds`.
+    origin : CostOrigin
+    versions : OnnxVersions
+        The newest ONNX versions to export.
+    memory_bytes : int, optional
+        What a process may use there.
+    """
+
+    units: UnitCosts
+    fits: Mapping[str, CostFit] = field(default_factory=dict)
+    models: Mapping[str, Floats] = field(default_factory=dict)
+    origin: CostOrigin = field(default_factory=CostOrigin)
+    versions: OnnxVersions = field(default_factory=OnnxVersions)
+    memory_bytes: int | None = None
+
+    @classmethod
+    def measured(cls, space: FeatureSpace, samples: CostSamples, quantile: float) -> "Target":
+        """Return the device that the samples were measured on.
+
+        Raises
+        ------
+        FitError, MeasurementError
+            If the samples are not of this space or impossible.
+        ExportError
+            If the device loads no ONNX version that can be exported.
+        """
+        units, fits = fit_units(space, samples, quantile)
+        machine = samples.machine
+        versions = {name: str(machine[name]) for name in ("numpy", "onnxruntime") if name in machine}
+        origin = CostOrigin(str(machine.get("device", "")), False, samples.warnings, versions)
+        limits = machine.get("onnx", {})
+        return cls(
+            units, fits, _models(samples.kernels), origin, _versions(origin.device, limits), machine.get("memory_bytes")
+        )
+
+    @classmethod
+    def estimated(cls, space: FeatureSpace, samples: CostSamples, profile: DeviceProfile, quantile: float) -> "Target":
+        """Return the device of a profile, its costs carried over from samples of this machine."""
+        units, fits = fit_units(space, samples, quantile)
+        by_kernel = ratios(profile, samples.kernels)
+        onnx = profile.onnx
+        limits = {"ir_version": onnx.ir_version, "opset": onnx.opset, "ml_opset": onnx.ml_opset}
+        return cls(
+            carried_units(units, by_kernel),
+            carried_fits(fits, by_kernel),
+            carried_models(samples, by_kernel),
+            CostOrigin(profile.name, True, samples.warnings),
+            _versions(profile.name, {name: quantity.value for name, quantity in limits.items()}),
+            profile.system.memory_bytes.value,
+        )
+
+    def check_memory(self, names: Sequence[str], sizes: Sequence[int]) -> None:
+        """Raise ExportError, naming the largest, if models of so many bytes do not fit the device's memory."""
+        needed = PROCESS_BYTES + sum(SESSION_BYTES + BYTES_PER_MODEL_BYTE * size for size in sizes)
+        if self.memory_bytes is not None and needed > self.memory_bytes:
+            largest = max(range(len(sizes)), key=sizes.__getitem__)
+            raise ExportError(
+                f"The models must fit the memory of {self.origin.device}, {self.memory_bytes >> 20} MiB. All "
+                f"{len(sizes)} need about {needed >> 20} MiB; the largest is {names[largest]} with a file of "
+                f"{sizes[largest] / 2**20:.1f} MiB. Choose a smaller estimator, or a larger alpha for fewer models."
+            )
+
+
+def _models(kernels: Mapping[str, Floats]) -> dict[str, Floats]:
+    return {name: times for name, times in kernels.items() if name.startswith("model ")}
+
+
+def _versions(device: str, limits: Mapping[str, Any]) -> OnnxVersions:
+    if not {"ir_version", "opset", "ml_opset"} <= limits.keys():
+        return OnnxVersions()  # onnxruntime could not be tried there, or nobody asked
+    return OnnxVersions.newest(device, limits["ir_version"], limits["opset"], limits["ml_opset"])

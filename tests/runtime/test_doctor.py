@@ -98,7 +98,7 @@ def test_a_healthy_board_has_no_fault(machine: Machine, bundle_folder: Path) -> 
     assert {f.check for f in findings if f.level != "ok"} == set()
     assert [f.fix for f in findings if f.fix] == []
     assert exit_code(findings) == 0
-    assert len({f.check for f in findings}) == len(findings) == 15
+    assert len({f.check for f in findings}) == len(findings) == 16
 
 
 ILL = "a child process that imports it was killed by SIGILL"

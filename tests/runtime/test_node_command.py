@@ -4,12 +4,15 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from polydom_runtime.__main__ import duration, main
+from polydom_runtime.costs_file import load_costs
+from polydom_runtime.device_profile import DeviceProfile
 from polydom_runtime.items import write_packed
 
 SPACE = "tests.runtime.node_space:space"
@@ -63,6 +66,71 @@ def test_user_errors_are_one_line_and_exit_code_2(
     error = capsys.readouterr().err
     assert error.startswith("polydom-node: ")
     assert error.count("\n") == 1
+
+
+def measured(items: Path, out: Path, *more: str) -> int:
+    return main(["measure", SPACE, "--items", str(items), "--out", str(out), "--seconds", "0.1", *more])
+
+
+def test_measure_writes_costs_and_a_profile_of_this_machine(
+    items: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, profile = tmp_path / "here.costs", tmp_path / "here.toml"
+    assert measured(items, out, "--profile-out", str(profile)) == 0
+
+    samples = load_costs(out)
+    assert samples.sizes.tolist() == [3.0, 40.0, 900.0]
+    assert samples.machine["onnx"]["opset"] >= 17
+    assert set(DeviceProfile.load(profile).calibration) <= set(samples.kernels)
+    assert {q.provenance for q in DeviceProfile.load(profile).calibration.values()} == {"measured"}
+    assert "3 sizes from 3 to 900" in capsys.readouterr().out
+
+
+def test_measure_goes_on_after_a_kill(items: Path, tmp_path: Path) -> None:
+    """Nothing of what a killed process has written is lost."""
+    out, part = tmp_path / "here.costs", tmp_path / "here.costs.part"
+    command = [sys.executable, "-m", "polydom_runtime", "measure", SPACE, "--items", str(items), "--out", str(out)]
+    with subprocess.Popen([*command, "--seconds", "600", "--quantile", "0.99999"], stderr=subprocess.PIPE) as process:
+        while process.poll() is None and not (part.exists() and part.stat().st_size > 40_000):
+            time.sleep(0.02)
+        process.kill()
+    before = part.read_bytes()
+
+    assert measured(items, out) == 2
+    assert measured(items, out, "--resume") == 0
+    assert out.read_bytes().startswith(before[:40_000])
+    assert load_costs(out).n_rounds > 10
+
+
+def test_measure_refuses_a_range_that_the_items_do_not_cover(
+    items: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert measured(items, tmp_path / "here.costs", "--sizes", "3:5000") == 2
+    assert "cover the sizes 3 to 5000" in capsys.readouterr().err
+
+
+def test_doctor_prints_findings_and_its_exit_code_tells(
+    bundle_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = main(["doctor", "--bundle", str(bundle_folder), "--json"])
+    findings = {f["check"]: f for f in json.loads(capsys.readouterr().out)}
+
+    assert code == int(any(f["level"] == "problem" for f in findings.values()))
+    assert "all 3 models run" in findings["bundle"]["found"]
+
+
+@pytest.mark.parametrize("fate", ["import os; os.kill(os.getpid(), 4)", "raise ImportError('no such wheel')"])
+def test_doctor_survives_an_onnxruntime_that_does_not(fate: str, tmp_path: Path) -> None:
+    (tmp_path / "onnxruntime.py").write_text(fate)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(tmp_path), os.environ.get("PYTHONPATH", "")))}
+    done = subprocess.run(
+        [sys.executable, "-m", "polydom_runtime", "doctor"], env=environment, capture_output=True, text=True
+    )
+
+    assert done.returncode == 1
+    problem = done.stdout.splitlines()[0]
+    assert "onnxruntime" in problem
+    assert "SIGILL" in problem or "no such wheel" in problem
 
 
 def test_durations() -> None:

@@ -69,9 +69,8 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
     verbose : int
         1 shows progress bars.
     quantile : float
-        The worst case that is planned on, of each feature: .999 unless deadlines are so short that the pauses of a busy
-        machine, counted for each feature of a set, leave no room; .98 plans tighter, and one pause an item stays
-        counted.
+        The worst case that is planned on: the promised share of answers in time. The rest is what the machine does once
+        in a thousand answers, say; a busy machine may need a smaller quantile for short deadlines to hold anything.
     max_mismatches : int
         On how many training items an exported model may differ from scikit-learn's.
 

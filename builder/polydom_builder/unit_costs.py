@@ -1,19 +1,24 @@
 """The costs that sets are made of: features, shared steps, a model run and dispatch."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from polydom_runtime.bundle import StepEntry, step_users
 from polydom_runtime.cost_samples import DISPATCH, CostSamples, units_of
 from polydom_runtime.costs import CostFunction
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.fingerprint import source_fingerprint
-from polydom_runtime.tails import tail_quantile
 from polydom_runtime.timing import FEWEST_SIZES
 
+from .allowance import Allowance, find_allowance
 from .exceptions import FitError
 from .fitting import CostFit, fit_cost
 from .set_costs import SetCosts
+
+UNIT_QUANTILE = 0.9
+"""At which each unit is planned; rarer times are the allowance's part."""
 
 BEYOND = 1.25
 """Costs are trusted this factor beyond the measured sizes, not more: growth may change there."""
@@ -58,6 +63,9 @@ class UnitCosts:
 def fit_units(space: FeatureSpace, samples: CostSamples, quantile: float) -> tuple[UnitCosts, dict[str, CostFit]]:
     """Fit every unit of the space; also return the fits by name of the unit.
 
+    Each unit is planned at a moderate quantile; what a whole answer needs beyond to keep `quantile` is added, see
+    `allowance`.
+
     Raises
     ------
     FitError
@@ -75,16 +83,21 @@ def fit_units(space: FeatureSpace, samples: CostSamples, quantile: float) -> tup
         )
     samples.check()
     fits = {
-        unit: fit_cost(samples.sizes, samples.of(unit), quantile, samples.typical_of(unit))
+        unit: fit_cost(samples.sizes, samples.of(unit), UNIT_QUANTILE, samples.typical_of(unit))
         for unit in samples.units
-        if unit != DISPATCH
     }
-    steps = tuple(StepEntry(name, users, fits[name].worst) for name, users in step_users(space))
-    # Dispatch is the same work at every size, so all its samples are one large sample; its far tail also stands for
-    # the short pauses that a machine inserts once per item, wherever they fall.
-    rare = max(quantile, min(1.0 - (1.0 - quantile) / 10.0, 0.999))
-    dispatch = CostFunction.of(float(tail_quantile(samples.of(DISPATCH).reshape(1, -1), rare)[0]))
-    return UnitCosts(tuple(fits[name].worst for name in space.names), steps, dispatch), fits
+    allowance = _allowance(space, samples, fits, quantile)
+    scale = 1.0 + allowance.share
+    steps = tuple(StepEntry(name, users, fits[name].worst * scale) for name, users in step_users(space))
+    dispatch = fits[DISPATCH].worst * scale + CostFunction.of(allowance.constant)
+    return UnitCosts(tuple(fits[name].worst * scale for name in space.names), steps, dispatch), fits
+
+
+def _allowance(space: FeatureSpace, samples: CostSamples, fits: Mapping[str, CostFit], quantile: float) -> Allowance:
+    planned = np.array([[fits[unit].worst(n) for n in samples.sizes] for unit in samples.units])
+    users = [*(mask for _, mask in step_users(space)), *(1 << f for f in range(len(space))), None]
+    features = [samples.units.index(name) for name in space.names]
+    return find_allowance(planned, samples.seconds, users, features, quantile)
 
 
 def check_coverage(samples: CostSamples, item_sizes: Sequence[float], wanted: tuple[float, float]) -> None:

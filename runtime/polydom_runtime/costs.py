@@ -81,6 +81,10 @@ class CostFunction:
         a, b = self.weights, other.weights
         return CostFunction((a[0] + b[0], a[1] + b[1], a[2] + b[2], a[3] + b[3], a[4] + b[4], a[5] + b[5]))
 
+    def __mul__(self, factor: float) -> "CostFunction":
+        a, b, c, d, e, f = self.weights
+        return CostFunction((a * factor, b * factor, c * factor, d * factor, e * factor, f * factor))
+
     def largest_size(self, budget: float) -> float:
         """Return n*(budget), the largest size whose cost fits the budget.
 

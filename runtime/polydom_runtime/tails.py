@@ -14,8 +14,8 @@ Floats = NDArray[np.float64]
 THRESHOLD = 0.9
 """What lies above this quantile of its size counts as tail."""
 
-MOST_SHAPE = 0.5
-"""Above it the variance is infinite, and an estimate from few samples is more likely wrong than true."""
+LEAST_SHAPE, MOST_SHAPE = -1.0, 0.5
+"""From a uniform tail, as of a clock with two speeds, to infinite variance; beyond, an estimate is most likely wrong."""
 
 FEWEST = 10
 """Samples a size below which there is no tail to fit."""
@@ -73,8 +73,10 @@ def relative_error(samples: Floats, quantile: float) -> tuple[float, float]:
 
 
 def _pareto_shape(scaled: Floats) -> float:
-    """Return the shape (0 or more: no upper end is believed in) of sorted excesses."""
+    """Return the shape of sorted excesses."""
     n = len(scaled)
     weights = 1.0 - (np.arange(1, n + 1) - 0.35) / n
     a0, a1 = scaled.mean(), (weights * scaled).mean()
-    return float(np.clip(2.0 - a0 / (a0 - 2.0 * a1), 0.0, MOST_SHAPE)) if a0 > 2.0 * a1 else MOST_SHAPE
+    if a0 <= 2.0 * a1:
+        return LEAST_SHAPE
+    return float(np.clip(2.0 - a0 / (a0 - 2.0 * a1), LEAST_SHAPE, MOST_SHAPE))

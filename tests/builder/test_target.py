@@ -72,7 +72,7 @@ def test_bundle_says_where_its_costs_come_from_and_keeps_to_the_device(tmp_path:
     assert bundle.origin.versions == {"numpy": "2.0", "onnxruntime": "1.28.0"}
     assert all(LINEAR_SECONDS < m.seconds < 2.0 * LINEAR_SECONDS for m in bundle.models)
     for weight, given in zip(bundle.costs, task.costs.features, strict=True):
-        assert 1.0 < weight(500) / given(500) < 1.2
+        assert 1.0 < weight(500) / given(500) < 1.3
 
 
 def test_throttled_measurement_is_repeated_by_the_bundle(tmp_path: Any) -> None:

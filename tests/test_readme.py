@@ -1,10 +1,17 @@
 """The README's Python is run as it is written, file by file, in a folder of its own."""
 
+import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
+
+import numpy as np
+
+from polydom_runtime.costs_file import load_costs
+from polydom_runtime.items import write_packed
 
 ROOT = Path(__file__).parents[1]
 
@@ -25,3 +32,33 @@ def test_readme_examples_run(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
 
     assert done.stdout.split()[0] in ("low", "middle", "high")  # the prior, should the machine be too busy
+
+
+def test_readme_commands_measure_build_and_run(tmp_path: Path) -> None:
+    """The three commands as they are written, with a shorter measurement and this machine as both host and node."""
+    (block,) = re.findall(r"```sh\n(polydom-node measure.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
+    measure, build, run = (shlex.split(line) for line in block.splitlines())
+    (tmp_path / "surface.py").write_bytes((ROOT / "examples" / "surface" / "surface.py").read_bytes())
+    rng = np.random.default_rng(0)
+    sides = np.geomspace(12, 64, 120).astype(int)
+    patches = [rng.random((n, n), dtype=np.float32) ** (1 + k % 3) for k, n in enumerate(sides)]
+    for name in ("train.npz", "test.npz"):
+        write_packed(tmp_path / name, patches, [("brick", "grass", "gravel")[k % 3] for k in range(len(patches))])
+    node = os.environ.get("POLYDOM_NODE_PYTHON", str(ROOT / ".venv-node" / "bin" / "python"))
+
+    called(tmp_path, node, "polydom_runtime", *measure[1:], "--seconds", "2", "--quantile", "0.9")
+    called(tmp_path, sys.executable, "polydom_builder", *build[1:], "--quantile", "0.9", "--alpha", "2")
+    last = called(tmp_path, node, "polydom_runtime", *run[1:]).splitlines()[-1]
+
+    device = load_costs(tmp_path / "pi.costs").machine["device"]
+    assert json.loads(last)["summary"]["items"] == len(patches)
+    assert json.loads(last)["summary"]["costs"].startswith(f"costs measured on {device}")
+
+
+def called(folder: Path, python: str, module: str, *arguments: str) -> str:
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | {"OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [python, "-m", module, *arguments], cwd=folder, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout

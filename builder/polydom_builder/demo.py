@@ -60,6 +60,7 @@ def run_demo(
     print(f"Cutting {count} training and {count} test patches from photographs of brick, grass and gravel.")
     items, labels = surface.patches("train", count)
     test_items, test_labels = surface.patches("test", count)
+    write_packed(out / "train.npz", items, labels)
     write_packed(out / "test.npz", test_items, test_labels)
 
     search = PolyDomSearch(

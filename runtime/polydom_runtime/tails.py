@@ -15,7 +15,7 @@ THRESHOLD = 0.9
 """What lies above this quantile of its size counts as tail."""
 
 LEAST_SHAPE, MOST_SHAPE = -1.0, 0.5
-"""From a uniform tail, as of a clock with two speeds, to infinite variance; beyond, an estimate is most likely wrong."""
+"""From a uniform tail, as of a clock with two speeds, to infinite variance; beyond it, estimates are likely wrong."""
 
 FEWEST = 10
 """Samples a size below which there is no tail to fit."""

@@ -24,7 +24,7 @@ def test_plan_that_always_holds_needs_none() -> None:
 
 
 def test_pause_is_paid_for_once_not_for_each_feature() -> None:
-    """One call in fifty takes a millisecond longer, and about one answer of six features in a hundred has two of them."""
+    """One call in fifty takes a millisecond longer; one answer of six features in a hundred has two of them."""
     times = exactly()
     times[RNG.random(times.shape) < 0.02] += 1e-3
     found = allowance(times)

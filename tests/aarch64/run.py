@@ -1,0 +1,142 @@
+"""The runtime on emulated 64-bit ARM processors: its tests, and bundles that must answer there as they do here.
+
+``make test-aarch64`` runs it. Exit code 77, after a line that starts with SKIPPED, means that nothing was tested.
+Emulation is 5 to 100 times slower, by no fixed factor, so that nothing here looks at times.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from polydom_runtime.items import write_packed
+
+from .bundles import build
+from .signals import items
+
+ROOT = Path(__file__).parents[2]
+SETUP = Path(__file__).with_name("userland.sh")
+USERLAND = ROOT / ".cache" / "aarch64"
+PYTHON = USERLAND / "usr" / "bin" / "python3"
+PATH_FILE = USERLAND / "usr" / "lib" / "python3" / "dist-packages" / "polydom.pth"
+
+WHEELS = ("numpy", "onnxruntime", "msgpack", "pytest", "hypothesis")
+"""In the versions that are installed here, so that only the processor differs."""
+
+PROCESSORS = ("cortex-a53", "cortex-a72")
+"""Those of a Raspberry Pi 3 and 4. Wheels that need instructions of newer ones die on these, and only on these."""
+
+DESELECTED = {
+    "tests/runtime/test_node_command.py::test_node_environment_holds_the_three_dependencies_only": (
+        "the userland also holds pytest, and has the runtime's source tree in place of its wheel"
+    ),
+}
+
+DIFFERENCES_SHOWN = 20
+
+Answers = dict[str, dict[str, Any]]
+
+
+def main() -> int:
+    """Set up, test, compare; return the exit code."""
+    began = time.monotonic()
+    if code := set_up():
+        return code
+    sound = [parity(), run_tests(PROCESSORS[-1])]
+    say("passed" if all(sound) else "FAILED", began)
+    return 0 if all(sound) else 1
+
+
+def set_up() -> int:
+    """Make the userland unless it is there; return 0, or 77 if it cannot be made here."""
+    began = time.monotonic()
+    wheels = [f"{name}=={version(name)}" for name in WHEELS]
+    if code := subprocess.run([SETUP, USERLAND, *wheels], env=os.environ | {"PYTHON": sys.executable}).returncode:
+        return code
+    PATH_FILE.write_text(f"{ROOT / 'runtime'}\n")  # as an editable install does, for child processes too
+    say(f"arm64 userland ready in {USERLAND.relative_to(ROOT)}", began)
+    return 0
+
+
+def parity() -> bool:
+    """Compare what the bundles answer here and on each processor."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        write_packed(folder / "items.npz", items(150, seed=1)[0])
+        arguments: list[str | Path] = ["-m", "tests.aarch64.parity", folder / "items.npz", *build(folder)]
+        ours: Answers = json.loads(subprocess.check_output([sys.executable, *arguments], cwd=ROOT))
+        return all([alike(ours, arguments, processor) for processor in PROCESSORS])
+
+
+def alike(ours: Answers, arguments: Sequence[str | Path], processor: str) -> bool:
+    """Tell whether a processor gives the same answers, and print how many or which differ."""
+    began = time.monotonic()
+    done = emulated(arguments, processor, stdout=subprocess.PIPE)
+    if done.returncode:
+        say(f"{processor}: the comparison {ending(done.returncode)}", began)
+        return False
+    differing = list(differences(ours, json.loads(done.stdout)))
+    for line in differing[:DIFFERENCES_SHOWN]:
+        print(f"  {line}")
+    kinds = ", ".join(f"{len(found):,} {kind} ({n_distinct(found)} distinct)" for kind, found in ours.items())
+    say(f"{processor} and this machine, {kinds}: " + (f"{len(differing):,} DIFFER" if differing else "equal"), began)
+    return not differing
+
+
+def differences(ours: Answers, theirs: Answers) -> Iterator[str]:
+    """Yield a line for each question that is answered differently, or on one side only."""
+    for kind in ours:
+        for question in ours[kind] | theirs[kind]:
+            here, there = (found[kind].get(question, "nothing") for found in (ours, theirs))
+            if here != there:
+                yield f"{kind}, {question}: here {here}, there {there}"
+
+
+def n_distinct(found: dict[str, Any]) -> int:
+    """Return how many distinct answers there are: equal ones tell little if all are the same."""
+    return len(set(map(str, found.values())))
+
+
+def run_tests(processor: str) -> bool:
+    """Run the runtime's tests and doctests, without those that cannot hold there."""
+    began = time.monotonic()
+    for name, reason in DESELECTED.items():
+        print(f"Not run: {name}, since {reason}.", flush=True)
+    # The profile lifts hypothesis' limit on the time of an example; the cache is the host's.
+    options = ["-q", "-pno:cacheprovider", "--hypothesis-profile=ci", *(f"--deselect={name}" for name in DESELECTED)]
+    done = emulated(["-m", "pytest", *options, "tests/runtime", "runtime/polydom_runtime"], processor)
+    say(f"{processor}: the runtime's tests {ending(done.returncode)}", began)
+    return done.returncode == 0
+
+
+def emulated(
+    arguments: Sequence[str | Path], processor: str, stdout: int | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run the emulated Python."""
+    environment = os.environ | {"QEMU_CPU": processor, "POLYDOM_NODE_PYTHON": str(PYTHON)}
+    return subprocess.run([USERLAND / "run", *arguments], env=environment, cwd=ROOT, stdout=stdout, text=True)
+
+
+def ending(code: int) -> str:
+    """Put a process's exit code in words.
+
+    >>> ending(-4)
+    'died of SIGILL'
+    """
+    return "passed" if code == 0 else f"died of {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+
+
+def say(what: str, began: float) -> None:
+    """Print a line with the seconds that it took."""
+    print(f"{what} [{time.monotonic() - began:.0f} s]", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

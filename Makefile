@@ -26,7 +26,7 @@ check: .venv/.ready
 bench: .venv/.ready .venv-node/.ready
 	POLYDOM_NODE_PYTHON=$(CURDIR)/$(NODE)/python $(HOST)/python -m tests.benchmarks
 
-# Costs of an emulated device: measured there, built here, run there; six minutes, figures only.
+# Costs of an emulated device: measured there, built here, run there; seven minutes, figures only.
 bench-aarch64: .venv/.ready
 	$(HOST)/python -m tests.aarch64.device
 

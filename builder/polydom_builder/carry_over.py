@@ -13,7 +13,7 @@ import numpy as np
 
 from polydom_runtime.bundle import StepEntry
 from polydom_runtime.calibration import KERNELS
-from polydom_runtime.cost_samples import CostSamples, Floats
+from polydom_runtime.cost_samples import Floats
 from polydom_runtime.costs import BASIS, CostFunction
 from polydom_runtime.device_profile import DeviceProfile
 
@@ -91,8 +91,7 @@ def carried_fits(fits: Mapping[str, CostFit], by_kernel: Mapping[str, Ratio]) ->
     }
 
 
-def carried_models(samples: CostSamples, by_kernel: Mapping[str, Ratio]) -> dict[str, Floats]:
-    """Return the samples of the reference models as they are feared there."""
+def carried_models(models: Mapping[str, float], by_kernel: Mapping[str, Ratio]) -> dict[str, float]:
+    """Return the seconds of the reference models as they are feared there."""
     linear, trees = by_kernel["onnx_linear"].worst, by_kernel["onnx_trees"].worst
-    factors = {name: trees if "trees" in name else linear for name in samples.kernels if name.startswith("model ")}
-    return {name: samples.kernels[name] * factor for name, factor in factors.items()}
+    return {name: seconds * (trees if "trees" in name else linear) for name, seconds in models.items()}

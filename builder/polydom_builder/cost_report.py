@@ -74,6 +74,8 @@ def as_report(samples: CostSamples, rows: Sequence[CostRow], quantile: float) ->
             f"{row.unit:20} {fit.typical!s:>28} {fit.worst!s:>32} {slack:>13} {100 * fit.inflation.mean():4.0f}% "
             f"{row.exceeded:9.5f} {errors:>12}"
         )
+    lines += ["", f"{'slack at size, %':20}" + "".join(f"{n:8.6g}" for n in sizes)]
+    lines += [f"{row.unit:20}" + "".join(f"{100 * s:8.0f}" for s in row.fit.slack) for row in rows]
     lines += [
         "",
         "slack: worst case above the samples' quantile, smallest and largest over the sizes. tail: the part of it, on",

@@ -107,11 +107,10 @@ def assemble(
     prior: tuple[int, float],
     alpha: float,
     tolerance: float,
-    quantile: float,
 ) -> tuple[Bundle, list[bytes]]:
     """Return the bundle and its models; their own times and scores decide where each set is best."""
     n_classes = len(trainer.table.classes)
-    units, times = target.units, ModelTimes(target.models, quantile)
+    units, times = target.units, ModelTimes(target.models)
     timed = trainer.memory.cache(_time_model, ignore=["times", "rows"])
     entries = []
     for model in exported:

@@ -15,27 +15,22 @@ from numpy.typing import NDArray
 
 from polydom_runtime.calibration import reference_models
 from polydom_runtime.models import InputRow, ModelRunner
-from polydom_runtime.tails import tail_quantile
-
-Floats = NDArray[np.float64]
 
 TIMED_RUNS, WARM_UP_RUNS = 150, 20
 KINDS = ("model linear", "model trees")
 
 
 class ModelTimes:
-    """Seconds of one run on the device at a quantile.
+    """Seconds of one run on the device.
 
     Parameters
     ----------
-    references : dict of str to float array of shape (n_rounds,)
-        Samples of the reference models on the device.
-    quantile : float
+    device : dict of str to float
+        Seconds of the reference models there.
     """
 
-    def __init__(self, references: Mapping[str, Floats], quantile: float) -> None:
-        names = [name for name in reference_models() if name in references]
-        self.device = {n: float(tail_quantile(references[n].reshape(1, -1), quantile)[0]) for n in names}
+    def __init__(self, device: Mapping[str, float]) -> None:
+        self.device = dict(device)
 
     def __call__(self, onnx_bytes: bytes, rows: NDArray[np.float32], n_classes: int) -> float:
         """Return the seconds of a model, timed here on rows that keep changing."""

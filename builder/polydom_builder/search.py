@@ -215,7 +215,6 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
             prior=self.prior_,
             alpha=self.alpha,
             tolerance=self.tolerance,
-            quantile=self.quantile,
         )
         write_bundle(folder, bundle, models)
         return bundle
@@ -276,7 +275,7 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
         """Return a bound on the time of any model's run, for the search: none exists yet, but the full set's can."""
         if self.units_.model_seconds is not None:
             return self.units_.model_seconds
-        times = ModelTimes(self.target_.models, self.quantile)
+        times = ModelTimes(self.target_.models)
         seconds: float = memory.cache(_time_full_model, ignore=["trainer", "times"])(
             self.trainer_.lean(), self.trainer_.key, tuple(range(len(self.space))), times, times.device
         )

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from polydom_runtime.bundle import CostOrigin
-from polydom_runtime.cost_samples import CostSamples, Floats
+from polydom_runtime.cost_samples import CostSamples
 from polydom_runtime.device_profile import DeviceProfile
 from polydom_runtime.features import FeatureSpace
 
@@ -28,8 +28,8 @@ class Target:
     units : UnitCosts
     fits : dict of str to CostFit
         By unit; empty if the costs were given.
-    models : dict of str to float array, optional
-        Samples of the reference models there; not needed if `units` has `model_seconds`.
+    models : dict of str to float, optional
+        Seconds of the reference models there; not needed if `units` has `model_seconds`.
     origin : CostOrigin
     versions : OnnxVersions
         The newest ONNX versions to export.
@@ -39,7 +39,7 @@ class Target:
 
     units: UnitCosts
     fits: Mapping[str, CostFit] = field(default_factory=dict)
-    models: Mapping[str, Floats] = field(default_factory=dict)
+    models: Mapping[str, float] = field(default_factory=dict)
     origin: CostOrigin = field(default_factory=CostOrigin)
     versions: OnnxVersions = field(default_factory=OnnxVersions)
     memory_bytes: int | None = None
@@ -55,26 +55,24 @@ class Target:
         ExportError
             If the device loads no ONNX version that can be exported.
         """
-        units, fits = fit_units(space, samples, quantile)
+        units, fits, models = fit_units(space, samples, quantile)
         machine = samples.machine
         versions = {name: str(machine[name]) for name in ("numpy", "onnxruntime") if name in machine}
         origin = CostOrigin(str(machine.get("device", "")), False, samples.warnings, versions)
         limits = machine.get("onnx", {})
-        return cls(
-            units, fits, _models(samples.kernels), origin, _versions(origin.device, limits), machine.get("memory_bytes")
-        )
+        return cls(units, fits, models, origin, _versions(origin.device, limits), machine.get("memory_bytes"))
 
     @classmethod
     def estimated(cls, space: FeatureSpace, samples: CostSamples, profile: DeviceProfile, quantile: float) -> "Target":
         """Return the device of a profile, its costs carried over from samples of this machine."""
-        units, fits = fit_units(space, samples, quantile)
+        units, fits, models = fit_units(space, samples, quantile)
         by_kernel = ratios(profile, samples.kernels)
         onnx = profile.onnx
         limits = {"ir_version": onnx.ir_version, "opset": onnx.opset, "ml_opset": onnx.ml_opset}
         return cls(
             carried_units(units, by_kernel),
             carried_fits(fits, by_kernel),
-            carried_models(samples, by_kernel),
+            carried_models(models, by_kernel),
             CostOrigin(profile.name, True, samples.warnings),
             _versions(profile.name, {name: quantity.value for name, quantity in limits.items()}),
             profile.system.memory_bytes.value,
@@ -90,10 +88,6 @@ class Target:
                 f"{len(sizes)} need about {needed >> 20} MiB; the largest is {names[largest]} with a file of "
                 f"{sizes[largest] / 2**20:.1f} MiB. Choose a smaller estimator, or a larger alpha for fewer models."
             )
-
-
-def _models(kernels: Mapping[str, Floats]) -> dict[str, Floats]:
-    return {name: times for name, times in kernels.items() if name.startswith("model ")}
 
 
 def _versions(device: str, limits: Mapping[str, Any]) -> OnnxVersions:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from polydom_runtime.bundle import StepEntry, step_users
+from polydom_runtime.calibration import reference_models
 from polydom_runtime.cost_samples import DISPATCH, CostSamples, units_of
 from polydom_runtime.costs import CostFunction
 from polydom_runtime.features import FeatureSpace
@@ -19,6 +20,8 @@ from .set_costs import SetCosts
 
 UNIT_QUANTILE = 0.9
 """At which each unit is planned; rarer times are the allowance's part."""
+
+TYPICAL_MODEL = "model linear chain"
 
 BEYOND = 1.25
 """Costs are trusted this factor beyond the measured sizes, not more: growth may change there."""
@@ -60,8 +63,10 @@ class UnitCosts:
         return SetCosts(self.features, [*shared, (CostFunction.of(model_seconds), everyone)], self.dispatch)
 
 
-def fit_units(space: FeatureSpace, samples: CostSamples, quantile: float) -> tuple[UnitCosts, dict[str, CostFit]]:
-    """Fit every unit of the space; also return the fits by name of the unit.
+def fit_units(
+    space: FeatureSpace, samples: CostSamples, quantile: float
+) -> tuple[UnitCosts, dict[str, CostFit], dict[str, float]]:
+    """Fit every unit of the space; also return the fits by name of the unit, and the seconds of the reference models.
 
     Each unit is planned at a moderate quantile; what a whole answer needs beyond to keep `quantile` is added, see
     `allowance`.
@@ -69,7 +74,7 @@ def fit_units(space: FeatureSpace, samples: CostSamples, quantile: float) -> tup
     Raises
     ------
     FitError
-        If the samples are of other features, or of these before their code changed.
+        If the samples are of other features, or of these before their code changed, or lack the reference models.
     MeasurementError
         If their times or sizes are impossible.
     """
@@ -82,6 +87,8 @@ def fit_units(space: FeatureSpace, samples: CostSamples, quantile: float) -> tup
             "Measure again with this module."
         )
     samples.check()
+    if missing := set(reference_models()) - samples.kernels.keys():
+        raise FitError(f"The cost samples must hold the reference models. Missing: {sorted(missing)}. Measure again.")
     fits = {
         unit: fit_cost(samples.sizes, samples.of(unit), UNIT_QUANTILE, samples.typical_of(unit))
         for unit in samples.units
@@ -90,14 +97,25 @@ def fit_units(space: FeatureSpace, samples: CostSamples, quantile: float) -> tup
     scale = 1.0 + allowance.share
     steps = tuple(StepEntry(name, users, fits[name].worst * scale) for name, users in step_users(space))
     dispatch = fits[DISPATCH].worst * scale + CostFunction.of(allowance.constant)
-    return UnitCosts(tuple(fits[name].worst * scale for name in space.names), steps, dispatch), fits
+    units = UnitCosts(tuple(fits[name].worst * scale for name in space.names), steps, dispatch)
+    models = {name: scale * float(np.quantile(samples.kernels[name], UNIT_QUANTILE)) for name in reference_models()}
+    return units, fits, models
 
 
 def _allowance(space: FeatureSpace, samples: CostSamples, fits: Mapping[str, CostFit], quantile: float) -> Allowance:
-    planned = np.array([[fits[unit].worst(n) for n in samples.sizes] for unit in samples.units])
-    users = [*(mask for _, mask in step_users(space)), *(1 << f for f in range(len(space))), None]
+    """Find what whole answers need beyond, with a model run in each that has features."""
+    model = np.broadcast_to(samples.kernels[TYPICAL_MODEL], samples.seconds.shape[1:])
+    times = np.concatenate([samples.seconds, model[None]])
+    planned = [[fits[unit].worst(n) for n in samples.sizes] for unit in samples.units]
+    planned.append([float(np.quantile(model[0], UNIT_QUANTILE))] * len(samples.sizes))
+    users = [
+        *(mask for _, mask in step_users(space)),
+        *(1 << f for f in range(len(space))),
+        None,
+        (1 << len(space)) - 1,
+    ]
     features = [samples.units.index(name) for name in space.names]
-    return find_allowance(planned, samples.seconds, users, features, quantile)
+    return find_allowance(np.array(planned), times, users, features, quantile)
 
 
 def check_coverage(samples: CostSamples, item_sizes: Sequence[float], wanted: tuple[float, float]) -> None:

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from .models import InputRow, ModelRunner
-from .tiny_models import linear_classifier, tree_classifier
+from .tiny_models import linear_classifier, linear_pipeline, tree_classifier
 
 IN_CACHE = 4096
 """Numbers that fit the first or second level cache of every core."""
@@ -57,8 +57,9 @@ def reference_models() -> dict[str, Callable[[], object]]:
     Timed among features on one machine and alone on another, they tell how a model timed alone there runs here.
     """
     return {
-        "model linear small": _runner(linear_classifier(2, 2), 2),
         "model linear": _runner(linear_classifier(WIDTH, N_CLASSES)),
+        "model linear chain": _runner(linear_pipeline(WIDTH, N_CLASSES, scalers=1)),
+        "model linear long chain": _runner(linear_pipeline(WIDTH, N_CLASSES, scalers=13)),
         "model linear large": _runner(linear_classifier(200, 20), 200),
         "model trees small": _runner(tree_classifier(WIDTH, N_CLASSES, trees=5, depth=4)),
         "model trees": _runner(tree_classifier(WIDTH, N_CLASSES, trees=TREES, depth=DEPTH)),

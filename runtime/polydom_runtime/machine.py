@@ -64,7 +64,8 @@ class Conditions:
     def have_moved(self) -> bool:
         """Look again; tell whether the machine is not what it was at the start, so that it should cool down."""
         self._last = now = self._board.state()
-        self._throttled |= now.is_throttled
+        new_flags = (now.throttled or 0) & ~(self._first.throttled or 0)  # also those of a moment nobody looked at
+        self._throttled |= now.is_throttled or new_flags != 0
         return now.is_throttled or _fell(self._first, now) or _heated(self._first, now)
 
     def summary(self, before: Mapping[str, Any]) -> dict[str, Any]:

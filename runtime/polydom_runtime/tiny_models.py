@@ -1,7 +1,8 @@
 """Small ONNX models written by hand, since the node has no onnx package: to calibrate with, and to try limits with."""
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -27,6 +28,23 @@ def linear_classifier(width: int, n_classes: int, *, seed: int = 0) -> bytes:
         },
     )
     return model([node], width)
+
+
+def linear_pipeline(width: int, n_classes: int, *, scalers: int) -> bytes:
+    """Return a chain of nodes: what a pipeline of scaler and logistic regression becomes, or with many a network."""
+    names = ["X", *(f"scaled{k}" for k in range(scalers))]
+    constants = {"offset": [0.1] * width, "scale": [0.9] * width}
+    nodes = [_node("Scaler", [a], [b], constants) for a, b in pairwise(names)]
+    rng = np.random.default_rng(0)
+    classifier: dict[str, object] = {
+        "coefficients": rng.normal(size=width * n_classes).tolist(),
+        "intercepts": rng.normal(size=n_classes).tolist(),
+        "classlabels_ints": list(range(n_classes)),
+        "post_transform": "LOGISTIC",
+    }
+    nodes.append(_node("LinearClassifier", names[-1:], ["label", "raw"], classifier))
+    nodes.append(_node("Normalizer", ["raw"], ["scores"], {"norm": "L1"}))
+    return model(nodes, width)
 
 
 def tree_classifier(width: int, n_classes: int, *, trees: int, depth: int, seed: int = 0) -> bytes:
@@ -99,7 +117,7 @@ def model(
     return _number(1, ir_version) + _field(7, graph) + opsets
 
 
-def _node(kind: str, inputs: Iterable[str], outputs: Iterable[str], attributes: dict[str, object]) -> bytes:
+def _node(kind: str, inputs: Iterable[str], outputs: Iterable[str], attributes: Mapping[str, object]) -> bytes:
     parts = [_field(1, name.encode()) for name in inputs] + [_field(2, name.encode()) for name in outputs]
     parts.append(_field(4, kind.encode()))
     parts += [_field(5, _attribute(name, value)) for name, value in attributes.items()]

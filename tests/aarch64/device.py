@@ -26,7 +26,7 @@ from polydom_runtime.items import write_packed
 from .run import ROOT, USERLAND, set_up
 
 EXAMPLE = ROOT / "examples" / "surface"
-DEADLINES_MS = (30, 60, 120)
+DEADLINES_MS = (15, 30, 60)
 SECONDS, LARGEST_SIDE, TRAIN, TEST, QUANTILE = 120, 96, 900, 300, 0.99
 HOST = (sys.executable, "-m", "polydom_builder")
 
@@ -116,9 +116,9 @@ def call(folder: Path, *command: str) -> str:
     """Run a command beside the example and return what it prints."""
     paths = os.pathsep.join((str(EXAMPLE), str(ROOT / "runtime")))
     environment = {**os.environ, "PYTHONPATH": paths, "OPENBLAS_NUM_THREADS": "1"}
-    done = subprocess.run(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True, check=False)
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise SystemExit(f"{' '.join(command)} ended with code {done.returncode}")
+        raise SystemExit(f"{' '.join(command)} ended with code {done.returncode}: {done.stderr[-1000:]}")
     return done.stdout
 
 

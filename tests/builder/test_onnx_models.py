@@ -72,3 +72,18 @@ def test_ir_version_limits_the_opset() -> None:
 def test_device_that_loads_nothing_of_ours_is_refused(limits: tuple[int, int, int]) -> None:
     with pytest.raises(ExportError, match="a board must load ONNX opset 9"):
         OnnxVersions.newest("a board", *limits)
+
+
+def test_models_written_by_hand_are_sound() -> None:
+    import onnx
+
+    from polydom_runtime import tiny_models
+
+    for data in (
+        tiny_models.linear_classifier(20, 3),
+        tiny_models.linear_pipeline(20, 3, scalers=2),
+        tiny_models.tree_classifier(20, 3, trees=5, depth=3),
+        tiny_models.constant_classifier(3, 1),
+        tiny_models.trial_model(8, 17, 3),
+    ):
+        onnx.checker.check_model(onnx.load_from_string(data))

@@ -22,7 +22,7 @@ from .exceptions import ExportError
 from .search import PolyDomSearch
 from .table import extract_table
 
-DEADLINES = (0.00025, 0.0005, 0.001, 0.002, 0.004)
+DEADLINES = (0.0004, 0.0006, 0.001, 0.002, 0.004)
 QUANTILE = 0.99
 """One answer in a hundred may be late: a desktop, or a virtual machine, does other work too and pauses at will."""
 

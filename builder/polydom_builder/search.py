@@ -16,14 +16,14 @@ from polydom_runtime.cost_samples import CostSamples
 from polydom_runtime.device_profile import DeviceProfile
 from polydom_runtime.exceptions import DeadlineError
 from polydom_runtime.features import FeatureSpace
-from polydom_runtime.fingerprint import source_fingerprint
 from polydom_runtime.index import Candidate
-from polydom_runtime.timing import checked_size, chosen_items, measure
+from polydom_runtime.item_sizes import checked_size
 
 from .candidates import select_candidates
 from .exceptions import TrainingError
 from .export import assemble, checked_target, export_models, plan_order, with_prefixes, write_bundle
 from .lattice import expand_best_first
+from .measuring import measure_here, time_model
 from .model_times import ModelTimes
 from .onnx_models import to_onnx
 from .parameters import checked_parameters
@@ -36,8 +36,6 @@ from .unit_costs import UnitCosts, check_coverage
 
 MODEL_MARGIN = 1.2
 """The full set's model, timed, times this bounds every model's time during the search."""
-
-N_SIZES, MEASURE_SECONDS = 12, 20.0
 
 
 class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
@@ -166,14 +164,15 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
             raise TrainingError("There must be items, and one label for each. Got none.")
         self.region_ = QueryRegion(self.size_range or (min(sizes), max(sizes)), budgets)
 
+        self.target_ = self._target(items, sizes, costs, memory)
+        self.units_, self.fits_ = self.target_.units, dict(self.target_.fits)
+
         with self._bar("features", len(items)) as bar:
             table = extract_table(self.space, items, labels, n_jobs=self.n_jobs, memory=memory, progress=bar.update)
         splits = make_splits(self.cv, table, groups, self.random_state)
         self.trainer_ = Trainer(self.estimator, table, splits, self.scoring, self.n_jobs, memory)
         self._check_convertible(table)
 
-        self.target_ = self._target(items, sizes, costs, memory)
-        self.units_, self.fits_ = self.target_.units, dict(self.target_.fits)
         model_seconds = self._model_seconds(memory)
         self._check_reachable(model_seconds)
         self.set_costs_ = self.units_.set_costs(model_seconds)
@@ -255,31 +254,23 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
             raise TrainingError(
                 f"costs must be CostSamples, a DeviceProfile, or UnitCosts. Got {type(costs).__name__}."
             )
-        samples = costs if isinstance(costs, CostSamples) else self._measure(items, memory)
+        if isinstance(costs, CostSamples):
+            samples = costs
+        else:
+            with self._bar("costs measured", 100, unit="%") as bar:
+                samples = measure_here(self.space, items, self.quantile, self.random_state or 0, memory, bar)
         self.samples_ = samples
         check_coverage(samples, sizes, self.region_.sizes)
         if isinstance(costs, DeviceProfile):
             return Target.estimated(self.space, samples, costs, self.quantile)
         return Target.measured(self.space, samples, self.quantile)
 
-    def _measure(self, items: list[Any], memory: Memory) -> CostSamples:
-        chosen = [items[i] for i in chosen_items(self.space, items, N_SIZES)]
-        source, seed = source_fingerprint(self.space), self.random_state or 0
-        with self._bar("costs measured", 100, unit="%") as bar:
-            samples: CostSamples = memory.cache(_measure, ignore=["space", "bar"])(
-                self.space, source, chosen, seed, self.quantile, bar
-            )
-        return samples
-
     def _model_seconds(self, memory: Memory) -> float:
         """Return a bound on the time of any model's run, for the search: none exists yet, but the full set's can."""
         if self.units_.model_seconds is not None:
             return self.units_.model_seconds
-        times = ModelTimes(self.target_.models)
-        seconds: float = memory.cache(_time_full_model, ignore=["trainer", "times"])(
-            self.trainer_.lean(), self.trainer_.key, tuple(range(len(self.space))), times, times.device
-        )
-        return MODEL_MARGIN * seconds
+        order = tuple(range(len(self.space)))
+        return MODEL_MARGIN * time_model(self.trainer_, order, ModelTimes(self.target_.models), memory)
 
     def _check_reachable(self, model_seconds: float) -> None:
         longest = self.region_.budgets[1]
@@ -294,22 +285,3 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
     def _bar(self, what: str, total: int | None, unit: str = "") -> Iterator[Any]:
         with tqdm(desc=f"{what:>20}", total=total, unit=unit, disable=not self.verbose) as bar:
             yield bar
-
-
-def _measure(space: FeatureSpace, source: str, items: list[Any], seed: int, quantile: float, bar: Any) -> CostSamples:
-    return measure(
-        space,
-        items,
-        n_sizes=N_SIZES,
-        seconds=MEASURE_SECONDS,
-        quantile=quantile,
-        seed=seed,
-        progress=lambda done: bar.update(round(100 * done) - bar.n),
-    )
-
-
-def _time_full_model(
-    trainer: Trainer, key: str, order: tuple[int, ...], times: ModelTimes, device: dict[str, float]
-) -> float:
-    rows = trainer.table.rows_of(order)
-    return times(to_onnx(trainer.fit(order), rows.shape[1]), rows[:256], len(trainer.table.classes))

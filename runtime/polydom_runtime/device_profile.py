@@ -15,8 +15,8 @@ from .exceptions import ProfileError
 FORMAT = 1
 PROVENANCES = ("measured", "published", "derived")
 LARGEST_FILE = 1_000_000
-PROFILE_FOLDERS = (Path(__file__).parent / "device_profiles", Path(__file__).parents[2] / "device_profiles")
-"""Where named profiles are: package data if installed, the top of the repository in a clone."""
+PROFILES = Path(__file__).parent / "device_profiles"
+"""Where named profiles are: package data, in a clone a link to the folder at its top."""
 
 T = TypeVar("T", str, int, float)
 
@@ -109,7 +109,7 @@ class DeviceProfile:
         """
         if name.endswith(".toml") or any(separator in name for separator in (os.sep, os.altsep, "/") if separator):
             return cls.load(name)
-        files = {file.stem: file for folder in reversed(PROFILE_FOLDERS) for file in folder.glob("*.toml")}
+        files = {file.stem: file for file in PROFILES.glob("*.toml")}
         if name not in files:
             raise ProfileError(
                 f"A device must be one of {', '.join(sorted(files)) or '(none found)'}, or the path of a .toml file. "

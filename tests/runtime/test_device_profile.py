@@ -11,7 +11,7 @@ from polydom_runtime.calibration import KERNELS
 from polydom_runtime.device_profile import Calibrated, DeviceProfile, OnnxLimits, Quantity, System, dump
 from polydom_runtime.exceptions import ProfileError
 
-SHIPPED = sorted(file.stem for file in device_profile.PROFILE_FOLDERS[-1].glob("*.toml"))
+SHIPPED = sorted(file.stem for file in device_profile.PROFILES.glob("*.toml"))
 
 
 def a_profile(source: str = "a stopwatch") -> DeviceProfile:
@@ -77,7 +77,7 @@ def test_a_path_is_a_name(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_package_data_is_found(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device_profile, "PROFILE_FOLDERS", (tmp_path / "nowhere", file.parent))
+    monkeypatch.setattr(device_profile, "PROFILES", file.parent)
 
     assert a_profile() == DeviceProfile.named("board")
 

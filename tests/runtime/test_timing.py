@@ -9,8 +9,9 @@ from polydom_runtime.board import Board
 from polydom_runtime.cost_samples import DISPATCH, CostSamples
 from polydom_runtime.costs_file import FileJournal, load_costs
 from polydom_runtime.exceptions import FeatureError, ItemError, MeasurementError
+from polydom_runtime.item_sizes import chosen_items, spread_by_size
 from polydom_runtime.testing import ManualClock
-from polydom_runtime.timing import chosen_items, measure, spread_by_size
+from polydom_runtime.timing import measure
 
 from .conftest import World
 

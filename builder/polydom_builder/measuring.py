@@ -1,0 +1,53 @@
+"""Measurements on this machine, cached so that a killed build does not repeat them."""
+
+from typing import Any
+
+from joblib import Memory
+
+from polydom_runtime.cost_samples import CostSamples
+from polydom_runtime.features import FeatureSpace
+from polydom_runtime.fingerprint import source_fingerprint
+from polydom_runtime.item_sizes import chosen_items
+from polydom_runtime.timing import measure
+
+from .model_times import ModelTimes
+from .onnx_models import to_onnx
+from .training import Trainer
+
+N_SIZES, SECONDS = 12, 20.0
+
+
+def measure_here(
+    space: FeatureSpace, items: list[Any], quantile: float, seed: int, memory: Memory, bar: Any
+) -> CostSamples:
+    """Time the features on items of all sizes; `bar` is a tqdm bar of 100."""
+    chosen = [items[i] for i in chosen_items(space, items, N_SIZES)]
+    cached = memory.cache(_measure, ignore=["space", "bar"])
+    samples: CostSamples = cached(space, source_fingerprint(space), chosen, quantile, seed, bar)
+    return samples
+
+
+def time_model(trainer: Trainer, order: tuple[int, ...], times: ModelTimes, memory: Memory) -> float:
+    """Return the seconds on the device of the model of some features, trained for this."""
+    cached = memory.cache(_time_model, ignore=["trainer", "times"])
+    seconds: float = cached(trainer.lean(), trainer.key, order, times, times.device)
+    return seconds
+
+
+def _measure(space: FeatureSpace, source: str, items: list[Any], quantile: float, seed: int, bar: Any) -> CostSamples:
+    return measure(
+        space,
+        items,
+        n_sizes=N_SIZES,
+        seconds=SECONDS,
+        quantile=quantile,
+        seed=seed,
+        progress=lambda done: bar.update(round(100 * done) - bar.n),
+    )
+
+
+def _time_model(
+    trainer: Trainer, key: str, order: tuple[int, ...], times: ModelTimes, device: dict[str, float]
+) -> float:
+    rows = trainer.table.rows_of(order)
+    return times(to_onnx(trainer.fit(order), rows.shape[1]), rows[:256], len(trainer.table.classes))

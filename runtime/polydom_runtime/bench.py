@@ -1,0 +1,147 @@
+"""The jobs of a measurement on its items, and how to time each once."""
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from .bundle import Bundle, StepEntry, step_users
+from .calibration import kernels, reference_models
+from .clock import Clock
+from .cost_samples import Floats
+from .costs import ZERO
+from .features import FeatureSpace, read_only
+from .predictor import Predictor
+from .stages import Stage
+
+FEWEST_TICKS = 100
+"""A call shorter than so many ticks of the timer is also timed in blocks."""
+
+WARM_UP_ROUNDS = 2
+CHUNK_SECONDS = 0.5
+"""Between two looks at the machine, and at most so much is lost to a kill."""
+
+
+class Bench:
+    """Times every unit on every item, and models and kernels, in random order.
+
+    Parameters
+    ----------
+    space : FeatureSpace
+    items : sequence
+        One for each size, smallest first.
+    clock : Clock
+    seed : int
+
+    Attributes
+    ----------
+    kernels : tuple of str
+        The names of what is timed once a round.
+    loops : tuple of int
+        For each unit and size, how many calls a block has.
+
+    Raises
+    ------
+    FeatureError
+        If a feature fails on one of the items.
+    """
+
+    def __init__(self, space: FeatureSpace, items: Sequence[Any], clock: Clock, seed: int) -> None:
+        self.clock = clock
+        models = reference_models()
+        alone = {"timer": clock, "empty call": _nothing, **kernels()}
+        self.kernels = (*models, *alone)
+        by_item = [_jobs(space, item, clock) for item in items]
+        self._cells = [jobs[unit] for unit in range(len(by_item[0])) for jobs in by_item]
+        self._jobs: list[Callable[[], object]] = [*self._cells, *models.values()]
+        self._alone: list[Callable[[], object]] = list(alone.values())
+        self._rng = np.random.default_rng(seed)
+        self.loops: tuple[int, ...] = (1,) * len(self._cells)
+
+    def warm_up(self) -> None:
+        """Run everything twice."""
+        for _ in range(WARM_UP_ROUNDS):
+            for job in (*self._jobs, *self._alone):
+                job()
+
+    def calibrated(self, tick_ns: int) -> tuple[int, ...]:
+        """Return for each cell how many calls in a row last long enough for the timer."""
+        wanted = FEWEST_TICKS * tick_ns
+        return tuple(max(1, min(-(-wanted // max(self._shortest(job), 1)), FEWEST_TICKS)) for job in self._cells)
+
+    def _shortest(self, job: Callable[[], object]) -> int:
+        return min(self._timed(job) for _ in range(5))
+
+    def _timed(self, job: Callable[[], object]) -> int:
+        start = self.clock()
+        job()
+        return self.clock() - start
+
+    def chunk(self, most: int) -> Floats:
+        """Return some rounds, as many as take half a second."""
+        began = self.clock()
+        rounds: list[Floats] = []
+        while len(rounds) < most and (not rounds or (self.clock() - began) * 1e-9 < CHUNK_SECONDS):
+            rounds.append(self._round())
+        return np.array(rounds)
+
+    def _round(self) -> Floats:
+        """Return one time of each: cells, their blocks, models, then kernels, which run among themselves."""
+        cells, clock, jobs, loops = len(self._cells), self.clock, self._jobs, self.loops
+        row = np.full(cells + len(jobs) + len(self._alone), np.nan)
+        for j in self._rng.permutation(len(jobs)).tolist():
+            job = jobs[j]
+            start = clock()
+            job()
+            row[j if j < cells else cells + j] = (clock() - start) * 1e-9
+            if j < cells and (calls := loops[j]) > 1:
+                start = clock()
+                for _ in range(calls):
+                    job()
+                row[cells + j] = (clock() - start) * 1e-9 / calls
+        for job in self._alone:  # so that each finds caches as these jobs leave them, not as the features do
+            job()
+        for j in self._rng.permutation(len(self._alone)).tolist():
+            job = self._alone[j]
+            start = clock()
+            job()
+            row[cells + len(jobs) + j] = (clock() - start) * 1e-9
+        return row
+
+
+def _nothing() -> None:
+    """Do nothing: the cost of a call."""
+
+
+def _jobs(space: FeatureSpace, item: Any, clock: Clock) -> list[Callable[[], object]]:
+    """Return what times each unit on one item, in the order of the units."""
+    space.extract_all(item)  # says which feature fails, if one does
+    item = read_only(item)
+    values = [step.compute(item) for step in space.steps]
+    row = np.zeros(max(space.widths), dtype=np.float32)
+    slots = [-1 if f.step is None else space.steps.index(f.step) for f in space.features]
+    stages = [Stage(f, slot, False, row, 0) for f, slot in zip(space.features, slots, strict=True)]
+    nothing = Predictor(_without_models(space), space, clock=clock, keep_memory=False)
+    return [
+        *(partial(step.compute, item) for step in space.steps),
+        *(partial(stage.run, item, values) for stage in stages),
+        partial(nothing.predict_one, item),
+    ]
+
+
+def _without_models(space: FeatureSpace) -> Bundle:
+    return Bundle(
+        names=space.names,
+        widths=space.widths,
+        classes=(0, 1),
+        sizes=(0.0, math.inf),
+        budgets=(1.0, 1.0),
+        alpha=1.0,
+        tolerance=0.0,
+        costs=(ZERO,) * len(space),
+        steps=tuple(StepEntry(name, users, ZERO) for name, users in step_users(space)),
+        dispatch=ZERO,
+        prior=(0, 0.5),
+    )

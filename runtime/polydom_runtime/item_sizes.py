@@ -1,0 +1,58 @@
+"""Sizes of items, and which items stand for a range of sizes."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .exceptions import ItemError
+from .features import FeatureSpace
+
+
+def checked_size(space: FeatureSpace, item: Any) -> float:
+    """Return the size of an item; ItemError unless it is a positive, finite number."""
+    try:
+        n = float(space.size(item))
+    except Exception as e:
+        raise ItemError(f"The space's size function must work on every item. It raised {e!r}.") from e
+    if not 0.0 < n < math.inf:
+        raise ItemError(f"The size of an item must be a positive, finite number. Got {n}. Drop empty items first.")
+    return n
+
+
+def chosen_items(
+    space: FeatureSpace, items: Sequence[Any], n_sizes: int, size_range: tuple[float, float] | None = None
+) -> list[int]:
+    """Return the positions of the items to measure on, smallest first; ItemError if they do not cover the range."""
+    sizes = [checked_size(space, item) for item in items]
+    if not sizes:
+        raise ItemError("There must be at least one item. Got none.")
+    low, high = size_range or (min(sizes), max(sizes))
+    within = [i for i, n in enumerate(sizes) if low <= n <= high]
+    if not (min(sizes) <= low and high <= max(sizes)) or not within:
+        raise ItemError(
+            f"The items must cover the sizes {low:g} to {high:g}. Got items of {min(sizes):g} to {max(sizes):g}. "
+            "Give larger and smaller items, or another range of sizes."
+        )
+    return [within[i] for i in spread_by_size([sizes[i] for i in within], n_sizes)]
+
+
+def spread_by_size(sizes: Sequence[float], count: int) -> list[int]:
+    """Return positions of up to `count` items of different sizes, evenly spread over log n, smallest first.
+
+    Never fewer than `count` while there are as many different sizes.
+
+    >>> spread_by_size([100.0, 1.0, 90.0, 10.0], 3)
+    [1, 3, 0]
+    """
+    different = {n: i for i, n in reversed(list(enumerate(sizes)))}
+    rising = sorted(different)
+    logs = np.log(rising)
+    targets = np.linspace(logs[0], logs[-1], count)
+    nearest = {int(np.abs(logs - t).argmin()) for t in targets}
+    while len(nearest) < min(count, len(rising)):  # sizes in clumps: take the one farthest from those taken
+        gaps: NDArray[np.float64] = np.abs(logs[:, None] - logs[sorted(nearest)]).min(axis=1)
+        nearest.add(int(gaps.argmax()))
+    return [different[rising[k]] for k in sorted(nearest)]

@@ -1,0 +1,51 @@
+"""When a measurement has enough."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from .cost_samples import CostSamples
+from .tails import relative_error
+
+FEWEST_ROUNDS = 10
+LOOK_AGAIN = 1.3
+"""Precision is looked at each time that there are this many times more rounds, since looking takes time too."""
+
+
+@dataclass(slots=True)
+class StoppingRule:
+    """Stops when all is known well enough, or rounds or time are up, whichever is first.
+
+    Parameters
+    ----------
+    rounds : int
+    seconds : float
+        But not before 10 rounds.
+    quantile, precision : float
+        Every unit's median must be known to within `precision`, its quantile to within five times that.
+    """
+
+    rounds: int
+    seconds: float
+    quantile: float
+    precision: float
+    _next_look: float = field(default=FEWEST_ROUNDS, init=False)
+
+    def fraction(self, done: int, spent: float) -> float:
+        """Return how much of the rounds or of the time is gone."""
+        return min(max(done / self.rounds, spent / self.seconds), 1.0)
+
+    def reason(self, done: int, spent: float, samples: Callable[[], CostSamples]) -> str | None:
+        """Return why to stop after `done` rounds and `spent` seconds, or None."""
+        if done >= self.rounds:
+            return f"{done} rounds done"
+        if spent >= self.seconds and done >= FEWEST_ROUNDS:
+            return f"time was up after {done} rounds"
+        if done >= self._next_look:
+            self._next_look = LOOK_AGAIN * done
+            if self._is_known(samples()):
+                return f"known to within {self.precision:.0%} after {done} rounds"
+        return None
+
+    def _is_known(self, samples: CostSamples) -> bool:
+        errors = (relative_error(samples.of(unit), self.quantile) for unit in samples.units)
+        return all(median <= self.precision and high <= 5.0 * self.precision for median, high in errors)

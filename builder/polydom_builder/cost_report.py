@@ -11,7 +11,6 @@ from polydom_runtime.tails import relative_error
 
 from .fitting import CostFit, Floats, fit_cost
 
-
 RUN_TO_RUN = 0.05
 """By which one process differs from the next through the layout of its memory alone (Mytkowicz and others, 2009)."""
 

@@ -1,6 +1,7 @@
 """The command ``polydom``: build a bundle, inspect one, report on measured costs, run the demo."""
 
 import argparse
+import importlib.util
 import json
 import math
 import sys
@@ -8,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from polydom_runtime.__main__ import duration, space_of
+from polydom_runtime.__main__ import duration, share, space_of
 from polydom_runtime.bundle import Bundle
 from polydom_runtime.cost_samples import CostSamples
 from polydom_runtime.costs import format_seconds
@@ -20,6 +21,7 @@ from polydom_runtime.items import UNLABELLED, iterate, load_object
 
 from .cost_report import as_report, plot_costs, report_costs
 from .demo import DEADLINES, run_demo
+from .exceptions import FitError
 from .export import checked_target
 from .search import PolyDomSearch
 
@@ -84,6 +86,8 @@ def costs(arguments: argparse.Namespace) -> None:
     rows = report_costs(samples, arguments.quantile)
     print(as_report(samples, rows, arguments.quantile))
     if arguments.plots:
+        if importlib.util.find_spec("matplotlib") is None:
+            raise FitError("Pictures need matplotlib. It is not installed. Run pip install 'polydom-builder[demo]'.")
         plot_costs(samples, rows, arguments.quantile, Path(arguments.plots))
         print(f"{arguments.plots}: a picture of each unit.")
 
@@ -178,7 +182,9 @@ def parser() -> argparse.ArgumentParser:
         help="the device: costs measured there, or a profile (a name or a .toml file) for an estimate; this machine if "
         "not given. Of both, the measured costs win",
     )
-    command.add_argument("--quantile", type=float, default=0.999, help="worst case of a feature (default 0.999)")
+    command.add_argument(
+        "--quantile", type=share, default=0.999, help="the promised share of answers in time (default 0.999)"
+    )
     command.add_argument("--jobs", type=int, help="workers; -1 for all cores")
     command.add_argument("--cache", help="a folder that keeps all work, so that a killed build goes on")
     command.set_defaults(run=build)
@@ -191,7 +197,7 @@ def parser() -> argparse.ArgumentParser:
 
     command = commands.add_parser("costs", help="report on costs measured by polydom-node measure")
     command.add_argument("file", metavar="NAME.costs")
-    command.add_argument("--quantile", type=float, default=0.999)
+    command.add_argument("--quantile", type=share, default=0.999, help="of the worst case (default 0.999)")
     command.add_argument("--plots", metavar="FOLDER", help="draw each unit's samples and fits (needs matplotlib)")
     command.set_defaults(run=costs)
 

@@ -15,6 +15,8 @@ from scipy.optimize import linprog
 
 from polydom_runtime.tails import Floats, tail_quantile
 
+from .exceptions import FitError
+
 GROUPS = 24
 """Sets and sizes are grouped by their planned time: a rare pause must be counted among all answers that are as long."""
 
@@ -54,7 +56,7 @@ def find_allowance(
         seconds.append(planned[units].sum(axis=0))
         excess.append(beyond[units].sum(axis=0))
     t, e = np.concatenate(seconds), np.concatenate(excess)
-    groups = np.array_split(np.argsort(t), GROUPS)
+    groups = np.array_split(np.argsort(t), min(GROUPS, len(t)))
     middle = np.array([np.median(t[group]) for group in groups])
     needed = np.array([tail_quantile(e[group].reshape(1, -1), quantile)[0] for group in groups])
     return _cover(middle, np.maximum(needed, 0.0))
@@ -71,6 +73,8 @@ def _cover(t: Floats, needed: Floats) -> Allowance:
         bounds=(0.0, None),
         method="highs",
     )
+    if not solution.success or solution.x is None:
+        raise FitError(f"The allowance must have a solution. The solver said: {solution.message}. Measure again.")
     constant, share = solution.x * [scale, 1.0]
     return Allowance(float(constant), float(share))
 

@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from polydom_runtime.bundle import MODEL_FOLDER, Bundle, ModelEntry, model_file
 from polydom_runtime.features import FeatureSpace, members
 from polydom_runtime.index_file import DIGEST_FILE, INDEX_FILE, digest_line, encode, load_bundle
+from polydom_runtime.machine import identity
 
 from .exceptions import ExportError
 from .folders import replace_folder
@@ -111,13 +113,14 @@ def assemble(
     """Return the bundle and its models; their own times and scores decide where each set is best."""
     n_classes = len(trainer.table.classes)
     units, times = target.units, ModelTimes(target.models)
+    here = identity()
     timed = trainer.memory.cache(_time_model, ignore=["times", "rows"])
     entries = []
     for model in exported:
         seconds = units.model_seconds
         if seconds is None:
             rows = trainer.table.rows_of(model.order)
-            seconds = timed(times, times.device, model.onnx_bytes, rows[:: max(len(rows) // 256, 1)], n_classes)
+            seconds = timed(times, times.device, here, model.onnx_bytes, rows[:: max(len(rows) // 256, 1)], n_classes)
         digest = hashlib.sha256(model.onnx_bytes).digest()
         entries.append(ModelEntry(model.order, model.accuracy, seconds, len(model.onnx_bytes), digest))
     draft = Bundle(
@@ -155,9 +158,14 @@ def assemble(
 
 
 def _time_model(
-    times: ModelTimes, device: Mapping[str, float], onnx_bytes: bytes, rows: NDArray[np.float32], n_classes: int
+    times: ModelTimes,
+    device: Mapping[str, float],
+    machine: Mapping[str, Any],
+    onnx_bytes: bytes,
+    rows: NDArray[np.float32],
+    n_classes: int,
 ) -> float:
-    """Time a model; `device` is what `times` goes by, for caching."""
+    """Time a model; `device` and `machine` are what the time depends on besides, for caching."""
     return times(onnx_bytes, rows, n_classes)
 
 

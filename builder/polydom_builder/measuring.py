@@ -8,10 +8,11 @@ from polydom_runtime.cost_samples import CostSamples
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.fingerprint import source_fingerprint
 from polydom_runtime.item_sizes import chosen_items
+from polydom_runtime.machine import identity
 from polydom_runtime.timing import measure
 
 from .model_times import ModelTimes
-from .onnx_models import to_onnx
+from .onnx_models import OnnxVersions, to_onnx
 from .training import Trainer
 
 N_SIZES, SECONDS = 12, 20.0
@@ -23,18 +24,29 @@ def measure_here(
     """Time the features on items of all sizes; `bar` is a tqdm bar of 100."""
     chosen = [items[i] for i in chosen_items(space, items, N_SIZES)]
     cached = memory.cache(_measure, ignore=["space", "bar"])
-    samples: CostSamples = cached(space, source_fingerprint(space), chosen, quantile, seed, bar)
+    samples: CostSamples = cached(space, source_fingerprint(space), identity(), chosen, quantile, seed, bar)
     return samples
 
 
-def time_model(trainer: Trainer, order: tuple[int, ...], times: ModelTimes, memory: Memory) -> float:
+def time_model(
+    trainer: Trainer, order: tuple[int, ...], times: ModelTimes, versions: OnnxVersions, memory: Memory
+) -> float:
     """Return the seconds on the device of the model of some features, trained for this."""
     cached = memory.cache(_time_model, ignore=["trainer", "times"])
-    seconds: float = cached(trainer.lean(), trainer.key, order, times, times.device)
+    seconds: float = cached(trainer.lean(), trainer.key, identity(), order, times, times.device, versions)
     return seconds
 
 
-def _measure(space: FeatureSpace, source: str, items: list[Any], quantile: float, seed: int, bar: Any) -> CostSamples:
+def _measure(
+    space: FeatureSpace,
+    source: str,
+    machine: dict[str, Any],
+    items: list[Any],
+    quantile: float,
+    seed: int,
+    bar: Any,
+) -> CostSamples:
+    """Measure; `source` and `machine` are what times depend on besides, for caching."""
     return measure(
         space,
         items,
@@ -47,7 +59,13 @@ def _measure(space: FeatureSpace, source: str, items: list[Any], quantile: float
 
 
 def _time_model(
-    trainer: Trainer, key: str, order: tuple[int, ...], times: ModelTimes, device: dict[str, float]
+    trainer: Trainer,
+    key: str,
+    machine: dict[str, Any],
+    order: tuple[int, ...],
+    times: ModelTimes,
+    device: dict[str, float],
+    versions: OnnxVersions,
 ) -> float:
     rows = trainer.table.rows_of(order)
-    return times(to_onnx(trainer.fit(order), rows.shape[1]), rows[:256], len(trainer.table.classes))
+    return times(to_onnx(trainer.fit(order), rows.shape[1], versions), rows[:256], len(trainer.table.classes))

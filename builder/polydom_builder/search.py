@@ -243,7 +243,7 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
     def _check_convertible(self, table: Table) -> None:
         """Convert a model of a few items now rather than fail after hours of training."""
         few = np.concatenate([np.flatnonzero(table.codes == c)[:20] for c in range(len(table.classes))])
-        to_onnx(self.trainer_.fit(range(len(self.space)), few), table.rows.shape[1])
+        to_onnx(self.trainer_.fit(range(len(self.space)), few), table.rows.shape[1], self.target_.versions)
 
     def _target(self, items: list[Any], sizes: list[float], costs: Any, memory: Memory) -> Target:
         self.samples_: CostSamples | None = None
@@ -270,7 +270,9 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
         if self.units_.model_seconds is not None:
             return self.units_.model_seconds
         order = tuple(range(len(self.space)))
-        return MODEL_MARGIN * time_model(self.trainer_, order, ModelTimes(self.target_.models), memory)
+        return MODEL_MARGIN * time_model(
+            self.trainer_, order, ModelTimes(self.target_.models), self.target_.versions, memory
+        )
 
     def _check_reachable(self, model_seconds: float) -> None:
         longest = self.region_.budgets[1]

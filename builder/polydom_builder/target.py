@@ -8,15 +8,13 @@ from polydom_runtime.bundle import CostOrigin
 from polydom_runtime.cost_samples import CostSamples
 from polydom_runtime.device_profile import DeviceProfile
 from polydom_runtime.features import FeatureSpace
+from polydom_runtime.memory import memory_need
 
 from .carry_over import carried_fits, carried_models, carried_units, ratios
 from .exceptions import ExportError
 from .fitting import CostFit
 from .onnx_models import OnnxVersions
 from .unit_costs import UnitCosts, fit_units
-
-PROCESS_BYTES, SESSION_BYTES, BYTES_PER_MODEL_BYTE = 60 << 20, 64 << 10, 6
-"""Memory of a node: Python with numpy and onnxruntime, and per model a session and its content, unpacked."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +55,8 @@ class Target:
         """
         units, fits, models = fit_units(space, samples, quantile)
         machine = samples.machine
-        versions = {name: str(machine[name]) for name in ("numpy", "onnxruntime") if name in machine}
-        origin = CostOrigin(str(machine.get("device", "")), False, samples.warnings, versions)
+        versions = {name: machine[name] for name in ("numpy", "onnxruntime") if name in machine}
+        origin = CostOrigin(machine.get("device", ""), False, samples.warnings, versions)
         limits = machine.get("onnx", {})
         return cls(units, fits, models, origin, _versions(origin.device, limits), machine.get("memory_bytes"))
 
@@ -80,7 +78,7 @@ class Target:
 
     def check_memory(self, names: Sequence[str], sizes: Sequence[int]) -> None:
         """Raise ExportError, naming the largest, if models of so many bytes do not fit the device's memory."""
-        needed = PROCESS_BYTES + sum(SESSION_BYTES + BYTES_PER_MODEL_BYTE * size for size in sizes)
+        needed = memory_need(sizes)
         if self.memory_bytes is not None and needed > self.memory_bytes:
             largest = max(range(len(sizes)), key=sizes.__getitem__)
             raise ExportError(

@@ -39,7 +39,8 @@ class UnitCosts:
     dispatch : CostFunction
         Selection, timer and answer.
     model_seconds : float, optional
-        One run of any model; each is timed, see `model_times`, if not given.
+        One run of any model. Without it each model is timed, for which the device's reference models must be known:
+        give `CostSamples` rather than `UnitCosts` then.
     """
 
     features: tuple[CostFunction, ...]
@@ -48,7 +49,9 @@ class UnitCosts:
     model_seconds: float | None = None
 
     def check_space(self, space: FeatureSpace) -> None:
-        """Raise FitError unless these are the costs of this space."""
+        """Raise FitError unless these are the costs of this space, and of a model."""
+        if self.model_seconds is None:
+            raise FitError("Given costs must have model_seconds, the time of a model's run there. Got None.")
         steps = tuple((step.name, step.users) for step in self.steps)
         if len(self.features) != len(space) or steps != step_users(space):
             raise FitError(
@@ -90,7 +93,7 @@ def fit_units(
     if missing := set(reference_models()) - samples.kernels.keys():
         raise FitError(f"The cost samples must hold the reference models. Missing: {sorted(missing)}. Measure again.")
     fits = {
-        unit: fit_cost(samples.sizes, samples.of(unit), UNIT_QUANTILE, samples.typical_of(unit))
+        unit: fit_cost(samples.sizes, samples.of(unit), min(quantile, UNIT_QUANTILE), samples.typical_of(unit))
         for unit in samples.units
     }
     allowance = _allowance(space, samples, fits, quantile)

@@ -3,6 +3,7 @@
 import argparse
 import gc
 import json
+import math
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -34,6 +35,30 @@ def duration(text: str) -> float:
             with suppress(ValueError):
                 return float(text.removesuffix(unit)) * scale
     raise argparse.ArgumentTypeError(f"must be a number with a unit (s, ms, us, ns), such as 2ms. Got {text!r}")
+
+
+def share(text: str) -> float:
+    """Return a number above 0 and at most 1.
+
+    >>> share("0.99")
+    0.99
+    """
+    with suppress(ValueError):
+        if 0.0 < (value := float(text)) <= 1.0:
+            return value
+    raise argparse.ArgumentTypeError(f"must be a number above 0, at most 1. Got {text!r}")
+
+
+def positive(text: str) -> float:
+    """Return a number above 0.
+
+    >>> positive("60")
+    60.0
+    """
+    with suppress(ValueError):
+        if 0.0 < (value := float(text)) < math.inf:
+            return value
+    raise argparse.ArgumentTypeError(f"must be a positive number. Got {text!r}")
 
 
 def sizes(text: str) -> tuple[int, tuple[float, float] | None]:
@@ -99,8 +124,8 @@ def info(arguments: argparse.Namespace) -> None:
 
 def measure(arguments: argparse.Namespace) -> None:
     """Time the features on this machine and write the samples."""
-    from .costs_file import FileJournal
     from .device_profile import dump
+    from .journal import FileJournal
     from .machine import onnx_limits
     from .own_profile import own_profile
     from .timing import measure
@@ -161,8 +186,8 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument(
         "--sizes", type=sizes, default=(12, None), help="how many, or LOW:HIGH, or LOW:HIGH:COUNT (default 12)"
     )
-    command.add_argument("--seconds", type=float, default=60.0, help="at most so long (default 60)")
-    command.add_argument("--quantile", type=float, default=0.999, help="that must become known (default 0.999)")
+    command.add_argument("--seconds", type=positive, default=60.0, help="at most so long (default 60)")
+    command.add_argument("--quantile", type=share, default=0.999, help="that must become known (default 0.999)")
     command.add_argument("--cpu", type=int, help="the processor to stay on; the last one if not given")
     command.add_argument("--resume", action="store_true", help="go on with an unfinished measurement")
     command.add_argument("--profile-out", metavar="NAME.toml", help="also write a profile of this device")
@@ -185,7 +210,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         return 141
     except KeyboardInterrupt:
-        print("polydom-node: stopped; a measurement goes on with --resume.", file=sys.stderr)
+        print("polydom-node: stopped. An unfinished measurement goes on with --resume.", file=sys.stderr)
         return 130
     return code
 

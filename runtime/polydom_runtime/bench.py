@@ -41,6 +41,8 @@ class Bench:
         The names of what is timed once a round.
     loops : tuple of int
         For each unit and size, how many calls a block has.
+    tick_ns : int
+        A tick of the timer: what a call took at most that began and ended in the same one.
 
     Raises
     ------
@@ -59,6 +61,7 @@ class Bench:
         self._alone: list[Callable[[], object]] = list(alone.values())
         self._rng = np.random.default_rng(seed)
         self.loops: tuple[int, ...] = (1,) * len(self._cells)
+        self.tick_ns = 0
 
     def warm_up(self) -> None:
         """Run everything twice."""
@@ -66,9 +69,9 @@ class Bench:
             for job in (*self._jobs, *self._alone):
                 job()
 
-    def calibrated(self, tick_ns: int) -> tuple[int, ...]:
+    def calibrated(self) -> tuple[int, ...]:
         """Return for each cell how many calls in a row last long enough for the timer."""
-        wanted = FEWEST_TICKS * tick_ns
+        wanted = FEWEST_TICKS * self.tick_ns
         return tuple(max(1, min(-(-wanted // max(self._shortest(job), 1)), FEWEST_TICKS)) for job in self._cells)
 
     def _shortest(self, job: Callable[[], object]) -> int:
@@ -95,7 +98,7 @@ class Bench:
             job = jobs[j]
             start = clock()
             job()
-            row[j if j < cells else cells + j] = (clock() - start) * 1e-9
+            row[j if j < cells else cells + j] = ((clock() - start) or self.tick_ns) * 1e-9
             if j < cells and (calls := loops[j]) > 1:
                 start = clock()
                 for _ in range(calls):
@@ -107,7 +110,7 @@ class Bench:
             job = self._alone[j]
             start = clock()
             job()
-            row[cells + len(jobs) + j] = (clock() - start) * 1e-9
+            row[cells + len(jobs) + j] = ((clock() - start) or self.tick_ns) * 1e-9
         return row
 
 

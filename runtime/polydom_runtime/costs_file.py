@@ -1,8 +1,7 @@
 """The file of cost samples, ``NAME.costs``: written as a journal, so that nothing measured is lost to a kill.
 
 A line of format and version, then frames: a length, a CRC-32, and a msgpack map. The first is the header, each further
-one holds some rounds, and the last says why the measurement stopped and the SHA-256 of everything before it. While it
-is written the file is called ``NAME.costs.part``.
+one holds some rounds, and the last says why the measurement stopped and the SHA-256 of everything before it.
 """
 
 import hashlib
@@ -21,11 +20,12 @@ from numpy.typing import NDArray
 
 from .cost_samples import CostSamples, Floats
 from .exceptions import MeasurementError
+from .stamps import IDENTITY, stamp_fault
 
 VERSION = 1
 MAGIC = b"polydom-costs "
 FRAME = struct.Struct("<II")
-MAX_FILE_BYTES, MAX_UNITS, MAX_SIZES = 1 << 30, 1000, 10_000
+MAX_FILE_BYTES, MAX_UNITS, MAX_SIZES, MAX_LOOPS = 1 << 30, 1000, 10_000, 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,108 +62,10 @@ class Header:
         )
 
 
-class Journal:
-    """Takes the rounds of a measurement as they come. This one keeps nothing; `FileJournal` writes them."""
-
-    def resumed(self) -> tuple[Header, list[Floats]] | None:
-        """Return the header and the rounds of an earlier, unfinished measurement."""
-        return None
-
-    def begin(self, header: Header) -> None:
-        """Start anew."""
-
-    def append(self, rounds: Floats) -> None:
-        """Keep some rounds."""
-
-    def finish(self, machine: Mapping[str, Any], stopped: str) -> None:
-        """Say why the measurement stopped and what is known since."""
-
-
-class FileJournal(Journal):
-    """Writes ``NAME.costs.part`` and gives it its name when all is done.
-
-    Parameters
-    ----------
-    file : path
-        ``NAME.costs``.
-    resume : bool
-        Whether to go on with an unfinished one.
-
-    Raises
-    ------
-    MeasurementError
-        If there is an unfinished one and `resume` is false, or none and it is true, or the folder cannot be written.
-    """
-
-    def __init__(self, file: str | os.PathLike[str], *, resume: bool = False) -> None:
-        self._file = Path(file)
-        self._part = self._file.with_name(self._file.name + ".part")
-        self._resume = resume
-        if self._part.exists() != resume:
-            got, remedy = ("none", "Leave out --resume") if resume else ("one", "Give --resume, or delete it")
-            raise MeasurementError(
-                f"{self._part} must {'' if resume else 'not '}hold an unfinished measurement. There is {got}. {remedy}."
-            )
-        if self._file.suffix != ".costs":
-            raise MeasurementError(f"The name of a file of costs must end in .costs. Got {self._file}.")
-        self._write(b"")
-
-    def resumed(self) -> tuple[Header, list[Floats]] | None:
-        """Return what an earlier run wrote, and cut off what it did not finish writing."""
-        if not self._resume:
-            return None
-        data = self._part.read_bytes()
-        if b"\n" not in data[:80]:
-            return None  # the kill came before anything was measured
-        end, header, rounds = _start(self._part, data), None, []
-        for stop, document in _frames(data, end):
-            if "stopped" in document:
-                break  # all was measured when the kill came; the end is written again
-            if header is None:
-                header = _header(self._part, document)
-            else:
-                rounds.append(_rounds(self._part, document, header))
-            end = stop
-        os.truncate(self._part, end)
-        return None if header is None else (header, rounds)
-
-    def begin(self, header: Header) -> None:
-        """Write the format and the header."""
-        os.truncate(self._part, 0)
-        self._write(MAGIC + b"%d\n" % VERSION)
-        self._append(
-            {
-                "units": list(header.units),
-                "sizes": list(header.sizes),
-                "loops": list(header.loops),
-                "kernels": list(header.kernels),
-                "fingerprint": header.fingerprint,
-                "machine": dict(header.machine),
-            }
-        )
-
-    def append(self, rounds: Floats) -> None:
-        """Write some rounds down to the disk."""
-        self._append({"rounds": rounds.astype("<f8").tobytes()})
-
-    def finish(self, machine: Mapping[str, Any], stopped: str) -> None:
-        """Write the end and give the file its name."""
-        digest = hashlib.sha256(self._part.read_bytes()).digest()
-        self._append({"stopped": stopped, "machine": dict(machine), "sha256": digest})
-        os.replace(self._part, self._file)
-
-    def _append(self, document: Mapping[str, Any]) -> None:
-        payload = bytes(msgpack.packb(document))
-        self._write(FRAME.pack(len(payload), zlib.crc32(payload)) + payload)
-
-    def _write(self, data: bytes) -> None:
-        try:
-            with open(self._part, "ab") as stream:
-                stream.write(data)
-                stream.flush()
-                os.fsync(stream.fileno())
-        except OSError as e:
-            raise MeasurementError(f"{self._part} must be writable. {e}. Free some space and give --resume.") from e
+def frame(document: Mapping[str, Any]) -> bytes:
+    """Return a map as a frame."""
+    payload = bytes(msgpack.packb(document))
+    return FRAME.pack(len(payload), zlib.crc32(payload)) + payload
 
 
 def load_costs(file: str | os.PathLike[str]) -> CostSamples:
@@ -180,19 +82,20 @@ def load_costs(file: str | os.PathLike[str]) -> CostSamples:
             data = stream.read(MAX_FILE_BYTES + 1)
     except OSError as e:
         raise MeasurementError(f"{path} must be a readable file of cost samples. {e}") from e
-    start = _start(path, data)
-    frames: list[tuple[int, dict[str, Any]]] = [(start, {})]
-    frames += _frames(data, start)
-    (before, _), (stop, last) = frames[-2:] if len(frames) > 2 else [(0, {}), (0, {})]
+    start = start_of_frames(path, data)
+    found: list[tuple[int, dict[str, Any]]] = [(start, {}), *frames(data, start)]
+    (before, _), (stop, last) = found[-2:] if len(found) > 2 else [(0, {}), (0, {})]
     if stop != len(data) or "stopped" not in last:
         raise _bad(path, "be complete", "a cut or altered file", "Copy it again, or finish it with --resume")
     if last.get("sha256") != hashlib.sha256(data[:before]).digest():
         raise _bad(path, "have the SHA-256 that its end says", "other bytes", "Copy it again")
-    header = _header(path, frames[1][1])
-    rounds = [_rounds(path, document, header) for _, document in frames[2:-1]]
+    header = decoded_header(path, found[1][1])
+    rounds = [decoded_rounds(path, document, header) for _, document in found[2:-1]]
     machine, stopped = last.get("machine"), last.get("stopped")
     if not isinstance(machine, dict) or not isinstance(stopped, str) or not rounds:
         raise _bad(path, "hold rounds and say why it stopped", "neither")
+    if fault := stamp_fault({**header.machine, **machine}):
+        raise _bad(path, "be stamped with facts about the machine", fault)
     samples = header.samples(np.concatenate(rounds), machine, stopped)
     samples.check()
     return samples
@@ -202,7 +105,7 @@ def _bad(path: Path, must: str, got: object, remedy: str = "Measure again") -> M
     return MeasurementError(f"{path} must {must}. Got {str(got)[:120]}. {remedy}.")
 
 
-def _start(path: Path, data: bytes) -> int:
+def start_of_frames(path: Path, data: bytes) -> int:
     """Return where the frames start."""
     line, newline, _ = data[:80].partition(b"\n")
     version = line.removeprefix(MAGIC)
@@ -213,7 +116,17 @@ def _start(path: Path, data: bytes) -> int:
     return len(line) + 1
 
 
-def _frames(data: bytes, start: int) -> Iterator[tuple[int, dict[str, Any]]]:
+def has_frame(data: bytes, start: int) -> bool:
+    """Tell whether a sound frame starts anywhere from `start` on; slow, and only asked where something is wrong."""
+    for at in range(start, len(data) - FRAME.size):
+        length, crc = FRAME.unpack_from(data, at)
+        payload = data[at + FRAME.size : at + FRAME.size + length] if 0 < length <= len(data) - at - FRAME.size else b""
+        if payload and zlib.crc32(payload) == crc:
+            return True
+    return False
+
+
+def frames(data: bytes, start: int) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the end and the content of every sound frame, up to the first one that is not."""
     while start + FRAME.size <= len(data):
         length, crc = FRAME.unpack_from(data, start)
@@ -231,14 +144,19 @@ def _frames(data: bytes, start: int) -> Iterator[tuple[int, dict[str, Any]]]:
         yield start, document
 
 
-def _header(path: Path, document: Mapping[str, Any]) -> Header:
+def decoded_header(path: Path, document: Mapping[str, Any]) -> Header:
+    """Return the header of its frame; MeasurementError if it is not sound."""
     units = _texts(path, document, "units", MAX_UNITS)
     kernels = _texts(path, document, "kernels", MAX_UNITS)
     sizes: Any = document.get("sizes")
     loops: Any = document.get("loops")
     if not _is_list(sizes, float, MAX_SIZES):
         raise _bad(path, "hold a list of sizes", sizes)
-    if not _is_list(loops, int, MAX_UNITS * MAX_SIZES) or len(loops) != len(units) * len(sizes) or min(loops) < 1:
+    if (
+        not _is_list(loops, int, MAX_UNITS * MAX_SIZES)
+        or len(loops) != len(units) * len(sizes)
+        or not 1 <= min(loops) <= max(loops) <= MAX_LOOPS
+    ):
         raise _bad(path, "hold a number of calls for each unit and size", loops)
     fingerprint, machine = document.get("fingerprint"), document.get("machine")
     if not isinstance(fingerprint, str) or not isinstance(machine, dict):
@@ -257,7 +175,8 @@ def _is_list(value: Any, kind: type, most: int) -> bool:
     return type(value) is list and 0 < len(value) <= most and all(type(v) is kind for v in value)
 
 
-def _rounds(path: Path, document: Mapping[str, Any], header: Header) -> NDArray[np.float64]:
+def decoded_rounds(path: Path, document: Mapping[str, Any], header: Header) -> NDArray[np.float64]:
+    """Return the rounds of a frame, shape ``(n_rounds, n_columns)``."""
     raw, width = document.get("rounds"), 8 * header.n_columns
     if not isinstance(raw, bytes) or not raw or len(raw) % width:
         raise _bad(path, f"hold rounds of {header.n_columns} times", type(raw).__name__)
@@ -266,6 +185,6 @@ def _rounds(path: Path, document: Mapping[str, Any], header: Header) -> NDArray[
 
 def same_measurement(old: Header, new: Header) -> Sequence[str]:
     """Return what differs between two headers so that their rounds must not be mixed."""
-    stamps = ("device", "cpu", "python", "numpy", "onnxruntime", "pinned_cpu", "threads")
+    stamps = (*IDENTITY, "pinned_cpu")
     differ = [name for name in ("units", "sizes", "kernels", "fingerprint") if getattr(old, name) != getattr(new, name)]
     return differ + [name for name in stamps if old.machine.get(name) != new.machine.get(name)]

@@ -3,7 +3,7 @@
 import hashlib
 import sys
 import sysconfig
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import ModuleType
 
@@ -21,7 +21,10 @@ def source_fingerprint(space: FeatureSpace) -> str:
     """
     digest = hashlib.sha256(repr((space.names, space.widths)).encode())
     functions = [space.size, *(f.extract for f in space.features), *(s.compute for s in space.steps)]
-    for function in functions:
+    for k, function in enumerate(functions):
+        while isinstance(function, partial):
+            digest.update(repr((function.args, function.keywords)).encode())
+            functions[k] = function = function.func
         digest.update(getattr(function, "__qualname__", repr(type(function))).encode())
     waiting = [module_of(f) for f in functions]
     seen: dict[str, Path] = {}

@@ -178,11 +178,16 @@ def _origin(d: Mapping[str, Any]) -> CostOrigin:
     if type(device) is not str or type(estimated) is not bool or type(notes) is not list or type(versions) is not dict:
         raise schema.bad("Field 'origin' must be a device, whether costs are estimated, notes, and versions", device)
     return CostOrigin(
-        device[:MAX_TEXT],
+        _printable(device),
         estimated,
-        tuple(schema.text("A note", n, MAX_TEXT) for n in notes),
-        {schema.text("A library", k): schema.text("A version", v) for k, v in versions.items()},
+        tuple(_printable(schema.text("A note", n, MAX_TEXT)) for n in notes),
+        {_printable(schema.text("A library", k)): _printable(schema.text("A version", v)) for k, v in versions.items()},
     )
+
+
+def _printable(text: str) -> str:
+    """Return what may be shown on a terminal."""
+    return "".join(c if c.isprintable() else "?" for c in text[:MAX_TEXT])
 
 
 def _intervals(d: Mapping[str, Any], n_candidates: int) -> tuple[Interval, ...]:

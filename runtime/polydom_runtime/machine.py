@@ -3,7 +3,7 @@
 import os
 import platform
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,9 @@ from .board import Board, BoardState
 from .clock import Clock, hardware_clock
 from .models import ONNXRUNTIME_VERSION
 from .probe import Probe
+from .stamps import IDENTITY, THREAD_VARIABLES
 from .timer import reading_ns, timer_tick_ns
 
-THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 CLOCK_MOVED, HEATED = 0.05, 10.0
 """A clock that fell by this fraction or a temperature that rose by so many degrees is waited for."""
 
@@ -52,40 +52,67 @@ def onnx_limits(found: Probe | str) -> dict[str, Any]:
     return {"ir_version": found.ir_version, "opset": found.opset, "ml_opset": found.ml_opset}
 
 
-class Conditions:
-    """Watches clock, heat and throttling while a measurement goes on."""
+def identity() -> dict[str, Any]:
+    """Return what must be the same for times of this machine to be comparable."""
+    stamp = describe(Board())
+    return {name: stamp[name] for name in IDENTITY}
 
-    def __init__(self, board: Board) -> None:
+
+class Conditions:
+    """Watches clock, heat and throttling while a measurement goes on.
+
+    Parameters
+    ----------
+    board : Board
+    machine : dict
+        The stamp of the start.
+    earlier : sequence of str
+        Warnings of an earlier run of the same measurement.
+    """
+
+    def __init__(self, board: Board, machine: Mapping[str, Any], earlier: Sequence[str] = ()) -> None:
         self._board = board
         self._first = self._last = board.state()
-        self._throttled = self._first.is_throttled
+        self._warnings = dict.fromkeys([*earlier, *_lasting_warnings(machine)])
         self.pauses = 0
+        self._warn(self._first)
 
     def have_moved(self) -> bool:
         """Look again; tell whether the machine is not what it was at the start, so that it should cool down."""
         self._last = now = self._board.state()
-        new_flags = (now.throttled or 0) & ~(self._first.throttled or 0)  # also those of a moment nobody looked at
-        self._throttled |= now.is_throttled or new_flags != 0
+        self._warn(now)
         return now.is_throttled or _fell(self._first, now) or _heated(self._first, now)
 
-    def summary(self, before: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what is known after all is measured, with a warning for each thing that makes the times doubtful."""
-        warnings = []
-        if self._throttled:
-            warnings.append("the clock was held down (throttled): cool the board or change its power supply")
-        if _fell(self._first, self._last):
-            warnings.append("the clock fell while measuring: set the governor to performance")
-        if before["governors"] not in ([], ["performance"]):
-            warnings.append(f"the governor was {', '.join(before['governors'])}: set it to performance")
-        if any(value not in ("", "1") for value in before["threads"].values()):
-            warnings.append("numpy was allowed several threads: set OPENBLAS_NUM_THREADS=1")
+    @property
+    def warnings(self) -> list[str]:
+        """What makes the times doubtful so far."""
+        return list(self._warnings)
+
+    def summary(self) -> dict[str, Any]:
+        """Return what is known after all is measured."""
         return {
             "clock_hz_after": self._last.clock_hz,
             "celsius_after": self._last.celsius,
             "throttled_after": self._last.throttled,
             "cool_down_pauses": self.pauses,
-            "warnings": warnings,
+            "warnings": self.warnings,
         }
+
+    def _warn(self, now: BoardState) -> None:
+        new_flags = (now.throttled or 0) & ~(self._first.throttled or 0)  # also of a moment when nobody looked
+        if now.is_throttled or new_flags:
+            self._warnings["the clock was held down (throttled): cool the board or change its power supply"] = None
+        if _fell(self._first, now):
+            self._warnings["the clock fell while measuring: set the governor to performance"] = None
+
+
+def _lasting_warnings(machine: Mapping[str, Any]) -> list[str]:
+    warnings = []
+    if machine["governors"] not in ([], ["performance"]):
+        warnings.append(f"the governor was {', '.join(machine['governors'])}: set it to performance")
+    if any(value not in ("", "1") for value in machine["threads"].values()):
+        warnings.append("numpy was allowed several threads: set OPENBLAS_NUM_THREADS=1")
+    return warnings
 
 
 def _fell(first: BoardState, now: BoardState) -> bool:

@@ -8,6 +8,7 @@ from .clock import Clock
 from .costs import format_seconds
 from .findings import Finding, Level, finding
 from .jitter import Jitter, Permissions
+from .memory import memory_need
 from .timer import reading_ns, step_back_ns, timer_tick_ns
 
 COARSEST_TICK_NS = 10_000
@@ -15,12 +16,6 @@ LATEST_WAKE_UP_NS = 1_000_000
 HOTTEST_CELSIUS = 80.0
 THROTTLE_BITS = ("undervoltage", "clock capped", "throttled", "soft temperature limit")
 SINCE_START = 16
-
-PROCESS_BYTES = 60_000_000
-"""Peak of a process that imports numpy and onnxruntime and runs one model."""
-
-SESSION_BYTES, BYTES_PER_MODEL_BYTE = 64_000, 6
-"""Memory of an opened model: a fixed part, and what a forest takes for each byte of its file."""
 
 
 def check_timer(clock: Clock) -> Finding:
@@ -147,7 +142,7 @@ def check_kernel(board: Board) -> Finding:
 
 def check_memory(board: Board, model_bytes: Sequence[int] = ()) -> Finding:
     """Look at whether a node, with all models of these sizes open, fits into what is free."""
-    need = PROCESS_BYTES + sum(SESSION_BYTES + BYTES_PER_MODEL_BYTE * size for size in model_bytes)
+    need = memory_need(model_bytes)
     available = board.memory_bytes("MemAvailable")
     level: Level = "warning" if available is None else "problem" if available < need else "ok"
     return finding(

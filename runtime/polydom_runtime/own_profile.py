@@ -21,6 +21,8 @@ def own_profile(samples: CostSamples) -> DeviceProfile:
         If the measurement says too little about the machine.
     """
     machine = samples.machine
+    if missing := {"device", "cpu", "cores", "began", "kernel", "memory_bytes", "timer_tick_ns"} - machine.keys():
+        raise ProfileError(f"A profile needs a full stamp of the machine. Missing: {sorted(missing)}. Measure again.")
     source = (
         f"{machine['device']}, {machine['began'][:10]}, Python {machine['python']}, numpy {machine['numpy']}, "
         f"onnxruntime {machine['onnxruntime']}, {samples.n_rounds} rounds"

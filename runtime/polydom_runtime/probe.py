@@ -8,7 +8,6 @@ import subprocess
 import sys
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
 
 IR_VERSIONS, OPSETS, ML_OPSETS = range(3, 40), range(7, 60), range(1, 20)
 
@@ -48,7 +47,7 @@ def probe(python: str = sys.executable, timeout: float = 120.0) -> Probe | str:
     except (OSError, subprocess.TimeoutExpired) as e:
         return f"a child process could not run: {e}"
     if done.returncode < 0:
-        return f"a child process that imports it was killed by {signal.Signals(-done.returncode).name}"
+        return f"a child process that imports it was killed by {_name(-done.returncode)}"
     try:
         seen = json.loads(done.stdout)
         return Probe(**{f.name: seen[f.name] for f in fields(Probe)})
@@ -82,16 +81,18 @@ def look() -> Probe:
     )
 
 
+def _name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # a real-time signal has none
+        return f"signal {number}"
+
+
 def _threads() -> int:
     try:
         return len(os.listdir("/proc/self/task"))
     except OSError:
         return 1
-
-
-def as_plain(found: Probe | str) -> dict[str, Any]:
-    """Return a probe as plain data; what failed under the key ``failed``."""
-    return {"failed": found} if isinstance(found, str) else asdict(found)
 
 
 if __name__ == "__main__":

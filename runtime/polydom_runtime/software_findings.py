@@ -11,12 +11,12 @@ from .bundle import Bundle, model_file
 from .exceptions import BundleFormatError
 from .findings import Finding, Level, finding
 from .probe import Probe
+from .stamps import THREAD_VARIABLES
 
 REQUIRED = {"onnxruntime": ">=1.20,<1.29", "numpy": ">=2.0"}
 """The versions that the runtime is made for, as in its package's dependencies."""
 
 OLDEST_PYTHON = (3, 11)
-POOL_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def check_software(found: Probe | str, python: tuple[int, int, int] = sys.version_info[:3]) -> list[Finding]:
@@ -52,7 +52,7 @@ def check_software(found: Probe | str, python: tuple[int, int, int] = sys.versio
 
 def check_threads(found: Probe | str, environment: Mapping[str, str]) -> Finding:
     """Look for pools of threads that numpy's linear algebra starts or is told to start."""
-    told = [name for name in POOL_VARIABLES if _first_number(environment.get(name, "")) > 1]
+    told = [name for name in THREAD_VARIABLES if _first_number(environment.get(name, "")) > 1]
     threads = None if isinstance(found, str) else found.threads
     texts = [f"{threads or 'unknown'} in a process that has imported numpy and onnxruntime"]
     texts += [f"{name}={environment[name]}" for name in told]
@@ -61,7 +61,7 @@ def check_threads(found: Probe | str, environment: Mapping[str, str]) -> Finding
         "warning" if told or (threads or 1) > 1 else "ok",
         "; ".join(texts),
         "a product split over threads is as late as the latest of them, and waits for what else runs on their cores",
-        f"export {' '.join(f'{name}=1' for name in dict.fromkeys([POOL_VARIABLES[0], *told]))}",
+        f"export {' '.join(f'{name}=1' for name in dict.fromkeys([THREAD_VARIABLES[0], *told]))}",
     )
 
 
@@ -78,7 +78,7 @@ def check_bundle(bundle: Bundle, found: Probe | str) -> Finding:
         try:
             ModelRunner(bundle.model_bytes(number), row, width, len(bundle.classes))
         except BundleFormatError as e:
-            broken.append(f"{model_file(number)}: {str(e.__cause__ or e).splitlines()[0]}")
+            broken.append(f"{model_file(number)}: {(str(e.__cause__ or e).splitlines() or [repr(e)])[0]}")
     total = f"{len(bundle.models)} models"
     text = f"{len(broken)} of {total} do not run; {broken[0]}" if broken else f"all {total} run"
     return finding(

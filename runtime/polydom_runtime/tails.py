@@ -51,7 +51,7 @@ def tail_quantile(samples: Floats, quantile: float) -> Floats:
     scaled = excess[mean > 0.0] / mean[mean > 0.0, None]
     shape = _pareto_shape(np.sort(scaled[~np.isnan(scaled)]))
     # With the shape s and the mean excess m, the scale of the Pareto distribution is m (1 - s).
-    times_rarer = counts / samples.shape[1] / (1.0 - quantile)
+    times_rarer = np.maximum(counts, 1) / samples.shape[1] / (1.0 - quantile)
     growth = np.log(times_rarer) if shape == 0.0 else (times_rarer**shape - 1.0) / shape
     fitted: Floats = threshold + mean * (1.0 - shape) * np.maximum(growth, 0.0)
     return np.maximum(seen, fitted)

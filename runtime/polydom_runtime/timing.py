@@ -13,11 +13,12 @@ from .bench import Bench
 from .board import Board
 from .clock import Clock, hardware_clock
 from .cost_samples import CostSamples, Floats, units_of
-from .costs_file import Header, Journal, same_measurement
+from .costs_file import Header, same_measurement
 from .exceptions import ItemError, MeasurementError
 from .features import FeatureSpace
 from .fingerprint import source_fingerprint
 from .item_sizes import chosen_items
+from .journal import Journal
 from .machine import Conditions, describe
 from .pauses import collector_off, memory_kept
 from .stopping import StoppingRule
@@ -86,31 +87,38 @@ def measure(
         If the journal is of another measurement, or `cpu` is not one to use.
     """
     if n_sizes < FEWEST_SIZES:
-        raise ItemError(
-            f"There must be at least {FEWEST_SIZES} sizes. Got {n_sizes}. Growth shows over many sizes only."
+        raise ItemError(f"There must be at least {FEWEST_SIZES} sizes, for growth to show. Got {n_sizes}.")
+    if not (rounds >= 1 and seconds > 0.0 and 0.0 < quantile <= 1.0 and precision >= 0.0):
+        raise MeasurementError(
+            "Rounds and seconds must be positive, the quantile above 0 and at most 1. "
+            f"Got {rounds}, {seconds}, {quantile}."
         )
     board, journal = board or Board(), journal or Journal()
     chosen = chosen_items(space, items, n_sizes, size_range)
     sizes = tuple(float(space.size(items[i])) for i in chosen)
-    with collector_off(), memory_kept(), pinned(cpu):
-        bench = Bench(space, [items[i] for i in chosen], clock, seed)
-        machine = describe(board, cpu, clock) | (stamp or {})
-        bench.warm_up()
-        earlier = journal.resumed()
-        bench.loops = earlier[0].loops if earlier else bench.calibrated(machine["timer_tick_ns"])
-        header = Header(units_of(space), sizes, bench.loops, bench.kernels, source_fingerprint(space), machine)
-        parts = [] if earlier is None else earlier[1]
-        if earlier is None:
-            journal.begin(header)
-        elif differ := same_measurement(earlier[0], header):
-            raise MeasurementError(
-                f"A measurement must go on with the same {' and '.join(differ)}. Got others. Start anew."
-            )
-        conditions = Conditions(board)
-        rule = StoppingRule(rounds, seconds, quantile, precision)
-        stopped = _run(bench, header, parts, journal, conditions, rule, progress)
-    after = conditions.summary(machine)
-    journal.finish(after, stopped)
+    try:
+        with collector_off(), memory_kept(), pinned(cpu):
+            bench = Bench(space, [items[i] for i in chosen], clock, seed)
+            machine = describe(board, cpu, clock) | (stamp or {})
+            bench.tick_ns = machine["timer_tick_ns"]
+            bench.warm_up()
+            earlier = journal.resumed()
+            bench.loops = earlier.header.loops if earlier else bench.calibrated()
+            header = Header(units_of(space), sizes, bench.loops, bench.kernels, source_fingerprint(space), machine)
+            if earlier is None:
+                journal.begin(header)
+            elif differ := same_measurement(earlier.header, header):
+                raise MeasurementError(
+                    f"A measurement must go on with the same {' and '.join(differ)}. Got others. Start anew."
+                )
+            header, parts = (earlier.header, earlier.rounds) if earlier else (header, [])
+            conditions = Conditions(board, machine, earlier.warnings if earlier else ())
+            rule = StoppingRule(rounds, seconds, quantile, precision)
+            stopped = _run(bench, header, parts, journal, conditions, rule, progress)
+        after = conditions.summary()
+        journal.finish(after, stopped)
+    finally:
+        journal.close()
     return header.samples(np.concatenate(parts), after, stopped)
 
 
@@ -127,8 +135,9 @@ def _run(
     began = bench.clock()
     while True:
         part = bench.chunk(max(rule.rounds - sum(map(len, parts)), 1))
-        journal.append(part)
+        journal.append(part, conditions.warnings)
         parts.append(part)
+        header.samples(part, {}, "").check()  # a timer that stands still is told now, not on the host
         done, spent = sum(map(len, parts)), (bench.clock() - began) * 1e-9
         progress(rule.fraction(done, spent))
         if stopped := rule.reason(done, spent, lambda: header.samples(np.concatenate(parts), {}, "")):

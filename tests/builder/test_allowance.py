@@ -53,3 +53,12 @@ def test_fresh_answers_exceed_the_plan_as_rarely_as_promised(quantile: float) ->
         planned = PLANNED[units].sum(axis=0)
         late = fresh[units].sum(axis=0) > (found.constant + (1.0 + found.share) * planned)[:, None]
         assert late.mean() <= 1.5 * (1.0 - quantile)
+
+
+@pytest.mark.parametrize(("features", "sizes"), [(1, 1), (5, 1), (2, 4), (1, 12)])
+def test_few_features_or_sizes_will_do(features: int, sizes: int) -> None:
+    planned = np.full((features + 1, sizes), 1e-5)
+    times = planned[:, :, None] * RNG.uniform(0.9, 1.0, (*planned.shape, 50))
+    users = [*(1 << f for f in range(features)), None]
+
+    assert find_allowance(planned, times, users, range(features), 0.99).constant < 1e-5

@@ -7,7 +7,8 @@ import pytest
 
 from polydom_builder.__main__ import main
 from polydom_builder.cost_report import as_report, plot_costs, report_costs
-from polydom_runtime.costs_file import FileJournal, Header
+from polydom_runtime.costs_file import Header
+from polydom_runtime.journal import FileJournal
 
 from .test_target import samples
 
@@ -36,7 +37,7 @@ def test_command_reports_on_a_file(tmp_path: Path, capsys: pytest.CaptureFixture
     cells = s.seconds.reshape(-1, s.n_rounds)
     columns = [cells, np.full(cells.shape, np.nan), list(s.kernels.values())]
     journal.begin(Header(s.units, tuple(s.sizes), (1,) * len(cells), tuple(s.kernels), s.fingerprint, s.machine))
-    journal.append(np.concatenate(columns).T)
+    journal.append(np.concatenate(columns).T, [])
     journal.finish({}, "enough")
 
     assert main(["costs", str(tmp_path / "board.costs")]) == 0

@@ -4,6 +4,7 @@ import importlib
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from polydom_builder import PolyDomSearch
 from polydom_builder.exceptions import ExportError, FitError, LatticeError, TrainingError
 from polydom_runtime import Feature, FeatureSpace, Predictor
+from polydom_runtime.cost_samples import DISPATCH
 from polydom_runtime.exceptions import DeadlineError, FeatureError, ItemError, PolyDomError
 from polydom_runtime.fingerprint import source_fingerprint
 from polydom_runtime.index_file import INDEX_FILE, load_bundle
@@ -145,7 +147,7 @@ def test_any_classifier_goes_from_host_to_node(estimator: Any, tmp_path: Path) -
 
     assert predictor.predict_one(items[0]).label in ("calm", "loud", "slow")
     assert built.samples_ is not None
-    assert set(built.fits_) == {"difference", *task.space.names}
+    assert set(built.fits_) == {"difference", *task.space.names, DISPATCH}
 
 
 def test_integer_and_boolean_labels_come_back_as_they_were(tmp_path: Path) -> None:
@@ -270,6 +272,21 @@ def test_edited_helper_of_a_feature_is_noticed(tmp_path: Path, monkeypatch: pyte
     assert source_fingerprint(space) == before
     (tmp_path / "edited_helper.py").write_text("SCALE = 2\n")
     assert source_fingerprint(space) != before
+
+
+def test_function_within_a_partial_is_noticed() -> None:
+    def scaled(x: np.ndarray, factor: float) -> list[float]:
+        return [factor * x[0]]
+
+    def space(factor: float) -> FeatureSpace:
+        return FeatureSpace([Feature("scaled", partial(scaled, factor=factor))], size=len)
+
+    assert source_fingerprint(space(1.0)) == source_fingerprint(space(1.0)) != source_fingerprint(space(2.0))
+
+
+def test_given_costs_must_tell_a_model_s_time() -> None:
+    with pytest.raises(FitError, match="model_seconds"):
+        search().fit(ITEMS, LABELS, costs=replace(task.costs, model_seconds=None))
 
 
 def test_costs_of_another_space_are_refused() -> None:

@@ -177,8 +177,8 @@ def test_models_too_large_for_the_memory_are_refused_by_name() -> None:
 
 
 def test_device_with_less_memory_than_the_models_need_is_refused_at_build(tmp_path: Any) -> None:
-    small = samples(machine={**samples().machine, "memory_bytes": 60 << 20})
-    with pytest.raises(ExportError, match="fit the memory of a board, 60 MiB"):
+    small = samples(machine={**samples().machine, "memory_bytes": 60_000_000})
+    with pytest.raises(ExportError, match="fit the memory of a board, 57 MiB"):
         search().fit(*task.items(), costs=small).export(tmp_path / "b")
     assert not (tmp_path / "b").exists()
 

@@ -39,11 +39,11 @@ def root(tmp_path: Path) -> Path:
 def warnings_after(root: Path, name: str, text: str) -> list[str]:
     """Return what is said if one file changes while a measurement goes on."""
     before = describe(Board(root))
-    conditions = Conditions(Board(root))
+    conditions = Conditions(Board(root), before)
     assert not conditions.have_moved()
     write(root, name, text)
     conditions.have_moved()
-    return list(conditions.summary(before)["warnings"])
+    return list(conditions.summary()["warnings"])
 
 
 def test_board_is_described(root: Path) -> None:
@@ -71,7 +71,7 @@ def test_what_moves_is_said(root: Path, name: str, text: str, warning: str, monk
 
 
 def test_heat_is_waited_for(root: Path) -> None:
-    conditions = Conditions(Board(root))
+    conditions = Conditions(Board(root), describe(Board(root)))
     write(root, HEAT, "60000")
 
     assert conditions.have_moved()

@@ -1,21 +1,32 @@
 """The timing loop, on a clock that only the features move."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from polydom_runtime.board import Board
 from polydom_runtime.cost_samples import DISPATCH, CostSamples
-from polydom_runtime.costs_file import FileJournal, load_costs
+from polydom_runtime.costs_file import load_costs
 from polydom_runtime.exceptions import FeatureError, ItemError, MeasurementError
 from polydom_runtime.item_sizes import chosen_items, spread_by_size
+from polydom_runtime.journal import FileJournal
 from polydom_runtime.testing import ManualClock
 from polydom_runtime.timing import measure
 
 from .conftest import World
 
 ITEMS = [np.ones(n) for n in (100, 1, 10, 50, 1000, 2, 5, 20, 200, 500)]
+
+
+@pytest.fixture
+def world() -> World:
+    """Return a world whose clock moves by a nanosecond with each reading too, since nothing takes no time."""
+    made = World()
+    made.clock = ManualClock(step_ns=1)
+    return made
 
 
 def test_each_unit_gets_its_own_time(world: World) -> None:
@@ -26,8 +37,8 @@ def test_each_unit_gets_its_own_time(world: World) -> None:
     assert len(samples.sizes) == 8
     assert samples.seconds.shape == (5, 8, 12)
     for unit, seconds in world.seconds.items():
-        assert np.allclose(samples.of(unit), seconds, rtol=1e-9)
-    assert (samples.of(DISPATCH) == 0.0).all()
+        assert np.allclose(samples.of(unit), seconds, rtol=1e-2)
+    assert (samples.of(DISPATCH) < 1e-8).all()
 
 
 def test_short_calls_are_timed_in_blocks_too(world: World) -> None:
@@ -138,11 +149,11 @@ class FragileJournal(FileJournal):
 
     left = 2
 
-    def append(self, rounds: np.ndarray) -> None:
+    def append(self, rounds: np.ndarray, warnings: Sequence[str]) -> None:
         if not self.left:
             raise Killed
         self.left -= 1
-        super().append(rounds)
+        super().append(rounds, warnings)
 
 
 def ticking(world: World) -> ManualClock:
@@ -215,3 +226,84 @@ def test_other_measurement_is_not_mixed_in(world: World, tmp_path: Path) -> None
 
     with pytest.raises(MeasurementError, match="same sizes"):
         measure(world.space, ITEMS[:-1], clock=ticking(world), journal=FileJournal(file, resume=True))
+
+
+def test_timer_that_stands_still_is_told_at_once(world: World) -> None:
+    world.clock = ManualClock()
+    with pytest.raises(MeasurementError, match="stand still"):
+        measure(world.space, ITEMS, clock=world.clock)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"seconds": 0.0}, {"quantile": 2.0}, {"rounds": 0}, {"seconds": float("nan")}], ids=str
+)
+def test_impossible_parameter_is_refused(world: World, wrong: dict[str, Any]) -> None:
+    with pytest.raises(MeasurementError, match="must be positive"):
+        measure(world.space, ITEMS, clock=world.clock, **wrong)
+
+
+def test_damage_in_the_middle_is_not_taken_for_a_cut(world: World, tmp_path: Path) -> None:
+    """Nothing is thrown away: the file stays as it is."""
+    file, part = tmp_path / "pi.costs", tmp_path / "pi.costs.part"
+    killed_measurement(world, file)
+    damaged = bytearray(part.read_bytes())
+    damaged[len(damaged) // 3] ^= 1
+    part.write_bytes(damaged)
+
+    with pytest.raises(MeasurementError, match="damaged at byte"):
+        resumed(world, file)
+    assert part.read_bytes() == damaged
+
+
+def test_two_processes_do_not_measure_into_one_file(world: World, tmp_path: Path) -> None:
+    file = tmp_path / "pi.costs"
+    killed_measurement(world, file)
+    other = FileJournal(file, resume=True)
+    other.resumed()
+
+    with pytest.raises(MeasurementError, match="Another process"):
+        resumed(world, file)
+    other.close()
+    assert resumed(world, file).n_rounds == 40
+
+
+def test_finished_measurement_is_not_overwritten(world: World, tmp_path: Path) -> None:
+    file = tmp_path / "pi.costs"
+    killed_measurement(world, file)
+    resumed(world, file)
+
+    with pytest.raises(MeasurementError, match="must not exist yet"):
+        FileJournal(file)
+
+
+def test_refused_measurement_leaves_nothing_behind(world: World, tmp_path: Path) -> None:
+    with pytest.raises(ItemError):
+        measure(world.space, ITEMS, n_sizes=3, clock=world.clock, journal=FileJournal(tmp_path / "pi.costs"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_throttling_before_a_kill_is_not_forgotten(world: World, tmp_path: Path) -> None:
+    file, hot, cool = tmp_path / "pi.costs", tmp_path / "hot", tmp_path / "cool"
+    journal = FragileJournal(file)
+    journal.left = 1
+    with pytest.raises(Killed):
+        measure(
+            world.space,
+            ITEMS,
+            rounds=40,
+            clock=ticking(world),
+            board=throttled_board(hot, "0x4"),
+            journal=journal,
+            seconds=1e-9,
+        )
+    samples = measure(
+        world.space,
+        ITEMS,
+        rounds=40,
+        clock=ticking(world),
+        board=throttled_board(cool, "0x0"),
+        journal=FileJournal(file, resume=True),
+    )
+
+    assert "throttled" in samples.warnings[0]
+    assert load_costs(file).warnings == samples.warnings

@@ -1,0 +1,177 @@
+"""Where a measurement's rounds go as they come, so that a kill loses none that was written."""
+
+import fcntl
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .cost_samples import Floats
+from .costs_file import (
+    MAGIC,
+    MAX_FILE_BYTES,
+    VERSION,
+    Header,
+    decoded_header,
+    decoded_rounds,
+    frame,
+    frames,
+    has_frame,
+    start_of_frames,
+)
+from .exceptions import MeasurementError
+
+
+@dataclass(slots=True)
+class Earlier:
+    """What an unfinished measurement left: its header, its rounds, and what was doubtful about the machine."""
+
+    header: Header
+    rounds: list[Floats] = field(default_factory=list)
+    warnings: tuple[str, ...] = ()
+
+
+class Journal:
+    """Takes the rounds of a measurement as they come. This one keeps nothing; `FileJournal` writes them."""
+
+    def resumed(self) -> Earlier | None:
+        """Return what an earlier, unfinished measurement left."""
+        return None
+
+    def begin(self, header: Header) -> None:
+        """Start anew."""
+
+    def append(self, rounds: Floats, warnings: Sequence[str]) -> None:
+        """Keep some rounds, and what is doubtful so far."""
+
+    def finish(self, machine: Mapping[str, Any], stopped: str) -> None:
+        """Say why the measurement stopped and what is known since."""
+
+    def close(self) -> None:
+        """Let go, finished or not."""
+
+
+class FileJournal(Journal):
+    """Writes ``NAME.costs.part``, locked against other processes, and gives it its name when all is done.
+
+    Parameters
+    ----------
+    file : path
+        ``NAME.costs``; nothing finished may be there.
+    resume : bool
+        Whether to go on with an unfinished one.
+
+    Raises
+    ------
+    MeasurementError
+        If there is an unfinished one and `resume` is false, or none and it is true; if it is finished; if the folder
+        cannot be written, or another process writes there.
+    """
+
+    def __init__(self, file: str | os.PathLike[str], *, resume: bool = False) -> None:
+        self._file = Path(file)
+        self._part = self._file.with_name(self._file.name + ".part")
+        self._resume = resume
+        self._descriptor = -1
+        if self._file.suffix != ".costs":
+            raise MeasurementError(f"The name of a file of costs must end in .costs. Got {self._file}.")
+        if self._file.exists():
+            raise MeasurementError(f"{self._file} must not exist yet. It does. Choose another name, or delete it.")
+        if not os.access(self._file.absolute().parent, os.W_OK):
+            raise MeasurementError(f"The folder of {self._file} must exist and be writable. It is not.")
+        unfinished = self._part.exists() and self._part.stat().st_size > 0
+        if unfinished != resume:
+            got, remedy = ("none", "Leave out --resume") if resume else ("one", "Give --resume, or delete it")
+            raise MeasurementError(
+                f"{self._part} must {'' if resume else 'not '}hold an unfinished measurement. There is {got}. {remedy}."
+            )
+
+    def resumed(self) -> Earlier | None:
+        """Return what an earlier run wrote, and cut off what it did not finish writing.
+
+        Raises
+        ------
+        MeasurementError
+            If the file is damaged other than at its end; it is left as it is.
+        """
+        if not self._resume:
+            return None
+        self._open()
+        data = os.pread(self._descriptor, MAX_FILE_BYTES, 0)
+        if (MAGIC + b"%d\n" % VERSION).startswith(data[: len(MAGIC) + 2]) and len(data) < len(MAGIC) + 2:
+            return None  # the kill came before anything was measured
+        end, earlier = start_of_frames(self._part, data), None
+        for stop, document in frames(data, end):
+            if "stopped" in document:
+                break  # the end is written again, after some more rounds
+            if earlier is None:
+                earlier = Earlier(decoded_header(self._part, document))
+            else:
+                earlier.rounds.append(decoded_rounds(self._part, document, earlier.header))
+                earlier.warnings = tuple(map(str, document.get("warnings", ())))
+            end = stop
+        else:
+            if has_frame(data, end + 1):
+                raise MeasurementError(
+                    f"{self._part} must be sound up to where it was cut. It is damaged at byte {end}, with more after "
+                    "it. Copy it again, or delete it and start anew."
+                )
+        os.ftruncate(self._descriptor, end)
+        return earlier
+
+    def begin(self, header: Header) -> None:
+        """Write the format and the header."""
+        self._open()
+        os.ftruncate(self._descriptor, 0)
+        document = {
+            "units": list(header.units),
+            "sizes": list(header.sizes),
+            "loops": list(header.loops),
+            "kernels": list(header.kernels),
+            "fingerprint": header.fingerprint,
+            "machine": dict(header.machine),
+        }
+        self._write(MAGIC + b"%d\n" % VERSION + frame(document))
+
+    def append(self, rounds: Floats, warnings: Sequence[str]) -> None:
+        """Write some rounds down to the disk."""
+        self._write(frame({"rounds": rounds.astype("<f8").tobytes(), "warnings": list(warnings)}))
+
+    def finish(self, machine: Mapping[str, Any], stopped: str) -> None:
+        """Write the end and give the file its name."""
+        digest = hashlib.sha256(os.pread(self._descriptor, MAX_FILE_BYTES, 0)).digest()
+        self._write(frame({"stopped": stopped, "machine": dict(machine), "sha256": digest}))
+        try:
+            os.rename(self._part, self._file)
+        except OSError as e:
+            raise MeasurementError(f"{self._part} must still be there, to become {self._file}. {e}.") from e
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file and its lock."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def _open(self) -> None:
+        if self._descriptor >= 0:
+            return
+        try:
+            self._descriptor = os.open(self._part, os.O_RDWR | os.O_CREAT, 0o644)
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as e:
+            self.close()
+            raise MeasurementError(f"{self._part} must be free. Another process measures into it. Wait for it.") from e
+        except OSError as e:
+            raise MeasurementError(f"{self._part} must be writable. {e}.") from e
+
+    def _write(self, data: bytes) -> None:
+        try:
+            os.lseek(self._descriptor, 0, os.SEEK_END)
+            while data:
+                data = data[os.write(self._descriptor, data) :]
+            os.fsync(self._descriptor)
+        except OSError as e:
+            raise MeasurementError(f"{self._part} must be writable. {e}. Free some space and give --resume.") from e

@@ -1,0 +1,50 @@
+"""The stamp of a measurement, checked when it comes from a file."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+IDENTITY = ("device", "cpu", "python", "numpy", "onnxruntime", "threads", "governors")
+"""What must be the same for times to be comparable."""
+
+LONGEST_TEXT, MOST_WARNINGS, LARGEST = 500, 20, 1 << 62
+THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= LONGEST_TEXT and value.isprintable()
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 0 <= value <= LARGEST
+
+
+def _is_texts(value: Any) -> bool:
+    return isinstance(value, list) and len(value) <= MOST_WARNINGS and all(map(_is_text, value))
+
+
+def _are_limits(value: Any) -> bool:
+    if not isinstance(value, dict):
+        return False
+    return all(_is_text(v) if k == "failed" else _is_count(v) for k, v in value.items())
+
+
+def _are_variables(value: Any) -> bool:
+    return isinstance(value, dict) and all(isinstance(v, str) for v in (*value, *value.values()))
+
+
+CHECKS: dict[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(("device", "cpu", "machine", "kernel", "python", "numpy", "onnxruntime", "began"), _is_text),
+    **dict.fromkeys(("cores", "timer_tick_ns", "timer_reading_ns"), _is_count),
+    **dict.fromkeys(("memory_bytes", "available_bytes"), lambda value: value is None or _is_count(value)),
+    **dict.fromkeys(("governors", "warnings"), _is_texts),
+    "onnx": _are_limits,
+    "threads": _are_variables,
+}
+
+
+def stamp_fault(machine: Mapping[str, Any]) -> str | None:
+    """Return which fact has an impossible value, with the value; None if all are sound. Facts may be missing."""
+    for name, is_sound in CHECKS.items():
+        if name in machine and not is_sound(machine[name]):
+            return f"{name} = {machine[name]!r:.80}"
+    return None

@@ -20,6 +20,8 @@ from .exceptions import FitError
 GROUPS = 24
 """Sets and sizes are grouped by their planned time: a rare pause must be counted among all answers that are as long."""
 
+TINY = 1e-12
+
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
@@ -59,7 +61,14 @@ def find_allowance(
     groups = np.array_split(np.argsort(t), min(GROUPS, len(t)))
     middle = np.array([np.median(t[group]) for group in groups])
     needed = np.array([tail_quantile(e[group].reshape(1, -1), quantile)[0] for group in groups])
-    return _cover(middle, np.maximum(needed, 0.0))
+    cover = _cover(middle, np.maximum(needed, 0.0))
+    # A group may hide one unsteady feature among sets without it, so each set must keep the promise over its sizes too.
+    shares = [
+        np.quantile(mine / np.maximum(cover.constant + cover.share * time, TINY)[:, None], quantile)
+        for time, mine in zip(seconds, excess, strict=True)
+    ]
+    scale = float(max(1.0, *shares)) if cover.constant + cover.share > 0.0 else 1.0
+    return Allowance(scale * cover.constant, scale * cover.share)
 
 
 def _cover(t: Floats, needed: Floats) -> Allowance:

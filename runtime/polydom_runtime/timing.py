@@ -18,7 +18,7 @@ from .exceptions import ItemError, MeasurementError
 from .features import FeatureSpace
 from .fingerprint import source_fingerprint
 from .item_sizes import chosen_items
-from .journal import Journal
+from .journal import Earlier, Journal
 from .machine import Conditions, describe
 from .pauses import collector_off, memory_kept
 from .stopping import StoppingRule
@@ -105,14 +105,9 @@ def measure(
             earlier = journal.resumed()
             bench.loops = earlier.header.loops if earlier else bench.calibrated()
             header = Header(units_of(space), sizes, bench.loops, bench.kernels, source_fingerprint(space), machine)
-            if earlier is None:
-                journal.begin(header)
-            elif differ := same_measurement(earlier.header, header):
-                raise MeasurementError(
-                    f"A measurement must go on with the same {' and '.join(differ)}. Got others. Start anew."
-                )
-            header, parts = (earlier.header, earlier.rounds) if earlier else (header, [])
-            conditions = Conditions(board, machine, earlier.warnings if earlier else ())
+            begun = _begun(journal, header, earlier)
+            header, parts = begun.header, begun.rounds
+            conditions = Conditions(board, machine, begun.warnings)
             rule = StoppingRule(rounds, seconds, quantile, precision)
             stopped = _run(bench, header, parts, journal, conditions, rule, progress)
         after = conditions.summary()
@@ -120,6 +115,18 @@ def measure(
     finally:
         journal.close()
     return header.samples(np.concatenate(parts), after, stopped)
+
+
+def _begun(journal: Journal, header: Header, earlier: Earlier | None) -> Earlier:
+    """Return the earlier measurement if it is one of the same things, or begin a new one."""
+    if earlier is None:
+        journal.begin(header)
+        return Earlier(header)
+    if differ := same_measurement(earlier.header, header):
+        raise MeasurementError(
+            f"A measurement must go on with the same {' and '.join(differ)}. Got others. Start anew."
+        )
+    return earlier
 
 
 def _run(

@@ -10,6 +10,7 @@ from polydom_runtime.device_profile import DeviceProfile
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.memory import memory_need
 
+from .allowance import Allowance
 from .carry_over import carried_fits, carried_models, carried_units, ratios
 from .exceptions import ExportError
 from .fitting import CostFit
@@ -53,24 +54,33 @@ class Target:
         ExportError
             If the device loads no ONNX version that can be exported.
         """
-        units, fits, models = fit_units(space, samples, quantile)
+        fitted = fit_units(space, samples, quantile)
         machine = samples.machine
         versions = {name: machine[name] for name in ("numpy", "onnxruntime") if name in machine}
         origin = CostOrigin(machine.get("device", ""), False, samples.warnings, versions)
         limits = machine.get("onnx", {})
-        return cls(units, fits, models, origin, _versions(origin.device, limits), machine.get("memory_bytes"))
+        return cls(
+            fitted.units.with_allowance(fitted.allowance),
+            fitted.fits,
+            {name: seconds * (1.0 + fitted.allowance.share) for name, seconds in fitted.models.items()},
+            origin,
+            _versions(origin.device, limits),
+            machine.get("memory_bytes"),
+        )
 
     @classmethod
     def estimated(cls, space: FeatureSpace, samples: CostSamples, profile: DeviceProfile, quantile: float) -> "Target":
         """Return the device of a profile, its costs carried over from samples of this machine."""
-        units, fits, models = fit_units(space, samples, quantile)
+        fitted = fit_units(space, samples, quantile)
         by_kernel = ratios(profile, samples.kernels)
         onnx = profile.onnx
         limits = {"ir_version": onnx.ir_version, "opset": onnx.opset, "ml_opset": onnx.ml_opset}
         return cls(
-            carried_units(units, by_kernel),
-            carried_fits(fits, by_kernel),
-            carried_models(models, by_kernel),
+            # A pause is what a system does, not work that a slower processor does more slowly; slow spells are this
+            # machine's own.
+            carried_units(fitted.units, by_kernel).with_allowance(Allowance(fitted.allowance.constant, 0.0)),
+            carried_fits(fitted.fits, by_kernel),
+            carried_models(fitted.models, by_kernel),
             CostOrigin(profile.name, True, samples.warnings),
             _versions(profile.name, {name: quantity.value for name, quantity in limits.items()}),
             profile.system.memory_bytes.value,

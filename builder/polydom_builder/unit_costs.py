@@ -1,7 +1,7 @@
 """The costs that sets are made of: features, shared steps, a model run and dispatch."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -59,6 +59,16 @@ class UnitCosts:
                 f"Got {len(self.features)} features and {steps}."
             )
 
+    def with_allowance(self, allowance: Allowance) -> "UnitCosts":
+        """Return these costs with what whole answers need beyond."""
+        scale = 1.0 + allowance.share
+        return replace(
+            self,
+            features=tuple(cost * scale for cost in self.features),
+            steps=tuple(StepEntry(s.name, s.users, s.cost * scale) for s in self.steps),
+            dispatch=self.dispatch * scale + CostFunction.of(allowance.constant),
+        )
+
     def set_costs(self, model_seconds: float) -> SetCosts:
         """Return the cost of any set, each non-empty one with a model run of `model_seconds`."""
         everyone = (1 << len(self.features)) - 1
@@ -66,10 +76,30 @@ class UnitCosts:
         return SetCosts(self.features, [*shared, (CostFunction.of(model_seconds), everyone)], self.dispatch)
 
 
-def fit_units(
-    space: FeatureSpace, samples: CostSamples, quantile: float
-) -> tuple[UnitCosts, dict[str, CostFit], dict[str, float]]:
-    """Fit every unit of the space; also return the fits by name of the unit, and the seconds of the reference models.
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """What a measurement says of a machine.
+
+    Parameters
+    ----------
+    units : UnitCosts
+        Without the allowance.
+    fits : dict of str to CostFit
+        By unit.
+    models : dict of str to float
+        Seconds of the reference models, without the allowance.
+    allowance : Allowance
+        What whole answers need beyond.
+    """
+
+    units: UnitCosts
+    fits: dict[str, CostFit]
+    models: dict[str, float]
+    allowance: Allowance
+
+
+def fit_units(space: FeatureSpace, samples: CostSamples, quantile: float) -> Fitted:
+    """Fit every unit of the space.
 
     Each unit is planned at a moderate quantile; what a whole answer needs beyond to keep `quantile` is added, see
     `allowance`.
@@ -97,12 +127,10 @@ def fit_units(
         for unit in samples.units
     }
     allowance = _allowance(space, samples, fits, quantile)
-    scale = 1.0 + allowance.share
-    steps = tuple(StepEntry(name, users, fits[name].worst * scale) for name, users in step_users(space))
-    dispatch = fits[DISPATCH].worst * scale + CostFunction.of(allowance.constant)
-    units = UnitCosts(tuple(fits[name].worst * scale for name in space.names), steps, dispatch)
-    models = {name: scale * float(np.quantile(samples.kernels[name], UNIT_QUANTILE)) for name in reference_models()}
-    return units, fits, models
+    steps = tuple(StepEntry(name, users, fits[name].worst) for name, users in step_users(space))
+    units = UnitCosts(tuple(fits[name].worst for name in space.names), steps, fits[DISPATCH].worst)
+    models = {name: float(np.quantile(samples.kernels[name], UNIT_QUANTILE)) for name in reference_models()}
+    return Fitted(units, fits, models, allowance)
 
 
 def _allowance(space: FeatureSpace, samples: CostSamples, fits: Mapping[str, CostFit], quantile: float) -> Allowance:

@@ -66,7 +66,7 @@ def search(**changes: Any) -> PolyDomSearch:
 
 
 def test_bundle_says_where_its_costs_come_from_and_keeps_to_the_device(tmp_path: Any) -> None:
-    bundle = search().fit(*task.items(), costs=samples()).export(tmp_path / "b")
+    bundle = search().fit(*task.items(90), costs=samples()).export(tmp_path / "b")
 
     assert str(bundle.origin) == "costs measured on a board"
     assert bundle.origin.versions == {"numpy": "2.0", "onnxruntime": "1.28.0"}
@@ -77,15 +77,15 @@ def test_bundle_says_where_its_costs_come_from_and_keeps_to_the_device(tmp_path:
 
 def test_throttled_measurement_is_repeated_by_the_bundle(tmp_path: Any) -> None:
     throttled = samples(machine={**samples().machine, "warnings": ["the clock was held down"]})
-    bundle = search().fit(*task.items(), costs=throttled).export(tmp_path / "b")
+    bundle = search().fit(*task.items(90), costs=throttled).export(tmp_path / "b")
 
     assert str(bundle.origin) == "costs measured on a board; the clock was held down"
 
 
 def test_profile_gives_an_estimate_that_says_so(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("polydom_builder.search.measure_here", lambda *arguments: samples())
-    here = search().fit(*task.items(), costs=samples())
-    there = search(deadline=0.05).fit(*task.items(), costs=DeviceProfile.named("raspberry_pi_4b"))
+    here = search().fit(*task.items(90), costs=samples())
+    there = search(deadline=0.05).fit(*task.items(90), costs=DeviceProfile.named("raspberry_pi_4b"))
 
     assert "estimated, not measured" in str(there.export(tmp_path / "b").origin)
     assert all(b(500) > a(500) for a, b in zip(here.units_.features, there.units_.features, strict=True))
@@ -142,30 +142,30 @@ def test_model_is_placed_among_the_references() -> None:
 
 def test_other_features_are_refused() -> None:
     with pytest.raises(FitError, match="units"):
-        search().fit(*task.items(), costs=samples(units=("other", *samples().units[1:])))
+        search().fit(*task.items(90), costs=samples(units=("other", *samples().units[1:])))
 
 
 def test_other_feature_code_is_refused() -> None:
     with pytest.raises(FitError, match="has changed since"):
-        search().fit(*task.items(), costs=samples(fingerprint="0" * 64))
+        search().fit(*task.items(90), costs=samples(fingerprint="0" * 64))
 
 
 def test_too_few_sizes_are_refused() -> None:
     few = samples(sizes=SIZES[:5], seconds=samples().seconds[:, :5], loops=samples().loops[:, :5])
     with pytest.raises(FitError, match="at 8 sizes or more"):
-        search().fit(*task.items(), costs=replace(few, blocks=few.seconds * np.nan))
+        search().fit(*task.items(90), costs=replace(few, blocks=few.seconds * np.nan))
 
 
 def test_backward_clock_is_refused() -> None:
     broken = samples().seconds.copy()
     broken[3, 3, 4] = -1e-6
     with pytest.raises(MeasurementError, match=r"roughness.*run backwards"):
-        search().fit(*task.items(), costs=samples(seconds=broken))
+        search().fit(*task.items(90), costs=samples(seconds=broken))
 
 
 def test_items_beyond_the_measured_sizes_are_refused() -> None:
     with pytest.raises(FitError, match="cover the item sizes"):
-        search(size_range=(8, 10_000)).fit(*task.items(), costs=samples())
+        search(size_range=(8, 10_000)).fit(*task.items(90), costs=samples())
 
 
 def test_models_too_large_for_the_memory_are_refused_by_name() -> None:
@@ -179,11 +179,11 @@ def test_models_too_large_for_the_memory_are_refused_by_name() -> None:
 def test_device_with_less_memory_than_the_models_need_is_refused_at_build(tmp_path: Any) -> None:
     small = samples(machine={**samples().machine, "memory_bytes": 60_000_000})
     with pytest.raises(ExportError, match="fit the memory of a board, 57 MiB"):
-        search().fit(*task.items(), costs=small).export(tmp_path / "b")
+        search().fit(*task.items(90), costs=small).export(tmp_path / "b")
     assert not (tmp_path / "b").exists()
 
 
 def test_device_that_cannot_load_our_models_is_refused() -> None:
     old = samples(machine={**samples().machine, "onnx": {"ir_version": 3, "opset": 7, "ml_opset": 1}})
     with pytest.raises(ExportError, match="a board must load ONNX"):
-        search().fit(*task.items(), costs=old)
+        search().fit(*task.items(90), costs=old)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from polydom_runtime.bundle import StepEntry, step_users
-from polydom_runtime.calibration import reference_models
+from polydom_runtime.calibration import REFERENCES
 from polydom_runtime.cost_samples import DISPATCH, CostSamples, units_of
 from polydom_runtime.costs import CostFunction
 from polydom_runtime.features import FeatureSpace
@@ -120,7 +120,7 @@ def fit_units(space: FeatureSpace, samples: CostSamples, quantile: float) -> Fit
             "Measure again with this module."
         )
     samples.check()
-    if missing := set(reference_models()) - samples.kernels.keys():
+    if missing := set(REFERENCES) - samples.kernels.keys():
         raise FitError(f"The cost samples must hold the reference models. Missing: {sorted(missing)}. Measure again.")
     fits = {
         unit: fit_cost(samples.sizes, samples.of(unit), min(quantile, UNIT_QUANTILE), samples.typical_of(unit))
@@ -129,7 +129,7 @@ def fit_units(space: FeatureSpace, samples: CostSamples, quantile: float) -> Fit
     allowance = _allowance(space, samples, fits, quantile)
     steps = tuple(StepEntry(name, users, fits[name].worst) for name, users in step_users(space))
     units = UnitCosts(tuple(fits[name].worst for name in space.names), steps, fits[DISPATCH].worst)
-    models = {name: float(np.quantile(samples.kernels[name], UNIT_QUANTILE)) for name in reference_models()}
+    models = {name: float(np.quantile(samples.kernels[name], UNIT_QUANTILE)) for name in REFERENCES}
     return Fitted(units, fits, models, allowance)
 
 

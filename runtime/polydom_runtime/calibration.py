@@ -29,6 +29,17 @@ KERNELS = {
 }
 """What one run of each kernel does."""
 
+REFERENCES = (
+    "model linear",
+    "model linear chain",
+    "model linear long chain",
+    "model linear large",
+    "model trees small",
+    "model trees",
+    "model trees large",
+)
+"""The names of the reference models."""
+
 WIDTH, N_CLASSES, TREES, DEPTH = 20, 3, 50, 8
 
 
@@ -56,15 +67,16 @@ def reference_models() -> dict[str, Callable[[], object]]:
 
     Timed among features on one machine and alone on another, they tell how a model timed alone there runs here.
     """
-    return {
-        "model linear": _runner(linear_classifier(WIDTH, N_CLASSES)),
-        "model linear chain": _runner(linear_pipeline(WIDTH, N_CLASSES, scalers=1)),
-        "model linear long chain": _runner(linear_pipeline(WIDTH, N_CLASSES, scalers=13)),
-        "model linear large": _runner(linear_classifier(200, 20), 200),
-        "model trees small": _runner(tree_classifier(WIDTH, N_CLASSES, trees=5, depth=4)),
-        "model trees": _runner(tree_classifier(WIDTH, N_CLASSES, trees=TREES, depth=DEPTH)),
-        "model trees large": _runner(tree_classifier(WIDTH, N_CLASSES, trees=200, depth=8)),
-    }
+    jobs = (
+        _runner(linear_classifier(WIDTH, N_CLASSES)),
+        _runner(linear_pipeline(WIDTH, N_CLASSES, scalers=1)),
+        _runner(linear_pipeline(WIDTH, N_CLASSES, scalers=13)),
+        _runner(linear_classifier(200, 20), 200),
+        _runner(tree_classifier(WIDTH, N_CLASSES, trees=5, depth=4)),
+        _runner(tree_classifier(WIDTH, N_CLASSES, trees=TREES, depth=DEPTH)),
+        _runner(tree_classifier(WIDTH, N_CLASSES, trees=200, depth=8)),
+    )
+    return dict(zip(REFERENCES, jobs, strict=True))
 
 
 class _Counter:

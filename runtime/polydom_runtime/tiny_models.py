@@ -2,6 +2,7 @@
 
 import struct
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -145,6 +146,7 @@ def _value(name: str, kind: int, shape: Sequence[int | None]) -> bytes:
     return _field(1, name.encode()) + _field(2, _field(1, tensor))
 
 
+@lru_cache(maxsize=4096)
 def _varint(number: int) -> bytes:
     out = bytearray()
     while number > 0x7F:

@@ -13,7 +13,7 @@ from polydom_builder.exceptions import ExportError, FitError
 from polydom_builder.model_times import ModelTimes
 from polydom_builder.onnx_models import to_onnx
 from polydom_builder.target import Target
-from polydom_runtime.calibration import KERNELS, reference_models
+from polydom_runtime.calibration import KERNELS, REFERENCES
 from polydom_runtime.cost_samples import CostSamples, units_of
 from polydom_runtime.costs import BASIS, CostFunction
 from polydom_runtime.device_profile import Calibrated, DeviceProfile
@@ -35,8 +35,7 @@ def samples(**changes: Any) -> CostSamples:
     seconds = exact[:, :, None] * rng.uniform(1.0, 1.1, (*exact.shape, 100))
     kernels = {name: rng.uniform(1e-5, 1.1e-5, 100) for name in KERNELS}
     kernels |= {
-        name: rng.uniform(1.0, 1.1, 100) * (TREE_SECONDS if "trees" in name else LINEAR_SECONDS)
-        for name in reference_models()
+        name: rng.uniform(1.0, 1.1, 100) * (TREE_SECONDS if "trees" in name else LINEAR_SECONDS) for name in REFERENCES
     }
     machine = {
         "device": "a board",
@@ -124,7 +123,7 @@ def test_worst_case_is_widened_by_the_uncertainty() -> None:
 
 
 def test_samples_without_calibration_cannot_be_carried_over() -> None:
-    models = {name: times for name, times in samples().kernels.items() if name in reference_models()}
+    models = {name: times for name, times in samples().kernels.items() if name in REFERENCES}
     with pytest.raises(FitError, match="calibration kernels"):
         Target.estimated(task.space, samples(kernels=models), DeviceProfile.named("raspberry_pi_5"), 0.99)
     with pytest.raises(FitError, match="reference models"):
@@ -135,7 +134,7 @@ def test_model_is_placed_among_the_references() -> None:
     """Linear references take 50 to 200 µs there."""
     rows = np.random.default_rng(0).normal(size=(50, 6)).astype(np.float32)
     model = to_onnx(LogisticRegression().fit(rows, rows[:, 0] > 0), 6)
-    there = {name: LINEAR_SECONDS * (1 + k) for k, name in enumerate(reference_models())}
+    there = {name: LINEAR_SECONDS * (1 + k) for k, name in enumerate(REFERENCES)}
 
     assert LINEAR_SECONDS <= ModelTimes(there)(model, rows, 2) <= 4 * LINEAR_SECONDS
 

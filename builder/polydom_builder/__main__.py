@@ -19,7 +19,7 @@ from polydom_runtime.exceptions import ItemError, PolyDomError, ProfileError
 from polydom_runtime.index_file import load_bundle
 from polydom_runtime.items import UNLABELLED, iterate, load_object
 
-from .cost_report import as_report, plot_costs, report_costs
+from .costs.report import as_report, plot_costs, report_costs
 from .demo import DEADLINES, run_demo
 from .exceptions import FitError
 from .export import checked_target

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from .export import plan_order
 from .lattice import expand_best_first
-from .region import QueryRegion
+from .lattice.region import QueryRegion
 from .search import PolyDomSearch
 from .table import Table
 

@@ -17,15 +17,15 @@ from polydom_runtime.features import FeatureSpace, members
 from polydom_runtime.index_file import DIGEST_FILE, INDEX_FILE, digest_line, encode, load_bundle
 from polydom_runtime.machine import identity
 
+from .costs.model_times import ModelTimes
+from .costs.unit_costs import UnitCosts
 from .exceptions import ExportError
 from .folders import replace_folder
-from .model_times import ModelTimes
+from .index.envelope import build_index
+from .lattice.region import QueryRegion
 from .onnx_models import OnnxClassifier, OnnxVersions, check_parity, to_onnx
-from .polydom_index import build_index
-from .region import QueryRegion
 from .target import Target
 from .training import Trainer
-from .unit_costs import UnitCosts
 
 Order = tuple[int, ...]
 

@@ -19,20 +19,20 @@ from polydom_runtime.features import FeatureSpace
 from polydom_runtime.index import Candidate
 from polydom_runtime.item_sizes import checked_size
 
-from .candidates import select_candidates
+from .costs.measuring import measure_here, time_model
+from .costs.model_times import ModelTimes
+from .costs.unit_costs import UnitCosts, check_coverage
 from .exceptions import TrainingError
 from .export import assemble, checked_target, export_models, plan_order, with_prefixes, write_bundle
+from .index.envelope import build_index
 from .lattice import expand_best_first
-from .measuring import measure_here, time_model
-from .model_times import ModelTimes
+from .lattice.candidates import select_candidates
+from .lattice.region import QueryRegion
 from .onnx_models import to_onnx
 from .parameters import checked_parameters
-from .polydom_index import build_index
-from .region import QueryRegion
 from .table import Table, extract_table
 from .target import Target
 from .training import Trainer, make_splits
-from .unit_costs import UnitCosts, check_coverage
 
 MODEL_MARGIN = 1.2
 """The full set's model, timed, times this bounds every model's time during the search."""

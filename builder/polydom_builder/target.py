@@ -10,12 +10,12 @@ from polydom_runtime.device_profile import DeviceProfile
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.memory import memory_need
 
-from .allowance import Allowance
-from .carry_over import carried_fits, carried_models, carried_units, ratios
+from .costs.allowance import Allowance
+from .costs.carry_over import carried_fits, carried_models, carried_units, ratios
+from .costs.fitting import CostFit
+from .costs.unit_costs import UnitCosts, fit_units
 from .exceptions import ExportError
-from .fitting import CostFit
 from .onnx_models import OnnxVersions
-from .unit_costs import UnitCosts, fit_units
 
 
 @dataclass(frozen=True)

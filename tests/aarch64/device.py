@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from polydom_builder.carry_over import carried_fits, ratios
-from polydom_builder.fitting import CostFit, fit_cost
+from polydom_builder.costs.carry_over import carried_fits, ratios
+from polydom_builder.costs.fitting import CostFit, fit_cost
 from polydom_runtime.cost_samples import CostSamples
 from polydom_runtime.costs_file import load_costs
 from polydom_runtime.device_profile import DeviceProfile

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from polydom_builder.cost_report import exceed_rate, report_costs
-from polydom_builder.fitting import CostFit, choose_basis, fit_cost
+from polydom_builder.costs.fitting import CostFit, choose_basis, fit_cost
+from polydom_builder.costs.report import exceed_rate, report_costs
 from polydom_runtime.cost_samples import CostSamples
 from polydom_runtime.costs import basis_terms
 from polydom_runtime.items import read_packed

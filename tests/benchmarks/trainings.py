@@ -3,7 +3,7 @@
 import numpy as np
 
 from polydom_builder.lattice import expand_best_first, expand_layers
-from polydom_builder.region import QueryRegion
+from polydom_builder.lattice.region import QueryRegion
 from tests.synthetic import SIZES, costs, scores
 
 SEEDS = 8

@@ -5,4 +5,4 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def short_measurements(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("polydom_builder.measuring.SECONDS", 1.0)
+    monkeypatch.setattr("polydom_builder.costs.measuring.SECONDS", 1.0)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from polydom_builder.allowance import Allowance, find_allowance
+from polydom_builder.costs.allowance import Allowance, find_allowance
 
 SIZES, ROUNDS, FEATURES = 12, 500, 6
 PLANNED = np.outer([1e-5, 1e-5, 2e-5, 4e-5, 8e-5, 16e-5, 1e-6], np.geomspace(1.0, 50.0, SIZES))

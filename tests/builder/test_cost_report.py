@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from polydom_builder.__main__ import main
-from polydom_builder.cost_report import as_report, plot_costs, report_costs
+from polydom_builder.costs.report import as_report, plot_costs, report_costs
 from polydom_runtime.costs_file import Header
 from polydom_runtime.journal import FileJournal
 

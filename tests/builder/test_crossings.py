@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from polydom_builder.crossings import crossings, order
+from polydom_builder.index.crossings import crossings, order
 from polydom_runtime.costs import CostFunction, basis_terms
 from tests.property.cost_strategies import integer_costs, real_costs
 

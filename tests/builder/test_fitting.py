@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from polydom_builder.costs.fitting import choose_basis, fit_cost
 from polydom_builder.exceptions import FitError
-from polydom_builder.fitting import choose_basis, fit_cost
 from polydom_runtime.costs import CostFunction
 
 SIZES = np.geomspace(10.0, 1e5, 12)

@@ -8,9 +8,9 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from polydom_builder import PolyDomSearch
-from polydom_builder.carry_over import KERNELS_OF_TERM, Ratio, carried_cost, of_term, ratios
+from polydom_builder.costs.carry_over import KERNELS_OF_TERM, Ratio, carried_cost, of_term, ratios
+from polydom_builder.costs.model_times import ModelTimes
 from polydom_builder.exceptions import ExportError, FitError
-from polydom_builder.model_times import ModelTimes
 from polydom_builder.onnx_models import to_onnx
 from polydom_builder.target import Target
 from polydom_runtime.calibration import KERNELS, REFERENCES

@@ -4,7 +4,7 @@ import math
 
 from hypothesis import strategies as st
 
-from polydom_builder.region import QueryRegion
+from polydom_builder.lattice.region import QueryRegion
 from polydom_runtime.costs import CostFunction
 from polydom_runtime.index import Candidate
 

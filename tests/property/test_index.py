@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polydom_builder.polydom_index import build_index
-from polydom_builder.region import QueryRegion
+from polydom_builder.index.envelope import build_index
+from polydom_builder.lattice.region import QueryRegion
 from polydom_runtime.costs import CostFunction
 from polydom_runtime.index import Candidate, Staircase
 from tests.property.cost_strategies import cases, integer_costs, real_costs

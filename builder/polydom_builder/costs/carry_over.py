@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from polydom_builder.exceptions import FitError
 from polydom_runtime.bundle import StepEntry
 from polydom_runtime.calibration import KERNELS
 from polydom_runtime.cost_samples import Floats
 from polydom_runtime.costs import BASIS, CostFunction
 from polydom_runtime.device_profile import DeviceProfile
 
-from .exceptions import FitError
 from .fitting import CostFit
 from .unit_costs import UnitCosts
 

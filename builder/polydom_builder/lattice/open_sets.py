@@ -25,7 +25,7 @@ class OpenSets:
     The empty set scores .5, the full set .58. At alpha = 1.2 all is settled, .5 · 1.2 >= .58; at alpha = 1.1 the single
     features are in doubt:
 
-    >>> from polydom_builder.region import QueryRegion
+    >>> from polydom_builder.lattice.region import QueryRegion
     >>> weights = np.eye(6)[[2, 2, 2, 2]] * [[0], [1], [2], [3]]
     >>> costs = Costs(weights, QueryRegion((1, 9)))
     >>> for alpha in (1.2, 1.1):

@@ -5,10 +5,11 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from polydom_builder.exceptions import LatticeError
+
 from .covers import Costs
-from .exceptions import LatticeError
 from .feasible import sets_in_doubt
-from .lattice_inputs import CostsOfSets, check_parameters, weights_of
+from .inputs import CostsOfSets, check_parameters, weights_of
 from .region import QueryRegion, evaluate
 
 Floats = NDArray[np.float64]
@@ -60,7 +61,7 @@ def select_candidates(
     set, .701 · 1.1 < .846. A single feature could, .77 · 1.1 >= .846, but is gone itself, so the full set stays:
 
     >>> from polydom_runtime.costs import CostFunction
-    >>> from polydom_builder.set_costs import SetCosts
+    >>> from polydom_builder.lattice.set_costs import SetCosts
     >>> costs = SetCosts([CostFunction.of(1), CostFunction.of(1)])
     >>> expanded = {0: 0.701, 1: 0.77, 2: 0.77, 3: 0.846}
     >>> select_candidates(expanded, costs, QueryRegion((1, 100)), alpha=1.1)

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 
+from polydom_builder.lattice.region import QueryRegion
 from polydom_runtime.costs import CostFunction
 from polydom_runtime.index import Candidate, Interval, PolyDomIndex
 
 from .crossings import order
-from .region import QueryRegion
 
 NOBODY = -1
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .exceptions import RegionError
+from polydom_builder.exceptions import RegionError
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]

@@ -4,7 +4,7 @@ import numpy as np
 
 from .covers import Costs
 from .feasible import sets_in_doubt
-from .lattice_inputs import CostsOfSets, Score, ask, check_parameters, weights_of
+from .inputs import CostsOfSets, Score, ask, check_parameters, weights_of
 from .open_sets import OpenSets
 from .promise import Promise
 from .region import QueryRegion
@@ -61,7 +61,7 @@ def expand_best_first(
     · 1.2 is less than .8. The cheapest feature gives .8, all that the full set does, and so settles every set:
 
     >>> from polydom_runtime.costs import CostFunction
-    >>> from polydom_builder.set_costs import SetCosts
+    >>> from polydom_builder.lattice.set_costs import SetCosts
     >>> costs = SetCosts([CostFunction.of(linear=w) for w in (1, 2, 4)])
     >>> def score(masks):
     ...     return [0.8 if m & 1 else 0.6 if m else 0.5 for m in masks]

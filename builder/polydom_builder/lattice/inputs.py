@@ -7,10 +7,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from polydom_builder.exceptions import LatticeError
 from polydom_runtime.costs import BASIS, CostFunction
 from polydom_runtime.features import MAX_FEATURES
-
-from .exceptions import LatticeError
 
 Score = Callable[[list[int]], ArrayLike]
 """Trains a model on each feature set (a bit mask) and returns the scores, in the order of the sets."""

@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from polydom_builder.exceptions import FitError
+from polydom_builder.lattice.set_costs import SetCosts
 from polydom_runtime.bundle import StepEntry, step_users
 from polydom_runtime.calibration import REFERENCES
 from polydom_runtime.cost_samples import DISPATCH, CostSamples, units_of
@@ -14,9 +16,7 @@ from polydom_runtime.fingerprint import source_fingerprint
 from polydom_runtime.timing import FEWEST_SIZES
 
 from .allowance import Allowance, find_allowance
-from .exceptions import FitError
 from .fitting import CostFit, fit_cost
-from .set_costs import SetCosts
 
 UNIT_QUANTILE = 0.9
 """At which each unit is planned; rarer times are the allowance's part."""

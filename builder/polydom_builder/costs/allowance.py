@@ -13,9 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import linprog
 
+from polydom_builder.exceptions import FitError
 from polydom_runtime.tails import Floats, tail_quantile
-
-from .exceptions import FitError
 
 GROUPS = 24
 """Sets and sizes are grouped by their planned time: a rare pause must be counted among all answers that are as long."""

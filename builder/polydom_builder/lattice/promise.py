@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from polydom_runtime.costs import basis_terms
 
 from .covers import Costs
-from .lattice_inputs import CostsOfSets, weights_of
+from .inputs import CostsOfSets, weights_of
 from .open_sets import OpenSets
 from .region import QueryRegion, evaluate
 from .surrogate import POINT_SHARES, Surrogate

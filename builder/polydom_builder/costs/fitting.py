@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog, nnls
 
+from polydom_builder.exceptions import FitError
 from polydom_runtime.costs import BASIS, CostFunction, basis_terms
 from polydom_runtime.tails import tail_quantile
-
-from .exceptions import FitError
 
 Floats = NDArray[np.float64]
 Basis = tuple[int, ...]

@@ -6,8 +6,8 @@ import math
 import numpy as np
 import pytest
 
-from polydom_builder.polydom_index import build_index
-from polydom_builder.region import QueryRegion
+from polydom_builder.index.envelope import build_index
+from polydom_builder.lattice.region import QueryRegion
 from polydom_runtime.costs import CostFunction, basis_terms
 from polydom_runtime.index import Candidate, PolyDomIndex, Staircase
 

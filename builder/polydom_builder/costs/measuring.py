@@ -4,6 +4,8 @@ from typing import Any
 
 from joblib import Memory
 
+from polydom_builder.onnx_models import OnnxVersions, to_onnx
+from polydom_builder.training import Trainer
 from polydom_runtime.cost_samples import CostSamples
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.fingerprint import source_fingerprint
@@ -12,8 +14,6 @@ from polydom_runtime.machine import identity
 from polydom_runtime.timing import measure
 
 from .model_times import ModelTimes
-from .onnx_models import OnnxVersions, to_onnx
-from .training import Trainer
 
 N_SIZES, SECONDS = 12, 20.0
 

@@ -1,0 +1,1 @@
+"""What features, steps and models cost on the device that is planned for."""

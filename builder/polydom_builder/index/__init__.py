@@ -1,0 +1,1 @@
+"""Construction of the Poly-Dom index, and the indexes that it is compared with."""

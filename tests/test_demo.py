@@ -55,7 +55,7 @@ def test_best_single_set_fits_the_largest_item_and_no_other_such_set_is_better()
     search.fit(*task.items(120), costs=task.costs)
     largest = search.region_.sizes[1]
     scores = dict(zip(range(32), search.trainer_.scores(range(32)), strict=True))
-    search.tolerance = max(scores[a] - scores[b] for a in scores for b in scores if a & b == a)
+    search.tolerance_ = max(scores[a] - scores[b] for a in scores for b in scores if a & b == a)
 
     for deadline in (1e-4, 2e-4, 4e-4):
         mask = sum(1 << i for i in best_single_set(search, deadline))

@@ -1,4 +1,4 @@
-"""The command ``polydom``: build a bundle, inspect one, report on measured costs, run the demo."""
+"""The command ``polydom``: build a bundle, inspect or verify one, report on measured costs, run the demo."""
 
 import argparse
 import importlib.util
@@ -9,21 +9,29 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from polydom_runtime.__main__ import duration, share, space_of
+from polydom_runtime.__main__ import duration, positive, share, space_of
 from polydom_runtime.bundle import Bundle
 from polydom_runtime.cost_samples import CostSamples
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.costs_file import load_costs
 from polydom_runtime.device_profile import DeviceProfile
 from polydom_runtime.exceptions import ItemError, PolyDomError, ProfileError
+from polydom_runtime.features import FeatureSpace
 from polydom_runtime.index_file import load_bundle
 from polydom_runtime.items import UNLABELLED, iterate, load_object
 
 from .costs.report import as_report, plot_costs, report_costs
 from .demo import DEADLINES, run_demo
 from .exceptions import FitError
+from .exploration import SEARCHES
 from .export import checked_target
+from .greedy import PAPER_LAMBDAS
+from .greedy_search import GreedySearch
 from .search import PolyDomSearch
+from .verify import verify_bundle
+
+GREEDY = {"greedy": PAPER_LAMBDAS, "greedy-acc": (0.0,), "greedy-cost": (math.inf,)}
+"""Searches without a promise, by their λ."""
 
 
 def default_estimator() -> Any:
@@ -43,24 +51,53 @@ def build(arguments: argparse.Namespace) -> None:
     pairs = list(iterate(arguments.items))
     if any(label is UNLABELLED for _, label in pairs):
         raise ItemError(f"{arguments.items} must give a label for each item: the array 'label', or (item, label).")
-    search = PolyDomSearch(
-        load_object(arguments.estimator) if arguments.estimator else default_estimator(),
+    search = search_for(arguments, space)
+    search.fit([item for item, _ in pairs], [label for _, label in pairs], costs=costs)
+    bundle = search.export(arguments.out)
+    for name, reason in search.dropped_.items():
+        print(f"dropped {name}: {reason}")
+    print(bundle.origin)
+    kept = f"{len(bundle.sequences)} sequences" if bundle.sequences else f"{len(bundle.shipped)} feature sets"
+    print(
+        f"{arguments.out}: {kept} of {len(search.expanded_)} trained "
+        f"({2 ** len(search.space_)} possible), {len(bundle.models)} models with all prefixes; "
+        f"alpha {bundle.alpha:.4g}, tolerance {bundle.tolerance:.4g}."
+    )
+
+
+def search_for(arguments: argparse.Namespace, space: FeatureSpace) -> PolyDomSearch | GreedySearch:
+    """Return the search that the command line asks for."""
+    common: dict[str, Any] = {
+        "deadline": arguments.deadline,
+        "size_range": arguments.sizes,
+        "scoring": arguments.scoring,
+        "cv": arguments.cv,
+        "n_jobs": arguments.jobs,
+        "memory": arguments.cache,
+        "quantile": arguments.quantile,
+        "max_features": arguments.max_features,
+        "verbose": 1,
+    }
+    estimator = load_object(arguments.estimator) if arguments.estimator else default_estimator()
+    if arguments.lattice in GREEDY:
+        return GreedySearch(estimator, space, lambdas=GREEDY[arguments.lattice], **common)
+    return PolyDomSearch(
+        estimator,
         space,
         alpha=arguments.alpha,
         tolerance=arguments.tolerance,
-        deadline=arguments.deadline,
-        n_jobs=arguments.jobs,
-        memory=arguments.cache,
-        quantile=arguments.quantile,
-        verbose=1,
+        max_trainings=arguments.max_trainings,
+        max_seconds=arguments.max_seconds,
+        lattice=arguments.lattice,
+        **common,
     )
-    search.fit([item for item, _ in pairs], [label for _, label in pairs], costs=costs)
-    bundle = search.export(arguments.out)
-    print(bundle.origin)
-    print(
-        f"{arguments.out}: {len(bundle.shipped)} feature sets of {len(search.expanded_)} trained "
-        f"({2 ** len(space)} possible), {len(bundle.models)} models with all prefixes."
-    )
+
+
+def verify(arguments: argparse.Namespace) -> int:
+    """Check the proof of a bundle and its index, without the code that made them."""
+    report = verify_bundle(arguments.bundle)
+    print(report)
+    return 0 if report.ok else 1
 
 
 def device_of(names: Sequence[str]) -> CostSamples | DeviceProfile | None:
@@ -171,9 +208,20 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("--items", required=True, help="a packed .npz file with labels, or MODULE:FUNCTION")
     command.add_argument("--deadline", required=True, type=deadlines, help="such as 2ms, or a range 1ms:10ms")
     command.add_argument("--out", required=True, help="the bundle folder; an old bundle there is replaced")
-    command.add_argument("--alpha", type=float, default=1.0, help="accuracy slack, at least 1 (default 1)")
-    command.add_argument("--tolerance", type=float, default=0.0, help="monotonicity slack, at least 0 (default 0)")
+    command.add_argument("--alpha", type=float, default=1.0, help="score slack, at least 1 (default 1)")
+    command.add_argument(
+        "--tolerance", type=slack, default=0.0, help="monotonicity slack, at least 0 (default 0), or auto"
+    )
     command.add_argument("--estimator", metavar="MODULE:OBJECT", help="scaled logistic regression if not given")
+    command.add_argument("--scoring", help="as in scikit-learn; accuracy, or r2 of a regressor, if not given")
+    command.add_argument("--cv", type=int, default=5, help="folds (default 5)")
+    command.add_argument("--sizes", type=size_range, metavar="LOW:HIGH", help="of the items to come; N for one size")
+    command.add_argument("--max-features", type=int, help="leave so many to the lattice, by a pre-selection")
+    command.add_argument("--max-trainings", type=int, help="stop there, and prove the smallest alpha that can be")
+    command.add_argument("--max-seconds", type=positive, help="likewise")
+    command.add_argument(
+        "--lattice", choices=[*SEARCHES, *GREEDY], default="best-first", help="the search (default best-first)"
+    )
     command.add_argument(
         "--profile",
         action="append",
@@ -194,6 +242,10 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("--deadline", type=duration, help="show the staircase at this deadline")
     command.add_argument("--json", action="store_true")
     command.set_defaults(run=inspect)
+
+    command = commands.add_parser("verify", help="check the proof of a bundle; exit code 1 if it does not hold")
+    command.add_argument("bundle", metavar="BUNDLE")
+    command.set_defaults(run=verify)
 
     command = commands.add_parser("costs", help="report on costs measured by polydom-node measure")
     command.add_argument("file", metavar="NAME.costs")
@@ -221,17 +273,32 @@ def deadlines(text: str) -> float | tuple[float, float]:
     return (duration(low), duration(high)) if colon else duration(text)
 
 
+def slack(text: str) -> float | str:
+    """Return a number, or "auto"."""
+    return text if text == "auto" else float(text)
+
+
+def size_range(text: str) -> tuple[float, float]:
+    """Return a range of sizes written LOW:HIGH, or one size twice.
+
+    >>> size_range("100:5000"), size_range("64")
+    ((100.0, 5000.0), (64.0, 64.0))
+    """
+    low, _, high = text.partition(":")
+    return positive(low), positive(high or low)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; an error of the user's is one line and exit code 2."""
     arguments = parser().parse_args(argv)
     try:
-        arguments.run(arguments)
+        code: int = arguments.run(arguments) or 0
     except BrokenPipeError:
         return 141
     except (PolyDomError, OSError) as e:
         print(f"polydom: {e}", file=sys.stderr)
         return 2
-    return 0
+    return code
 
 
 if __name__ == "__main__":

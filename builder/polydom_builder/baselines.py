@@ -21,7 +21,7 @@ def best_single_set(search: PolyDomSearch, deadline: float) -> Order:
     largest = search.region_.sizes[1]
     region = QueryRegion((largest, largest), (deadline, deadline))
     scores = search.expanded_ | expand_best_first(
-        search.set_costs_, region, search.trainer_.scores, tolerance=search.tolerance
+        search.set_costs_, region, search.trainer_.scores, tolerance=search.tolerance_
     )
     fitting = (mask for mask in scores if mask == 0 or search.set_costs_(mask)(largest) <= deadline)
     return plan_order(max(fitting, key=scores.__getitem__), search.units_, search.region_.typical_size)
@@ -62,7 +62,7 @@ class Baselines:
 
     def _accuracy(self, orders: Sequence[Order]) -> float:
         answers = [self._predict(order)[i] for i, order in enumerate(orders)]
-        return float(np.mean(np.array(answers) == self.test.codes))
+        return float(np.mean(np.array(answers) == self.test.targets))
 
     def _predict(self, order: Order) -> NDArray[Any]:
         if order not in self._predicted:

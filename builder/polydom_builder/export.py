@@ -13,6 +13,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from polydom_runtime.bundle import MODEL_FOLDER, Bundle, ModelEntry, model_file
+from polydom_runtime.costs import CostFunction
 from polydom_runtime.features import FeatureSpace, members
 from polydom_runtime.index_file import DIGEST_FILE, INDEX_FILE, digest_line, encode, load_bundle
 from polydom_runtime.machine import identity
@@ -21,9 +22,11 @@ from .costs.model_times import ModelTimes
 from .costs.unit_costs import UnitCosts
 from .exceptions import ExportError
 from .folders import replace_folder
-from .index.envelope import build_index
+from .index import build_index
+from .lattice.combined_costs import Combine
 from .lattice.region import QueryRegion
-from .onnx_models import OnnxClassifier, OnnxVersions, check_parity, to_onnx
+from .onnx_models import OnnxModel, OnnxVersions, check_parity, to_onnx
+from .proof_file import PROOF_FILE
 from .target import Target
 from .training import Trainer
 
@@ -76,7 +79,7 @@ def export_models(
 ) -> list[ExportedModel]:
     """Train, convert, check and score a model for each order, in parallel and cached."""
     export = trainer.memory.cache(_export_one, ignore=["trainer", "name"])
-    lean, key = trainer.lean(), trainer.key
+    lean, key = trainer.lean, trainer.key
     tasks = (
         delayed(export)(lean, key, order, "+".join(names[i] for i in order), versions, max_mismatches)
         for order in orders
@@ -94,8 +97,9 @@ def _export_one(
     rows = trainer.table.rows_of(order)
     model = trainer.fit(order)
     data = to_onnx(model, rows.shape[1], versions)
-    check_parity(name, model, data, rows, max_mismatches)
-    accuracy = trainer.score(order, lambda fold: OnnxClassifier(to_onnx(fold, rows.shape[1], versions)))
+    check_parity(name, model, data, rows, max_mismatches, classifies=len(trainer.table.classes) > 0)
+    classifies = len(trainer.table.classes) > 0
+    accuracy = trainer.score(order, lambda fold: OnnxModel(to_onnx(fold, rows.shape[1], versions), classifies))
     return ExportedModel(order, data, accuracy)
 
 
@@ -106,11 +110,17 @@ def assemble(
     region: QueryRegion,
     exported: Sequence[ExportedModel],
     *,
-    prior: tuple[int, float],
-    alpha: float,
-    tolerance: float,
+    prior: tuple[int | float, float],
+    alpha: float = 1.0,
+    tolerance: float = 0.0,
+    combine: Combine | None = None,
+    sequences: Sequence[Order] = (),
+    median_size: float = 0.0,
 ) -> tuple[Bundle, list[bytes]]:
-    """Return the bundle and its models; their own times and scores decide where each set is best."""
+    """Return the bundle and its models; their own times and scores decide where each set is best.
+
+    With `sequences` it is a greedy bundle, which keeps every model and has no index.
+    """
     n_classes = len(trainer.table.classes)
     units, times = target.units, ModelTimes(target.models)
     here = identity()
@@ -123,6 +133,7 @@ def assemble(
             seconds = timed(times, times.device, here, model.onnx_bytes, rows[:: max(len(rows) // 256, 1)], n_classes)
         digest = hashlib.sha256(model.onnx_bytes).digest()
         entries.append(ModelEntry(model.order, model.accuracy, seconds, len(model.onnx_bytes), digest))
+    whole = units.set_costs(0.0, combine, space.names)
     draft = Bundle(
         names=space.names,
         widths=space.widths,
@@ -136,25 +147,36 @@ def assemble(
         dispatch=units.dispatch,
         prior=prior,
         models=tuple(entries),
+        set_costs=tuple(whole(e.mask) + CostFunction.of(e.seconds) for e in entries) if combine else (),
+        sequences=tuple(sequences),
+        median_size=median_size,
         origin=target.origin,
     )
+    bundle = draft if sequences else _indexed(draft, region)
+    target.check_memory(
+        ["+".join(space.names[i] for i in entry.order) for entry in bundle.models],
+        [entry.size_bytes for entry in bundle.models],
+    )
+    data = {model.order: model.onnx_bytes for model in exported}
+    return bundle, [data[entry.order] for entry in bundle.models]
+
+
+def _indexed(draft: Bundle, region: QueryRegion) -> Bundle:
+    """Return the bundle with its index, and with the models that the index needs."""
+    entries = draft.models
     # Scores are not quite monotone, so a prefix may be worth more than what it is a prefix of: all may be candidates.
     candidates = {draft.candidate(number): number for number in range(len(entries))}
     index = build_index([draft.empty, *candidates], region)
     shipped = [candidates[c] for c in index.candidates[1:]]
     used = with_prefixes([entries[number].order for number in shipped])
     kept = [number for number, entry in enumerate(entries) if entry.order in set(used)]
-    bundle = replace(
+    return replace(
         draft,
         models=tuple(entries[number] for number in kept),
         shipped=tuple(kept.index(number) for number in shipped),
         intervals=index.intervals,
+        set_costs=tuple(draft.set_costs[number] for number in kept) if draft.set_costs else (),
     )
-    target.check_memory(
-        ["+".join(space.names[i] for i in entry.order) for entry in bundle.models],
-        [entry.size_bytes for entry in bundle.models],
-    )
-    return bundle, [exported[number].onnx_bytes for number in kept]
 
 
 def _time_model(
@@ -169,7 +191,9 @@ def _time_model(
     return times(onnx_bytes, rows, n_classes)
 
 
-def write_bundle(folder: str | os.PathLike[str], bundle: Bundle, models: Sequence[bytes]) -> None:
+def write_bundle(
+    folder: str | os.PathLike[str], bundle: Bundle, models: Sequence[bytes], proof: bytes | None = None
+) -> None:
     """Write a bundle into a new folder and put it in place in one step: there is the old bundle or the new one.
 
     Raises
@@ -187,6 +211,8 @@ def write_bundle(folder: str | os.PathLike[str], bundle: Bundle, models: Sequenc
             index = encode(bundle)
             _write(new / INDEX_FILE, index)
             _write(new / DIGEST_FILE, digest_line(index))
+            if proof is not None:
+                _write(new / PROOF_FILE, proof)
             load_bundle(new)
             replace_folder(new, target)
     except OSError as e:

@@ -106,31 +106,47 @@ def _round_thresholds(model: Any) -> None:
             predictor.nodes["num_threshold"] = np.where(predictor.nodes["is_leaf"], thresholds, down)
 
 
-class OnnxClassifier:
+class OnnxModel:
     """An exported model with scikit-learn's interface, run by onnxruntime on many rows."""
 
-    def __init__(self, onnx_bytes: bytes) -> None:
+    def __init__(self, onnx_bytes: bytes, classifies: bool = True) -> None:
+        self._dtype = np.int64 if classifies else np.float32
         options = ort.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         self._session = ort.InferenceSession(onnx_bytes, options, providers=["CPUExecutionProvider"])
         self._input = self._session.get_inputs()[0].name
         self._outputs = [output.name for output in self._session.get_outputs()]
 
-    def predict(self, rows: NDArray[np.float32]) -> NDArray[np.int64]:
-        """Return class numbers."""
-        return np.asarray(self._session.run(self._outputs[:1], {self._input: rows})[0], dtype=np.int64).reshape(-1)
+    def predict(self, rows: NDArray[np.float32]) -> NDArray[Any]:
+        """Return class numbers, or a regressor's numbers."""
+        return np.asarray(self._session.run(self._outputs[:1], {self._input: rows})[0], dtype=self._dtype).reshape(-1)
 
     def predict_proba(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return probabilities, shape ``(n_items, n_classes)``."""
         return np.asarray(self._session.run(self._outputs[1:2], {self._input: rows})[0])
 
 
-def check_parity(name: str, model: Any, onnx_bytes: bytes, rows: NDArray[np.float32], max_mismatches: int) -> None:
-    """Raise ExportError, by name, if more labels than `max_mismatches` differ between the model and its export."""
-    differ = int((OnnxClassifier(onnx_bytes).predict(rows) != model.predict(rows)).sum())
+def check_parity(
+    name: str,
+    model: Any,
+    onnx_bytes: bytes,
+    rows: NDArray[np.float32],
+    max_mismatches: int,
+    *,
+    classifies: bool = True,
+) -> None:
+    """Raise ExportError, by name, if more answers than `max_mismatches` differ between the model and its export.
+
+    Numbers differ if they are further apart than float32 explains: a ten-thousandth of their range.
+    """
+    ours, theirs = OnnxModel(onnx_bytes, classifies).predict(rows), np.asarray(model.predict(rows)).reshape(-1)
+    if classifies:
+        differ = int((ours != theirs).sum())
+    else:
+        differ = int((np.abs(ours - theirs) > 1e-4 * (np.ptp(theirs) + np.abs(theirs).max())).sum())
     if differ > max_mismatches:
         raise ExportError(
-            f"The exported model of {name} must give the labels of scikit-learn for all but {max_mismatches} training "
+            f"The exported model of {name} must give the answers of scikit-learn for all but {max_mismatches} training "
             f"items. It differs on {differ} of {len(rows)}. Drop a scaler in front of trees, choose another estimator, "
             f"or accept it with max_mismatches={differ}."
         )

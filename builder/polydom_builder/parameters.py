@@ -1,36 +1,97 @@
 """The parameters of a search, checked at the door."""
 
+import pickle
+import tempfile
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.base import is_classifier
+from joblib import Memory
+from joblib import hash as content_hash
+from sklearn.base import is_classifier, is_regressor
 from sklearn.metrics import get_scorer
 
 from polydom_runtime.exceptions import DeadlineError
 
 from .exceptions import TrainingError
 
+DEFAULT_ALPHAS = (2.0, 1.5, 1.3, 1.2, 1.15, 1.1, 1.07, 1.05, 1.03, 1.02, 1.01, 1.005, 1.0)
+"""Tried one after another when the trainings are limited."""
 
-def checked_parameters(search: Any) -> tuple[float, float]:
-    """Return the range of budgets of a PolyDomSearch; TrainingError or DeadlineError if a parameter is not sound."""
-    for name, low, high in (("alpha", 1.0, np.inf), ("tolerance", 0.0, np.inf), ("quantile", 1e-9, 1.0)):
-        value = getattr(search, name)
-        if not isinstance(value, int | float | np.number) or not low <= value <= high:
-            raise TrainingError(f"{name} must be a number from {low:g} to {high:g}. Got {value!r}.")
-    if isinstance(search.estimator, type) or not is_classifier(search.estimator):
-        raise TrainingError(f"The estimator must be a scikit-learn classifier object. Got {search.estimator!r}.")
+Scoring = str | Callable[..., float]
+
+
+def checked_estimator(search: Any) -> Scoring:
+    """Return the scoring of a search; TrainingError unless its estimator, scoring, quantile and workers are sound."""
+    if isinstance(search.estimator, type) or not (is_classifier(search.estimator) or is_regressor(search.estimator)):
+        raise TrainingError(
+            f"The estimator must be a scikit-learn classifier or regressor object. Got {search.estimator!r}."
+        )
+    check_number("quantile", search.quantile, 1e-9, 1.0)
     if search.n_jobs == 0:
         raise TrainingError("n_jobs must be a number of workers, or -1 for all cores. Got 0.")
+    scoring: Scoring = search.scoring or ("accuracy" if is_classifier(search.estimator) else "r2")
     try:
-        get_scorer(search.scoring)
+        get_scorer(scoring)
+        content_hash((scoring, search.estimator))
     except ValueError as e:
         raise TrainingError(f"scoring must be a scikit-learn scorer. {e}") from e
-    if search.deadline is None:
+    except (pickle.PicklingError, TypeError, AttributeError) as e:
+        raise TrainingError(
+            "The scoring and the estimator must be picklable: scores are kept under their content, and workers get a "
+            f"copy. Got {scoring!r}. Use functions at the top of a module, no lambdas. {e}"
+        ) from e
+    return scoring
+
+
+def checked_memory(memory: str | Memory | None) -> Memory:
+    """Return the cache; TrainingError if its folder cannot be written."""
+    if isinstance(memory, Memory) or memory is None:
+        return memory or Memory(None, verbose=0)
+    try:
+        Path(memory).mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=memory).close()
+    except OSError as e:
+        raise TrainingError(f"The memory folder must be writable. {e}. Choose another, or None to keep nothing.") from e
+    return Memory(memory, verbose=0)
+
+
+def checked_budgets(deadline: Any) -> tuple[float, float]:
+    """Return the range of budgets; DeadlineError if there is none."""
+    if deadline is None:
         return 0.0, np.inf
     try:
-        given = np.asarray(search.deadline, dtype=np.float64).reshape(-1)
+        given = np.asarray(deadline, dtype=np.float64).reshape(-1)
     except (TypeError, ValueError):
         given = np.empty(0)
     if len(given) not in (1, 2) or not 0.0 < given[0] <= given[-1] < np.inf:
-        raise DeadlineError(f"The deadline must be positive seconds, or a range (low, high). Got {search.deadline!r}.")
+        raise DeadlineError(f"The deadline must be positive seconds, or a range (low, high). Got {deadline!r}.")
     return float(given[0]), float(given[-1])
+
+
+def checked_alphas(alpha: Any, limited: bool) -> tuple[float, ...]:
+    """Return the slacks to search with, one after another; one if the trainings are not limited."""
+    if isinstance(alpha, list | tuple | np.ndarray):
+        if not limited:
+            raise TrainingError("With several alphas there must be max_trainings or max_seconds. Got neither.")
+        for value in alpha:
+            check_number("Every alpha", value, 1.0, np.inf)
+        if not len(alpha) or any(a <= b for a, b in pairwise(alpha)):
+            raise TrainingError(f"The alphas must fall from one to the next. Got {list(alpha)}.")
+        return tuple(map(float, alpha))
+    check_number("alpha", alpha, 1.0, np.inf)
+    return (*(a for a in DEFAULT_ALPHAS if a > alpha), float(alpha)) if limited else (float(alpha),)
+
+
+def check_number(name: str, value: Any, low: float, high: float) -> None:
+    """Raise TrainingError unless the parameter is a number within [low, high]."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not low <= value <= high:
+        raise TrainingError(f"{name} must be a number from {low:g} to {high:g}. Got {value!r}.")
+
+
+def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
+    """Raise TrainingError unless the parameter is one of the choices."""
+    if value not in choices:
+        raise TrainingError(f"{name} must be one of {', '.join(choices)}. Got {value!r}.")

@@ -25,21 +25,28 @@ class Table:
     ----------
     rows : float32 array of shape (n_items, sum of widths)
     classes : array of shape (n_classes,)
-    codes : int64 array of shape (n_items,)
-        The label of each item as a position in `classes`.
+        Empty for a regression.
+    targets : array of shape (n_items,)
+        The label of each item as a position in `classes` (int64); for a regression the number to predict (float64).
     columns : tuple of int arrays
         The columns of each feature.
     """
 
     rows: NDArray[np.float32]
     classes: NDArray[Any]
-    codes: NDArray[np.int64]
+    targets: NDArray[Any]
     columns: tuple[NDArray[np.intp], ...]
     key: str = field(init=False)
     """Identifies the content, for caching."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "key", content_hash((self.rows, self.classes.tolist(), self.codes, self.columns)))
+        object.__setattr__(self, "key", content_hash((self.rows, self.classes.tolist(), self.targets, self.columns)))
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        """The label, or the number to predict, of each item."""
+        result: NDArray[Any] = self.classes[self.targets] if len(self.classes) else self.targets
+        return result
 
     def rows_of(self, features: Iterable[int], items: NDArray[np.intp] | None = None) -> NDArray[np.float32]:
         """Return the columns of some features, in their order, of some or all items."""
@@ -53,6 +60,7 @@ def extract_table(
     items: Sequence[Any],
     labels: Sequence[Any],
     *,
+    regression: bool = False,
     n_jobs: int | None,
     memory: Memory,
     progress: Callable[[int], None],
@@ -64,19 +72,12 @@ def extract_table(
     FeatureError
         If a feature fails on an item.
     TrainingError
-        If items and labels do not match, or there are fewer than two classes.
+        If items and labels do not match, or there are fewer than two classes or different numbers.
     """
     labels = list(labels)
     if len(items) != len(labels):
         raise TrainingError(f"There must be one label for each item. Got {len(items)} items and {len(labels)} labels.")
-    try:
-        classes, codes = np.unique(np.asarray(labels).reshape(len(items)), return_inverse=True)
-    except (TypeError, ValueError) as e:
-        raise TrainingError(f"The labels must be one integer, string or boolean an item. Got {labels[:5]}.") from e
-    if not all(type(label) in (int, str, bool) for label in classes.tolist()):
-        raise TrainingError(f"The labels must be integers, strings or booleans. Got {classes[:5].tolist()}.")
-    if len(classes) < 2:
-        raise TrainingError(f"The labels must be of at least two classes. Got {classes.tolist()}.")
+    classes, targets = (np.empty(0), _numbers(labels)) if regression else _classes(labels)
     extract = memory.cache(_extract_chunk, ignore=["space", "chunk"])
     source = source_fingerprint(space)
     chunks = [list(items[k : k + CHUNK]) for k in range(0, len(items), CHUNK)]
@@ -86,7 +87,32 @@ def extract_table(
         rows.append(part)
         progress(len(part))
     columns = tuple(np.arange(s.start, s.stop) for s in space.column_slices())
-    return Table(np.concatenate(rows), classes, codes.astype(np.int64), columns)
+    return Table(np.concatenate(rows), classes, targets, columns)
+
+
+def _classes(labels: list[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return the classes and the class number of each item."""
+    try:
+        classes, codes = np.unique(np.asarray(labels).reshape(len(labels)), return_inverse=True)
+    except (TypeError, ValueError) as e:
+        raise TrainingError(f"The labels must be one integer, string or boolean an item. Got {labels[:5]}.") from e
+    if not all(type(label) in (int, str, bool) for label in classes.tolist()):
+        raise TrainingError(f"The labels must be integers, strings or booleans. Got {classes[:5].tolist()}.")
+    if len(classes) < 2:
+        raise TrainingError(f"The labels must be of at least two classes. Got {classes.tolist()}.")
+    return classes, codes.astype(np.int64)
+
+
+def _numbers(labels: list[Any]) -> NDArray[np.float64]:
+    try:
+        numbers = np.asarray(labels, dtype=np.float64).reshape(len(labels))
+    except (TypeError, ValueError) as e:
+        raise TrainingError(f"For a regressor the labels must be one number an item. Got {labels[:5]}.") from e
+    if not np.isfinite(numbers).all() or len(np.unique(numbers)) < 2:
+        raise TrainingError(
+            f"For a regressor the labels must be finite numbers, not all the same. Got {numbers[:5].tolist()}."
+        )
+    return numbers
 
 
 def _extract_chunk(space: FeatureSpace, chunk: list[Any], source: str, key: str) -> NDArray[np.float32]:

@@ -1,5 +1,7 @@
-"""Scores of feature sets: any scikit-learn classifier as a black box, cross-validated, cached, in parallel."""
+"""Scores of feature sets: any scikit-learn estimator as a black box, cross-validated, cached, in parallel."""
 
+import math
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -9,17 +11,16 @@ import numpy as np
 from joblib import Memory, Parallel, delayed
 from joblib import hash as content_hash
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.dummy import DummyClassifier
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import get_scorer
-from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
 
 from polydom_runtime.features import members
 
 from .exceptions import TrainingError
+from .splits import Splits
 from .table import Table
-
-Splits = list[tuple[NDArray[np.intp], NDArray[np.intp]]]
 
 
 class LabelledModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -48,47 +49,36 @@ class LabelledModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         raise AttributeError(name)
 
 
-def make_splits(cv: Any, table: Table, groups: Sequence[Any] | None, random_state: int | None) -> Splits:
-    """Return the folds: an int means stratified folds, by groups if groups are given; else as scikit-learn's `cv`.
+class NumericModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """A fitted model of numbers, shown to a scorer as a regressor."""
 
-    Raises
-    ------
-    TrainingError
-        If the items cannot be split so.
-    """
-    if isinstance(cv, int | np.integer):
-        shuffle = random_state is not None
-        kind = StratifiedKFold if groups is None else StratifiedGroupKFold
-        smallest = int(np.bincount(table.codes).min())
-        if not 2 <= cv <= smallest:
-            raise TrainingError(
-                f"cv must be from 2 to the number of items in the smallest class ({smallest}). Got {cv}."
-            )
-        cv = kind(int(cv), shuffle=shuffle, random_state=random_state)
-    if groups is not None and len(groups) != len(table.codes):
-        raise TrainingError(f"There must be one group for each item. Got {len(groups)} for {len(table.codes)} items.")
-    try:
-        splitter = check_cv(cv, table.codes, classifier=True)
-        return [(np.asarray(a), np.asarray(b)) for a, b in splitter.split(table.rows, table.codes, groups)]
-    except ValueError as e:
-        raise TrainingError(f"The items must be splittable by cv={cv!r}. {e}") from e
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self.fitted_ = True
+
+    def predict(self, rows: NDArray[np.float32]) -> NDArray[Any]:
+        """Return numbers, shape ``(n_items,)``."""
+        return np.asarray(self.model.predict(rows)).reshape(-1)
 
 
 @dataclass(frozen=True)
 class Trainer:
     """Trains the estimator on feature sets of one table and scores it on held-out folds.
 
-    The estimator sees the classes as numbers 0, 1, ...; the scorer sees the labels.
+    A classifier sees the classes as numbers 0, 1, ...; the scorer sees the labels.
 
     Parameters
     ----------
-    estimator : scikit-learn classifier or pipeline
+    estimator : scikit-learn classifier, regressor or pipeline
     table : Table
     splits : list of (train, test) positions
     scoring : str or callable
+        With "r2" a score below 0, worse than the mean, counts as 0: alpha is a factor, and means nothing below 0.
     n_jobs : int, optional
     memory : joblib.Memory
         Every score is kept as soon as it is known, so that a killed run goes on.
+    names : tuple of str
+        Of the features, for messages.
     """
 
     estimator: Any
@@ -97,9 +87,11 @@ class Trainer:
     scoring: str | Callable[..., float]
     n_jobs: int | None
     memory: Memory
+    names: tuple[str, ...] = ()
 
+    @cached_property
     def lean(self) -> "Trainer":
-        """Return this without its cache, to send to a worker."""
+        """The trainer without its cache, to send to a worker."""
         return replace(self, memory=Memory(None, verbose=0))
 
     @cached_property
@@ -107,10 +99,25 @@ class Trainer:
         """Identifies everything that a score depends on, but the feature set."""
         return str(content_hash((self.table.key, self.estimator, self.splits, self.scoring)))
 
+    @property
+    def prior(self) -> int | float:
+        """The answer without features: the most frequent class number, or the mean."""
+        targets = self.table.targets
+        return int(np.bincount(targets).argmax()) if len(self.table.classes) else float(np.mean(targets))
+
     def scores(self, masks: Sequence[int]) -> list[float]:
-        """Return the mean held-out score of each feature set, in parallel."""
-        score = self.memory.cache(_score_set, ignore=["trainer"])
-        return list(Parallel(n_jobs=self.n_jobs)(delayed(score)(self.lean(), self.key, mask) for mask in masks))
+        """Return the mean held-out score of each feature set; every fold is a task, so that no worker waits for long.
+
+        Raises
+        ------
+        TrainingError
+            If a set cannot be trained, or its score is not finite; names it.
+        """
+        score = self.memory.cache(_score_fold, ignore=["trainer"])
+        folds = range(len(self.splits))
+        tasks = (delayed(score)(self.lean, self.key, mask, fold) for mask in masks for fold in folds)
+        table = np.array(Parallel(n_jobs=self.n_jobs)(tasks)).reshape(len(masks), len(self.splits))
+        return [self._mean(tuple(members(mask)), row) for mask, row in zip(masks, table, strict=True)]
 
     def fit(self, order: Sequence[int], train: NDArray[np.intp] | None = None) -> Any:
         """Return the estimator fitted on the features in this order, on some or all items; without features, the prior.
@@ -120,24 +127,41 @@ class Trainer:
         TrainingError
             If the estimator cannot be fitted.
         """
-        codes = self.table.codes if train is None else self.table.codes[train]
+        targets = self.table.targets if train is None else self.table.targets[train]
         if not order:
-            return DummyClassifier(strategy="most_frequent").fit(codes[:, None], codes)
+            prior = DummyClassifier(strategy="most_frequent") if len(self.table.classes) else DummyRegressor()
+            return prior.fit(np.zeros((len(targets), 1)), targets)
         try:
-            return clone(self.estimator).fit(self.table.rows_of(order, train), codes)
+            return clone(self.estimator).fit(self.table.rows_of(order, train), targets)
         except ValueError as e:
-            raise TrainingError(f"The estimator must train on features {tuple(order)}. It raised {e!r}.") from e
+            raise TrainingError(f"The estimator must train on {self._named(order)}. It raised {e!r}.") from e
 
     def score(self, order: Sequence[int], convert: Callable[[Any], Any] = lambda model: model) -> float:
         """Return the mean held-out score of one ordered feature set, each fold's model passed through `convert`."""
-        scorer = get_scorer(self.scoring)
-        scores = []
-        for train, test in self.splits:
-            model = LabelledModel(self.table.classes, convert(self.fit(order, train)))
-            labels = self.table.classes[self.table.codes[test]]
-            scores.append(float(scorer(model, self.table.rows_of(order, test), labels)))
-        return float(np.mean(scores))
+        return self._mean(order, [self.score_fold(order, fold, convert) for fold in range(len(self.splits))])
+
+    def score_fold(self, order: Sequence[int], fold: int, convert: Callable[[Any], Any] = lambda model: model) -> float:
+        """Return the score of one ordered feature set on one held-out fold."""
+        train, test = self.splits[fold]
+        model = convert(self.fit(order, train))
+        shown = LabelledModel(self.table.classes, model) if len(self.table.classes) else NumericModel(model)
+        with warnings.catch_warnings():
+            # The prior names one class only, which leaves the precision of the others undefined: it counts as 0.
+            warnings.simplefilter("ignore", UndefinedMetricWarning)
+            return float(get_scorer(self.scoring)(shown, self.table.rows_of(order, test), self.table.labels[test]))
+
+    def _mean(self, order: Sequence[int], scores: Sequence[float] | NDArray[np.float64]) -> float:
+        mean = float(np.mean(scores))
+        if not math.isfinite(mean):
+            raise TrainingError(
+                f"The scorer must return a finite number for every feature set. Got {mean} for {self._named(order)}. "
+                "Choose another scoring, or folds that hold every class."
+            )
+        return max(mean, 0.0) if self.scoring == "r2" else mean
+
+    def _named(self, order: Sequence[int]) -> str:
+        return "+".join(self.names[i] if self.names else f"feature {i}" for i in order) or "no features (the prior)"
 
 
-def _score_set(trainer: Trainer, key: str, mask: int) -> float:
-    return trainer.score(tuple(members(mask)))
+def _score_fold(trainer: Trainer, key: str, mask: int, fold: int) -> float:
+    return trainer.score_fold(tuple(members(mask)), fold)

@@ -115,8 +115,12 @@ def info(arguments: argparse.Namespace) -> None:
     low, high = bundle.budgets
     deadlines = format_seconds(low) if low == high else f"{format_seconds(low)} to {format_seconds(high)}"
     print(f"{len(bundle.names)} features: {', '.join(bundle.names)}")
-    print(f"{len(bundle.classes)} classes: {', '.join(map(str, bundle.classes))}")
-    print(f"{len(bundle.shipped)} candidates, {len(bundle.models)} models with all prefixes")
+    if bundle.classes:
+        print(f"{len(bundle.classes)} classes: {', '.join(map(str, bundle.classes))}")
+    else:
+        print("regression: answers are numbers")
+    what = f"{len(bundle.sequences)} greedy sequences" if bundle.sequences else f"{len(bundle.shipped)} candidates"
+    print(f"{what}, {len(bundle.models)} models with all prefixes")
     print(f"item sizes {bundle.sizes[0]:g} to {bundle.sizes[1]:g}, deadlines {deadlines}")
     print(f"alpha {bundle.alpha:g}, tolerance {bundle.tolerance:g}, dispatch {bundle.dispatch}")
     print(bundle.origin)

@@ -13,6 +13,7 @@ from . import schema
 from .costs import CostFunction, total
 from .exceptions import BundleMismatchError
 from .features import FeatureSpace
+from .greedy import GreedyIndex
 from .index import Candidate, Interval, PolyDomIndex
 
 MODEL_FOLDER = "models"
@@ -92,7 +93,7 @@ class Bundle:
     ----------
     names, widths : tuples, one entry a feature
     classes : tuple of labels
-        The label of each class number.
+        The label of each class number; none if the models are regressors.
     sizes : (float, float)
         Range of item sizes that was measured.
     budgets : (float, float)
@@ -104,14 +105,20 @@ class Bundle:
     steps : tuple of StepEntry
     dispatch : CostFunction
         Worst case of everything that is not a feature, a step or a model.
-    prior : (int, float)
-        Class number and score of the empty feature set.
+    prior : (int or float, float)
+        Class number, or a regressor's number, and score of the empty feature set.
     models : tuple of ModelEntry
         Every shipped feature set and every prefix of its order.
     shipped : tuple of int
         Model numbers of the candidates; candidate 0 of the index is the empty set, candidate k + 1 is ``shipped[k]``.
     intervals : tuple of Interval
         Where each candidate is on the skyline.
+    set_costs : tuple of CostFunction
+        Worst case of each model's whole answer, where it is not the sum of its parts; else empty.
+    sequences : tuple of int tuples
+        The orders of features that a greedy bundle walks; empty for a Poly-Dom index.
+    median_size : float
+        Of the items that the sequences were made for.
     origin : CostOrigin
     path : Path, optional
         The folder that holds the models.
@@ -127,16 +134,22 @@ class Bundle:
     costs: tuple[CostFunction, ...]
     steps: tuple[StepEntry, ...]
     dispatch: CostFunction
-    prior: tuple[int, float]
+    prior: tuple[int | float, float]
     models: tuple[ModelEntry, ...] = ()
     shipped: tuple[int, ...] = ()
     intervals: tuple[Interval, ...] = ()
+    set_costs: tuple[CostFunction, ...] = ()
+    sequences: tuple[tuple[int, ...], ...] = ()
+    median_size: float = 0.0
     origin: CostOrigin = field(default_factory=CostOrigin)
     path: Path | None = None
 
     @cached_property
-    def index(self) -> PolyDomIndex:
-        """The Poly-Dom index over the shipped candidates."""
+    def index(self) -> "PolyDomIndex | GreedyIndex":
+        """The Poly-Dom index over the shipped candidates, or the sequences of a greedy bundle."""
+        if self.sequences:
+            numbers = [[self.model_of_order[s[:k]] for k in range(1, len(s) + 1)] for s in self.sequences]
+            return GreedyIndex([[self.empty, *map(self.candidate, row)] for row in numbers], self.median_size)
         return PolyDomIndex([self.empty, *map(self.candidate, self.shipped)], self.intervals, self.sizes)
 
     @property
@@ -150,16 +163,25 @@ class Bundle:
         return {model.order: i for i, model in enumerate(self.models)}
 
     def candidate(self, model: int) -> Candidate:
-        """Return the candidate of one model: its features, steps, run and dispatch make its cost."""
+        """Return the candidate of one model: its features, steps, run and dispatch make its cost, or `set_costs`."""
         entry = self.models[model]
         mask = entry.mask
         features = (self.costs[i] for i in sorted(entry.order))
         steps = (step.cost for step in self.steps if step.users & mask)
-        cost = total([self.dispatch, *features, *steps, CostFunction.of(entry.seconds)])
+        parts = [self.dispatch, *features, *steps, CostFunction.of(entry.seconds)]
+        cost = self.set_costs[model] if self.set_costs else total(parts)
         return Candidate(mask, tuple(self.names[i] for i in entry.order), entry.accuracy, cost)
 
-    def check_space(self, space: FeatureSpace) -> None:
-        """Raise BundleMismatchError unless the bundle was built for this feature space."""
+    def space_of(self, space: FeatureSpace) -> FeatureSpace:
+        """Return the part of a feature space that the bundle was built with, which may be all of it.
+
+        Raises
+        ------
+        BundleMismatchError
+            If a feature is missing, or has another width or step.
+        """
+        if set(self.names) < set(space.names):
+            space = space.part(self.names)
         for what, ours, theirs in (
             ("feature names, in order", self.names, space.names),
             ("feature widths", self.widths, space.widths),
@@ -170,6 +192,7 @@ class Bundle:
                     f"The feature space must have the {what}, that the bundle was built for: {ours}. Got {theirs}. "
                     "Use the module that the bundle was built with, or build again."
                 )
+        return space
 
     def model_bytes(self, model: int) -> bytes:
         """Read one model and return its bytes if they are the ones that the index promises."""

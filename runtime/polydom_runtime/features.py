@@ -11,7 +11,10 @@ from numpy.typing import NDArray
 from .exceptions import FeatureError
 
 MAX_FEATURES = 60
-"""A feature set is a bit mask in a signed 64-bit integer."""
+"""Of a bundle and a lattice: a feature set is a bit mask in a signed 64-bit integer."""
+
+MOST_FEATURES = 10_000
+"""Of a space, of which a pre-selection leaves at most `MAX_FEATURES`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,7 @@ class FeatureSpace:
     Parameters
     ----------
     features : sequence of Feature
-        At most 60, with different names.
+        With different names. At most 60 make a lattice; more need a pre-selection on the host.
     size : callable
         ``size(item)`` returns n > 0, the number that costs grow with.
 
@@ -86,6 +89,10 @@ class FeatureSpace:
 
     def __len__(self) -> int:
         return len(self.features)
+
+    def part(self, names: Sequence[str]) -> "FeatureSpace":
+        """Return the space of some of the features, in the order of `names`."""
+        return FeatureSpace([self.features[self.names.index(name)] for name in names], self.size)
 
     def mask_of(self, names: Iterable[str]) -> int:
         """Return the bit mask of a feature set given by names."""
@@ -154,8 +161,8 @@ def read_only(item: Any) -> Any:
 
 
 def _check_features(space: FeatureSpace) -> None:
-    if not 1 <= len(space) <= MAX_FEATURES:
-        raise FeatureError(f"A feature space must have 1 to {MAX_FEATURES} features. Got {len(space)}.")
+    if not 1 <= len(space) <= MOST_FEATURES:
+        raise FeatureError(f"A feature space must have 1 to {MOST_FEATURES} features. Got {len(space)}.")
     for f in space.features:
         if not callable(f.extract) or not (f.step is None or isinstance(f.step, Step)):
             raise FeatureError(f"Feature {f.name!r} must have a function, and a Step or none. Got {f}.")

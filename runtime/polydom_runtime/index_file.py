@@ -14,14 +14,14 @@ import msgpack
 
 from . import schema
 from .bundle import Bundle, CostOrigin, Label, ModelEntry, StepEntry, read_bounded
-from .costs import CostFunction
+from .costs import HUGE, CostFunction
 from .exceptions import BundleFormatError
 from .features import MAX_FEATURES
 from .index import Interval
 
 FORMAT = "polydom-bundle"
-VERSION = 2
-"""1 did not say where the costs come from."""
+VERSION = 3
+"""1 did not say where the costs come from; 2 knew neither regressors, greedy sequences nor costs beyond sums."""
 
 INDEX_FILE, DIGEST_FILE = "index.msgpack", "index.sha256"
 MAX_MODELS, MAX_MODEL_BYTES, MAX_CLASSES, MAX_TEXT = 100_000, 1 << 30, 100_000, 1000
@@ -69,12 +69,15 @@ def encode(bundle: Bundle) -> bytes:
         "steps": [[s.name, s.users] for s in bundle.steps],
         "step_costs": schema.pack_floats([s.cost.weights for s in bundle.steps]),
         "dispatch": schema.pack_floats(bundle.dispatch.weights),
-        "prior": bundle.prior[0],
+        "prior": int(bundle.prior[0]) if bundle.classes else float(bundle.prior[0]),
         "prior_accuracy": float(bundle.prior[1]),
         "models": [[list(m.order), m.size_bytes, m.sha256] for m in bundle.models],
         "model_numbers": schema.pack_floats([(m.accuracy, m.seconds) for m in bundle.models]),
         "shipped": list(bundle.shipped),
         "intervals": [i.candidate for i in bundle.intervals],
+        "set_costs": schema.pack_floats([c.weights for c in bundle.set_costs]),
+        "sequences": [list(s) for s in bundle.sequences],
+        "median_size": float(bundle.median_size),
         "origin": _origin_row(bundle.origin),
         "interval_ends": schema.pack_floats([(i.start, i.end) for i in bundle.intervals]),
     }
@@ -95,8 +98,9 @@ def decode(data: bytes, path: Path | None = None) -> Bundle:
     if len(widths) != f or len(set(names)) != f:
         raise schema.bad("There must be one width for each of the different feature names", (names, widths))
     models = _models(d, f)
-    classes = _classes(d)
-    prior = schema.count(d, "prior", 0, len(classes) - 1), schema.number(d, "prior_accuracy", -math.inf)
+    classes = _classes(d, version)
+    prior = _prior(d, len(classes)), schema.number(d, "prior_accuracy", -math.inf)
+    sequences = _sequences(d, {m.order for m in models}, len(models)) if version > 2 else ()
     shipped = tuple(schema.in_range("A model number", s, 0, len(models) - 1) for s in schema.field(d, "shipped", list))
     sizes = schema.ordered("sizes", schema.floats(d, "sizes", (2,)), 0.0)
     if sizes[1] == math.inf:
@@ -116,6 +120,9 @@ def decode(data: bytes, path: Path | None = None) -> Bundle:
         models=models,
         shipped=shipped,
         intervals=_intervals(d, len(shipped) + 1),
+        set_costs=_set_costs(d, len(models)) if version > 2 else (),
+        sequences=sequences,
+        median_size=schema.number(d, "median_size", 0.0, HUGE) if version > 2 else 0.0,
         origin=_origin(d) if version > 1 else CostOrigin(),
         path=path,
     )
@@ -165,12 +172,31 @@ def _models(d: Mapping[str, Any], n_features: int) -> tuple[ModelEntry, ...]:
     return tuple(models)
 
 
-def _classes(d: Mapping[str, Any]) -> tuple[Label, ...]:
+def _classes(d: Mapping[str, Any], version: int) -> tuple[Label, ...]:
     classes = schema.field(d, "classes", list)
+    if version > 2 and not classes:
+        return ()
     schema.in_range("The number of classes", len(classes), 2, MAX_CLASSES)
     if not all(type(c) in (int, str, bool) for c in classes) or len({(type(c), c) for c in classes}) != len(classes):
         raise schema.bad("The classes must be different integers, strings or booleans", classes)
     return tuple(classes)
+
+
+def _prior(d: Mapping[str, Any], n_classes: int) -> int | float:
+    return schema.count(d, "prior", 0, n_classes - 1) if n_classes else schema.number(d, "prior", -HUGE, HUGE)
+
+
+def _set_costs(d: Mapping[str, Any], n_models: int) -> tuple[CostFunction, ...]:
+    return _costs(d, "set_costs", n_models) if schema.field(d, "set_costs", bytes) else ()
+
+
+def _sequences(d: Mapping[str, Any], orders: set[tuple[int, ...]], most: int) -> tuple[tuple[int, ...], ...]:
+    rows = schema.field(d, "sequences", list)
+    schema.in_range("The number of sequences", len(rows), 0, most)
+    for row in rows:
+        if type(row) is not list or any(type(i) is not int for i in row) or tuple(row) not in orders:
+            raise schema.bad("A sequence must be the order of a model", row)
+    return tuple(map(tuple, rows))
 
 
 def _origin(d: Mapping[str, Any]) -> CostOrigin:

@@ -1,5 +1,6 @@
 """Running an exported model: one onnxruntime session bound once to a fixed input and a fixed output."""
 
+import math
 import os
 
 # Some onnxruntime wheels write a device identifier at import and start a thread that uploads; a node must do neither.
@@ -14,7 +15,7 @@ ONNXRUNTIME_VERSION: str = ort.__version__
 
 
 class InputRow:
-    """The one row of float32 numbers that all models of a predictor read, each a prefix of it.
+    """The one row of float32 numbers that all models of a predictor read, each a prefix of it, and their output.
 
     Parameters
     ----------
@@ -22,20 +23,21 @@ class InputRow:
         Of the widest model.
     """
 
-    __slots__ = ("label", "values")
+    __slots__ = ("label", "number", "values")
 
     def __init__(self, width: int) -> None:
         self.values = np.zeros(max(width, 1), dtype=np.float32)
         self.label = np.zeros(1, dtype=np.int64)
+        self.number = np.zeros(1, dtype=np.float32)
 
 
 class ModelRunner:
-    """A classifier that reads the first `width` numbers of an input row and returns the number of a class.
+    """A model that reads the first `width` numbers of an input row: a classifier, or a regressor if `n_classes` is 0.
 
     Parameters
     ----------
     onnx_bytes : bytes
-        Input 0: float32 ``(1, width)``; output 0: int64 ``(1,)``.
+        Input 0: float32 ``(1, width)``; output 0: int64 ``(1,)``, a regressor's: one float32.
     row : InputRow
         Bound once; it must not be replaced.
     width : int
@@ -44,34 +46,39 @@ class ModelRunner:
     Raises
     ------
     BundleFormatError
-        If onnxruntime cannot load or run the model on this input, or it returns a class that does not exist.
+        If onnxruntime cannot load or run the model on this input, or it returns a class that does not exist or a
+        number that is not finite.
     """
 
-    __slots__ = ("_binding", "_label", "_run", "_session")
+    __slots__ = ("_binding", "_output", "_run", "_session")
 
     def __init__(self, onnx_bytes: bytes, row: InputRow, width: int, n_classes: int) -> None:
-        self._label = row.label
+        self._output = row.label if n_classes else row.number
         try:
             self._session = ort.InferenceSession(onnx_bytes, _lean_options(), providers=["CPUExecutionProvider"])
             (model_input,) = self._session.get_inputs()
             self._binding = self._session.io_binding()
             self._binding.bind_input(model_input.name, "cpu", 0, np.float32, [1, width], row.values.ctypes.data)
-            output = self._session.get_outputs()[0].name
-            self._binding.bind_output(output, "cpu", 0, np.int64, [1], row.label.ctypes.data)
+            output = self._session.get_outputs()[0]
+            shape = [1] * len(output.shape)  # regressors give (1, 1) or (1,)
+            self._binding.bind_output(output.name, "cpu", 0, self._output.dtype, shape, self._output.ctypes.data)
             self._run = self._session.run_with_iobinding
-            label = self()  # the first run also allocates what later runs reuse
+            answer = self()  # the first run also allocates what later runs reuse
         except Exception as e:  # onnxruntime's own exceptions derive from Exception only
             raise BundleFormatError(
-                f"A model must take float32 (1, {width}) and give an int64 label. onnxruntime said: {e}. "
+                f"A model must take float32 (1, {width}) and give one {self._output.dtype}. onnxruntime said: {e}. "
                 "Export the bundle again, for this version of onnxruntime."
             ) from e
-        if not 0 <= label < n_classes:
-            raise BundleFormatError(f"A model must return a class number below {n_classes}. Got {label}.")
+        if n_classes and not 0 <= answer < n_classes:
+            raise BundleFormatError(f"A model must return a class number below {n_classes}. Got {answer}.")
+        if not math.isfinite(answer):
+            raise BundleFormatError(f"A model must return a finite number. Got {answer}.")
 
-    def __call__(self) -> int:
-        """Return the class number for what the row holds now."""
+    def __call__(self) -> int | float:
+        """Return the class number, or a regressor's number, for what the row holds now."""
         self._run(self._binding)
-        return int(self._label[0])
+        answer: int | float = self._output.item()
+        return answer
 
 
 def _lean_options() -> "ort.SessionOptions":

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from .bundle import Bundle
 from .costs import CostFunction, total
 from .features import FeatureSpace
+from .greedy import Walk
 from .index import Candidate, Staircase
 from .models import InputRow, ModelRunner
 from .stages import Stage, stages_for
@@ -25,7 +26,7 @@ class Answer:
 
     features: tuple[str, ...]
     accuracy: float
-    run: Callable[[], int]
+    run: Callable[[], int | float]
     model_ns: int
     values: NDArray[np.float32]
     ones: NDArray[np.float32]
@@ -85,7 +86,7 @@ class PlanLoader:
     Every plan writes its features from the first column on, so each prefix of it is the input of a model as it stands.
     """
 
-    def __init__(self, bundle: Bundle, space: FeatureSpace, staircase: Staircase, prior: Answer) -> None:
+    def __init__(self, bundle: Bundle, space: FeatureSpace, staircase: Staircase | Walk, prior: Answer) -> None:
         self._bundle = bundle
         self._space = space
         self._staircase = staircase

@@ -4,6 +4,7 @@ import math
 import os
 import warnings
 from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,6 +14,7 @@ from .clock import Clock, hardware_clock
 from .costs import format_seconds
 from .exceptions import BundleMismatchError, DeadlineError
 from .features import FeatureSpace
+from .greedy import Walk
 from .index import Staircase
 from .index_file import load_bundle
 from .pauses import keep_freed_memory
@@ -25,7 +27,7 @@ class Prediction(NamedTuple):
 
     Attributes
     ----------
-    label : int, str or bool
+    label : int, str or bool; float from a regressor
     features : tuple of str
         The feature set of the model that answered, in order of computation; empty for the class prior.
     accuracy : float
@@ -38,7 +40,7 @@ class Prediction(NamedTuple):
         ``the model failed``, ``size failed``; ``planned, larger than measured`` for an item beyond the measured range.
     """
 
-    label: Label
+    label: Label | float
     features: tuple[str, ...]
     accuracy: float
     elapsed_ns: int
@@ -66,8 +68,8 @@ class Predictor:
     Attributes
     ----------
     bundle : Bundle
-    staircase : Staircase
-        The plan: which feature set for which size.
+    staircase : Staircase or Walk
+        The plan: which feature set for which size; of a greedy bundle the sequence that is walked.
     n_oversized : int
         Items answered that were larger than any measured one, on extrapolated costs.
 
@@ -92,17 +94,17 @@ class Predictor:
             raise BundleMismatchError(
                 f"The space must be a FeatureSpace. Got {space!r}. Import the module that has it."
             )
-        bundle.check_space(space)
+        space = bundle.space_of(space)
         if keep_memory:
             keep_freed_memory()
         self.bundle = bundle
         self.n_oversized = 0
         self._clock = clock
-        self._classes = bundle.classes
+        self._labels: Mapping[float, float] | Sequence[Label] = bundle.classes or _AsIs()
         self._size = space.size
         self._no_steps = [None] * len(space.steps)
         seconds = _checked_deadline(bundle, deadline)
-        self.staircase: Staircase = bundle.index.at_deadline(seconds)
+        self.staircase: Staircase | Walk = bundle.index.at_deadline(seconds)
         self._budget_ns = int(seconds * 1e9)
         self._largest = bundle.sizes[1]
         self._prior = prior_answer(bundle)
@@ -177,7 +179,7 @@ class Predictor:
             number = answer.run()
         elapsed = clock() - start
         return Prediction(
-            self._classes[number],
+            self._labels[number],  # type: ignore[index]  # a class number is an int
             answer.features,
             answer.accuracy,
             elapsed,
@@ -195,6 +197,13 @@ class Predictor:
                 return before, guarded.failed
             before = after
         return answer, reason
+
+
+class _AsIs(dict[float, float]):
+    """Stands for the classes of a regressor: its number is the answer."""
+
+    def __missing__(self, number: float) -> float:
+        return number
 
 
 def _bad_size(n: object) -> Plan:

@@ -19,6 +19,7 @@ class Tally:
         self.deadline_ns = deadline * 1e9
         self.elapsed: list[int] = []
         self.correct: list[bool] = []
+        self.errors: list[float] = []
         self.features: Counter[str] = Counter()
         self.reasons: Counter[str] = Counter()
         self.missed: Counter[str] = Counter()
@@ -30,7 +31,11 @@ class Tally:
         self.reasons[answer.reason] += 1
         if not answer.deadline_met:
             self.missed[f"{answer.elapsed_ns / self.deadline_ns:.2f} of the deadline, {answer.reason}"] += 1
-        if label is not UNLABELLED:
+        if label is UNLABELLED:
+            return
+        if type(answer.label) is float:
+            self.errors.append(abs(answer.label - float(label)))
+        else:
             self.correct.append(answer.label == label)
 
     def summary(self) -> dict[str, Any]:
@@ -40,6 +45,7 @@ class Tally:
             "items": len(self.elapsed),
             "deadline": self.deadline_ns * 1e-9,
             "accuracy": round(float(np.mean(self.correct)), 6) if self.correct else None,
+            **({"mean_absolute_error": float(f"{np.mean(self.errors):.6g}")} if self.errors else {}),
             "missed": self.missed.total(),
             "misses": dict(self.missed),
             "elapsed_share": {q: round(float(np.quantile(shares, p)), 4) for q, p in QUANTILES},

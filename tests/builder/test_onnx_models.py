@@ -14,7 +14,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from polydom_builder.exceptions import ExportError
-from polydom_builder.onnx_models import OnnxClassifier, OnnxVersions, check_parity, to_onnx
+from polydom_builder.onnx_models import OnnxModel, OnnxVersions, check_parity, to_onnx
 
 rng = np.random.default_rng(0)
 GRID = (rng.integers(-20, 20, (1500, 6)) / 10).astype(np.float32)
@@ -48,7 +48,7 @@ def test_model_that_differs_is_named() -> None:
 
     with pytest.raises(ExportError, match=r"level\+spread .* all but 3 .* differs on \d+ of 1500"):
         check_parity("level+spread", model, to_onnx(other, 6), GRID, max_mismatches=3)
-    differ = int((OnnxClassifier(to_onnx(other, 6)).predict(GRID) != model.predict(GRID)).sum())
+    differ = int((OnnxModel(to_onnx(other, 6)).predict(GRID) != model.predict(GRID)).sum())
     check_parity("level+spread", model, to_onnx(other, 6), GRID, max_mismatches=differ)
 
 

@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -103,11 +104,11 @@ def test_every_prefix_of_a_plan_has_a_model(folder: Path) -> None:
 
 
 def test_accuracy_in_the_bundle_is_measured_through_onnx(fitted: PolyDomSearch, folder: Path) -> None:
-    from polydom_builder.onnx_models import OnnxClassifier, to_onnx
+    from polydom_builder.onnx_models import OnnxModel, to_onnx
 
     entry = load_bundle(folder).models[-1]
     width = sum(task.space.widths[i] for i in entry.order)
-    expected = fitted.trainer_.score(entry.order, lambda fold: OnnxClassifier(to_onnx(fold, width)))
+    expected = fitted.trainer_.score(entry.order, lambda fold: OnnxModel(to_onnx(fold, width)))
 
     assert entry.accuracy == expected
 
@@ -176,7 +177,7 @@ def test_given_test_items_are_scored_on() -> None:
 
     model = fitted.trainer_.fit((0, 1), np.arange(60))
     expected = (
-        model.predict(fitted.trainer_.table.rows_of((0, 1), np.arange(60, 120))) == fitted.trainer_.table.codes[60:]
+        model.predict(fitted.trainer_.table.rows_of((0, 1), np.arange(60, 120))) == fitted.trainer_.table.targets[60:]
     ).mean()
     assert fitted.trainer_.scores([0b11]) == [expected]
 
@@ -193,6 +194,10 @@ def test_any_budget_and_any_deadline_give_the_same_answers() -> None:
 
 def negative(estimator: Any, rows: Any, labels: Any) -> float:
     return -1.0
+
+
+def undefined(estimator: Any, rows: Any, labels: Any) -> float:
+    return math.nan if rows.shape[1] == 1 else 1.0 / rows.shape[1]
 
 
 class Unconvertible(LogisticRegression):
@@ -227,7 +232,20 @@ ITEMS, LABELS = task.items(60)
         ({"deadline": 0.0}, ITEMS, LABELS, DeadlineError, "positive seconds"),
         ({"deadline": -1.0}, ITEMS, LABELS, DeadlineError, "positive seconds"),
         ({}, ITEMS, [float(label == "calm") for label in LABELS], TrainingError, "integers, strings or booleans"),
-        ({"estimator": Ridge()}, ITEMS, LABELS, TrainingError, "classifier"),
+        ({"estimator": Ridge()}, ITEMS, LABELS, TrainingError, "one number an item"),
+        ({"estimator": Ridge()}, ITEMS, [1.0] * 60, TrainingError, "not all the same"),
+        ({"estimator": Ridge()}, ITEMS, [math.nan, 1.0] * 30, TrainingError, "finite numbers"),
+        ({"estimator": StandardScaler()}, ITEMS, LABELS, TrainingError, "classifier or regressor object"),
+        ({"alpha": (1.2, 1.5), "max_trainings": 9}, ITEMS, LABELS, TrainingError, "alphas must fall"),
+        ({"alpha": (1.2, 1.1)}, ITEMS, LABELS, TrainingError, "max_trainings or max_seconds"),
+        ({"max_trainings": 1}, ITEMS, LABELS, LatticeError, "empty and the full set"),
+        ({"max_trainings": 9, "lattice": "layers"}, ITEMS, LABELS, TrainingError, "best-first"),
+        ({"lattice": "widest"}, ITEMS, LABELS, TrainingError, "lattice must be one of"),
+        ({"index": "b-tree"}, ITEMS, LABELS, TrainingError, "index must be one of"),
+        ({"tolerance": "some"}, ITEMS, LABELS, TrainingError, "tolerance must be a number"),
+        ({"scoring": lambda model, rows, labels: 1.0}, ITEMS, LABELS, TrainingError, "picklable"),
+        ({"scoring": undefined}, ITEMS, LABELS, TrainingError, "Got nan for level"),
+        ({"memory": f"{__file__}/cache"}, ITEMS, LABELS, TrainingError, "memory folder must be writable"),
         ({"deadline": (1e-3, 2e-3, 3e-3)}, ITEMS, LABELS, DeadlineError, "range"),
         ({"deadline": "2ms"}, ITEMS, LABELS, DeadlineError, "range"),
         ({"deadline": (2e-3, 1e-3)}, ITEMS, LABELS, DeadlineError, "range"),

@@ -28,12 +28,10 @@ def measure_here(
     return samples
 
 
-def time_model(
-    trainer: Trainer, order: tuple[int, ...], times: ModelTimes, versions: OnnxVersions, memory: Memory
-) -> float:
+def time_model(trainer: Trainer, order: tuple[int, ...], times: ModelTimes, versions: OnnxVersions) -> float:
     """Return the seconds on the device of the model of some features, trained for this."""
-    cached = memory.cache(_time_model, ignore=["trainer", "times"])
-    seconds: float = cached(trainer.lean(), trainer.key, identity(), order, times, times.device, versions)
+    cached = trainer.memory.cache(_time_model, ignore=["trainer", "times"])
+    seconds: float = cached(trainer.lean, trainer.key, identity(), order, times, times.device, versions)
     return seconds
 
 

@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from polydom_builder.exceptions import FitError
+from polydom_builder.lattice.combined_costs import Combine, CombinedCosts
 from polydom_builder.lattice.set_costs import SetCosts
 from polydom_runtime.bundle import StepEntry, step_users
 from polydom_runtime.calibration import REFERENCES
 from polydom_runtime.cost_samples import DISPATCH, CostSamples, units_of
-from polydom_runtime.costs import CostFunction
+from polydom_runtime.costs import CostFunction, total
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.fingerprint import source_fingerprint
 from polydom_runtime.timing import FEWEST_SIZES
@@ -69,11 +70,33 @@ class UnitCosts:
             dispatch=self.dispatch * scale + CostFunction.of(allowance.constant),
         )
 
-    def set_costs(self, model_seconds: float) -> SetCosts:
-        """Return the cost of any set, each non-empty one with a model run of `model_seconds`."""
+    def part(self, features: Sequence[int]) -> "UnitCosts":
+        """Return the costs of some of the features, in this order, and of the steps that they use."""
+        users = [sum(1 << new for new, old in enumerate(features) if s.users >> old & 1) for s in self.steps]
+        steps = (StepEntry(s.name, mask, s.cost) for s, mask in zip(self.steps, users, strict=True) if mask)
+        return replace(self, features=tuple(self.features[i] for i in features), steps=tuple(steps))
+
+    def set_costs(
+        self, model_seconds: float, combine: Combine | None = None, names: Sequence[str] = ()
+    ) -> SetCosts | CombinedCosts:
+        """Return the cost of any set, each non-empty one with a model run of `model_seconds`.
+
+        With `combine` the features' costs, by name, are not added up but given to it; steps, model and dispatch are
+        added to what it returns.
+        """
         everyone = (1 << len(self.features)) - 1
-        shared = [(step.cost, step.users) for step in self.steps]
-        return SetCosts(self.features, [*shared, (CostFunction.of(model_seconds), everyone)], self.dispatch)
+        model = CostFunction.of(model_seconds)
+        if combine is None:
+            shared = [(step.cost, step.users) for step in self.steps]
+            return SetCosts(self.features, [*shared, (model, everyone)], self.dispatch)
+        bit = {name: 1 << i for i, name in enumerate(names)}
+
+        def whole(parts: Mapping[str, CostFunction]) -> CostFunction:
+            mask = sum(bit[name] for name in parts)
+            steps = [s.cost for s in self.steps if s.users & mask]
+            return total([combine(parts), *steps, *([model] if mask else []), self.dispatch])
+
+        return CombinedCosts(self.features, whole, names)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,10 @@
 """The search that ships: train what promises most until every feature set is settled."""
 
+from collections.abc import Mapping
+
 import numpy as np
+
+from polydom_builder.exceptions import LatticeError
 
 from .covers import Costs
 from .feasible import sets_in_doubt
@@ -18,6 +22,7 @@ def expand_best_first(
     alpha: float = 1.0,
     tolerance: float = 0.0,
     batch: int = 1,
+    known: Mapping[int, float] | None = None,
 ) -> dict[int, float]:
     """Train the empty set, the full set, then the most promising set until every set that fits is settled.
 
@@ -39,17 +44,19 @@ def expand_best_first(
         e, by which the score of a subset may exceed that of a superset.
     batch : int, >= 1
         How many sets to train at a time, none of them a subset of another.
+    known : mapping of int to float, optional
+        Scores of sets already trained: never asked for again.
 
     Returns
     -------
     dict of int to float
-        Score of each trained set, in the order of training. The full set is trained even if it does not fit, to bound
-        others.
+        Score of each trained set, in the order of training, and of each known one. The full set is trained even if it
+        does not fit, to bound others.
 
     Raises
     ------
     LatticeError
-        If a parameter is out of range, a score impossible, or more than 4 million sets are in doubt.
+        If a parameter or a known set is out of range, a score impossible, or more than 4 million sets are in doubt.
 
     Notes
     -----
@@ -70,7 +77,7 @@ def expand_best_first(
     """
     check_parameters(costs.n_features, alpha, tolerance, batch)
     search = _Search(costs, region, score, alpha, tolerance, batch)
-    search.train(list(dict.fromkeys((0, search.full))))
+    search.start(known or {})
     (masks, weights), _ = sets_in_doubt(costs, region, search.enough)
     open_sets = OpenSets(masks, Costs(weights, region), alpha, tolerance)
     promise, n_learned = Promise(costs, region), 0
@@ -95,10 +102,24 @@ class _Search:
         self.full = (1 << costs.n_features) - 1
         self.trained: dict[int, float] = {}
 
+    def start(self, known: Mapping[int, float]) -> None:
+        """Train the empty and the full set, and take over what is known; the surrogate has the empty set first."""
+        if wrong := [mask for mask in known if not 0 <= mask <= self.full]:
+            raise LatticeError(
+                f"Every known set must be a mask from 0 to {self.full}. Got {wrong[0]}. "
+                "Give scores of sets of the same features."
+            )
+        masks = list(known)
+        scores = dict(zip(masks, ask(lambda _: list(known.values()), masks, self.alpha), strict=True))
+        self.trained = {mask: scores[mask] for mask in masks if mask == 0}
+        self.train([mask for mask in dict.fromkeys((0, self.full)) if mask not in scores])
+        self.trained.update(scores)
+
     def prepare(self, masks: list[int]) -> Costs:
         return Costs(weights_of(self.costs, np.array(masks, dtype=np.int64)), self.region)
 
     def train(self, masks: list[int]) -> None:
+        masks = [mask for mask in masks if mask not in self.trained]
         for start in range(0, len(masks), self.batch):
             part = masks[start : start + self.batch]
             self.trained.update(zip(part, ask(self.score, part, self.alpha), strict=True))

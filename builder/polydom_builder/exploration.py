@@ -1,0 +1,134 @@
+"""Which feature sets a Poly-Dom search trains and keeps, by the search, slacks and limits that were asked for."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from .exceptions import LatticeError, TrainingError
+from .lattice import (
+    expand_all,
+    expand_as_printed,
+    expand_best_first,
+    expand_layers,
+    select_as_printed,
+)
+from .lattice.candidates import select_candidates
+from .lattice.inputs import CostsOfSets
+from .lattice.monotonicity import estimate_tolerance
+from .lattice.progressive import expand_progressively
+from .lattice.region import QueryRegion
+
+SEARCHES = ("best-first", "layers", "as-printed", "all")
+
+Score = Callable[[list[int]], list[float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Explored:
+    """Trained sets with their scores, the sets kept, and the slacks for which the promise holds."""
+
+    expanded: dict[int, float]
+    kept: list[int]
+    alpha: float
+    tolerance: float
+
+
+@dataclass
+class Exploration:
+    """A search of the lattice.
+
+    Parameters
+    ----------
+    lattice : {"best-first", "layers", "as-printed", "all"}
+    alphas : tuple of float
+        Falling; one unless the trainings are limited.
+    tolerance : float or None
+        e; None estimates it from the trained pairs, at `quantile` of them.
+    quantile : float
+    max_trainings, max_seconds : optional
+        Limits of a best-first search.
+    batch : int
+        How many sets are trained at a time.
+    """
+
+    costs: CostsOfSets
+    region: QueryRegion
+    score: Score
+    lattice: str
+    alphas: tuple[float, ...]
+    tolerance: float | None
+    quantile: float
+    max_trainings: int | None
+    max_seconds: float | None
+    batch: int
+
+    def run(self) -> Explored:
+        """Train what the search asks for and keep what nothing else covers.
+
+        Raises
+        ------
+        TrainingError
+            If the parameters do not go together.
+        LatticeError
+            If the budget pays for no promise at all.
+        """
+        self._scores: dict[int, float] = {}
+        if self.max_trainings is not None or self.max_seconds is not None:
+            return self._limited()
+        if self.tolerance is not None:
+            return self._kept(self._expand(self.tolerance), self.alphas[0], self.tolerance)
+        tolerance, wanted = -math.inf, 0.0
+        while wanted > tolerance:  # what a larger tolerance trains may show larger violations
+            tolerance = wanted
+            expanded = self._expand(tolerance)
+            wanted = max(tolerance, estimate_tolerance(expanded, self.quantile))
+        return self._kept(expanded, self.alphas[0], tolerance)
+
+    def _limited(self) -> Explored:
+        if self.lattice != "best-first" or self.tolerance is None:
+            raise TrainingError(
+                "max_trainings and max_seconds go with the best-first lattice search and a tolerance that is a number. "
+                f"Got {self.lattice!r} and {'auto' if self.tolerance is None else self.tolerance!r}."
+            )
+        progress = expand_progressively(
+            self.costs,
+            self.region,
+            self.score,
+            alphas=self.alphas,
+            tolerance=self.tolerance,
+            batch=self.batch,
+            max_trainings=self.max_trainings,
+            max_seconds=self.max_seconds,
+        )
+        if progress.alpha == math.inf:
+            raise LatticeError(
+                f"The budget must pay for a promise. {len(progress.expanded)} trainings prove none. "
+                "Raise max_trainings or max_seconds."
+            )
+        return self._kept(progress.expanded, progress.alpha, self.tolerance)
+
+    def _expand(self, tolerance: float) -> dict[int, float]:
+        alpha, n_features = self.alphas[0], self.costs.n_features
+        match self.lattice:
+            case "layers":
+                return expand_layers(n_features, self._remembered, alpha=alpha, tolerance=tolerance)
+            case "as-printed":
+                return expand_as_printed(n_features, self._remembered, alpha=alpha, tolerance=tolerance)
+            case "all":
+                return expand_all(n_features, self._remembered)
+        slacks = {"alpha": alpha, "tolerance": tolerance}
+        return expand_best_first(
+            self.costs, self.region, self._remembered, **slacks, batch=self.batch, known=self._scores
+        )
+
+    def _remembered(self, masks: list[int]) -> list[float]:
+        new = [mask for mask in masks if mask not in self._scores]
+        self._scores |= zip(new, self.score(new) if new else [], strict=True)
+        return [self._scores[mask] for mask in masks]
+
+    def _kept(self, expanded: dict[int, float], alpha: float, tolerance: float) -> Explored:
+        if self.lattice == "as-printed":
+            kept = select_as_printed(expanded, self.costs, self.region, alpha=alpha)
+        else:
+            kept = select_candidates(expanded, self.costs, self.region, alpha=alpha, tolerance=tolerance)
+        return Explored(expanded, kept, alpha, tolerance)

@@ -1,0 +1,138 @@
+"""The paper's Greedy behind the same front door: sequences of features rather than an index of sets."""
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from joblib import Memory
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from polydom_runtime.bundle import Bundle
+from polydom_runtime.cost_samples import CostSamples
+from polydom_runtime.device_profile import DeviceProfile
+from polydom_runtime.features import FeatureSpace
+from polydom_runtime.greedy import GreedyIndex
+from polydom_runtime.index import Candidate
+
+from .costs.unit_costs import UnitCosts
+from .export import assemble, checked_target, export_models, with_prefixes, write_bundle
+from .greedy import PAPER_LAMBDAS, greedy_sequences
+from .preparation import counted_scores, prepare, progress_bar, publish
+
+
+class GreedySearch(BaseEstimator):  # type: ignore[misc]
+    """Finds a sequence of features for each λ, added one at a time by their gain in score less λ times their cost.
+
+    Few trainings and any-time answers, but no promise: on the node a sequence is chosen by the deadline at the median
+    size and its features are added until the time is spent, which may be far from the best that fits an item.
+
+    Parameters
+    ----------
+    estimator, space, deadline, size_range, scoring, cv, n_jobs, memory, random_state, verbose, quantile
+        As in `PolyDomSearch`.
+    max_mismatches, max_features
+        Likewise.
+    lambdas : sequence of float, >= 0
+        Score that a millisecond must be worth; the paper's numbers if not given. ``(0,)`` is Greedy-Acc,
+        ``(math.inf,)`` Greedy-Cost.
+
+    Attributes
+    ----------
+    sequences_ : list of tuple of int
+        The different orders of features.
+    expanded_ : dict of int to float
+        Score of every feature set that was trained, by bit mask.
+    index_ : GreedyIndex
+    median_size_ : float
+        Of the items.
+    space_, dropped_, samples_, fits_, target_, units_, set_costs_, region_, trainer_, prior_
+        As in `PolyDomSearch`.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        space: FeatureSpace,
+        *,
+        lambdas: Sequence[float] = PAPER_LAMBDAS,
+        deadline: float | tuple[float, float] | None = None,
+        size_range: tuple[float, float] | None = None,
+        scoring: str | Callable[..., float] | None = None,
+        cv: Any = 5,
+        n_jobs: int | None = None,
+        memory: str | Memory | None = None,
+        random_state: int | None = None,
+        verbose: int = 0,
+        quantile: float = 0.999,
+        max_mismatches: int = 0,
+        max_features: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.space = space
+        self.lambdas = lambdas
+        self.deadline = deadline
+        self.size_range = size_range
+        self.scoring = scoring
+        self.cv = cv
+        self.n_jobs = n_jobs
+        self.memory = memory
+        self.random_state = random_state
+        self.verbose = verbose
+        self.quantile = quantile
+        self.max_mismatches = max_mismatches
+        self.max_features = max_features
+
+    def fit(
+        self,
+        items: Sequence[Any],
+        labels: Sequence[Any],
+        groups: Sequence[Any] | None = None,
+        costs: CostSamples | DeviceProfile | UnitCosts | None = None,
+    ) -> "GreedySearch":
+        """Measure, extract and find the sequences; parameters and errors as in `PolyDomSearch.fit`."""
+        prepared = prepare(self, list(items), labels, groups, costs)
+        publish(self, prepared)
+        self.set_costs_ = self.units_.set_costs(prepared.model_seconds)
+        self.median_size_ = prepared.median_size
+        with counted_scores(self.trainer_, self.verbose) as score:
+            self.sequences_, self.expanded_ = greedy_sequences(
+                len(self.space_), score, lambda mask: 1e3 * self.set_costs_(mask)(self.median_size_), self.lambdas
+            )
+        rows = [[self._candidate(order[:k]) for k in range(len(order) + 1)] for order in self.sequences_]
+        self.index_ = GreedyIndex(rows, self.median_size_)
+        self.prior_ = self.trainer_.prior, self.expanded_[0]
+        return self
+
+    def export(self, folder: str | os.PathLike[str]) -> Bundle:
+        """Train, export and check a model for every prefix of every sequence; write the bundle.
+
+        Raises
+        ------
+        ExportError
+            As `PolyDomSearch.export`.
+        """
+        check_is_fitted(self, "index_")
+        checked_target(folder)
+        orders = with_prefixes(self.sequences_)
+        with progress_bar(self.verbose, "models exported", len(orders)) as bar:
+            exported = export_models(
+                self.trainer_, orders, self.space_.names, self.target_.versions, self.max_mismatches, bar.update
+            )
+        bundle, models = assemble(
+            self.space_,
+            self.trainer_,
+            self.target_,
+            self.region_,
+            exported,
+            prior=self.prior_,
+            sequences=self.sequences_,
+            median_size=self.median_size_,
+        )
+        write_bundle(folder, bundle, models)
+        return bundle
+
+    def _candidate(self, order: tuple[int, ...]) -> Candidate:
+        mask = sum(1 << i for i in order)
+        names = tuple(self.space_.names[i] for i in order)
+        return Candidate(mask, names, self.expanded_[mask], self.set_costs_(mask))

@@ -1,0 +1,242 @@
+"""The paper's PolyDomIntersections: a sweep over the crossings of neighbours, the reference for the envelope."""
+
+import math
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cmp_to_key
+from heapq import heappop, heappush
+from itertools import groupby
+
+from polydom_builder.lattice.region import QueryRegion
+from polydom_runtime.costs import CostFunction
+from polydom_runtime.index import Candidate, Interval, PolyDomIndex
+
+from .pairs import Pairs, Range
+from .scan import ranked
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """What a sweep over all sizes finds, whatever the budget.
+
+    Parameters
+    ----------
+    candidates : tuple of Candidate
+        By rising accuracy, the empty set first; what is no better than that is left out.
+    ranges : tuple of tuple of (float, float)
+        For each candidate the sizes start < n <= end at which it is on the skyline.
+    n_crossings : int
+        Crossings passed.
+    interesting : tuple of float
+        Sizes of those at which the skyline changes, by rising size.
+    """
+
+    candidates: tuple[Candidate, ...]
+    ranges: tuple[tuple[Range, ...], ...]
+    n_crossings: int
+    interesting: tuple[float, ...]
+
+
+def sweep_index(candidates: Sequence[Candidate], region: QueryRegion) -> PolyDomIndex:
+    """Return the index that `build_index` returns, found by the paper's algorithm.
+
+    The ends of the intervals are the same up to the rounding of the costs: where several curves meet in one size, each
+    pair meets at its own float near it, and an interval of a few such floats may be there or not.
+
+    Parameters
+    ----------
+    candidates : sequence of Candidate
+        Must hold the empty set.
+    region : QueryRegion
+
+    Returns
+    -------
+    PolyDomIndex
+
+    Notes
+    -----
+    O((k + x) log k) time and O(k + x) memory for k candidates with x crossings, up to 5·k·(k - 1)/2 of them.
+
+    Examples
+    --------
+    At size 0 the order is spectrum 0, mean 8, everything 20. At 4 the spectrum becomes dearer than the mean, which thus
+    comes on the skyline; at 10 it reaches the cost of everything, by which it is dominated from there on.
+
+    >>> empty = Candidate(0, (), 0.5, CostFunction.of())
+    >>> mean = Candidate(1, ("mean",), 0.7, CostFunction.of(8, linear=1))
+    >>> spectrum = Candidate(2, ("spectrum",), 0.9, CostFunction.of(linear=3))
+    >>> everything = Candidate(3, ("mean", "spectrum"), 0.95, CostFunction.of(20, linear=1))
+    >>> index = sweep_index([everything, mean, spectrum, empty], QueryRegion(sizes=(0, 12)))
+    >>> [(index.candidates[i.candidate].features, round(i.start), round(i.end)) for i in index.intervals]
+    [((), 0, 12), (('mean',), 4, 12), (('spectrum',), 0, 10), (('mean', 'spectrum'), 0, 12)]
+    """
+    sweep = intersections(candidates, region)
+    intervals = _asked_for(sweep, region)
+    kept = sorted({0} | {interval.candidate for interval in intervals})
+    renumbered = [Interval(bisect_left(kept, i.candidate), i.start, i.end) for i in intervals]
+    return PolyDomIndex([sweep.candidates[i] for i in kept], renumbered, region.sizes)
+
+
+def intersections(candidates: Sequence[Candidate], region: QueryRegion) -> Sweep:
+    """Sweep over the sizes of the region and return where the skyline changes: the paper's PolyDomIntersections.
+
+    The paper's Theorem says which crossings matter, with one slip: a curve that gets cheaper than one on the skyline
+    comes on the skyline itself unless some curve below has more than *its* accuracy, not more than the other's.
+
+    O((k + x) log k) for k candidates and x crossings; each pair of curves is solved once.
+
+    Examples
+    --------
+    The mean, the slope and the spectrum meet at 2, where the spectrum, the best, gets cheapest. Of the three swaps two
+    change the skyline: that of the other two, after which the mean is off it, and that of the slope and the spectrum.
+
+    >>> rows = [(0, 0.5, 3, 0), (1, 0.7, 2, 4), (2, 0.8, 4, 3), (4, 0.9, 6, 2)]
+    >>> curves = [Candidate(m, (), a, CostFunction.of(constant, linear=slope)) for m, a, constant, slope in rows]
+    >>> sweep = intersections(curves, QueryRegion(sizes=(1, 9)))
+    >>> sweep.n_crossings, [round(n, 2) for n in sweep.interesting]
+    (3, [2.0, 2.0])
+    """
+    curves = ranked(candidates)[::-1]
+    neighbours = Neighbours([c.cost for c in curves], region.sizes)
+    skyline = Skyline([c.accuracy for c in curves], neighbours.curves, region.sizes[0])
+    n_crossings, interesting = 0, []
+    for n, lower, upper in neighbours.swaps():
+        n_crossings += 1
+        if skyline.swap(n, lower, upper):
+            interesting.append(n)
+    return Sweep(tuple(curves), skyline.ranges(region.sizes[1]), n_crossings, tuple(interesting))
+
+
+class Neighbours:
+    """Curves, the better the higher their number, in the order of their costs right after a size that moves up.
+
+    A queue holds the next size at which any two neighbours have to swap. Curves that are equal or touch keep their
+    order, the better one first. A swap settles one pair and no other, so that there is one for each switch of a pair
+    even where many curves meet, or where rounding puts the crossings of three curves in an impossible order.
+    """
+
+    def __init__(self, costs: Sequence[CostFunction], sizes: Range) -> None:
+        self._pairs, self._count, self._size = Pairs(costs, sizes), len(costs), sizes[0]
+        self._switches: dict[int, tuple[float, ...]] = {}
+        self.curves = sorted(range(len(costs)), key=cmp_to_key(self._compare))
+        self._places = sorted(range(len(costs)), key=self.curves.__getitem__)
+        self._queue: list[tuple[float, int, int]] = []
+        for place in range(len(costs) - 1):
+            self._push(place)
+
+    def swaps(self) -> Iterator[tuple[float, int, int]]:
+        """Swap neighbours by rising size, yielding (size, the one that was lower, the one that was upper)."""
+        places, curves = self._places, self.curves
+        while self._queue:
+            size, lower, upper = heappop(self._queue)
+            place = places[lower]
+            if places[upper] != place + 1:
+                continue  # parted since; pushed again when they met again
+            self._size = size
+            curves[place], curves[place + 1] = upper, lower
+            places[upper], places[lower] = place, place + 1
+            for near in (place - 1, place, place + 1):
+                self._push(near)
+            yield size, lower, upper
+
+    def _push(self, place: int) -> None:
+        """Queue the next swap of the curves at this place and the one above it, if there is one."""
+        if 0 <= place < len(self.curves) - 1:
+            lower, upper = self.curves[place], self.curves[place + 1]
+            size = self._next_swap(lower, upper)
+            if size < math.inf:
+                heappush(self._queue, (size, lower, upper))
+
+    def _next_swap(self, lower: int, upper: int) -> float:
+        """Return after which size, not below the present one, `upper` is below `lower`; inf if after none."""
+        found = self._switches_of(lower, upper)
+        passed = bisect_right(found, self._size)
+        if (passed % 2 == 1) != (lower < upper):
+            return self._size
+        return found[passed] if passed < len(found) else math.inf
+
+    def _compare(self, a: int, b: int) -> int:
+        """Return -1 if curve `a` is below curve `b` at first, else 1."""
+        return -1 if self._next_swap(a, b) > self._size else 1
+
+    def _switches_of(self, a: int, b: int) -> tuple[float, ...]:
+        worse, better = (a, b) if a < b else (b, a)
+        key = worse * self._count + better
+        found = self._switches.get(key)
+        if found is None:
+            found = self._switches[key] = self._pairs.switches(worse, better)
+        return found
+
+
+class Skyline:
+    """The curves that nothing better or equally good is below, kept up to date through swaps of neighbours."""
+
+    def __init__(self, accuracies: Sequence[float], curves: Sequence[int], size: float) -> None:
+        """Walk up the curves by cost; they are numbered by rising accuracy."""
+        self._accuracies = accuracies
+        self._since: dict[int, float] = {}
+        self._ranges: list[list[Range]] = [[] for _ in accuracies]
+        self._members: list[int] = []
+        for curve in curves:
+            if not self._members or accuracies[curve] > accuracies[self._members[-1]]:
+                self._enter(curve, size)
+
+    def swap(self, size: float, lower: int, upper: int) -> bool:
+        """Let `upper`, next above `lower`, get below it; return whether the crossing is interesting; O(log k).
+
+        What changes can only be that `lower` leaves or that `upper` enters.
+        """
+        if lower not in self._since:
+            return False
+        if upper in self._since:  # with more accuracy, or it would not be there
+            self._leave(lower, size)
+            return True
+        place, accuracy = bisect_left(self._members, lower), self._accuracies[upper]
+        if place and self._accuracies[self._members[place - 1]] >= accuracy:
+            return False
+        if self._accuracies[lower] == accuracy:
+            self._leave(lower, size)
+        self._enter(upper, size)
+        return True
+
+    def ranges(self, size: float) -> tuple[tuple[Range, ...], ...]:
+        """Return where each curve was on the skyline, given that the sweep ends at `size`."""
+        last = {curve: (start, size) for curve, start in self._since.items()}
+        return tuple((*before, last[i]) if i in last else tuple(before) for i, before in enumerate(self._ranges))
+
+    def _enter(self, curve: int, size: float) -> None:
+        insort(self._members, curve)
+        before = self._ranges[curve]
+        # Where many curves meet, one may leave and come back at the same size.
+        self._since[curve] = before.pop()[0] if before and before[-1][1] == size else size
+
+    def _leave(self, curve: int, size: float) -> None:
+        self._members.remove(curve)
+        start = self._since.pop(curve)
+        if start < size:
+            self._ranges[curve].append((start, size))
+
+
+def _asked_for(sweep: Sweep, region: QueryRegion) -> list[Interval]:
+    """Return the parts of the ranges in which a candidate is the answer to some budget of the region.
+
+    That is where it fits the greatest, and nothing better fits the least.
+    """
+    least, most = region.budgets
+    answered = -math.inf  # up to this size something better fits the least budget
+    found = []
+    numbered = reversed(list(enumerate(sweep.candidates)))
+    for _, group in groupby(numbered, key=lambda pair: pair[1].accuracy):
+        reaches = []
+        for number, candidate in group:
+            for start, end in sweep.ranges[number]:
+                if candidate.cost(start) > most:
+                    continue
+                last = end if candidate.cost(end) <= most else candidate.cost.largest_size(most)
+                first = max(start, answered)
+                if first < last or answered < last == region.sizes[0]:
+                    found.append(Interval(number, first, last))
+            reaches.append(candidate.cost.largest_size(least))
+        answered = max(answered, *reaches)
+    return sorted(found, key=lambda i: (i.candidate, i.start))

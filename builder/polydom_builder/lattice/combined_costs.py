@@ -1,0 +1,144 @@
+"""The cost of a feature set by a rule of the user: lanes that run in parallel, caches, anything monotone."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polydom_builder.exceptions import LatticeError
+from polydom_runtime.costs import BASIS, ZERO, CostFunction
+from polydom_runtime.features import members
+
+Combine = Callable[[Mapping[Any, CostFunction]], CostFunction]
+"""Gets the cost of each feature of a set, by name (by position if there are no names); returns the cost of the set."""
+
+MAX_KNOWN = 1 << 18
+"""Sets whose costs are remembered: about 0.1 GB."""
+
+CHAINS = 8
+ROUNDING = 1e-12
+
+
+class CombinedCosts:
+    """c(S, n) by a function of the costs of the features in S.
+
+    Parameters
+    ----------
+    features : sequence of CostFunction
+        At most 60.
+    combine : callable
+        ``combine(parts)`` gets a dict from the name of each feature in S to its cost, in the order of the features, and
+        returns the CostFunction of S, the empty set's included, always the same for the same set. No weight may fall
+        when a feature is added: the searches lean on it. What is not a CostFunction, such as the longer of two lanes,
+        is bounded by one, see `upper`.
+    names : sequence of str, optional
+        The names of the features; their positions 0, 1, ... if not given.
+
+    Raises
+    ------
+    LatticeError
+        If there is not one different name a feature. Here and later, when a set is evaluated: if `combine` raises,
+        returns something else, or lets a weight fall; names the sets.
+
+    Notes
+    -----
+    Neighbours, sets that differ by one feature, are compared whenever both are known, and on a few random chains from
+    the empty to the full set at the start. That finds most faults of `combine`, not provably all.
+
+    Examples
+    --------
+    A camera and a microphone are processed at the same time, each on a core of its own, and dispatch takes 1. Beside
+    both features of the camera the loudness is free, where a sum would make it dearer:
+
+    >>> names = ("edges", "colours", "loudness", "pitch")
+    >>> parts = [CostFunction.of(linear=w) for w in (2.0, 1.0, 1.0, 4.0)]
+    >>> camera = {"edges", "colours"}
+    >>> def lanes(costs):
+    ...     left = sum((c for name, c in costs.items() if name in camera), ZERO)
+    ...     right = sum((c for name, c in costs.items() if name not in camera), ZERO)
+    ...     return upper([left, right]) + CostFunction.of(1.0)
+    >>> costs = CombinedCosts(parts, lanes, names=names)
+    >>> [costs(mask)(10.0) for mask in (0b0000, 0b0011, 0b0111, 0b1111)]
+    [1.0, 31.0, 31.0, 51.0]
+    """
+
+    def __init__(self, features: Sequence[CostFunction], combine: Combine, names: Sequence[str] | None = None) -> None:
+        self.features = tuple(features)
+        self.combine = combine
+        self.names: tuple[Any, ...] = tuple(range(len(self.features)) if names is None else names)
+        if len(self.names) != len(self.features) or len(set(self.names)) != len(self.names):
+            raise LatticeError(
+                f"There must be one different name for each of the {len(self.features)} features. Got {self.names}."
+            )
+        self._known: dict[int, CostFunction] = {}
+        self._check_chains()
+
+    @property
+    def n_features(self) -> int:
+        """How many features there are."""
+        return len(self.features)
+
+    def __call__(self, mask: int) -> CostFunction:
+        """Return the cost function of one set; remembered."""
+        cost = self._known.get(mask)
+        if cost is None:
+            cost = self._combined(mask)
+            self._compare(mask, cost)
+            if len(self._known) >= MAX_KNOWN:  # the oldest goes: its neighbours were met long ago
+                del self._known[next(iter(self._known))]
+            self._known[mask] = cost
+        return cost
+
+    def weights(self, masks: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the weights of many sets, shape ``(n_sets, 6)``; one call of `combine` for each new set."""
+        return np.array([self(mask).weights for mask in masks.tolist()], dtype=np.float64).reshape(-1, len(BASIS))
+
+    def _combined(self, mask: int) -> CostFunction:
+        parts = {self.names[i]: self.features[i] for i in members(mask)}
+        try:
+            cost = self.combine(parts)
+        except Exception as e:
+            raise LatticeError(f"`combine` must work on every set. It raised {e!r} for {self._named(mask)}.") from e
+        if not isinstance(cost, CostFunction):
+            raise LatticeError(f"`combine` must return a CostFunction. Got {cost!r} for {self._named(mask)}.")
+        return cost
+
+    def _compare(self, mask: int, cost: CostFunction) -> None:
+        """Raise LatticeError if a known set with one feature less costs more, or one with one feature more less."""
+        for i in range(self.n_features):
+            neighbour = mask ^ 1 << i
+            other = self._known.get(neighbour)
+            if other is None:
+                continue
+            small, large = (other, cost) if neighbour < mask else (cost, other)
+            if any(a * (1.0 - ROUNDING) > b for a, b in zip(small.weights, large.weights, strict=True)):
+                raise LatticeError(
+                    "`combine` must not let a weight fall when a feature is added. "
+                    f"Got {small.weights} for {self._named(mask & neighbour)} and {large.weights} for "
+                    f"{self._named(mask | neighbour)}. Return a bound that rises, such as the `upper` of its parts."
+                )
+
+    def _check_chains(self) -> None:
+        rng = np.random.default_rng(0)
+        for order in [range(self.n_features), *(rng.permutation(self.n_features) for _ in range(CHAINS - 1))]:
+            mask = 0
+            self(mask)
+            for i in order:
+                mask |= 1 << int(i)
+                self(mask)
+
+    def _named(self, mask: int) -> str:
+        return "{" + ", ".join(str(self.names[i]) for i in members(mask)) + "}"
+
+
+def upper(costs: Iterable[CostFunction]) -> CostFunction:
+    """Return the least cost function with no weight below that of any given one; zero if there is none.
+
+    It is at least as high as each of them at every size, so it bounds the slowest of lanes that run in parallel.
+
+    >>> print(upper([CostFunction.of(1, linear=2), CostFunction.of(3)]))
+    3 s + 2 s·n
+    """
+    a, b, c, d, e, f = (max(weights) for weights in zip(ZERO.weights, *(c.weights for c in costs), strict=True))
+    return CostFunction((a, b, c, d, e, f))

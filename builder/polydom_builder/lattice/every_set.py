@@ -1,0 +1,51 @@
+"""The paper's Naive-Expand-All: train every feature set there is."""
+
+from polydom_builder.exceptions import LatticeError
+
+from .inputs import Score, ask, check_parameters
+from .layers import MAX_DENSE_FEATURES
+
+
+def expand_all(n_features: int, score: Score, *, batch: int = 256) -> dict[int, float]:
+    """Train every feature set, by rising mask: what the searches are measured against.
+
+    Parameters
+    ----------
+    n_features : int
+        At most 24.
+    score : callable
+        ``score(masks)`` trains a list of at most `batch` sets and returns their scores.
+    batch : int, >= 1
+        How many sets to train at a time.
+
+    Returns
+    -------
+    dict of int to float
+        Score of each of the 2^F sets.
+
+    Raises
+    ------
+    LatticeError
+        If there are too many features, `batch` is less than 1, or a score is impossible.
+
+    Notes
+    -----
+    O(2^F) trainings.
+
+    Examples
+    --------
+    >>> expand_all(2, lambda masks: [0.5 + 0.1 * m.bit_count() for m in masks])
+    {0: 0.5, 1: 0.6, 2: 0.6, 3: 0.7}
+    """
+    check_parameters(n_features, alpha=1.0, tolerance=0.0, batch=batch)
+    if n_features > MAX_DENSE_FEATURES:
+        raise LatticeError(
+            f"Training every set must be of at most {MAX_DENSE_FEATURES} features. Got {n_features}. "
+            "Use expand_best_first, which trains few of them, or fewer features."
+        )
+    n_sets = 1 << n_features
+    trained: dict[int, float] = {}
+    for start in range(0, n_sets, batch):
+        masks = range(start, min(start + batch, n_sets))
+        trained.update(zip(masks, ask(score, masks, alpha=1.0), strict=True))
+    return trained

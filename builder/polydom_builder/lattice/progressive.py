@@ -1,0 +1,249 @@
+"""The paper's progressive modality: lower alpha step by step until the budget for trainings is spent."""
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polydom_builder.exceptions import LatticeError
+
+from .best_first import expand_best_first
+from .covers import Costs
+from .feasible import sets_in_doubt
+from .inputs import CostsOfSets, Score, ask, check_parameters, weights_of
+from .region import QueryRegion
+
+Floats = NDArray[np.float64]
+Masks = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What a budget of trainings has bought.
+
+    Parameters
+    ----------
+    expanded : dict of int to float
+        Score of each trained set, in the order of training.
+    alpha : float, >= 1
+        The smallest α that the trained sets prove: for each query and each set that fits, some trained set fits with α
+        times its score >= that of the set. inf if they prove none.
+    """
+
+    expanded: dict[int, float]
+    alpha: float
+
+
+def expand_progressively(
+    costs: CostsOfSets,
+    region: QueryRegion,
+    score: Score,
+    *,
+    alphas: Sequence[float],
+    tolerance: float = 0.0,
+    batch: int = 1,
+    max_trainings: int | None = None,
+    max_seconds: float | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> Progress:
+    """Search best first with a large α, then with a smaller one, ..., until the budget or the sequence ends.
+
+    Whatever was trained stays known. When the budget ends in the middle of a search, what it trained still counts: the
+    α that comes back is the smallest that all trained sets prove, so never more than the last that was completed.
+
+    Parameters
+    ----------
+    costs : CostsOfSets
+    region : QueryRegion
+    score : callable
+        ``score(masks)`` trains a list of at most `batch` sets and returns their scores.
+    alphas : sequence of float, >= 1
+        Falling strictly, such as ``(2, 1.5, 1.2, 1.1, 1.05, 1.02, 1)``.
+    tolerance : float, >= 0
+        e, by which the score of a subset may exceed that of a superset.
+    batch : int, >= 1
+        How many sets to train at a time.
+    max_trainings : int, optional
+        How many sets may be trained; this or `max_seconds` or both.
+    max_seconds : float, optional
+        Time after which no further batch is begun; the empty and the full set are trained in any case.
+    clock : callable
+        Time in seconds.
+
+    Returns
+    -------
+    Progress
+
+    Raises
+    ------
+    LatticeError
+        If a parameter is out of range, there is no budget or it does not pay for the empty and the full set, a score
+        is impossible, or too many sets are in doubt.
+
+    Notes
+    -----
+    A search each α, all of which start from what is known. At the end O(trained · feasible) tests of *covers* at worst.
+
+    Examples
+    --------
+    Three features cost 1, 2 and 4 times the item size; each more scores .1 more. Six trainings complete α = 1.2, not α
+    = 1, and prove a little more than that, .8 / .7:
+
+    >>> from polydom_runtime.costs import CostFunction
+    >>> from polydom_builder.lattice.set_costs import SetCosts
+    >>> costs = SetCosts([CostFunction.of(linear=w) for w in (1, 2, 4)])
+    >>> def score(masks):
+    ...     return [0.5 + 0.1 * m.bit_count() for m in masks]
+    >>> region = QueryRegion((1, 500))
+    >>> progress = expand_progressively(costs, region, score, alphas=(2, 1.5, 1.2, 1), max_trainings=6)
+    >>> len(progress.expanded), round(progress.alpha, 4)
+    (6, 1.1429)
+    """
+    check_parameters(costs.n_features, 1.0, tolerance, batch)
+    _check_alphas(alphas)
+    ends = min(1 << costs.n_features, 2)
+    _check_budget(max_trainings, max_seconds, ends)
+    purse = _Purse(score, ends, max_trainings, max_seconds, clock)
+    completed = math.inf
+    for alpha in alphas:
+        purse.alpha = alpha
+        try:
+            expand_best_first(costs, region, purse, alpha=alpha, tolerance=tolerance, batch=batch, known=purse.trained)
+        except _Spent:
+            break
+        completed = alpha
+    proven = proven_alpha(purse.trained, costs, region, tolerance)
+    return Progress(purse.trained, min(completed, proven))
+
+
+def proven_alpha(expanded: Mapping[int, float], costs: CostsOfSets, region: QueryRegion, tolerance: float) -> float:
+    """Return the smallest α at which every untrained set that fits is settled by trained ones.
+
+    That is the greatest ub(S) / lb(S): the lowest score of a trained strict superset plus the tolerance, over the
+    highest score of a trained set that covers S.
+
+    Parameters
+    ----------
+    expanded : mapping of int to float
+        Score of each trained set.
+    costs : CostsOfSets
+    region : QueryRegion
+    tolerance : float, >= 0
+        e, by which the score of a subset may exceed that of a superset.
+
+    Returns
+    -------
+    float
+        >= 1; inf if no α will do, as when a set that is not bounded from above is left, or one whose lb is not
+        positive and below its ub; also if too many sets fit to look at each.
+
+    Notes
+    -----
+    O(trained · feasible) tests of *covers* at worst.
+
+    Examples
+    --------
+    {1} was not trained. It may score .75 as the full set does, and {0}, which costs less, scores .5:
+
+    >>> from polydom_runtime.costs import CostFunction
+    >>> from polydom_builder.lattice.set_costs import SetCosts
+    >>> costs = SetCosts([CostFunction.of(1), CostFunction.of(2)])
+    >>> proven_alpha({0: 0.25, 1: 0.5, 3: 0.75}, costs, QueryRegion((1, 100)), tolerance=0.0)
+    1.5
+    """
+    masks = np.array(list(expanded), dtype=np.int64)
+    scores = np.array(list(expanded.values()), dtype=np.float64)
+    trained = Costs(weights_of(costs, masks), region)
+    most = expanded.get((1 << costs.n_features) - 1, math.inf) + tolerance
+    try:
+        (fitting, weights), _ = sets_in_doubt(costs, region, lambda: trained.take(scores >= most))
+    except LatticeError:
+        return math.inf
+    untrained = ~np.isin(fitting, masks)
+    fitting, sets = fitting[untrained], Costs(weights[untrained], region)
+    upper = _least_supersets(fitting, masks, scores) + tolerance
+    return _greatest_ratio(upper, _best_covers(sets, trained, scores))
+
+
+def _least_supersets(sets: Masks, masks: Masks, scores: Floats) -> Floats:
+    """Return the lowest score of a trained superset of each set, inf without one; none of the sets is trained."""
+    least = np.full(len(sets), np.inf)
+    for mask, score in zip(masks.tolist(), scores.tolist(), strict=True):
+        np.minimum(least, score, out=least, where=(sets & ~mask) == 0)
+    return least
+
+
+def _best_covers(sets: Costs, trained: Costs, scores: Floats) -> Floats:
+    """Return the highest score of a trained set that covers each set, -inf without one."""
+    best, left = np.full(len(sets.weights), -np.inf), np.arange(len(sets.weights))
+    for row in np.argsort(-scores, kind="stable").tolist():
+        covered = sets.take(left).covered_by(trained, row)
+        best[left[covered]] = scores[row]
+        left = left[~covered]
+    return best
+
+
+def _greatest_ratio(upper: Floats, lower: Floats) -> float:
+    """Return the smallest α >= 1 with α · lower >= upper everywhere, in floating point too; inf if there is none."""
+    upper, lower = upper[upper > lower], lower[upper > lower]
+    if (lower <= 0.0).any() or np.isinf(upper).any():
+        return math.inf
+    alpha = float((upper / lower).max(initial=1.0))
+    return alpha if (alpha * lower >= upper).all() else math.nextafter(alpha, math.inf)
+
+
+class _Spent(Exception):
+    """The budget does not pay for the next training."""
+
+
+class _Purse:
+    """A `score` that trains as long as the budget lasts, and keeps what it trained."""
+
+    def __init__(
+        self, score: Score, ends: int, trainings: int | None, seconds: float | None, clock: Callable[[], float]
+    ) -> None:
+        self._score, self._ends, self._clock = score, ends, clock
+        self._trainings = math.inf if trainings is None else trainings
+        self._deadline = math.inf if seconds is None else clock() + seconds
+        self.alpha = math.inf
+        self.trained: dict[int, float] = {}
+
+    def __call__(self, masks: list[int]) -> list[float]:
+        """Train a batch, or the part of it that is paid for.
+
+        Raises
+        ------
+        _Spent
+            If that is not all of it.
+        """
+        if len(self.trained) >= self._ends and self._clock() >= self._deadline:
+            raise _Spent
+        paid = masks[: int(min(self._trainings - len(self.trained), len(masks)))]
+        scores = ask(self._score, paid, self.alpha) if paid else []
+        self.trained.update(zip(paid, scores, strict=True))
+        if len(paid) < len(masks):
+            raise _Spent
+        return scores
+
+
+def _check_alphas(alphas: Sequence[float]) -> None:
+    if not alphas or not all(1.0 <= alpha < math.inf for alpha in alphas):
+        raise LatticeError(f"The 'alphas' of the progressive search must be one or more numbers >= 1. Got {alphas}.")
+    if any(later >= earlier for earlier, later in pairwise(alphas)):
+        raise LatticeError(f"The progressive search takes no α sequences that do not fall strictly. Got {alphas}.")
+
+
+def _check_budget(max_trainings: int | None, max_seconds: float | None, ends: int) -> None:
+    if max_trainings is None and max_seconds is None:
+        raise LatticeError("The progressive search must have a budget. Give 'max_trainings', 'max_seconds' or both.")
+    if max_trainings is not None and max_trainings < ends:
+        raise LatticeError(
+            f"'max_trainings' must pay for the empty and the full set, which bound all others: at least {ends}. "
+            f"Got {max_trainings}."
+        )
+    if max_seconds is not None and not max_seconds > 0.0:
+        raise LatticeError(f"'max_seconds' must be > 0. Got {max_seconds}.")

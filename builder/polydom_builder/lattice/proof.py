@@ -1,0 +1,201 @@
+"""The proof that a build keeps its promise: for each feature set that fits, the two trained sets that settle it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polydom_builder.exceptions import LatticeError
+
+from .covers import Costs
+from .feasible import sets_in_doubt
+from .inputs import CostsOfSets, check_parameters, weights_of
+from .region import QueryRegion
+from .set_costs import SetCosts
+from .tabled_costs import TabledCosts, smallest_outside
+
+Floats = NDArray[np.float64]
+Masks = NDArray[np.int64]
+Positions = NDArray[np.int32]
+
+ROUNDING = 1e-12
+"""The searches and the proof add the tolerance on different sides: equal scores then differ by their rounding."""
+
+NOBODY = -1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Proof:
+    """For each set S that fits somewhere in the region a kept set K and a trained set T.
+
+    K covers S, T contains S, and alpha * a(K) >= a(T), plus the tolerance if T is not S. As a(S) <= a(T) + tolerance,
+    K is an answer within alpha wherever S is an answer.
+
+    Parameters
+    ----------
+    masks : int64 array of shape (n_sets,)
+        S.
+    lower : int32 array of shape (n_sets,)
+        K, as its position in `kept`.
+    upper : int32 array of shape (n_sets,)
+        T, as its position in `expanded`.
+    complete : bool
+        Whether every set that fits is listed. Otherwise each of the others is covered by a kept set with
+        alpha * a(K) >= a(full) + tolerance, and T is the full set.
+    expanded, scores : arrays of shape (n_expanded,)
+        The trained sets and their scores.
+    kept : int64 array of shape (n_kept,)
+        The candidates, all of them trained.
+    exported : float64 array of shape (n_kept,)
+        The score of each candidate through its exported model, by which the bundle is made; NaN if there is none.
+    costs : SetCosts or TabledCosts
+        A table holds the sets above and the smallest sets that are not listed.
+    region : QueryRegion
+    alpha, tolerance : float
+    """
+
+    masks: Masks
+    lower: Positions
+    upper: Positions
+    complete: bool
+    expanded: Masks
+    scores: Floats
+    kept: Masks
+    exported: Floats
+    costs: SetCosts | TabledCosts
+    region: QueryRegion
+    alpha: float
+    tolerance: float
+
+
+def prove(
+    expanded: Mapping[int, float],
+    kept: Sequence[int],
+    costs: CostsOfSets,
+    region: QueryRegion,
+    *,
+    alpha: float = 1.0,
+    tolerance: float = 0.0,
+    exported: Mapping[int, float] | None = None,
+) -> Proof:
+    """Find the pair that settles each set that fits.
+
+    Parameters
+    ----------
+    expanded : mapping of int to float
+        Score of each trained set, from one of the searches with the same alpha and tolerance.
+    kept : sequence of int
+        The candidates, from select_candidates with the same.
+    costs : CostsOfSets
+    region : QueryRegion
+    alpha : float, >= 1
+    tolerance : float, >= 0
+    exported : mapping of int to float, optional
+        Scores through exported models, as far as there are any. Exported models see the features in another order, and
+        may score so that one takes the place of another.
+
+    Returns
+    -------
+    Proof
+
+    Raises
+    ------
+    LatticeError
+        If a set is not settled, which is named; a kept set or the full set was not trained; the empty set was not kept;
+        or too many sets are in doubt.
+
+    Notes
+    -----
+    O((kept + trained) · n_sets) at worst; the best kept set settles most.
+
+    Examples
+    --------
+    Two features cost 1 each. The empty set, .7, is all that is kept at alpha = 1.2, for no set scores more than the
+    full set, .8. {0} was trained; {1} was not, and has the full set as its bound:
+
+    >>> from polydom_runtime.costs import CostFunction
+    >>> costs = SetCosts([CostFunction.of(1), CostFunction.of(1)])
+    >>> proof = prove({0: 0.7, 1: 0.75, 3: 0.8}, [0], costs, QueryRegion((1, 100)), alpha=1.2)
+    >>> for s, k, t in zip(proof.masks, proof.lower, proof.upper):
+    ...     print(f"{s:02b} is settled by {proof.kept[k]:02b} and {proof.expanded[t]:02b}")
+    00 is settled by 00 and 00
+    01 is settled by 00 and 01
+    10 is settled by 00 and 11
+    11 is settled by 00 and 11
+    """
+    check_parameters(costs.n_features, alpha, tolerance)
+    _check_sets(expanded, kept, costs.n_features)
+    trained = np.array(list(expanded), dtype=np.int64)
+    scores = np.array(list(expanded.values()), dtype=np.float64)
+    chosen = np.array(list(kept), dtype=np.int64)
+    kept_costs = Costs(weights_of(costs, chosen), region)
+    worth = alpha * np.array([expanded[mask] for mask in chosen.tolist()])
+
+    enough = worth >= expanded[(1 << costs.n_features) - 1] + tolerance
+    (masks, weights), pruned = sets_in_doubt(costs, region, lambda: kept_costs.take(enough))
+    upper, most = _upper_witnesses(masks, trained, scores, tolerance)
+    sets = Costs(weights, region)
+    lower = _lower_witnesses(sets, most, kept_costs, worth)
+    left = np.flatnonzero(lower == NOBODY)
+    if left.size:
+        between = Costs(weights_of(costs, trained), region)
+        lower[left] = _by_a_trained_set(sets.take(left), most[left], between, kept_costs, worth)
+    for row in left[lower[left] == NOBODY][:1].tolist():
+        raise LatticeError(
+            f"A kept set within alpha must cover every set that fits. None does set {int(masks[row]):#b}, which may "
+            f"score {most[row]:.6g}. Give the expanded and the kept sets of one search, with its alpha and tolerance."
+        )
+    data = costs if type(costs) is SetCosts else _table(costs, masks, trained)
+    again = np.array([(exported or {}).get(mask, np.nan) for mask in chosen.tolist()], dtype=np.float64)
+    return Proof(masks, lower, upper, not pruned, trained, scores, chosen, again, data, region, alpha, tolerance)
+
+
+def _check_sets(expanded: Mapping[int, float], kept: Sequence[int], n_features: int) -> None:
+    if (1 << n_features) - 1 not in expanded:
+        raise LatticeError(f"The full set must be among the expanded sets. Got {len(expanded)} without.")
+    if 0 not in kept:
+        raise LatticeError(f"The empty set must be among the kept sets. Got {len(kept)} without.")
+    if untrained := [mask for mask in kept if mask not in expanded]:
+        raise LatticeError(f"Every kept set must be among the expanded sets. {untrained[0]:#b} is not.")
+
+
+def _upper_witnesses(masks: Masks, trained: Masks, scores: Floats, tolerance: float) -> tuple[Positions, Floats]:
+    """Return T of each set, itself if trained, else its superset of the lowest score; and the most it may score."""
+    upper = np.full(len(masks), NOBODY, dtype=np.int32)
+    for row in np.argsort(-scores, kind="stable").tolist():
+        upper[(masks & ~trained[row]) == 0] = row
+    by_mask = np.argsort(trained)
+    own = by_mask[np.minimum(np.searchsorted(trained[by_mask], masks), len(trained) - 1)]
+    is_trained = trained[own] == masks
+    upper[is_trained] = own[is_trained]
+    return upper, scores[upper] + np.where(is_trained, 0.0, tolerance)
+
+
+def _lower_witnesses(sets: Costs, most: Floats, kept: Costs, worth: Floats) -> Positions:
+    """Return K of each set, the kept set of the highest score that is seen to cover it; NOBODY if none is."""
+    lower = np.full(len(most), NOBODY, dtype=np.int32)
+    for row in np.argsort(-worth, kind="stable").tolist():
+        rest = np.flatnonzero((lower == NOBODY) & _reaches(worth[row], most))
+        lower[rest[sets.take(rest).covered_by(kept, row)]] = row
+    return lower
+
+
+def _by_a_trained_set(sets: Costs, most: Floats, trained: Costs, kept: Costs, worth: Floats) -> Positions:
+    """Return K of each set with a trained set between: K covers it, and it covers S.
+
+    The relation is transitive, but near ties may be missed by the test of *covers*.
+    """
+    first = np.stack([trained.covered_by(kept, row) for row in range(len(kept.weights))])
+    second = np.stack([sets.covered_by(trained, row) for row in range(len(trained.weights))])
+    good = (first @ second) & _reaches(worth[:, None], most)
+    return np.where(good.any(axis=0), good.argmax(axis=0), NOBODY).astype(np.int32)
+
+
+def _reaches(worth: Floats, most: Floats) -> NDArray[np.bool_]:
+    result: NDArray[np.bool_] = worth >= most - ROUNDING * np.abs(most)
+    return result
+
+
+def _table(costs: CostsOfSets, masks: Masks, trained: Masks) -> TabledCosts:
+    return TabledCosts.of(costs, np.concatenate([masks, trained, smallest_outside(masks, costs.n_features)]))

@@ -1,0 +1,83 @@
+"""The costs of chosen feature sets, as a table."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polydom_builder.exceptions import LatticeError
+from polydom_runtime.costs import CostFunction
+
+from .inputs import CostsOfSets, weights_of
+
+
+class TabledCosts:
+    """The costs of some sets, for where the rule that made them is code: a proof must hold data.
+
+    Parameters
+    ----------
+    n_features : int
+    masks : array of shape (n_sets,)
+    table : array of shape (n_sets, 6)
+        The weights of each set.
+
+    Examples
+    --------
+    >>> costs = TabledCosts(2, np.array([3, 0]), np.array([[5.0, 0, 2, 0, 0, 0], [1.0, 0, 0, 0, 0, 0]]))
+    >>> costs(3)(10.0), costs.knows(np.array([0, 1]))
+    (25.0, array([ True, False]))
+    """
+
+    def __init__(self, n_features: int, masks: NDArray[np.int64], table: NDArray[np.float64]) -> None:
+        order = np.argsort(masks, kind="stable")
+        self.n_features = n_features
+        self.masks, self.table = masks[order], table[order]
+
+    @classmethod
+    def of(cls, costs: CostsOfSets, masks: NDArray[np.int64]) -> "TabledCosts":
+        """Tabulate the costs of some sets."""
+        distinct = np.unique(masks)
+        return cls(costs.n_features, distinct, weights_of(costs, distinct))
+
+    def __call__(self, mask: int) -> CostFunction:
+        """Return the cost function of one set."""
+        a, b, c, d, e, f = self.weights(np.array([mask], dtype=np.int64))[0].tolist()
+        return CostFunction((a, b, c, d, e, f))
+
+    def knows(self, masks: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which sets are in the table, shape ``(n_sets,)``."""
+        return np.isin(masks, self.masks)
+
+    def weights(self, masks: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the weights of many sets, shape ``(n_sets, 6)``; O(n_sets · log table).
+
+        Raises
+        ------
+        LatticeError
+            If a set is not in the table.
+        """
+        if not (known := self.knows(masks)).all():
+            raise LatticeError(f"The table must hold the cost of every set asked for. Set {masks[~known][0]:#b} lacks.")
+        rows: NDArray[np.float64] = self.table[np.searchsorted(self.masks, masks)]
+        return rows
+
+
+def smallest_outside(masks: NDArray[np.int64], n_features: int) -> NDArray[np.int64]:
+    """Return the sets that are not among `masks` while every set with one feature less is; rising.
+
+    Every set that is not among `masks` contains one of these. What holds of them and of all supersets thus holds of
+    every set that is not among `masks`. O(F² · n_sets · log n_sets).
+
+    >>> smallest_outside(np.array([0, 0b01, 0b10, 0b100]), 3)
+    array([3, 5, 6])
+    """
+    listed = np.unique(masks)
+    found = [_grown(listed, 1 << i, n_features) for i in range(n_features)]
+    empty = np.setdiff1d(np.zeros(1, dtype=np.int64), listed)
+    return np.sort(np.concatenate([empty, *found]))
+
+
+def _grown(listed: NDArray[np.int64], bit: int, n_features: int) -> NDArray[np.int64]:
+    sets = listed[listed < bit] | bit
+    sets = sets[~np.isin(sets, listed)]
+    for other in (1 << i for i in range(n_features)):
+        sets = sets[(sets & other == 0) | np.isin(sets & ~other, listed)]
+    return sets

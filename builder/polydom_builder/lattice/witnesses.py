@@ -1,0 +1,233 @@
+"""How few trainings could settle every feature set, for someone who knew all scores: what a search can be held to."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polydom_builder.exceptions import LatticeError
+
+from .covers import Costs
+from .inputs import CostsOfSets, ask, check_parameters, weights_of
+from .region import QueryRegion, evaluate
+
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
+MAX_FEATURES = 13
+"""Three tables of all pairs of sets, 67 MB each at 13 features."""
+
+GLANCES = 5
+"""Sizes at which most pairs are seen not to cover."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fewest:
+    """Bounds on the trainings that settle every set.
+
+    Parameters
+    ----------
+    at_least : int
+        Whoever settles every set trains as many, or more.
+    enough : tuple of int
+        Masks of sets that settle every set once they are trained, by rising mask.
+    """
+
+    at_least: int
+    enough: tuple[int, ...]
+
+
+def fewest_trainings(
+    scores: Floats, costs: CostsOfSets, region: QueryRegion, *, alpha: float = 1.0, tolerance: float = 0.0
+) -> Fewest:
+    """Bound from both sides how many sets must be trained to settle all that fit in the region.
+
+    A set S is settled when it is trained, or when α·a(R) >= a(T) + e for a trained R that covers S and a trained strict
+    superset T. So some set of {S} ∪ {R: such a T exists} must be trained, and some of {S} ∪ {T: such an R exists}.
+    Choices that have no set in common need a training each: as many as are found are counted. From above, lower and
+    then upper witnesses are picked greedily by how many sets they may settle, and what turns out not to be needed is
+    dropped.
+
+    Parameters
+    ----------
+    scores : array of shape (2 ** n_features,)
+        Score of every set, by mask.
+    costs : CostsOfSets
+        At most 13 features.
+    region : QueryRegion
+    alpha : float, >= 1
+        α of Problem 1.
+    tolerance : float, >= 0
+        e, by which the score of a subset may exceed that of a superset.
+
+    Returns
+    -------
+    Fewest
+
+    Raises
+    ------
+    LatticeError
+        If a parameter is out of range, or there is not one finite score a set.
+
+    Notes
+    -----
+    O(4^F) time and memory: three bytes a pair of sets. *covers* is what `Costs` sees of it, as in the searches.
+
+    Examples
+    --------
+    Three features cost 1, 2 and 4 times the item size. Feature 0 scores .8, with others or without; all else scores .5.
+    Nothing covers the empty set and nothing bounds the full set, so both must be trained, and {0}, as .5 is less than
+    .8 / 1.2. {0} is enough for all the others:
+
+    >>> from polydom_runtime.costs import CostFunction
+    >>> from polydom_builder.lattice.set_costs import SetCosts
+    >>> costs = SetCosts([CostFunction.of(linear=w) for w in (1, 2, 4)])
+    >>> scores = np.where(np.arange(8) & 1, 0.8, 0.5)
+    >>> fewest_trainings(scores, costs, QueryRegion((1, 500)), alpha=1.2)
+    Fewest(at_least=3, enough=(0, 1, 7))
+    """
+    check_parameters(costs.n_features, alpha, tolerance)
+    _check_scores(scores, costs.n_features, alpha)
+    pairs = _Pairs(scores, costs, region, alpha, tolerance)
+    lower, upper = pairs.lower_choices(pairs.least_upper), pairs.upper_choices(pairs.greatest_lower)
+    at_least = _disjoint(np.concatenate([lower, upper]))
+    by_lower, by_upper = _pick(lower), _pick(upper)
+    ways = (
+        _pick(pairs.upper_choices(pairs.bounds(by_lower)[0]), by_lower),
+        _pick(pairs.lower_choices(pairs.bounds(by_upper)[1]), by_upper),
+    )
+    enough = min((pairs.drop_needless(picked) for picked in ways), key=len)
+    return Fewest(at_least, tuple(sorted(enough.tolist())))
+
+
+class _Pairs:
+    """Which sets can be witnesses of which: tables with a row for each set S that fits, a column for each set.
+
+    `greatest_lower` and `least_upper` are the bounds on the score of S if all other sets were trained.
+    """
+
+    def __init__(self, scores: Floats, costs: CostsOfSets, region: QueryRegion, alpha: float, tolerance: float) -> None:
+        self.scores, self.alpha, self.tolerance = scores, alpha, tolerance
+        prepared = Costs(weights_of(costs, np.arange(len(scores))), region)
+        self.sets = np.flatnonzero(np.isfinite(prepared.far))
+        self.rows = np.arange(len(self.sets))
+        self.covers = _covers(prepared, self.sets, costs.n_features)
+        self.covers[self.rows, self.sets] = False
+        self.greatest_lower, self.least_upper = self.bounds(np.arange(len(scores)))
+
+    def lower_choices(self, upper: Floats) -> Bools:
+        """Return S and the sets that cover it and settle it with an upper witness of this bound."""
+        choices: Bools = self.alpha * self.scores >= upper[:, None]
+        choices &= self.covers
+        choices[self.rows, self.sets] = True
+        return choices
+
+    def upper_choices(self, lower: Floats) -> Bools:
+        """Return S and the supersets that settle it with a lower witness of this score."""
+        choices: Bools = self.scores + self.tolerance <= self.alpha * lower[:, None]
+        choices &= _inside(self.sets, np.arange(len(self.scores)))
+        choices[self.rows, self.sets] = True
+        return choices
+
+    def bounds(self, trained: Rows, rows: Rows | None = None) -> tuple[Floats, Floats]:
+        """Return the bounds that trained sets give the other sets, those of `rows` only if given."""
+        rows = self.rows if rows is None else rows
+        rising = trained[np.argsort(self.scores[trained], kind="stable")]
+        upper = _first(_inside(self.sets[rows], rising), self.scores[rising], np.inf)
+        falling = rising[::-1]
+        lower = _first(self.covers[np.ix_(rows, falling)], self.scores[falling], -np.inf)
+        return lower, upper + self.tolerance
+
+    def drop_needless(self, trained: Rows) -> Rows:
+        """Leave out one set after the other, unless a set is not settled then."""
+        lower, upper = self.bounds(trained)
+        for mask in trained.tolist():
+            if (self.alpha * lower < upper)[self.sets == mask].any():
+                continue
+            score, inside = self.scores[mask], _inside(self.sets, np.array([mask]))[:, 0]
+            bounded = self.covers[:, mask] & (score >= lower) | inside & (score + self.tolerance <= upper)
+            rows, others = np.flatnonzero(bounded | (self.sets == mask)), trained[trained != mask]
+            low, high = self.bounds(others, rows)
+            if ((self.alpha * low >= high) | np.isin(self.sets[rows], others)).all():
+                trained, lower[rows], upper[rows] = others, low, high
+        return trained
+
+
+def _inside(sets: Rows, masks: Rows) -> Bools:
+    """Return which sets are strict subsets of which masks, shape ``(len(sets), len(masks))``."""
+    small, large = sets.astype(np.int16)[:, None], masks.astype(np.int16)
+    result: Bools = (small & ~large) == 0
+    result &= small != large
+    return result
+
+
+def _first(table: Bools, values: Floats, missing: float) -> Floats:
+    """Return the value of the first column that is true in each row."""
+    if not values.size:
+        return np.full(len(table), missing)
+    result: Floats = np.where(table.any(axis=1), values[table.argmax(axis=1)], missing)
+    return result
+
+
+def _covers(prepared: Costs, sets: Rows, n_features: int) -> Bools:
+    """Return which sets cover each of `sets`, shape ``(len(sets), n_sets)``.
+
+    From the full set down: a set covers all that its supersets cover, so few are left to test.
+    """
+    covers = np.zeros((len(prepared.weights), len(sets)), dtype=np.bool_)
+    glances = _glances(prepared)
+    theirs, seen = prepared.take(sets), glances[sets]
+    for mask in reversed(range(len(covers))):
+        for i in range(n_features):
+            if not mask >> i & 1:
+                covers[mask] |= covers[mask | 1 << i]
+        left = np.flatnonzero(~covers[mask])
+        left = left[(glances[mask] <= seen[left]).all(axis=1)]
+        covers[mask, left] = theirs.take(left).covered_by(prepared, mask)
+    return np.ascontiguousarray(covers.T)
+
+
+def _glances(prepared: Costs) -> Floats:
+    """Return numbers of which none of R's is higher than that of S if R covers S, near ties aside."""
+    low, high = prepared.region.budgets
+    if low == high:
+        return -prepared.far[:, None]
+    near, far = prepared.region.sizes
+    sizes = np.clip(np.expm1(np.linspace(math.log1p(near), math.log1p(far), GLANCES)), near, far)
+    costs = np.stack([evaluate(prepared.weights, np.full(len(prepared.weights), n)) for n in sizes], axis=1)
+    result: Floats = np.where(costs > high, np.inf, np.maximum(costs, low))
+    return result
+
+
+def _disjoint(choices: Bools) -> int:
+    """Return how many rows that share no column are found, those with few choices first."""
+    used, count = np.zeros(choices.shape[1], dtype=np.bool_), 0
+    for row in np.argsort(np.count_nonzero(choices, axis=1), kind="stable").tolist():
+        if not (used & choices[row]).any():
+            used |= choices[row]
+            count += 1
+    return count
+
+
+def _pick(choices: Bools, picked: Rows | None = None) -> Rows:
+    """Pick columns until each row has one, always one that most rows without have."""
+    columns: list[int] = [] if picked is None else picked.tolist()
+    left = ~choices[:, columns].any(axis=1)
+    gains = np.count_nonzero(choices[left], axis=0)
+    while left.any():
+        columns.append(int(gains.argmax()))
+        rows = left & choices[:, columns[-1]]
+        gains -= np.count_nonzero(choices[rows], axis=0)
+        left &= ~rows
+    return np.array(columns, dtype=np.intp)
+
+
+def _check_scores(scores: Floats, n_features: int, alpha: float) -> None:
+    if n_features > MAX_FEATURES:
+        raise LatticeError(
+            f"The fewest trainings can be bounded for at most {MAX_FEATURES} features. Got {n_features}. "
+            "Give scores of fewer features."
+        )
+    ask(lambda _: scores, range(1 << n_features), alpha)

@@ -1,0 +1,212 @@
+"""What every search does first: find the costs of the target device, extract the features, set up the training."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+from joblib import Memory
+from sklearn.base import is_classifier
+from tqdm import tqdm
+
+from polydom_runtime.cost_samples import CostSamples
+from polydom_runtime.costs import CostFunction
+from polydom_runtime.device_profile import DeviceProfile
+from polydom_runtime.exceptions import DeadlineError
+from polydom_runtime.features import MAX_FEATURES, FeatureSpace
+from polydom_runtime.item_sizes import checked_size
+
+from .costs.measuring import measure_here, time_model
+from .costs.model_times import ModelTimes
+from .costs.unit_costs import UnitCosts, check_coverage
+from .exceptions import TrainingError
+from .lattice.region import QueryRegion
+from .onnx_models import to_onnx
+from .parameters import checked_budgets, checked_estimator, checked_memory
+from .preselection import BlockSelector
+from .splits import make_splits
+from .table import Table, extract_table
+from .target import Target
+from .training import Trainer
+
+MODEL_MARGIN = 1.2
+"""The full set's model, timed, times this bounds every model's time during the search."""
+
+
+class Parameters(Protocol):
+    """What all searches have; see `PolyDomSearch`."""
+
+    estimator: Any
+    space: FeatureSpace
+    deadline: Any
+    size_range: tuple[float, float] | None
+    scoring: Any
+    cv: Any
+    n_jobs: int | None
+    memory: Any
+    random_state: int | None
+    verbose: int
+    quantile: float
+    max_features: int | None
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A search's raw material.
+
+    Parameters
+    ----------
+    space : FeatureSpace
+        What a pre-selection left of the features.
+    dropped : dict of str to str
+        Why it dropped the others.
+    region : QueryRegion
+    median_size : float
+        Of the items.
+    samples : CostSamples or None
+    target : Target
+    trainer : Trainer
+    model_seconds : float
+        A bound on the time of any model's run, for the search: none exists yet, but the full set's can.
+    """
+
+    space: FeatureSpace
+    dropped: dict[str, str]
+    region: QueryRegion
+    median_size: float
+    samples: CostSamples | None
+    target: Target
+    trainer: Trainer
+    model_seconds: float
+
+
+def prepare(search: Parameters, items: list[Any], labels: Sequence[Any], groups: Any, costs: Any) -> Prepared:
+    """Check the parameters, measure, extract, pre-select, and try the export before anything is trained for long."""
+    scoring, budgets = checked_estimator(search), checked_budgets(search.deadline)
+    memory = checked_memory(search.memory)
+    if not items:
+        raise TrainingError("There must be items, and one label for each. Got none.")
+    sizes = [checked_size(search.space, item) for item in items]
+    region = QueryRegion(search.size_range or (min(sizes), max(sizes)), budgets)
+    target, samples = _target(search, items, sizes, costs, region, memory)
+    with progress_bar(search.verbose, "features", len(items)) as bar:
+        table = extract_table(
+            search.space,
+            items,
+            labels,
+            regression=not is_classifier(search.estimator),
+            n_jobs=search.n_jobs,
+            memory=memory,
+            progress=bar.update,
+        )
+    space, target, table, dropped = _preselected(search, target, table, region)
+    splits = make_splits(search.cv, table, groups, search.random_state)
+    trainer = Trainer(search.estimator, table, splits, scoring, search.n_jobs, memory, space.names)
+    _check_convertible(trainer, target)
+    model_seconds = _model_seconds(trainer, target)
+    _check_reachable(region, target, model_seconds)
+    return Prepared(space, dropped, region, float(np.median(sizes)), samples, target, trainer, model_seconds)
+
+
+@contextmanager
+def progress_bar(verbose: int, what: str, total: int | None, unit: str = "") -> Iterator[Any]:
+    """Show progress if `verbose`."""
+    with tqdm(desc=f"{what:>20}", total=total, unit=unit, disable=not verbose) as bar:
+        yield bar
+
+
+@contextmanager
+def counted_scores(trainer: Trainer, verbose: int) -> Iterator[Callable[[list[int]], list[float]]]:
+    """Provide the scores of sets, each counted on a progress bar if `verbose`."""
+    with progress_bar(verbose, "feature sets trained", None) as bar:
+
+        def score(masks: list[int]) -> list[float]:
+            scores = trainer.scores(masks)
+            bar.update(len(masks))
+            return scores
+
+        yield score
+
+
+def publish(search: Any, prepared: Prepared) -> None:
+    """Set the attributes that all searches have."""
+    search.region_, search.space_, search.dropped_ = prepared.region, prepared.space, prepared.dropped
+    search.target_, search.samples_, search.trainer_ = prepared.target, prepared.samples, prepared.trainer
+    search.units_, search.fits_ = prepared.target.units, dict(prepared.target.fits)
+
+
+def _target(
+    search: Parameters, items: list[Any], sizes: list[float], costs: Any, region: QueryRegion, memory: Memory
+) -> tuple[Target, CostSamples | None]:
+    if isinstance(costs, UnitCosts):
+        costs.check_space(search.space)
+        return Target(costs), None
+    if not (costs is None or isinstance(costs, CostSamples | DeviceProfile)):
+        raise TrainingError(f"costs must be CostSamples, a DeviceProfile, or UnitCosts. Got {type(costs).__name__}.")
+    if isinstance(costs, CostSamples):
+        samples = costs
+    else:
+        with progress_bar(search.verbose, "costs measured", 100, unit="%") as bar:
+            samples = measure_here(search.space, items, search.quantile, search.random_state or 0, memory, bar)
+    check_coverage(samples, sizes, region.sizes)
+    if isinstance(costs, DeviceProfile):
+        return Target.estimated(search.space, samples, costs, search.quantile), samples
+    return Target.measured(search.space, samples, search.quantile), samples
+
+
+def _preselected(
+    search: Parameters, target: Target, table: Table, region: QueryRegion
+) -> tuple[FeatureSpace, Target, Table, dict[str, str]]:
+    """Return the features worth a lattice, what they cost, their table, and why the others were dropped."""
+    space, most = search.space, search.max_features
+    if most is None or most >= len(space):
+        if len(space) > MAX_FEATURES:
+            raise TrainingError(
+                f"A lattice must have at most {MAX_FEATURES} features. Got {len(space)}. "
+                "Give max_features, 12 say: a pre-selection then leaves as many."
+            )
+        return space, target, table, {}
+    prices = [_price(target.units, i)(region.typical_size) for i in range(len(space))]
+    selector = BlockSelector(
+        space.column_slices(), most, prices, task="classification" if len(table.classes) else "regression"
+    ).fit(table.rows, table.targets)
+    chosen = sorted(selector.support_blocks_.tolist())
+    if not chosen:
+        raise TrainingError("The pre-selection must find a feature that tells something. It found none.")
+    columns = np.concatenate([table.columns[i] for i in chosen])
+    part = space.part([space.names[i] for i in chosen])
+    rows = np.ascontiguousarray(table.rows[:, columns])
+    table = Table(rows, table.classes, table.targets, tuple(np.arange(s.start, s.stop) for s in part.column_slices()))
+    dropped = {space.names[i]: reason for i, reason in selector.dropped_.items()}
+    return part, replace(target, units=target.units.part(chosen)), table, dropped
+
+
+def _price(units: UnitCosts, feature: int) -> CostFunction:
+    """Return the cost of a feature alone, its steps included."""
+    return sum((s.cost for s in units.steps if s.users >> feature & 1), units.features[feature])
+
+
+def _check_convertible(trainer: Trainer, target: Target) -> None:
+    """Convert a model of a few items now rather than fail after hours of training."""
+    table, few = trainer.table, np.arange(min(len(trainer.table.rows), 40))
+    if len(table.classes):
+        few = np.concatenate([np.flatnonzero(table.targets == c)[:20] for c in range(len(table.classes))])
+    to_onnx(trainer.fit(range(len(table.columns)), few), table.rows.shape[1], target.versions)
+
+
+def _model_seconds(trainer: Trainer, target: Target) -> float:
+    if target.units.model_seconds is not None:
+        return target.units.model_seconds
+    order = tuple(range(len(trainer.table.columns)))
+    return MODEL_MARGIN * time_model(trainer, order, ModelTimes(target.models), target.versions)
+
+
+def _check_reachable(region: QueryRegion, target: Target, model_seconds: float) -> None:
+    longest = region.budgets[1]
+    least = target.units.dispatch(region.sizes[0]) + model_seconds
+    if longest <= least:
+        raise DeadlineError(
+            f"The deadline must be longer than dispatch and one model run take, {least:.3g} s. Got {longest:.3g}. "
+            "Choose a longer deadline or a faster estimator."
+        )

@@ -1,0 +1,170 @@
+"""Whether a proof proves the promise: each pair checked from the definitions, each set that fits looked for."""
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polydom_runtime.costs import CostFunction, basis_terms
+
+from .index.crossings import order
+from .lattice.proof import Proof
+from .lattice.region import QueryRegion
+from .lattice.set_costs import SetCosts
+from .lattice.tabled_costs import TabledCosts, smallest_outside
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+Masks = NDArray[np.int64]
+
+TIE = 1e-9
+"""Costs and scores that differ by less, relatively, are equal."""
+
+BRUTE_FORCE_FEATURES = 16
+"""With as many features every set there is, is looked at."""
+
+NODES = 129
+BLOCK = 1 << 13
+
+
+def pair_faults(proof: Proof) -> Iterator[str]:
+    """Check the pairs (K, T) of a proof; yield a line for each that proves nothing.
+
+    K must be trained and cover S, T contain S, and alpha * a(K) >= a(T), plus the tolerance if T is not S.
+    """
+    scores = dict(zip(proof.expanded.tolist(), proof.scores.tolist(), strict=True))
+    for mask in proof.kept.tolist():
+        if mask not in scores:
+            yield f"kept set {mask:#b} was not trained"
+    lower, upper = proof.kept[proof.lower], proof.expanded[proof.upper]
+    worth = proof.alpha * np.array([scores.get(mask, -np.inf) for mask in proof.kept.tolist()])[proof.lower]
+    most = proof.scores[proof.upper] + np.where(upper == proof.masks, 0.0, proof.tolerance)
+    contains = (proof.masks & ~upper) == 0
+    reaches = worth >= most - TIE * np.abs(most)
+    covered = covers(set_weights(proof, lower), set_weights(proof, proof.masks), proof.region)
+    for row in np.flatnonzero(~contains).tolist():
+        yield f"set {proof.masks[row]:#b} is not within its upper witness {upper[row]:#b}"
+    for row in np.flatnonzero(~reaches).tolist():
+        yield (
+            f"set {proof.masks[row]:#b} may score {most[row]:.9g}, "
+            f"but its lower witness {lower[row]:#b} is worth only {worth[row]:.9g}"
+        )
+    for row in np.flatnonzero(~covered).tolist():
+        yield f"set {proof.masks[row]:#b} fits where its lower witness {lower[row]:#b} does not"
+
+
+def omissions(proof: Proof) -> Iterator[str]:
+    """Look for sets that fit and that nothing settles; yield a line for each.
+
+    If not all sets that fit are listed, the others must be covered by a kept set that is good enough for any score.
+    """
+    yield from _falling_weights(proof)
+    outside = _outside(proof)
+    if isinstance(proof.costs, TabledCosts):
+        known = proof.costs.knows(outside)
+        yield from (f"set {mask:#b} is not listed, and its cost is not known" for mask in outside[~known].tolist())
+        outside = outside[known]
+    weights = set_weights(proof, outside)
+    smallest, most = proof.region.sizes[0], proof.region.budgets[1]
+    fits = weights @ basis_terms(smallest) <= most * (1.0 - TIE)
+    if not proof.complete:
+        fits[fits] = ~_covered_by_enough(proof, weights[fits])
+    yield from (f"set {mask:#b} fits, but nothing settles it" for mask in outside[fits].tolist())
+
+
+def _outside(proof: Proof) -> Masks:
+    """Return the sets to look at besides the listed ones: with few features, every other set.
+
+    With more the smallest are enough: if such a set does not fit, or is covered, neither does, or so is, any superset.
+    """
+    n_features = proof.costs.n_features
+    if isinstance(proof.costs, SetCosts) and n_features <= BRUTE_FORCE_FEATURES:
+        return np.setdiff1d(np.arange(1 << n_features), proof.masks)
+    return smallest_outside(proof.masks, n_features)
+
+
+def _falling_weights(proof: Proof) -> Iterator[str]:
+    """Check that tabled costs rise with the set, where a set and one with a feature less are both known."""
+    if isinstance(proof.costs, SetCosts):
+        return
+    masks, table = proof.costs.masks, proof.costs.table
+    for bit in (1 << i for i in range(proof.costs.n_features)):
+        with_bit = (masks & bit) != 0
+        large = np.flatnonzero(with_bit)[np.isin(masks[with_bit] & ~bit, masks)]
+        small = np.searchsorted(masks, masks[large] & ~bit)
+        falls = (table[small] * (1.0 - TIE) > table[large]).any(axis=1)
+        yield from (f"set {mask:#b} costs less than without feature {bit:#b}" for mask in masks[large[falls]].tolist())
+
+
+def _covered_by_enough(proof: Proof, weights: Floats) -> Bools:
+    """Return which sets are covered by a kept set within alpha of a(full) + tolerance."""
+    full = (1 << proof.costs.n_features) - 1
+    scores = dict(zip(proof.expanded.tolist(), proof.scores.tolist(), strict=True))
+    bound = scores.get(full, np.inf) + proof.tolerance
+    covered = np.zeros(len(weights), dtype=np.bool_)
+    for mask in proof.kept.tolist():
+        if proof.alpha * scores.get(mask, -np.inf) >= bound - TIE * abs(bound):
+            rest = np.flatnonzero(~covered)
+            by_this = np.repeat(set_weights(proof, np.array([mask])), len(rest), axis=0)
+            covered[rest] = covers(by_this, weights[rest], proof.region)
+    return covered
+
+
+def set_weights(proof: Proof, masks: Masks) -> Floats:
+    """Return the weights of each set, shape ``(n_sets, 6)``, summed from the features and the steps that they use."""
+    if isinstance(proof.costs, TabledCosts):
+        return proof.costs.weights(masks)
+    result = np.tile(np.array(proof.costs.base.weights), (len(masks), 1))
+    for i, feature in enumerate(proof.costs.features):
+        result[(masks >> i & 1) == 1] += feature.weights
+    for step, users in proof.costs.shared:
+        result[(masks & users) != 0] += step.weights
+    return result
+
+
+def cost_function(weights: Floats) -> CostFunction:
+    """Return the cost function of six weights."""
+    a, b, c, d, e, f = weights.tolist()
+    return CostFunction((a, b, c, d, e, f))
+
+
+def covers(first: Floats, second: Floats, region: QueryRegion) -> Bools:
+    """Return whether set i of `first` fits wherever set i of `second` does, for weights of shape ``(n_sets, 6)``.
+
+    That is c(K, n) <= max(c(S, n), c_lo) for every n of the region with c(S, n) <= c_hi. Costs rise, so a look at some
+    sizes decides most cases: K is too dear at one of them; or K at the end of each cell is no dearer than S at its
+    start. The others are decided by where the two curves cross.
+    """
+    nodes = basis_terms(_nodes(*region.sizes)).T
+    least, most = region.budgets[0], region.budgets[1] * (1.0 - TIE)
+    result = np.ones(len(first), dtype=np.bool_)
+    for start in range(0, len(first), BLOCK):
+        rows = start + np.flatnonzero(
+            (first[start : start + BLOCK] * (1.0 - TIE) > second[start : start + BLOCK]).any(1)
+        )
+        cost, allowed = first[rows] * (1.0 - TIE) @ nodes, second[rows] @ nodes
+        fits = allowed <= most
+        allowed = np.maximum(allowed, least)
+        refuted = (fits & (cost > allowed)).any(axis=1)
+        proved = (~fits[:, :-1] | (cost[:, 1:] <= allowed[:, :-1])).all(axis=1)
+        result[rows[refuted]] = False
+        for row in rows[~refuted & ~proved].tolist():
+            result[row] = _crossed_nowhere(first[row], second[row], region)
+    return result
+
+
+def _nodes(smallest: float, largest: float) -> Floats:
+    between = np.expm1(np.linspace(math.log1p(smallest), math.log1p(largest), NODES))[1:-1]
+    return np.array([smallest, *between.clip(smallest, largest), largest])
+
+
+def _crossed_nowhere(first: Floats, second: Floats, region: QueryRegion) -> bool:
+    """Decide *covers* for one pair by the sign changes of the difference of its costs."""
+    k, s = cost_function(first * (1.0 - TIE)), cost_function(second)
+    least, most = region.budgets
+    low = max(region.sizes[0], k.largest_size(least))  # up to here K fits whatever is asked
+    high = region.sizes[1] if most == np.inf else min(region.sizes[1], s.largest_size(most * (1.0 - TIE)))
+    if low >= high:
+        return True  # at the one size that may be left, a node, K was not too dear
+    return not any(below for _, below in order(s, k, low, high))

@@ -1,0 +1,231 @@
+"""The proof of a build as a file beside the bundle's index, ``proof.npz``: plain arrays that numpy alone can read."""
+
+import math
+import os
+from contextlib import suppress
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polydom_runtime import schema
+from polydom_runtime.costs import BASIS, ZERO, CostFunction
+from polydom_runtime.exceptions import BundleFormatError
+from polydom_runtime.features import MAX_FEATURES
+
+from .exceptions import ExportError
+from .lattice.inputs import check_parameters
+from .lattice.proof import Proof
+from .lattice.region import QueryRegion
+from .lattice.set_costs import SetCosts
+from .lattice.tabled_costs import TabledCosts
+
+PROOF_FILE = "proof.npz"
+VERSION = 1
+MAX_BYTES = 1 << 30
+"""Of the arrays together."""
+
+LONGEST_HEADER = 1000
+
+Array = NDArray[Any]
+
+FORMS: dict[str, tuple[str, tuple[int, ...]]] = {
+    "counts": ("<i8", (4,)),  # version, number of features, whether all sets are listed, whether costs are a table
+    "numbers": ("<f8", (6,)),  # alpha, tolerance, sizes, budgets
+    "masks": ("<i8", (-1,)),
+    "lower": ("<i4", (-1,)),
+    "upper": ("<i4", (-1,)),
+    "expanded": ("<i8", (-1,)),
+    "scores": ("<f8", (-1,)),
+    "kept": ("<i8", (-1,)),
+    "exported": ("<f8", (-1,)),
+    "features": ("<f8", (-1, len(BASIS))),
+    "shared": ("<f8", (-1, len(BASIS))),
+    "users": ("<i8", (-1,)),
+    "base": ("<f8", (len(BASIS),)),
+    "tabled": ("<i8", (-1,)),
+    "table": ("<f8", (-1, len(BASIS))),
+}
+"""Kind and shape of each array, -1 where any length may be."""
+
+EQUALLY_LONG = (
+    ("masks", "lower"),
+    ("masks", "upper"),
+    ("expanded", "scores"),
+    ("kept", "exported"),
+    ("shared", "users"),
+    ("tabled", "table"),
+)
+
+
+def encode_proof(proof: Proof) -> bytes:
+    """Return the content of ``proof.npz``.
+
+    Costs by sums are written as the weights of features, shared steps and base; any other as a table of sets.
+    """
+    stream = BytesIO()
+    np.savez_compressed(stream, **_arrays(proof))
+    return stream.getvalue()
+
+
+def save_proof(proof: Proof, folder: str | os.PathLike[str]) -> Path:
+    """Write a proof into the folder of its bundle, in one step: there is the old file or the new one.
+
+    Returns
+    -------
+    Path
+        Of the file.
+
+    Raises
+    ------
+    ExportError
+        If it cannot be written.
+    """
+    target = Path(folder) / PROOF_FILE
+    temporary = target.with_name(f".{PROOF_FILE}.{os.getpid()}")
+    try:
+        with open(temporary, "wb") as stream:
+            stream.write(encode_proof(proof))
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(temporary, target)
+    except OSError as e:
+        raise ExportError(f"{target} must be a file that can be written. Got {e}. Choose another folder.") from e
+    finally:
+        with suppress(OSError):
+            temporary.unlink()
+    return target
+
+
+def load_proof(folder: str | os.PathLike[str]) -> Proof:
+    """Read the proof in the folder of a bundle. Its form is checked; whether it proves anything is for `verify`.
+
+    Raises
+    ------
+    BundleFormatError
+        If there is none, or it is cut, altered, too large, of a newer version, or of arrays that do not go together.
+    """
+    file = Path(folder) / PROOF_FILE
+    if not file.is_file():
+        raise schema.bad(
+            f"A bundle to verify must have the file {PROOF_FILE}", f"{folder}, built without it", "Build again."
+        )
+    try:
+        with ZipFile(file) as archive:
+            if sum(entry.file_size for entry in archive.infolist()) > MAX_BYTES:
+                raise schema.bad(f"{file} must hold at most {MAX_BYTES} bytes", "more")
+            arrays = {name: _array(archive, name, *form) for name, form in FORMS.items()}
+        return _proof(arrays)
+    except BundleFormatError:
+        raise
+    except Exception as e:  # a broken archive raises many kinds
+        raise schema.bad(f"{file} must be a proof as it was written", repr(e)) from e
+
+
+def _arrays(proof: Proof) -> dict[str, Any]:
+    costs = proof.costs
+    values: dict[str, Any] = {
+        "counts": (VERSION, costs.n_features, proof.complete, isinstance(costs, TabledCosts)),
+        "numbers": (proof.alpha, proof.tolerance, *proof.region.sizes, *proof.region.budgets),
+        **{name: getattr(proof, name) for name in ("masks", "lower", "upper", "expanded", "scores")},
+        "kept": proof.kept,
+        "exported": proof.exported,
+        **(_table_of(costs) if isinstance(costs, TabledCosts) else _sums_of(costs)),
+    }
+    return {name: np.asarray(values[name], dtype=kind).reshape(shape) for name, (kind, shape) in FORMS.items()}
+
+
+def _sums_of(costs: SetCosts) -> dict[str, Any]:
+    return {
+        "features": [cost.weights for cost in costs.features],
+        "shared": [cost.weights for cost, _ in costs.shared],
+        "users": [users for _, users in costs.shared],
+        "base": costs.base.weights,
+        "tabled": (),
+        "table": (),
+    }
+
+
+def _table_of(costs: TabledCosts) -> dict[str, Any]:
+    nothing = {"features": (), "shared": (), "users": (), "base": ZERO.weights}
+    return nothing | {"tabled": costs.masks, "table": costs.table}
+
+
+def _array(archive: ZipFile, name: str, kind: str, shape: tuple[int, ...]) -> Array:
+    """Read one array without trusting its header: a claimed shape must be that of the bytes that are there."""
+    data = archive.read(f"{name}.npy")
+    stream = BytesIO(data)
+    if np.lib.format.read_magic(stream) != (1, 0):
+        raise schema.bad(f"Array {name!r} must be in the first npy format", data[:8])
+    found, by_columns, dtype = np.lib.format.read_array_header_1_0(stream, max_header_size=LONGEST_HEADER)
+    body = data[stream.tell() :]
+    fits = len(found) == len(shape) and all(n in (-1, m) for n, m in zip(shape, found, strict=True))
+    if by_columns or dtype != np.dtype(kind) or not fits or math.prod(found) * dtype.itemsize != len(body):
+        raise schema.bad(f"Array {name!r} must be {kind} of shape {shape}", f"{dtype} of shape {found}")
+    return np.frombuffer(body, dtype=dtype).reshape(found)
+
+
+def _proof(arrays: dict[str, Array]) -> Proof:
+    version, n_features, complete, tabled = arrays["counts"].tolist()
+    schema.in_range("The version of a proof", version, 1, VERSION)
+    schema.in_range("The number of features", n_features, 0, MAX_FEATURES)
+    alpha, tolerance, smallest, largest, least, most = arrays["numbers"].tolist()
+    check_parameters(n_features, alpha, tolerance)
+    _check_sets(arrays, 1 << n_features)
+    costs = _tabled(arrays, n_features) if tabled else _summed(arrays, n_features)
+    return Proof(
+        masks=arrays["masks"],
+        lower=arrays["lower"],
+        upper=arrays["upper"],
+        complete=bool(complete),
+        expanded=arrays["expanded"],
+        scores=arrays["scores"],
+        kept=arrays["kept"],
+        exported=arrays["exported"],
+        costs=costs,
+        region=QueryRegion((smallest, largest), (least, most)),
+        alpha=alpha,
+        tolerance=tolerance,
+    )
+
+
+def _check_sets(arrays: dict[str, Array], end: int) -> None:
+    """Check that arrays that go together are equally long, and that every set and every position exists."""
+    for one, other in EQUALLY_LONG:
+        if len(arrays[one]) != len(arrays[other]):
+            raise schema.bad(f"Arrays {one!r} and {other!r} must be equally long", len(arrays[other]))
+    kept, expanded = len(arrays["kept"]), len(arrays["expanded"])
+    limits = {"masks": end, "expanded": end, "kept": end, "users": end, "tabled": end, "lower": kept, "upper": expanded}
+    for name, limit in limits.items():
+        if not ((arrays[name] >= 0) & (arrays[name] < limit)).all():
+            raise schema.bad(f"Array {name!r} must be of integers from 0 to {limit - 1}", "others")
+    for name in ("masks", "expanded", "kept", "tabled"):
+        if len(np.unique(arrays[name])) != len(arrays[name]):
+            raise schema.bad(f"Array {name!r} must hold no set twice", "one that it does")
+    if not np.isfinite(arrays["scores"]).all():
+        raise schema.bad("Array 'scores' must be finite", "others")
+
+
+def _summed(arrays: dict[str, Array], n_features: int) -> SetCosts:
+    if len(arrays["features"]) != n_features:
+        raise schema.bad(f"Array 'features' must have {n_features} rows", len(arrays["features"]))
+    features, shared = _costs(arrays["features"]), _costs(arrays["shared"])
+    users = arrays["users"].tolist()
+    return SetCosts(features, list(zip(shared, users, strict=True)), _costs(arrays["base"][None])[0])
+
+
+def _costs(rows: Array) -> list[CostFunction]:
+    return [CostFunction((a, b, c, d, e, f)) for a, b, c, d, e, f in rows.tolist()]
+
+
+def _tabled(arrays: dict[str, Array], n_features: int) -> TabledCosts:
+    table = arrays["table"]
+    if not ((table >= 0.0) & np.isfinite(table)).all():
+        raise schema.bad("Array 'table' must hold finite, non-negative weights", "others")
+    for name in ("masks", "kept", "expanded"):
+        if not np.isin(arrays[name], arrays["tabled"]).all():
+            raise schema.bad(f"The table must hold the cost of every set in {name!r}", "one without")
+    return TabledCosts(n_features, arrays["tabled"], table)

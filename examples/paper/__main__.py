@@ -1,0 +1,83 @@
+"""The command ``python -m examples.paper``: run the paper's experiments again."""
+
+import argparse
+import importlib.util
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from polydom_runtime.exceptions import PolyDomError
+
+from .results import ResultsError
+
+OUT = Path(".cache/paper")
+
+
+def synthetic(arguments: argparse.Namespace) -> None:
+    """Run the synthetic experiments, or draw them again."""
+    from dataclasses import replace
+
+    from .synthetic import draw_synthetic, run_synthetic
+    from .synthetic_world import QUICK, Scale
+
+    if arguments.redraw:
+        draw_synthetic(arguments.out)
+        return
+    scale = QUICK if arguments.quick else Scale()
+    run_synthetic(arguments.out, replace(scale, seeds=arguments.seeds) if arguments.seeds else scale)
+
+
+def scenes(arguments: argparse.Namespace) -> None:
+    """Run the experiments on photographs."""
+    from .scenes import run_scenes
+
+    run_scenes(arguments.data, arguments.out, arguments.quick)
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the command line."""
+    top = argparse.ArgumentParser(prog="python -m examples.paper", description="Run the paper's experiments again.")
+    commands = top.add_subparsers(required=True)
+
+    command = commands.add_parser("synthetic", help="made-up features whose costs and scores are known")
+    command.add_argument("--seeds", type=positive, metavar="N", help="worlds of each kind (default 20, quick 3)")
+    command.add_argument("--redraw", action="store_true", help="draw from the raw results in the folder, run nothing")
+    command.set_defaults(run=synthetic)
+
+    command = commands.add_parser("scenes", help="photographs of fifteen kinds of scenes")
+    command.add_argument("--data", type=Path, required=True, metavar="PATH", help="where the photographs are")
+    command.set_defaults(run=scenes)
+
+    for command in commands.choices.values():
+        command.add_argument("--out", type=Path, default=OUT, metavar="DIR", help=f"folder for results (default {OUT})")
+        command.add_argument("--quick", action="store_true", help="a small run, to see that everything works")
+    return top
+
+
+def positive(text: str) -> int:
+    """Return a whole number of at least 1.
+
+    >>> positive("20")
+    20
+    """
+    number = int(text) if text.isascii() and text.isdigit() else 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, got {text!r}")
+    return number
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; an error of the user's is one line and exit code 2."""
+    arguments = parser().parse_args(argv)
+    try:
+        if importlib.util.find_spec("matplotlib") is None:
+            raise ResultsError("Figures need matplotlib. It is not installed. Run pip install 'polydom-builder[demo]'.")
+        arguments.run(arguments)
+    except (PolyDomError, OSError) as e:
+        print(f"polydom: {e}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,142 @@
+"""Metrics 2 and 3: index size and retrieval time against the number of features."""
+
+import math
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from polydom_runtime import Candidate
+from polydom_runtime.costs import basis_terms
+
+from .figures import against_features, band, panels
+from .results import Row, where
+from .synthetic_world import ALPHA, KINDS, Scale, worlds
+from .systems import AS_PRINTED, BEST_FIRST, LAYERED, World, array_entries, envelope, every_crossing, scan
+
+SELECTIONS = {
+    "all trained": "every trained set, as printed",
+    "kept as printed": "what the paper's pruning keeps",
+    "kept": "what Poly-Dom keeps",
+}
+"""Which candidates are indexed, and what a figure calls them."""
+
+Query = tuple[float, float]
+
+
+def _candidates(world: World, selection: str) -> list[Candidate]:
+    if selection == "kept":
+        trained = BEST_FIRST.expand(world, ALPHA, 0.0)
+        return world.candidates(BEST_FIRST.select(trained, world, ALPHA, 0.0))
+    trained = AS_PRINTED.expand(world, ALPHA, 0.0)
+    if selection == "all trained":
+        return world.candidates(list(trained))
+    return world.candidates(AS_PRINTED.select(trained, world, ALPHA, 0.0))
+
+
+def measure_sizes(scale: Scale) -> list[Row]:
+    """Build the indexes over the same candidates, and count their entries."""
+    rows: list[Row] = []
+    for kind, n_features, seed, world in worlds(scale, 15):
+        for selection in SELECTIONS:
+            candidates = _candidates(world, selection)
+            index, intervals = envelope(candidates, world.region)
+            sizes: Row = {"intervals": intervals, "array": array_entries(index)}
+            sizes["all_crossings"] = every_crossing(candidates, world.region)[1]
+            sizes["scan"] = scan(candidates, world.region)[1]
+            rows.append({"kind": kind, "n_features": n_features, "seed": seed, "selection": selection} | sizes)
+    return rows
+
+
+def measure_times(scale: Scale) -> list[Row]:
+    """Time the lookups over the candidates that Poly-Dom keeps, at α = 1.2 and, where there are many, at α = 1."""
+    rows: list[Row] = []
+    for alpha, search, most_features in ((ALPHA, BEST_FIRST, 15), (1.0, LAYERED, 12)):  # exact, both keep the same
+        for kind, n_features, seed, world in worlds(scale, most_features):
+            kept = search.select(search.expand(world, alpha, 0.0), world, alpha, 0.0)
+            queries = _queries(world, np.random.default_rng(seed), scale.timed_queries)
+            seconds = _microseconds(_lookups(world, kept, queries), queries)
+            here: Row = {"kind": kind, "n_features": n_features, "seed": seed, "alpha": alpha, "candidates": len(kept)}
+            rows.append(here | seconds)
+    return rows
+
+
+def _queries(world: World, rng: np.random.Generator, count: int) -> list[Query]:
+    """Return random sizes with budgets between the costs of the cheapest feature and of all features there."""
+    sizes = rng.uniform(*world.region.sizes, count).tolist()
+    features = range(world.n_features)
+    queries = []
+    for n in sizes:
+        low, high = min(world.costs(1 << i)(n) for i in features), world.costs((1 << world.n_features) - 1)(n)
+        queries.append((n, math.exp(rng.uniform(math.log(low), math.log(high)))))
+    return queries
+
+
+def _lookups(world: World, kept: Sequence[int], queries: Sequence[Query]) -> dict[str, Callable[[float, float], Any]]:
+    """Return the ways to look a candidate up; the staircase has one budget, the median one."""
+    candidates = world.candidates(kept)
+    index, _ = envelope(candidates, world.region)
+    stairs = index.at_deadline(statistics.median(budget for _, budget in queries))
+    weights, scores = np.array([c.cost.weights for c in candidates]), np.array([c.accuracy for c in candidates])
+
+    def numpy_scan(n: float, budget: float) -> Candidate:
+        return candidates[int(np.where(weights @ basis_terms(n) <= budget, scores, -1.0).argmax())]
+
+    naive = scan(candidates, world.region)[0]
+    return {
+        "poly_dom": index.best,
+        "staircase": lambda n, _: stairs.best(n),
+        "naive": naive.best,
+        "naive_numpy": numpy_scan,
+    }
+
+
+def _microseconds(lookups: dict[str, Callable[[float, float], Any]], queries: Sequence[Query]) -> Row:
+    """Ask each query of each index in turn, so that heat and load hit them alike; return medians over the queries."""
+    kept: dict[str, list[int]] = {name: [] for name in lookups}
+    warm_up = queries[:10]
+    for n, budget in (*warm_up, *queries):
+        for name, look_up in lookups.items():
+            start = time.perf_counter_ns()
+            look_up(n, budget)
+            kept[name].append(time.perf_counter_ns() - start)
+    return {name: statistics.median(taken[len(warm_up) :]) * 1e-3 for name, taken in kept.items()}
+
+
+SIZE_LINES = (
+    ("all_crossings", "Index-All", "-"),
+    ("array", "two-dimensional array", "--"),
+    ("intervals", "Poly-Dom", "-"),
+    ("scan", "Naive-Lookup", ":"),
+)
+
+
+def draw_sizes(rows: Sequence[Row], selection: str) -> Figure:
+    """Draw the entries of all indexes over one kind of candidates, on a log scale."""
+    figure, axes = panels(list(KINDS.values()), f"Index entries, α = {ALPHA:g}: {SELECTIONS[selection]}")
+    for ax, kind in zip(axes, KINDS, strict=True):
+        for column, label, dashes in SIZE_LINES:
+            band(ax, where(rows, kind=kind, selection=selection), "n_features", column, label, dashes=dashes)
+    against_features(axes, "entries", 0.8)
+    return figure
+
+
+TIME_LINES = (
+    ("naive", "Naive-Lookup", ":"),
+    ("naive_numpy", "Naive-Lookup, numpy", "--"),
+    ("poly_dom", "Poly-Dom", "-"),
+    ("staircase", "staircase", "-"),
+)
+
+
+def draw_times(rows: Sequence[Row], alpha: float) -> Figure:
+    """Draw the time of one lookup, on a log scale."""
+    figure, axes = panels(list(KINDS.values()), f"Time of one lookup, α = {alpha:g}")
+    for ax, kind in zip(axes, KINDS, strict=True):
+        for column, label, dashes in TIME_LINES:
+            band(ax, where(rows, kind=kind, alpha=alpha), "n_features", column, label, dashes=dashes)
+    against_features(axes, "µs, median over queries")
+    return figure

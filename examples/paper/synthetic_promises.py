@@ -1,0 +1,136 @@
+"""Whether α is kept: random queries, against the best set that fits."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from polydom_runtime.costs import basis_terms
+
+from .figures import COLOURS, panels
+from .results import Row, column, where
+from .synthetic_world import KINDS, Scale, synthetic_world
+from .systems import AS_PRINTED, BEST_FIRST, LAYERED, Search, World
+
+Floats = NDArray[np.float64]
+
+ALPHAS = (1.1, 1.2)
+BLOCK = 512
+ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class Queries:
+    """Random sizes and budgets, shape ``(n_queries,)`` each."""
+
+    sizes: Floats
+    budgets: Floats
+
+    @classmethod
+    def draw(cls, world: World, rng: np.random.Generator, count: int) -> "Queries":
+        """Draw sizes and, on the log scale, budgets between the cheapest feature and all features at that size."""
+        sizes = rng.uniform(*world.region.sizes, count)
+        features = world.costs.weights(1 << np.arange(world.n_features)) @ basis_terms(sizes).T
+        low, high = np.log(features.min(axis=0)), np.log(features.sum(axis=0))
+        return cls(sizes, np.clip(np.exp(rng.uniform(low, high)), *world.region.budgets))
+
+
+def best_scores(world: World, masks: Sequence[int], queries: Queries) -> Floats:
+    """Return, for each query, the best score among the sets of `masks` that fit it; that of the empty set if none does.
+
+    Examples
+    --------
+    >>> world = synthetic_world("cf1", 3, seed=0)
+    >>> queries = Queries(np.array([1.0, 1.0]), np.array([0.0, 1e9]))
+    >>> best_scores(world, [0, 7], queries) == world.scores[[0, 7]]
+    array([ True,  True])
+    """
+    chosen = np.array(masks)
+    weights, scores = world.costs.weights(chosen), world.scores[chosen]
+    answers = np.empty(len(queries.sizes))
+    for start in range(0, len(answers), BLOCK):
+        block = slice(start, start + BLOCK)
+        fits = weights @ basis_terms(queries.sizes[block]).T <= queries.budgets[block]
+        answers[block] = np.where(fits, scores[:, None], world.scores[0]).max(axis=0)
+    return answers
+
+
+def _systems(world: World, rng: np.random.Generator) -> dict[str, tuple[Search, World]]:
+    """Return the systems with what each may be asked; a fixed size and budget are drawn."""
+    one = Queries.draw(world, rng, 1)
+    return {
+        "as printed": (AS_PRINTED, world),
+        "layer by layer": (LAYERED, world),
+        "Poly-Dom": (BEST_FIRST, world),
+        "Poly-Dom, c0 fixed": (BEST_FIRST, world.with_budget(float(one.budgets[0]))),
+        "Poly-Dom, n0 fixed": (BEST_FIRST, world.with_size(float(one.sizes[0]))),
+    }
+
+
+def measure(scale: Scale) -> list[Row]:
+    """Count broken promises: queries for which α times the score of the answer is below that of the best set."""
+    rows: list[Row] = []
+    count = -(-scale.queries // scale.seeds)
+    for kind in KINDS:
+        for seed in range(scale.seeds):
+            world, rng = synthetic_world(kind, scale.table_features, seed), np.random.default_rng(seed)
+            for system, (search, asked) in _systems(world, rng).items():
+                queries = Queries.draw(asked, rng, count)
+                best = best_scores(asked, range(len(world.scores)), queries)
+                for alpha in ALPHAS:
+                    kept = search.select(search.expand(asked, alpha, 0.0), asked, alpha, 0.0)
+                    ratio = best / best_scores(asked, kept, queries)
+                    here: Row = {"kind": kind, "seed": seed, "system": system, "alpha": alpha, "queries": count}
+                    broken = int((ratio > alpha * (1.0 + ROUNDING)).sum())
+                    rows.append(here | {"broken": broken, "worst_ratio": float(ratio.max())})
+    return rows
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """One system over all seeds."""
+
+    queries: int
+    broken: int
+    worst_ratio: float
+
+
+def total(rows: Sequence[Row], kind: str, system: str, alpha: float) -> Total:
+    """Add up the seeds."""
+    mine = where(rows, kind=kind, system=system, alpha=alpha)
+    return Total(int(sum(column(mine, "queries"))), int(sum(column(mine, "broken"))), max(column(mine, "worst_ratio")))
+
+
+def draw(rows: Sequence[Row]) -> Figure:
+    """Draw the worst ratio of each system beside the promised one, with its share of broken promises."""
+    headline = "Best score / score of the answer, the worst of all queries   (■ α = 1.1   ● α = 1.2)"
+    figure, axes = panels(list(KINDS.values()), headline, height=3.0)
+    systems = list(dict.fromkeys(str(row["system"]) for row in rows))[::-1]
+    for ax, kind in zip(axes, KINDS, strict=True):
+        for alpha, marker, shift in zip(ALPHAS, "so", (0.17, -0.17), strict=True):
+            ax.axvline(alpha, color="#888888", linewidth=1.0, linestyle="--", zorder=0)
+            for height, system in enumerate(systems):
+                _draw_total(ax, total(rows, kind, system, alpha), height + shift, marker)
+        ax.set(yticks=range(len(systems)), yticklabels=systems, ylim=(-0.5, len(systems) - 0.5))
+        ax.set(xlabel="worst ratio", xlim=(1.0, max(1.45, 1.1 * max(column(rows, "worst_ratio")))))
+        ax.grid(axis="y", visible=False)
+    return figure
+
+
+def _draw_total(ax: Axes, result: Total, height: float, marker: str) -> None:
+    colour = COLOURS["as printed" if result.broken else "Poly-Dom"]
+    ax.plot(result.worst_ratio, height, marker, color=colour, markersize=6)
+    share = f"{result.broken:,} of {result.queries:,} broken" if result.broken else "none broken"
+    ax.annotate(
+        share,
+        (result.worst_ratio, height),
+        (7, 0),
+        textcoords="offset points",
+        va="center",
+        fontsize=7.5,
+        color=colour if result.broken else "#444444",
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8, "alpha": 0.85},
+    )

@@ -1,0 +1,104 @@
+"""Metric 1: feature sets trained against the number of features."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from matplotlib.figure import Figure
+
+from polydom_builder.lattice.witnesses import fewest_trainings
+
+from .figures import against_features, band, panels
+from .results import Row, where
+from .synthetic_world import ALPHA, KINDS, Scale, worlds
+from .systems import AS_PRINTED, BEST_FIRST, EVERY_SET, LAYERED, Search, World, greedy
+
+DEADLINES = (3e3, 1e5)
+"""c0, in the unit of the costs: what a few features cost at the sizes 22 and 130."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A way to train, how many sets it trains in a world, and up to how many features that is affordable."""
+
+    name: str
+    alpha: float
+    count: Callable[[World], int]
+    affordable: dict[str, int]
+
+
+def _trained(search: Search, alpha: float, world: World) -> int:
+    return len(search.expand(world, alpha, 0.0))
+
+
+def _with_budget(c0: float, world: World) -> int:
+    return _trained(BEST_FIRST, ALPHA, world.with_budget(c0))
+
+
+ALL = {"cf1": 15, "cfinf": 15}
+COUNTED = (
+    Counted("Naive-Expand-All", 1.0, partial(_trained, EVERY_SET, 1.0), ALL),
+    *(Counted("as printed", a, partial(_trained, AS_PRINTED, a), ALL) for a in (1.0, ALPHA)),
+    *(Counted("layer by layer", a, partial(_trained, LAYERED, a), ALL) for a in (1.0, ALPHA)),
+    Counted("Poly-Dom", 1.0, partial(_trained, BEST_FIRST, 1.0), {"cf1": 15, "cfinf": 10}),
+    Counted("Poly-Dom", ALPHA, partial(_trained, BEST_FIRST, ALPHA), ALL),
+    *(Counted(f"Poly-Dom, c0 = {c0:g}", ALPHA, partial(_with_budget, c0), ALL) for c0 in DEADLINES),
+    Counted("Greedy", 0.0, lambda world: len(greedy(world).trained), ALL),
+)
+"""Greedy knows no α. Best first with α = 1 trains thousands of sets where every feature counts."""
+
+BOUNDED_FEATURES = 10
+"""Up to as many features the fewest trainings are bounded, in a table of all pairs of sets."""
+
+
+def measure(scale: Scale) -> list[Row]:
+    """Count the sets that each way to train trains in each world, then bound what is possible."""
+    return [*_counts(scale), *_bounds(scale)]
+
+
+def _counts(scale: Scale) -> Iterator[Row]:
+    for kind, n_features, seed, world in worlds(scale, 15):
+        for way in COUNTED:
+            if n_features <= way.affordable[kind]:
+                here: Row = {"kind": kind, "n_features": n_features, "seed": seed}
+                yield here | {"system": way.name, "alpha": way.alpha, "trained": way.count(world)}
+
+
+def _bounds(scale: Scale) -> Iterator[Row]:
+    for kind, n_features, seed, world in worlds(scale, BOUNDED_FEATURES):
+        fewest = fewest_trainings(world.scores, world.costs, world.region, alpha=ALPHA)
+        here: Row = {"kind": kind, "n_features": n_features, "seed": seed}
+        for system, trained in (("at least", fewest.at_least), ("enough", len(fewest.enough))):
+            yield here | {"system": f"{system}, omniscient", "alpha": ALPHA, "trained": trained}
+
+
+LINES = {
+    ALPHA: (
+        ("Naive-Expand-All", 1.0, "Naive-Expand-All", ":"),
+        ("as printed", ALPHA, "as printed", "-"),
+        ("layer by layer", ALPHA, "layer by layer", "-"),
+        ("Greedy", 0.0, "Greedy", "--"),
+        ("Poly-Dom", ALPHA, "Poly-Dom", "-"),
+        (f"Poly-Dom, c0 = {DEADLINES[1]:g}", ALPHA, "Poly-Dom, c0 fixed", "-"),
+        ("at least, omniscient", ALPHA, "omniscient", ":"),
+    ),
+    1.0: (
+        ("Naive-Expand-All", 1.0, "Naive-Expand-All", ":"),
+        ("as printed", 1.0, "as printed", "-"),
+        ("layer by layer", 1.0, "layer by layer", "-"),
+        ("Greedy", 0.0, "Greedy", "--"),
+        ("Poly-Dom", 1.0, "Poly-Dom", "-"),
+    ),
+}
+"""For each α what is drawn: system, its α, label, dashes."""
+
+
+def draw(rows: Sequence[Row], alpha: float) -> Figure:
+    """Draw medians and quartiles over the seeds for one α, on a log scale."""
+    figure, axes = panels(list(KINDS.values()), f"Feature sets trained, α = {alpha:g}")
+    for ax, kind in zip(axes, KINDS, strict=True):
+        for system, its_alpha, label, dashes in LINES[alpha]:
+            mine = where(rows, kind=kind, system=system, alpha=its_alpha)
+            band(ax, mine, "n_features", "trained", label, dashes=dashes)
+    against_features(axes, "feature sets trained", 0.8)
+    return figure

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from examples.paper import figures, generator, results, synthetic, synthetic_promises, synthetic_world
+from examples.paper import figures, generator, results, synthetic, synthetic_claims, synthetic_promises, synthetic_world
 from examples.paper.__main__ import main
 from examples.paper.synthetic_promises import ALPHAS, Queries, best_scores, total
 from examples.paper.synthetic_world import KINDS, Scale
@@ -173,7 +173,7 @@ def test_labels_keep_their_distance_and_their_order() -> None:
         )
 
 
-@pytest.mark.parametrize("module", [figures, generator, results, synthetic_promises])
+@pytest.mark.parametrize("module", [figures, generator, results, synthetic_claims, synthetic_promises])
 def test_examples_in_the_documentation_hold(module: object) -> None:
     outcome = doctest.testmod(module)  # type: ignore[arg-type]
 

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 import numpy as np
@@ -31,12 +32,12 @@ COLOURS = {
     "Greedy-Acc": "#D55E00",
     "Greedy-Cost": "#E69F00",
     "Greedy, planned at 50": "#009E73",
-    "omniscient": "#777777",
+    "least possible": "#777777",
     "optimum": "#BBBBBB",
 }
 """Okabe and Ito's palette, which colour-blind readers can tell apart, and greys."""
 
-STYLE = {
+STYLE: dict[Any, Any] = {
     "font.size": 9.0,
     "axes.titlesize": 10.0,
     "axes.titlelocation": "left",
@@ -132,13 +133,14 @@ def label_lines(axes: Axes, *, spacing: float = 0.058) -> None:
     """
     axes.autoscale_view()
     lines = [line for line in axes.get_lines() if not str(line.get_label()).startswith("_")]
-    ends = [(line.get_xdata()[-1], line.get_ydata()[-1]) for line in lines]  # type: ignore[index]
+    ends = np.array([np.asarray(line.get_xydata())[-1] for line in lines])
     shares = (axes.transScale + axes.transLimits).transform(ends).clip(0.0, 1.0)
     heights = _spread(shares[:, 1].tolist(), spacing)
     for line, (x, y), height in zip(lines, shares.tolist(), heights, strict=True):
         colour = str(line.get_color())
         axes.plot([x, 1.03], [y, height], color=colour, linewidth=0.6, transform=axes.transAxes, clip_on=False)
-        axes.text(1.04, height, str(line.get_label()), color=_darker(colour), va="center", transform=axes.transAxes)
+        label = str(line.get_label())
+        axes.text(1.04, height, label, color=_darker(colour), fontsize=8, va="center", transform=axes.transAxes)
 
 
 def _spread(heights: Sequence[float], spacing: float) -> list[float]:

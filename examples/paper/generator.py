@@ -64,7 +64,8 @@ def scores(kind: str, n_features: int, rng: np.random.Generator, helpful: float 
     is_helpful = rng.random(n_features) < helpful
     single = np.where(is_helpful, rng.uniform(0.7, 0.8, n_features), rng.uniform(0.5, 0.6, n_features))
     if kind == "cf1":
-        return np.where(chosen, single, CHANCE).max(axis=1)
+        best: NDArray[np.float64] = np.where(chosen, single, CHANCE).max(axis=1)
+        return best
     if kind == "cfinf":
         result: NDArray[np.float64] = 1.0 - np.where(chosen, 1.0 - single, 1.0).prod(axis=1)
         result[0] = CHANCE
@@ -75,7 +76,7 @@ def scores(kind: str, n_features: int, rng: np.random.Generator, helpful: float 
 def _saturating(chosen: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.float64]:
     n_sets, n_features = chosen.shape
     worth = (chosen * rng.exponential(1.0, n_features)).sum(axis=1)
-    values = CHANCE + 0.45 * (1.0 - np.exp(-worth)) + rng.normal(0.0, 0.005, n_sets)
+    values: NDArray[np.float64] = CHANCE + 0.45 * (1.0 - np.exp(-worth)) + rng.normal(0.0, 0.005, n_sets)
     for i in range(n_features):
         pairs = values.reshape(-1, 2, 1 << i)
         pairs[:, 1] = np.maximum(pairs[:, 1], pairs[:, 0])

@@ -33,7 +33,6 @@ from .scene_features import Floats, Vocabularies, dense_descriptors, gradients, 
 from .scene_images import SIDES, Parts, Photo
 
 Work = Callable[[Sequence[Any]], NDArray[Any]]
-
 PHOTOS_IN_CHUNK, SETS_IN_CHUNK = 50, 64
 WORDS, PHOTOS_FOR_WORDS, DESCRIPTORS_FOR_WORDS = 40, 300, 100  # of a vocabulary; to learn it; of an image
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 from matplotlib.figure import Figure
 
+from polydom_builder.lattice.inputs import weights_of
 from polydom_builder.lattice.region import evaluate
 
 from .figures import band, panels, plain_numbers
@@ -34,7 +35,7 @@ def measure(scale: Scale) -> list[Row]:
             systems = _systems(world)
             for budget in BUDGETS:
                 here: Row = {"kind": kind, "seed": seed, "budget": budget, "optimum": _optimum(world, budget)}
-                answers = {name: float(world.scores[s.best(SIZE, budget)]) for name, s in systems.items()}
+                answers: Row = {name: float(world.scores[s.best(SIZE, budget)]) for name, s in systems.items()}
                 rows.append(here | answers)
     return rows
 
@@ -54,7 +55,7 @@ def _systems(world: World) -> dict[str, System]:
 def _optimum(world: World, budget: float) -> float:
     """Return the best score of all sets that fit, the empty set among them."""
     masks = np.arange(len(world.scores))
-    costs = evaluate(world.costs.weights(masks), np.full(len(masks), SIZE))
+    costs = evaluate(weights_of(world.costs, masks), np.full(len(masks), SIZE))
     return float(world.scores[(costs <= budget) | (masks == 0)].max())
 
 

@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from polydom_builder.lattice.inputs import weights_of
 from polydom_runtime.costs import basis_terms
 
 from .figures import COLOURS, panels
@@ -33,7 +34,7 @@ class Queries:
     def draw(cls, world: World, rng: np.random.Generator, count: int) -> "Queries":
         """Draw sizes and, on the log scale, budgets between the cheapest feature and all features at that size."""
         sizes = rng.uniform(*world.region.sizes, count)
-        features = world.costs.weights(1 << np.arange(world.n_features)) @ basis_terms(sizes).T
+        features = weights_of(world.costs, 1 << np.arange(world.n_features)) @ basis_terms(sizes).T
         low, high = np.log(features.min(axis=0)), np.log(features.sum(axis=0))
         return cls(sizes, np.clip(np.exp(rng.uniform(low, high)), *world.region.budgets))
 
@@ -49,7 +50,7 @@ def best_scores(world: World, masks: Sequence[int], queries: Queries) -> Floats:
     array([ True,  True])
     """
     chosen = np.array(masks)
-    weights, scores = world.costs.weights(chosen), world.scores[chosen]
+    weights, scores = weights_of(world.costs, chosen), world.scores[chosen]
     answers = np.empty(len(queries.sizes))
     for start in range(0, len(answers), BLOCK):
         block = slice(start, start + BLOCK)
@@ -115,7 +116,7 @@ def draw(rows: Sequence[Row]) -> Figure:
             for height, system in enumerate(systems):
                 _draw_total(ax, total(rows, kind, system, alpha), height + shift, marker)
         ax.set(yticks=range(len(systems)), yticklabels=systems, ylim=(-0.5, len(systems) - 0.5))
-        ax.set(xlabel="worst ratio", xlim=(1.0, max(1.45, 1.1 * max(column(rows, "worst_ratio")))))
+        ax.set(xlabel="worst ratio", xlim=(1.0, max(1.5, 1.1 * max(column(rows, "worst_ratio")))))
         ax.grid(axis="y", visible=False)
     return figure
 

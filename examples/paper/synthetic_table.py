@@ -7,8 +7,8 @@ from .results import where
 from .synthetic_accuracy import LINES, SIZE
 from .synthetic_claims import BUDGET, CLAIMS, Tables, at_budget, entries, spread, trained
 from .synthetic_promises import ALPHAS, total
-from .synthetic_trainings import DEADLINES
-from .synthetic_world import ALPHA
+from .synthetic_trainings import AFFORDABLE, BOUNDED_FEATURES, DEADLINES
+from .synthetic_world import ALPHA, SHORT
 
 
 def as_markdown(tables: Tables, facts: Mapping[str, Any], figures: Sequence[str]) -> str:
@@ -25,9 +25,9 @@ def as_markdown(tables: Tables, facts: Mapping[str, Any], figures: Sequence[str]
     """
     n_features = min(facts["scale"]["table_features"], facts["scale"]["most_features"])
     sections = [
-        _head(facts),
+        _head(facts, n_features),
         _table(
-            ("what", "the paper", f"here, {n_features} features", "remark"),
+            ("what", "the paper", "here", "remark"),
             [(c.what, c.paper, c.here(tables, n_features), c.remark) for c in CLAIMS],
         ),
         _counts(tables, n_features),
@@ -39,14 +39,15 @@ def as_markdown(tables: Tables, facts: Mapping[str, Any], figures: Sequence[str]
     return "\n\n".join(sections) + "\n"
 
 
-def _head(facts: Mapping[str, Any]) -> str:
+def _head(facts: Mapping[str, Any], n_features: int) -> str:
     return (
         "# Synthetic experiments\n\n"
         f"{facts['scale']['seeds']} worlds of the paper's generator for each kind and number of features; sizes 1 to "
         "500, p = .6. All systems see the same worlds. Figures are medians with quartiles in brackets. Greedy plans at "
-        "size 1, that of the paper's training items.\n\n"
+        "size 1, that of the paper's training items. Unless said otherwise, counts, index sizes and times are of "
+        f"{n_features} features, accuracies of {facts['scale']['default_features']}.\n\n"
         f"Python {facts['python']}, NumPy {facts['numpy']}, {facts['processor']}; "
-        f"{sum(facts['seconds'].values()):,.0f} s in all."
+        f"{sum(facts['seconds'].values()):,.0f} s of processor time in all."
     )
 
 
@@ -57,6 +58,7 @@ def _counts(tables: Tables, n_features: int) -> str:
         ("Poly-Dom, any budget", "Poly-Dom", (1.0, ALPHA)),
         *((f"Poly-Dom, c0 = {c0:,.0f}", f"Poly-Dom, c0 = {c0:g}", (1.0, ALPHA)) for c0 in DEADLINES),
         ("Greedy (no α)", "Greedy", (0.0, 0.0)),
+        ("what of these Greedy keeps", "Greedy, kept", (0.0, 0.0)),
         ("enough, if all scores were known", "enough, omniscient", (1.0, ALPHA)),
         ("no fewer possible, any budget", "at least, omniscient", (1.0, ALPHA)),
     )
@@ -67,7 +69,11 @@ def _counts(tables: Tables, n_features: int) -> str:
     if n_features == 10:
         rows.insert(0, ("the paper's own counts", "about 50", "about 30", "all", "like cf₁"))
     head = ("", "cf₁, α = 1", "cf₁, α = 1.2", "cf∞, α = 1", "cf∞, α = 1.2")
-    return f"## Sets trained of {1 << n_features:,} with {n_features} features\n\n" + _table(head, rows)
+    return (
+        f"## Sets trained of {1 << n_features:,} with {n_features} features\n\n{_table(head, rows)}\n\n"
+        f"Poly-Dom with α = 1 is counted up to {AFFORDABLE['cfinf']} features on cf∞, and the fewest possible up to "
+        f"{BOUNDED_FEATURES}; everything else up to 15."
+    )
 
 
 def _promises(tables: Tables, n_features: int) -> str:
@@ -75,14 +81,14 @@ def _promises(tables: Tables, n_features: int) -> str:
     for system in dict.fromkeys(str(row["system"]) for row in tables["promises"]):
         results = [total(tables["promises"], kind, system, alpha) for kind in ("cf1", "cfinf") for alpha in ALPHAS]
         rows.append((system, *(f"{r.broken:,} of {r.queries:,}, {r.worst_ratio:.3f}" for r in results)))
-    head = ("", *(f"{kind}, α = {alpha:g}" for kind in ("cf₁", "cf∞") for alpha in ALPHAS))
+    head = ("", *(f"{name}, α = {alpha:g}" for name in SHORT.values() for alpha in ALPHAS))
     return f"## Broken promises, {n_features} features: queries, worst ratio\n\n" + _table(head, rows)
 
 
 def _indexes(tables: Tables, n_features: int) -> str:
     names = {"array": "array", "intervals": "intervals", "all_crossings": "Index-All", "scan": "Naive-Lookup"}
     sizes = [
-        (f"{kind}, {selection}", *(entries(kind, name, selection)(tables, n_features) for name in names))
+        (f"{SHORT[kind]}, {selection}", *(entries(kind, name, selection)(tables, n_features) for name in names))
         for kind in ("cf1", "cfinf")
         for selection in ("all trained", "kept as printed", "kept")
     ]
@@ -91,7 +97,7 @@ def _indexes(tables: Tables, n_features: int) -> str:
     for kind in ("cf1", "cfinf"):
         for alpha in (ALPHA, 1.0):
             rows = where(tables["lookup_times"], kind=kind, alpha=alpha, n_features=n_features)
-            times.append((f"{kind}, α = {alpha:g}", *(spread(rows, name, 1) for name in ("candidates", *ways))))
+            times.append((f"{SHORT[kind]}, α = {alpha:g}", *(spread(rows, name, 1) for name in ("candidates", *ways))))
     return (
         f"## Index entries, α = {ALPHA:g}, {n_features} features\n\n"
         f"{_table(('candidates', *names.values()), sizes)}\n\n"

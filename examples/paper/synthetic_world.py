@@ -13,6 +13,9 @@ from .systems import World
 KINDS = {"cf1": "cf₁: as accurate as the best feature", "cfinf": "cf∞: every feature counts"}
 """The combiners and what a figure calls them."""
 
+SHORT = {"cf1": "cf₁", "cfinf": "cf∞"}
+"""What a table calls them."""
+
 TRAINING_SIZE = 1.0
 """The paper's training items are all of size 1, so this is the median at which Greedy plans."""
 

@@ -40,6 +40,6 @@ def test_killed_build_goes_on_and_ends_the_same(tmp_path: Path) -> None:
     # Each kill costs the set in work at most: 3 folds of one set.
     assert lines(log) <= total + 2 * 3
     files = sorted(p.relative_to(tmp_path / "whole.bundle") for p in (tmp_path / "whole.bundle").rglob("*.*"))
-    assert len(files) == 2 + len(load_bundle(tmp_path / "whole.bundle").models)
+    assert len(files) == 3 + len(load_bundle(tmp_path / "whole.bundle").models)
     for file in files:
         assert (tmp_path / "whole.bundle" / file).read_bytes() == (tmp_path / "killed.bundle" / file).read_bytes()

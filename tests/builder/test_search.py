@@ -197,7 +197,7 @@ def negative(estimator: Any, rows: Any, labels: Any) -> float:
 
 
 def undefined(estimator: Any, rows: Any, labels: Any) -> float:
-    return math.nan if rows.shape[1] == 1 else 1.0 / rows.shape[1]
+    return math.nan if rows.shape[1] == 7 else 0.5
 
 
 class Unconvertible(LogisticRegression):
@@ -225,7 +225,7 @@ ITEMS, LABELS = task.items(60)
         ({"alpha": "1"}, ITEMS, LABELS, TrainingError, "alpha must be a number"),
         ({"n_jobs": 0}, ITEMS, LABELS, TrainingError, "n_jobs"),
         ({"scoring": "wit"}, ITEMS, LABELS, TrainingError, "scoring must be"),
-        ({"estimator": LogisticRegression}, ITEMS, LABELS, TrainingError, "classifier object"),
+        ({"estimator": LogisticRegression}, ITEMS, LABELS, TrainingError, "classifier or regressor object"),
         ({}, ITEMS, [["calm", "loud"]] * 60, TrainingError, "one integer, string or boolean an item"),
         ({}, ITEMS, ["calm", None] * 30, TrainingError, "one integer, string or boolean an item"),
         ({"quantile": 0.0}, ITEMS, LABELS, TrainingError, "quantile"),
@@ -244,7 +244,7 @@ ITEMS, LABELS = task.items(60)
         ({"index": "b-tree"}, ITEMS, LABELS, TrainingError, "index must be one of"),
         ({"tolerance": "some"}, ITEMS, LABELS, TrainingError, "tolerance must be a number"),
         ({"scoring": lambda model, rows, labels: 1.0}, ITEMS, LABELS, TrainingError, "picklable"),
-        ({"scoring": undefined}, ITEMS, LABELS, TrainingError, "Got nan for level"),
+        ({"scoring": undefined}, ITEMS, LABELS, TrainingError, "Got nan for level.spread.roughness"),
         ({"memory": f"{__file__}/cache"}, ITEMS, LABELS, TrainingError, "memory folder must be writable"),
         ({"deadline": (1e-3, 2e-3, 3e-3)}, ITEMS, LABELS, DeadlineError, "range"),
         ({"deadline": "2ms"}, ITEMS, LABELS, DeadlineError, "range"),
@@ -331,7 +331,7 @@ def test_model_whose_export_differs_stops_by_name(monkeypatch: pytest.MonkeyPatc
 
     fitted = search().fit(ITEMS, LABELS, costs=task.costs)
     monkeypatch.setattr(export, "to_onnx", wrong)
-    with pytest.raises(ExportError, match=r"exported model of [a-z+]+ must give the labels"):
+    with pytest.raises(ExportError, match=r"exported model of [a-z+]+ must give the answers"):
         fitted.export(tmp_path / "wrong.bundle")
     assert list(tmp_path.iterdir()) == []
 

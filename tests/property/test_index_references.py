@@ -1,6 +1,7 @@
 """Laws of the four indexes on the cases that are easy to get wrong, with a scan of all candidates as the oracle."""
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -263,12 +264,14 @@ def test_interesting_sizes_are_those_at_which_the_skyline_changes(kind: str, dat
 @laws
 @given(st.data())
 def test_ranges_end_where_any_two_curves_cross(kind: str, data: st.DataObject) -> None:
-    """All crossings are range ends, interesting or not."""
+    """All crossings are range ends, interesting or not; those that only rounding parts may count as one."""
     candidates, region, _ = draw_case(data, kind, "any scores")
+    sizes = sorted(n for n, _, _ in every_crossing(candidates, region))
+    apart = sum(b - a > ROUNDING * b for a, b in pairwise([-1.0, *sizes]))
 
     index = AllCrossingsIndex(candidates, region)
 
-    assert len({n for n, _, _ in every_crossing(candidates, region)}) + 1 == index.n_ranges
+    assert apart + 1 <= index.n_ranges <= len(sizes) + 1
     assert index.n_ranges <= index.n_entries <= index.n_ranges * len(candidates)
 
 

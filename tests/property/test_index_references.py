@@ -251,13 +251,14 @@ def test_every_crossing_is_passed_once(kind: str, score: str, data: st.DataObjec
 @laws
 @given(st.data())
 def test_interesting_sizes_are_those_at_which_the_skyline_changes(kind: str, data: st.DataObject) -> None:
-    """Each end of an interval inside the region is an interesting size."""
+    """Each end of a range inside the region is an interesting size, and no two ranges of a curve adjoin."""
     candidates, region, _ = draw_case(data, kind, "any scores")
     sweep = intersections(candidates, region)
 
     ends = {n for ranges in sweep.ranges for parts in ranges for n in parts} - set(region.sizes)
 
     assert ends <= set(sweep.interesting)
+    assert all(a[1] < b[0] for ranges in sweep.ranges for a, b in pairwise(ranges))
 
 
 @every_kind

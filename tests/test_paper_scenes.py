@@ -66,6 +66,7 @@ def trained(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("trained")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scene_lattice, "SETS_IN_CHUNK", 4)
+        patch.setattr(scene_lattice, "PHOTOS_FOR_WORDS", 3)
         lattice_of_scenes(data, folder, PLAN)
     return folder
 

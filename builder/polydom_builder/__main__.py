@@ -28,7 +28,7 @@ from .export import checked_target
 from .greedy import PAPER_LAMBDAS
 from .greedy_search import GreedySearch
 from .search import PolyDomSearch
-from .verify import verify_bundle
+from .verification import verify_bundle
 
 GREEDY = {"greedy": PAPER_LAMBDAS, "greedy-acc": (0.0,), "greedy-cost": (math.inf,)}
 """Searches without a promise, by their λ."""

@@ -23,7 +23,7 @@ from .lattice.combined_costs import Combine
 from .lattice.proof import prove
 from .parameters import check_choice, check_number, checked_alphas
 from .preparation import counted_scores, prepare, progress_bar, publish
-from .proof_file import encode_proof
+from .verification.proof_file import encode_proof
 
 
 class PolyDomSearch(BaseEstimator):  # type: ignore[misc]

@@ -3,7 +3,7 @@
 import importlib
 import sys
 
-NAMES = ("lookup", "predict", "startup", "search", "trainings")
+NAMES = ("lookup", "predict", "startup", "search", "trainings", "indexes", "scale")
 
 for name in sys.argv[1:] or NAMES:
     print(f"\n== {name}")

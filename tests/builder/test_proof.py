@@ -19,8 +19,8 @@ from polydom_builder.lattice.proof import Proof, prove
 from polydom_builder.lattice.region import QueryRegion
 from polydom_builder.lattice.set_costs import SetCosts
 from polydom_builder.lattice.tabled_costs import TabledCosts, smallest_outside
-from polydom_builder.proof_checks import omissions, pair_faults
-from polydom_builder.proof_file import PROOF_FILE, load_proof, save_proof
+from polydom_builder.verification.proof_checks import omissions, pair_faults
+from polydom_builder.verification.proof_file import PROOF_FILE, load_proof, save_proof
 from polydom_runtime.costs import CostFunction
 from polydom_runtime.exceptions import BundleFormatError
 from tests.property import strategies as own
@@ -93,7 +93,9 @@ def test_sets_that_are_not_listed_are_proved_by_the_rule(
         trained = expand_best_first(given_costs, region, score, **slack)
         kept = select_candidates(trained, given_costs, region, **slack)
         proof = prove(trained, kept, given_costs, region, **slack)
-    with mock.patch("polydom_builder.proof_checks.BRUTE_FORCE_FEATURES", data.draw(st.sampled_from((0, 16)))):
+    with mock.patch(
+        "polydom_builder.verification.proof_checks.BRUTE_FORCE_FEATURES", data.draw(st.sampled_from((0, 16)))
+    ):
         found = faults(proof)
 
     assert found == []
@@ -291,7 +293,7 @@ def test_a_proof_that_claims_more_than_it_holds_takes_no_memory(tmp_path: Path) 
 
 def test_a_proof_larger_than_allowed_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     save_proof(example(), tmp_path)
-    monkeypatch.setattr("polydom_builder.proof_file.MAX_BYTES", 1000)
+    monkeypatch.setattr("polydom_builder.verification.proof_file.MAX_BYTES", 1000)
 
     with pytest.raises(BundleFormatError, match="at most 1000 bytes"):
         load_proof(tmp_path)

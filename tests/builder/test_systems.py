@@ -17,7 +17,7 @@ from polydom_builder.exceptions import ExportError, LatticeError, TrainingError
 from polydom_builder.lattice import expand_best_first
 from polydom_builder.lattice.combined_costs import upper
 from polydom_builder.lattice.region import QueryRegion
-from polydom_builder.verify import verify_bundle
+from polydom_builder.verification.verify import verify_bundle
 from polydom_runtime import Feature, FeatureSpace, Predictor
 from polydom_runtime.costs import ZERO, CostFunction
 from polydom_runtime.exceptions import BundleFormatError

@@ -23,9 +23,9 @@ from polydom_builder.lattice.proof import Proof, prove
 from polydom_builder.lattice.region import evaluate
 from polydom_builder.lattice.set_costs import SetCosts
 from polydom_builder.lattice.tabled_costs import TabledCosts
-from polydom_builder.proof_checks import TIE, covers, omissions, pair_faults
-from polydom_builder.proof_file import PROOF_FILE, save_proof
-from polydom_builder.verify import verify, verify_bundle
+from polydom_builder.verification.proof_checks import TIE, covers, omissions, pair_faults
+from polydom_builder.verification.proof_file import PROOF_FILE, save_proof
+from polydom_builder.verification.verify import verify, verify_bundle
 from polydom_runtime.bundle import Bundle
 from polydom_runtime.exceptions import BundleFormatError
 from polydom_runtime.index import PolyDomIndex
@@ -326,7 +326,7 @@ def test_covering_is_decided_as_by_sampling(data: st.DataObject, k: Any, s: Any)
 def test_the_check_does_not_use_what_it_checks() -> None:
     """None of its modules imports the search, the relation, the enumeration, the selection or the index builder."""
     checked = {"covers", "feasible", "best_first", "candidates", "open_sets", "promise", "sweep", "layers", "envelope"}
-    folder = Path(polydom_builder.__file__).parent
+    folder = Path(polydom_builder.__file__).parent / "verification"
     for name in ("verify", "proof_checks", "shipping_checks", "index_checks"):
         tree = ast.parse((folder / f"{name}.py").read_text())
         imported = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}

@@ -1,15 +1,14 @@
 """Laws of the four indexes on the cases that are easy to get wrong, with a scan of all candidates as the oracle."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import Protocol
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polydom_builder.index import AllCrossingsIndex, ScanIndex, build_index, sweep_index
+from polydom_builder.index import INDEXES, AllCrossingsIndex, ScanIndex, build_index, sweep_index
 from polydom_builder.index.crossings import crossings
 from polydom_builder.index.sweep import intersections
 from polydom_builder.lattice.region import QueryRegion
@@ -23,18 +22,6 @@ Curves = tuple[list[CostFunction], tuple[float, float]]
 
 ROUNDING = 1e-9
 SIZES = (0.0, 64.0)
-
-
-class Index(Protocol):
-    def best(self, n: float, budget: float) -> Candidate: ...
-
-
-INDEXES: dict[str, Callable[[list[Candidate], QueryRegion], Index]] = {
-    "envelope": build_index,
-    "sweep": sweep_index,
-    "all crossings": AllCrossingsIndex,
-    "scan": lambda candidates, region: ScanIndex(candidates),
-}
 
 inner = st.integers(1, 63)
 laws = settings(max_examples=25, deadline=None)

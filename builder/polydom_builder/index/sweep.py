@@ -183,7 +183,7 @@ class Skyline:
                 self._enter(curve, size)
 
     def swap(self, size: float, lower: int, upper: int) -> bool:
-        """Let `upper`, next above `lower`, get below it; return whether the crossing is interesting; O(log k).
+        """Let `upper`, next above `lower`, get below it; return whether the crossing is interesting; O(skyline).
 
         What changes can only be that `lower` leaves or that `upper` enters.
         """
@@ -207,9 +207,7 @@ class Skyline:
 
     def _enter(self, curve: int, size: float) -> None:
         insort(self._members, curve)
-        before = self._ranges[curve]
-        # Where many curves meet, one may leave and come back at the same size.
-        self._since[curve] = before.pop()[0] if before and before[-1][1] == size else size
+        self._since[curve] = size
 
     def _leave(self, curve: int, size: float) -> None:
         self._members.remove(curve)

@@ -12,9 +12,10 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import validate_data
 
+from polydom_builder.exceptions import TrainingError
+
 from .block_pursuit import BlockPursuit, Floats, Gain, standardised
 from .column_blocks import check_finite, checked_blocks, checked_costs
-from .exceptions import TrainingError
 
 Task = Literal["auto", "classification", "regression"]
 

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polydom_builder.exceptions import TrainingError
+
 from .block_pursuit import Columns, Floats
-from .exceptions import TrainingError
 
 
 def checked_blocks(blocks: Sequence[slice | Sequence[int]] | None, n_columns: int) -> list[Columns]:

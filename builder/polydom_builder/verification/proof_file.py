@@ -11,17 +11,16 @@ from zipfile import ZipFile
 import numpy as np
 from numpy.typing import NDArray
 
+from polydom_builder.exceptions import ExportError
+from polydom_builder.lattice.inputs import check_parameters
+from polydom_builder.lattice.proof import Proof
+from polydom_builder.lattice.region import QueryRegion
+from polydom_builder.lattice.set_costs import SetCosts
+from polydom_builder.lattice.tabled_costs import TabledCosts
 from polydom_runtime import schema
 from polydom_runtime.costs import BASIS, ZERO, CostFunction
 from polydom_runtime.exceptions import BundleFormatError
 from polydom_runtime.features import MAX_FEATURES
-
-from .exceptions import ExportError
-from .lattice.inputs import check_parameters
-from .lattice.proof import Proof
-from .lattice.region import QueryRegion
-from .lattice.set_costs import SetCosts
-from .lattice.tabled_costs import TabledCosts
 
 PROOF_FILE = "proof.npz"
 VERSION = 1

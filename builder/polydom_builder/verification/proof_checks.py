@@ -6,13 +6,12 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from polydom_builder.index.crossings import order
+from polydom_builder.lattice.proof import Proof
+from polydom_builder.lattice.region import QueryRegion
+from polydom_builder.lattice.set_costs import SetCosts
+from polydom_builder.lattice.tabled_costs import TabledCosts, smallest_outside
 from polydom_runtime.costs import CostFunction, basis_terms
-
-from .index.crossings import order
-from .lattice.proof import Proof
-from .lattice.region import QueryRegion
-from .lattice.set_costs import SetCosts
-from .lattice.tabled_costs import TabledCosts, smallest_outside
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]

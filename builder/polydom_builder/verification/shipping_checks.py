@@ -4,13 +4,13 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from polydom_builder.lattice.proof import Proof
+from polydom_builder.lattice.region import QueryRegion
+from polydom_builder.lattice.set_costs import SetCosts
 from polydom_runtime.bundle import Bundle
 from polydom_runtime.costs import CostFunction
 
 from .index_checks import costs_at, sizes_between, turns
-from .lattice.proof import Proof
-from .lattice.region import QueryRegion
-from .lattice.set_costs import SetCosts
 from .proof_checks import TIE, cost_function, set_weights
 
 

@@ -5,11 +5,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 
+from polydom_builder.lattice.proof import Proof
 from polydom_runtime.bundle import Bundle
 from polydom_runtime.index_file import load_bundle
 
 from .index_checks import index_faults, index_queries, staircase_faults, staircase_queries
-from .lattice.proof import Proof
 from .proof_checks import omissions, pair_faults
 from .proof_file import load_proof
 from .shipping_checks import mismatches, unshipped

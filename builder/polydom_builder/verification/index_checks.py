@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from polydom_builder.index.crossings import crossings
+from polydom_builder.lattice.region import QueryRegion
 from polydom_runtime.bundle import Bundle
 from polydom_runtime.costs import CostFunction, basis_terms
 from polydom_runtime.index import Candidate
 
-from .index.crossings import crossings
-from .lattice.region import QueryRegion
 from .proof_checks import TIE
 
 Floats = NDArray[np.float64]

@@ -10,9 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from polydom_runtime.__main__ import duration, positive, share, space_of
-from polydom_runtime.bundle import Bundle
 from polydom_runtime.cost_samples import CostSamples
-from polydom_runtime.costs import format_seconds
 from polydom_runtime.costs_file import load_costs
 from polydom_runtime.device_profile import DeviceProfile
 from polydom_runtime.exceptions import ItemError, PolyDomError, ProfileError
@@ -27,6 +25,7 @@ from .exploration import SEARCHES
 from .export import checked_target
 from .greedy import PAPER_LAMBDAS
 from .greedy_search import GreedySearch
+from .inspection import as_text, description
 from .search import PolyDomSearch
 from .verification import verify_bundle
 
@@ -134,55 +133,6 @@ def inspect(arguments: argparse.Namespace) -> None:
     bundle = load_bundle(arguments.bundle)
     document = description(bundle, arguments.deadline)
     print(json.dumps(document, indent=2) if arguments.json else as_text(document))
-
-
-def description(bundle: Bundle, deadline: float | None) -> dict[str, Any]:
-    """Return what `inspect` shows, as plain data; costs in seconds."""
-    wanted = {b for b in bundle.budgets if 0.0 < b < float("inf")} if deadline is None else {deadline}
-    return {
-        "features": dict(zip(bundle.names, (str(c) for c in bundle.costs), strict=True)),
-        "steps": {
-            s.name: {"cost": str(s.cost), "used by": [n for i, n in enumerate(bundle.names) if s.users >> i & 1]}
-            for s in bundle.steps
-        },
-        "classes": list(bundle.classes),
-        "sizes": list(bundle.sizes),
-        "deadlines": list(bundle.budgets),
-        "costs": str(bundle.origin),
-        "alpha": bundle.alpha,
-        "tolerance": bundle.tolerance,
-        "candidates": [
-            {"features": list(c.features), "accuracy": c.accuracy, "cost": str(c.cost), "weights": list(c.cost.weights)}
-            for c in bundle.index.candidates
-        ],
-        "staircases": {
-            format_seconds(d): [
-                {
-                    "up to size": size if size < float("inf") else None,
-                    "features": list(c.features),
-                    "accuracy": c.accuracy,
-                }
-                for size, c in bundle.index.at_deadline(d).steps
-            ]
-            for d in sorted(wanted)
-        },
-    }
-
-
-def as_text(document: dict[str, Any]) -> str:
-    """Return the description as a person reads it."""
-    lines = [document["costs"], "candidates (accuracy, worst-case cost, features in order of computation)"]
-    for c in document["candidates"]:
-        lines.append(f"  {c['accuracy']:.3f}  {c['cost']:<60}  {' '.join(c['features']) or '(class prior)'}")
-    for deadline, steps in document["staircases"].items():
-        lines.append(f"staircase at {deadline} (last size, accuracy, features)")
-        for s in steps:
-            end = s["up to size"] or math.inf
-            size = f"{end:.0f}" if end < document["sizes"][1] else "larger"
-            lines.append(f"  {size:>12}  {s['accuracy']:.3f}  {' '.join(s['features']) or '(class prior)'}")
-            if size == "larger":  # what follows is for items beyond the measured sizes
-                break
-    return "\n".join(lines)
 
 
 def demo(arguments: argparse.Namespace) -> None:

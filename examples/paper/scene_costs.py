@@ -1,4 +1,4 @@
-"""What the features of a scene cost: measured on one photograph at twelve sizes, fitted, and drawn again at random."""
+"""What the features of a scene cost, measured on one photograph at twelve sizes; and the world of costs and scores."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from polydom_builder.costs.fitting import CostFit
 from polydom_builder.costs.report import report_costs
 from polydom_builder.costs.unit_costs import TYPICAL_MODEL, UnitCosts, fit_units
+from polydom_builder.greedy import PAPER_LAMBDAS
+from polydom_builder.lattice.inputs import weights_of
+from polydom_builder.lattice.region import QueryRegion, evaluate
 from polydom_builder.lattice.set_costs import SetCosts
 from polydom_runtime import FeatureSpace
 from polydom_runtime.bundle import step_users
@@ -25,6 +28,8 @@ from . import scene_features
 from .results import Row
 from .scene_features import gradients
 from .scene_images import Image, Photo, squares
+from .scene_lattice import SceneLattice
+from .systems import BEST_FIRST, Scores, Search, System, World, envelope, greedy, greedy_acc, greedy_cost
 
 Floats = NDArray[np.float64]
 
@@ -33,6 +38,12 @@ MEASURED_SIDES = (65, 73, 83, 94, 106, 125, 136, 153, 170, 187, 216, 250)
 
 QUANTILE = 0.99
 """The share of answers that must be in time by the plan: the worst case of few rounds."""
+
+LAMBDAS = tuple(1e3 * x for x in PAPER_LAMBDAS)
+"""The paper's numbers as score a millisecond; costs are in seconds here."""
+
+DEADLINE_SHARE = 0.25
+"""c0 of Prob-c0-Fixed, as a share of what all features cost at the largest size."""
 
 LOOKED_AT = 40
 """Photos of which the busiest is measured on: where content matters, busy photos cost most."""
@@ -56,8 +67,11 @@ class SceneCosts:
 
     @cached_property
     def planned(self) -> SetCosts:
-        """The worst-case cost of any feature set in seconds: features, shared steps, a model's run and dispatch."""
-        fitted = fit_units(self.space, self.samples, self.quantile)
+        """The worst-case cost of any feature set in seconds: features, shared steps, a model's run and dispatch.
+
+        It is fitted to every other round; the rounds between tell how it does.
+        """
+        fitted = fit_units(self.space, self.samples.rounds(slice(0, None, 2)), self.quantile)
         units: UnitCosts = fitted.units.with_allowance(fitted.allowance)
         model = fitted.models[TYPICAL_MODEL] * (1.0 + fitted.allowance.share)
         costs = units.set_costs(model)
@@ -70,7 +84,7 @@ class SceneCosts:
         return {row.unit: row.fit for row in report_costs(self.samples, self.quantile)}
 
     def measured(self, mask: int, n: float) -> Floats:
-        """Return what computing and classifying by these features took in each round, at the measured size next to `n`.
+        """Return what an answer by these features took at the measured size next to `n`, in rounds not planned from.
 
         Parameters
         ----------
@@ -80,16 +94,18 @@ class SceneCosts:
 
         Returns
         -------
-        array of shape (n_rounds,)
+        array of shape (n_rounds // 2,)
             Seconds.
         """
+        fresh = self._fresh
         steps = [name for name, users in step_users(self.space) if users & mask]
-        rows = [self.samples.units.index(u) for u in (*steps, *(self.space.names[i] for i in members(mask)), DISPATCH)]
-        seconds: Floats = self.samples.seconds[rows, self._nearest(n)].sum(axis=0)
-        return seconds + self.samples.kernels[TYPICAL_MODEL] if mask else seconds
+        rows = [fresh.units.index(u) for u in (*steps, *(self.space.names[i] for i in members(mask)), DISPATCH)]
+        seconds: Floats = fresh.seconds[rows, int(np.abs(np.log(fresh.sizes / n)).argmin())].sum(axis=0)
+        return seconds + fresh.kernels[TYPICAL_MODEL] if mask else seconds
 
-    def _nearest(self, n: float) -> int:
-        return int(np.abs(np.log(self.samples.sizes / n)).argmin())
+    @cached_property
+    def _fresh(self) -> CostSamples:
+        return self.samples.rounds(slice(1, None, 2))
 
 
 def measured_costs(
@@ -139,3 +155,62 @@ def measure_units(costs: SceneCosts) -> list[Row]:
             here: Row = {"unit": unit, "size": n, "low": low, "median": middle, "high": high}
             rows.append(here | {"typical": fit.typical(n), "worst": fit.worst(n), "formula": str(fit.typical)})
     return rows
+
+
+class Scenes:
+    """A trained lattice, what its features cost, and what each search trained so far."""
+
+    def __init__(self, lattice: SceneLattice, costs: SceneCosts) -> None:
+        """Make the world that all systems share: any size of the photographs and any budget, in seconds."""
+        sizes = lattice.sizes.astype(float)
+        region = QueryRegion((float(sizes.min()), float(sizes.max())))
+        self.lattice, self.costs = lattice, costs
+        self.world = World(costs.planned, lattice.estimated, region, float(np.median(sizes)))
+        self.everything = costs.planned(len(lattice.estimated) - 1)
+        self.deadline = DEADLINE_SHARE * self.everything(region.sizes[1])
+        self._trained: dict[tuple[str, float, float, bool], Scores] = {}
+
+    def trained(self, search: Search, alpha: float, e: float, *, c0_fixed: bool = False) -> Scores:
+        """Return what a search trains; it runs once."""
+        key = search.name, alpha, e, c0_fixed
+        if key not in self._trained:
+            world = self.world.with_budget(self.deadline) if c0_fixed else self.world
+            self._trained[key] = search.expand(world, alpha, e)
+        return self._trained[key]
+
+    def kept(self, search: Search, alpha: float, e: float, *, pruned: bool = True) -> list[int]:
+        """Return the candidates of a search for any budget: those that α needs, or all trained sets that are ever best.
+
+        Parameters
+        ----------
+        search : Search
+        alpha, e : float
+        pruned : bool
+            Whether a candidate goes when others are within α of it.
+        """
+        trained = self.trained(search, alpha, e)
+        return search.select(trained, self.world, *((alpha, e) if pruned else (1.0, 0.0)))
+
+    def poly_dom(self, alpha: float, e: float = 0.0, search: Search = BEST_FIRST, *, pruned: bool = True) -> System:
+        """Return Poly-Dom with its index."""
+        candidates = self.world.candidates(self.kept(search, alpha, e, pruned=pruned))
+        index, entries = envelope(candidates, self.world.region)
+        return System(search.name, self.trained(search, alpha, e), tuple(candidates), index, entries)
+
+    def greedies(self) -> dict[str, System]:
+        """Return the paper's heuristics."""
+        first = greedy(self.world, LAMBDAS)
+        return {"Greedy": first, "Greedy-Acc": greedy_acc(self.world), "Greedy-Cost": greedy_cost(self.world)}
+
+    def questions(self, budgets: int) -> list[tuple[int, float, float]]:
+        """Return (column of `tested`, size, budget): the same budgets at each size, from one feature to all of them."""
+        low, high = self.world.region.sizes
+        cheapest = min(self.world.costs(1 << i)(low) for i in range(self.world.n_features))
+        grid = np.geomspace(cheapest, self.everything(high), budgets).tolist()
+        return [(k, float(n), budget) for k, n in enumerate(self.lattice.sizes) for budget in grid]
+
+    def best(self, n: float, budget: float) -> int:
+        """Return the best set that fits, by estimated accuracy."""
+        masks = np.arange(len(self.lattice.estimated))
+        fits = evaluate(weights_of(self.world.costs, masks), np.full(len(masks), n)) <= budget
+        return int(np.where(fits | (masks == 0), self.world.scores, -1.0).argmax())

@@ -13,6 +13,9 @@ from .open_sets import OpenSets
 from .promise import Promise
 from .region import QueryRegion
 
+AHEAD = 100
+"""One set more is chosen at a time for so many trained: the more is known, the less one score changes the choice."""
+
 
 def expand_best_first(
     costs: CostsOfSets,
@@ -81,14 +84,20 @@ def expand_best_first(
     (masks, weights), _ = sets_in_doubt(costs, region, search.enough)
     open_sets = OpenSets(masks, Costs(weights, region), alpha, tolerance)
     promise, n_learned = Promise(costs, region), 0
+    chosen: list[int] = []
     while True:
         for mask, value in list(search.trained.items())[n_learned:]:
             open_sets.learn(mask, value, search.prepare([mask]))
         n_learned = len(search.trained)
         open_sets.compact()
-        if not open_sets.in_doubt().any():
+        doubtful = open_sets.masks[open_sets.in_doubt()]
+        if not doubtful.size:
             return search.trained
-        search.train(promise.choose(open_sets, search.trained, batch))
+        chosen = [mask for mask in chosen if mask in doubtful]
+        if not chosen:
+            chosen = promise.choose(open_sets, search.trained, max(batch, n_learned // AHEAD))
+        search.train(chosen[:batch])
+        chosen = chosen[batch:]
 
 
 class _Search:

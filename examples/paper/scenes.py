@@ -1,0 +1,324 @@
+"""The paper's experiments on photographs: every score is looked up in a lattice that was trained before."""
+
+import math
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from polydom_builder.lattice.monotonicity import Violations, violations
+from polydom_builder.lattice.witnesses import fewest_trainings
+from polydom_runtime.greedy import GreedyIndex
+
+from . import scene_lattice
+from .figures import save, style
+from .results import Row, load_facts, load_rows, save_facts, save_rows
+from .scene_costs import Scenes, measure_units, measured_costs
+from .scene_figures import FIGURES, as_markdown
+from .scene_lattice import Plan, lattice_of_scenes, learned_space
+from .synthetic_index import _lookups, _microseconds
+from .synthetic_promises import ROUNDING, Queries, best_scores
+from .systems import AS_PRINTED, BEST_FIRST, LAYERED, System, World, array_entries, envelope, every_crossing
+
+FACTS, TABLE = "scenes.json", "scenes.md"
+INDEX_ALPHA = 1.3
+"""At which the paper varies e for its indexes."""
+
+MOST_CROSSED = 500
+"""Candidates up to which every crossing is indexed; more take minutes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How much to run.
+
+    Parameters
+    ----------
+    plan : Plan
+        What the lattice is trained on.
+    rounds, seconds
+        Of measuring costs: at most so many samples, at most so long.
+    alphas, tolerances : tuple of float
+        α and e.
+    budgets, queries, timed, drawn : int
+        Budgets at each size; sizes and budgets to hold the promise to; lookups to time; sets to compare.
+    """
+
+    plan: Plan = field(default_factory=Plan)
+    rounds: int = 400
+    seconds: float = 60.0
+    alphas: tuple[float, ...] = (1.0, 1.02, 1.05, 1.1, 1.2, 1.3, 1.4, 1.5)
+    tolerances: tuple[float, ...] = (0.0, 0.005, 0.01, 0.02, 0.05, 0.075)
+    budgets: int = 40
+    queries: int = 10_000
+    timed: int = 300
+    drawn: int = 1_000
+
+
+QUICK = Scale(scene_lattice.QUICK, 12, 3.0, (1.0, 1.1, 1.2, 1.3), (0.0, 0.05), 10, 400, 40, 16)
+
+
+def count_trainings(scenes: Scenes, scale: Scale) -> list[Row]:
+    """Count the sets that each way to train trains, for each α and e."""
+    rows: list[Row] = []
+    for alpha in scale.alphas:
+        for e in scale.tolerances:
+            for search in (AS_PRINTED, LAYERED, *([BEST_FIRST] if affordable(alpha, e) else [])):
+                for c0_fixed in (False, True) if search is BEST_FIRST else (False,):
+                    count = len(scenes.trained(search, alpha, e, c0_fixed=c0_fixed))
+                    name = f"{search.name}, c0 fixed" if c0_fixed else search.name
+                    rows.append({"system": name, "alpha": alpha, "e": e, "trained": count})
+    for name, count in {"Greedy": len(scenes.greedies()["Greedy"].trained), "all": len(scenes.world.scores)}.items():
+        rows += [{"system": name, "alpha": 1.0, "e": e, "trained": count} for e in scale.tolerances]
+    for alpha in {1.1, 1.2} & set(scale.alphas):
+        fewest = fewest_trainings(scenes.world.scores, scenes.world.costs, scenes.world.region, alpha=alpha)
+        for name, count in (("at least", fewest.at_least), ("enough", len(fewest.enough))):
+            rows.append({"system": f"{name}, omniscient", "alpha": alpha, "e": 0.0, "trained": count})
+    return rows
+
+
+def affordable(alpha: float, e: float) -> bool:
+    """Tell whether best first is run: with α near 1 it takes minutes for each e, since nearly all sets are needed.
+
+    >>> affordable(1.0, 0.0), affordable(1.0, 0.05), affordable(1.2, 0.05)
+    (True, False, True)
+    """
+    return alpha >= 1.1 or e <= alpha - 1.0
+
+
+def measure_indexes(scenes: Scenes, scale: Scale) -> list[Row]:
+    """Count the entries of all indexes over the same candidates, and time their lookups side by side."""
+    rows: list[Row] = []
+    pairs = [(INDEX_ALPHA, e) for e in scale.tolerances] + [(alpha, 0.0) for alpha in scale.alphas]
+    queries = [(n, budget) for _, n, budget in scenes.questions(max(scale.timed // len(scenes.lattice.sizes), 1))]
+    for alpha, e in dict.fromkeys(pairs):
+        printed = scenes.trained(AS_PRINTED, alpha, e)
+        kept = {"kept": scenes.kept(BEST_FIRST if affordable(alpha, e) else LAYERED, alpha, e)}
+        kept["kept as printed"] = scenes.kept(AS_PRINTED, alpha, e)
+        for selection, masks in {**kept, "all trained": list(printed)}.items():
+            here: Row = {"alpha": alpha, "e": e, "selection": selection, "scan": len(masks)}
+            times = _microseconds(_lookups(scenes.world, masks, queries), queries)
+            rows.append(here | _entries(scenes.world, masks) | times)
+    return rows
+
+
+def _entries(world: World, masks: Sequence[int]) -> Row:
+    candidates = world.candidates(masks)
+    index, intervals = envelope(candidates, world.region)
+    crossings = float(every_crossing(candidates, world.region)[1]) if len(masks) <= MOST_CROSSED else math.nan
+    return {"intervals": intervals, "array": array_entries(index), "all_crossings": crossings}
+
+
+def measure_accuracy(scenes: Scenes, scale: Scale) -> list[Row]:
+    """Ask each system at each size and budget: the estimated accuracy of its answer, and that on the test photos."""
+    largest = scenes.world.region.sizes[1]
+    systems: dict[str, Callable[[float, float], int]] = {
+        "optimum": scenes.best,
+        "one set for all sizes": lambda _, budget: scenes.best(largest, budget),
+        **{name: system.best for name, system in _systems(scenes).items()},
+    }
+    rows: list[Row] = []
+    for k, n, budget in scenes.questions(scale.budgets):
+        for name, best in systems.items():
+            here: Row = {"size": n, "budget": budget, "system": name}
+            rows.append(here | _accuracies(scenes, best(n, budget), k))
+    return rows
+
+
+def _systems(scenes: Scenes) -> dict[str, System]:
+    return {
+        "Poly-Dom": scenes.poly_dom(1.0),
+        "Poly-Dom, α = 1.02": scenes.poly_dom(1.02),
+        "Poly-Dom, α = 1.2": scenes.poly_dom(1.2),
+        "α = 1.2, all trained": scenes.poly_dom(1.2, pruned=False),
+        "as printed": scenes.poly_dom(1.2, search=AS_PRINTED),
+        **scenes.greedies(),
+    }
+
+
+def _accuracies(scenes: Scenes, mask: int, k: int) -> Row:
+    return {"estimated": float(scenes.lattice.estimated[mask]), "tested": float(scenes.lattice.tested[mask, k])}
+
+
+def replay(scenes: Scenes, scale: Scale) -> list[Row]:
+    """Ask again, but let times happen that were measured, not planned: Greedy goes on until the time is really spent.
+
+    An answer of Poly-Dom that comes too late counts as that of the empty set. Greedy stops in time, as if it knew, so
+    this is the most that adapting can gain.
+    """
+    rows: list[Row] = []
+    systems = _systems(scenes)
+    for k, n, budget in scenes.questions(scale.budgets):
+        tested = scenes.lattice.tested[:, k]
+        for name, system in systems.items():
+            if isinstance(system.index, GreedyIndex):
+                masks = [c.mask for c in system.index.at_deadline(budget).sequence]
+            else:
+                masks = [0, system.best(n, budget)]
+            # The empty set is ready in any case.
+            in_time = np.array([scenes.costs.measured(mask, n) <= budget for mask in masks[1:]])
+            reached = np.array(masks)[in_time.sum(axis=0)]
+            late = 0.0 if isinstance(system.index, GreedyIndex) or masks[-1] == 0 else float(1.0 - in_time.mean())
+            here: Row = {"size": n, "budget": budget, "system": name}
+            rows.append(here | {"tested": float(tested[reached].mean()), "late": late})
+    return rows
+
+
+def average(scenes: Scenes, scale: Scale) -> list[Row]:
+    """Return the mean accuracy over all sizes and budgets, for each α and e, and of the systems that know none."""
+    questions = scenes.questions(scale.budgets)
+    fixed = {name: system.best for name, system in scenes.greedies().items()} | {"optimum": scenes.best}
+    asked = [(name, 0.0, e, best) for name, best in fixed.items() for e in scale.tolerances]
+    for alpha in scale.alphas:
+        for e in scale.tolerances:
+            search = BEST_FIRST if affordable(alpha, e) else LAYERED
+            asked.append(("Poly-Dom", alpha, e, scenes.poly_dom(alpha, e, search).best))
+    rows: list[Row] = []
+    for name, alpha, e, best in asked:
+        answers = [_accuracies(scenes, best(n, budget), k) for k, n, budget in questions]
+        means = {kind: float(np.mean([row[kind] for row in answers])) for kind in ("estimated", "tested")}
+        rows.append({"system": name, "alpha": alpha, "e": e, **means})
+    return rows
+
+
+def _violations(scenes: Scenes) -> Violations:
+    return violations(dict(enumerate(scenes.lattice.estimated.tolist())))
+
+
+def violation_shares(scenes: Scenes, _: Scale) -> list[Row]:
+    """Return the distribution of the violations of monotonicity, over all pairs and over those that violate."""
+    found = _violations(scenes)
+    ten_thousandths = np.unique(np.append(0.0, np.ceil(1e4 * found.amounts - 1e-6)))
+    grid = 1e-4 * ten_thousandths + 1e-9  # floats round differences
+    whole, share = found.cdf(grid.tolist()), float((found.amounts > grid[0]).mean())
+    among = 1.0 - (1.0 - whole) / share if share else whole
+    columns = zip(grid.tolist(), whole.tolist(), among.tolist(), strict=True)
+    return [{"amount": amount, "all_pairs": a, "violating": v} for amount, a, v in columns]
+
+
+def violation_distances(scenes: Scenes, _: Scale) -> list[Row]:
+    """Return quantiles of the violations at each distance in the lattice, among the pairs that violate."""
+    found = _violations(scenes)
+    violate = found.amounts > ROUNDING
+    bad = Violations(found.amounts[violate], found.distances[violate])
+    quantiles = bad.by_distance((0.1, 0.5, 0.9, 1.0))
+    rows: list[Row] = []
+    for distance in np.unique(found.distances).tolist():
+        low, middle, high, largest = quantiles.get(distance, np.zeros(4)).tolist()
+        here: Row = {"distance": distance, "pairs": int((found.distances == distance).sum())}
+        counts: Row = {"violating": int((bad.distances == distance).sum())}
+        rows.append(here | counts | {"low": low, "median": middle, "high": high, "largest": largest})
+    return rows
+
+
+def compare_costs(scenes: Scenes, scale: Scale) -> list[Row]:
+    """Return planned and measured costs of random sets, for the smallest and the largest size; also Greedy's plan."""
+    rows: list[Row] = []
+    for mask in _drawn(scenes, scale.drawn // 8):
+        for n in scenes.world.region.sizes:
+            cost, times = scenes.world.costs(mask), scenes.costs.measured(mask, n)
+            low, middle, high = np.quantile(times, (0.1, 0.5, 0.9)).tolist()
+            here: Row = {"mask": mask, "size": n, "planned": cost(n), "greedy": cost(scenes.world.median_size)}
+            rows.append(here | {"low": low, "median": middle, "high": high, "within": float((times <= cost(n)).mean())})
+    return rows
+
+
+def compare_accuracies(scenes: Scenes, scale: Scale) -> list[Row]:
+    """Return estimated and tested accuracies of random sets, on the smallest and the largest images."""
+    estimated, tested = scenes.lattice.estimated, scenes.lattice.tested
+    rows: list[Row] = []
+    for mask in _drawn(scenes, scale.drawn):
+        here: Row = {"mask": mask, "estimated": float(estimated[mask])}
+        rows.append(here | {"small": float(tested[mask, 0]), "large": float(tested[mask, -1])})
+    return rows
+
+
+def _drawn(scenes: Scenes, count: int) -> list[int]:
+    masks = np.random.default_rng(0).permutation(np.arange(1, len(scenes.lattice.estimated)))
+    drawn: list[int] = np.sort(masks[: max(count, 1)]).tolist()
+    return drawn
+
+
+def check_promises(scenes: Scenes, scale: Scale) -> list[Row]:
+    """Count the queries whose answer is below a(best set) / α, with e = 0 and with e the largest violation."""
+    queries = Queries.draw(scenes.world, np.random.default_rng(0), scale.queries)
+    best = best_scores(scenes.world, range(len(scenes.world.scores)), queries)
+    enough = float(_violations(scenes).amounts.max()) * (1.0 + ROUNDING)
+    rows: list[Row] = []
+    for alpha in [alpha for alpha in scale.alphas if alpha >= 1.05]:
+        for e in (0.0, enough):
+            for search in (AS_PRINTED, LAYERED, BEST_FIRST):
+                ratio = best / best_scores(scenes.world, scenes.kept(search, alpha, e), queries)
+                here: Row = {"system": search.name, "alpha": alpha, "e": e, "sufficient": int(e >= enough)}
+                broken = int((ratio > alpha * (1.0 + ROUNDING)).sum())
+                rows.append(here | {"queries": len(best), "broken": broken, "worst_ratio": float(ratio.max())})
+    return rows
+
+
+EXPERIMENTS: dict[str, Callable[[Scenes, Scale], list[Row]]] = {
+    "costs": lambda scenes, _: measure_units(scenes.costs),
+    "trainings": count_trainings,
+    "indexes": measure_indexes,
+    "accuracy": measure_accuracy,
+    "replay": replay,
+    "averages": average,
+    "violations": violation_shares,
+    "distances": violation_distances,
+    "compared_costs": compare_costs,
+    "compared_accuracies": compare_accuracies,
+    "promises": check_promises,
+}
+"""Each writes a CSV file of its name, after ``scenes_``."""
+
+
+def run_scenes(data: Path, out: Path, quick: bool) -> None:
+    """Train and measure what the folder does not keep yet, run all experiments, write raw results, and draw.
+
+    Parameters
+    ----------
+    data : Path
+        Folder of the photographs, see `scene_images`.
+    out : Path
+        A folder, made if need be; it also keeps the lattice and the measured costs.
+    quick : bool
+        A lattice of sixteen sets.
+    """
+    scale = QUICK if quick else Scale()
+    out.mkdir(parents=True, exist_ok=True)
+    lattice = lattice_of_scenes(data, out, scale.plan, n_jobs=1 if quick else -1)
+    space, photos = learned_space(data, out, scale.plan), scale.plan.parts(data).fitting
+    run_experiments(Scenes(lattice, measured_costs(space, photos, out, scale.rounds, scale.seconds)), out, scale)
+
+
+def run_experiments(scenes: Scenes, out: Path, scale: Scale) -> None:
+    """Run all experiments on a trained lattice, and draw."""
+    seconds = {}
+    for name, experiment in EXPERIMENTS.items():
+        start = time.process_time()
+        save_rows(experiment(scenes, scale), out / f"scenes_{name}.csv")
+        seconds[name] = round(time.process_time() - start, 1)
+        print(f"{name}: {seconds[name]:.0f} s of processor time", file=sys.stderr)
+    samples = scenes.costs.samples
+    measured = {"rounds": samples.n_rounds, "stopped": samples.stopped, "warnings": list(samples.warnings)}
+    known = {"features": scenes.lattice.names.tolist(), "deadline": scenes.deadline, "quantile": scenes.costs.quantile}
+    save_facts({"scale": asdict(scale), "seconds": seconds, "measured": measured} | known, out / FACTS)
+    draw_scenes(out)
+
+
+def draw_scenes(out: Path) -> None:
+    """Draw figures and table from the raw results in `out`.
+
+    Raises
+    ------
+    ResultsError
+        If raw results are missing.
+    """
+    tables = {name: load_rows(out / f"scenes_{name}.csv") for name in EXPERIMENTS}
+    with style():
+        for name, (experiment, draw) in FIGURES.items():
+            save(draw(tables[experiment]), out, f"scenes_{name}")
+    (out / TABLE).write_text(as_markdown(tables, load_facts(out / FACTS), list(FIGURES)), encoding="utf-8")
+    print(f"{out / TABLE}: the paper's figures beside these; {len(FIGURES)} pictures beside it.")

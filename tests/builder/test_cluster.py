@@ -1,0 +1,85 @@
+"""A cluster does the training: joblib's dask backend on two workers, one of which dies."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import joblib
+import pytest
+from distributed import Client, LocalCluster
+from sklearn.linear_model import LogisticRegression
+
+from polydom_builder import PolyDomSearch
+from polydom_runtime.index_file import load_bundle
+
+from . import task
+from .slow_score import SlowScore
+
+US = task.US
+
+
+@pytest.fixture
+def cluster() -> Iterator[Client]:
+    """Two worker processes, and joblib told to use them."""
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+        joblib.parallel_config(backend="dask"),
+    ):
+        yield client
+
+
+def search(**changes: Any) -> PolyDomSearch:
+    given = {"estimator": LogisticRegression(), "space": task.space, "deadline": (50 * US, 400 * US), "cv": 2}
+    return PolyDomSearch(**(given | changes))
+
+
+def found(fitted: PolyDomSearch) -> Any:
+    return fitted.expanded_, fitted.candidates_, fitted.index_.intervals
+
+
+def locally(**changes: Any) -> PolyDomSearch:
+    return search(n_jobs=2, **changes).fit(*task.items(90), costs=task.costs)
+
+
+def test_cluster_builds_what_local_workers_build(cluster: Client, tmp_path: Path) -> None:
+    fitted = search().fit(*task.items(90), costs=task.costs)
+    fitted.export(tmp_path / "far")
+    with joblib.parallel_config(backend="loky"):
+        near = locally()
+        near.export(tmp_path / "near")
+
+    assert found(fitted) == found(near)
+    assert load_bundle(tmp_path / "far").models == load_bundle(tmp_path / "near").models
+
+
+def test_worker_killed_at_work_costs_nothing(cluster: Client, tmp_path: Path) -> None:
+    killed: list[int] = []
+    killer = threading.Thread(target=kill_a_worker, args=(cluster, tmp_path, killed))
+    killer.start()
+
+    fitted = search(scoring=SlowScore(str(tmp_path), 0.1)).fit(*task.items(90), costs=task.costs)
+
+    killer.join()
+    with joblib.parallel_config(backend="loky"):
+        near = locally()
+    assert len(killed) == 1
+    assert found(fitted) == found(near)
+
+
+def kill_a_worker(client: Client, folder: Path, killed: list[int]) -> None:
+    """Wait until a worker is in the middle of a training, some way into the search, and kill it."""
+    workers = {worker["pid"] for worker in client.run(lambda: {"pid": os.getpid()}).values()}
+    end = time.monotonic() + 60.0
+    while time.monotonic() < end:
+        begun = [int(name.partition("-")[2]) for name in sorted(os.listdir(folder))]
+        at_work = [pid for pid in begun if pid in workers]
+        if len(at_work) >= 6:
+            os.kill(at_work[-1], signal.SIGKILL)
+            killed.append(at_work[-1])
+            return
+        time.sleep(0.01)

@@ -29,9 +29,14 @@ def synthetic(arguments: argparse.Namespace) -> None:
 
 def scenes(arguments: argparse.Namespace) -> None:
     """Run the experiments on photographs."""
-    from .scenes import run_scenes
+    from .scenes import draw_scenes, run_scenes
 
-    run_scenes(arguments.data, arguments.out, arguments.quick)
+    if arguments.redraw:
+        draw_scenes(arguments.out)
+    elif arguments.data is None:
+        raise ResultsError("The photographs are needed. Got no --data. Give the folder that holds their index.csv.")
+    else:
+        run_scenes(arguments.data, arguments.out, arguments.quick)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -41,15 +46,17 @@ def parser() -> argparse.ArgumentParser:
 
     command = commands.add_parser("synthetic", help="made-up features whose costs and scores are known")
     command.add_argument("--seeds", type=positive, metavar="N", help="worlds of each kind (default 20, quick 3)")
-    command.add_argument("--redraw", action="store_true", help="draw from the raw results in the folder, run nothing")
     command.set_defaults(run=synthetic)
 
     command = commands.add_parser("scenes", help="photographs of fifteen kinds of scenes")
-    command.add_argument("--data", type=Path, required=True, metavar="PATH", help="where the photographs are")
+    command.add_argument("--data", type=Path, metavar="PATH", help="where the photographs are")
     command.set_defaults(run=scenes)
 
     for command in commands.choices.values():
         command.add_argument("--out", type=Path, default=OUT, metavar="DIR", help=f"folder for results (default {OUT})")
+        command.add_argument(
+            "--redraw", action="store_true", help="draw from the raw results in the folder, run nothing"
+        )
         command.add_argument("--quick", action="store_true", help="a small run, to see that everything works")
     return top
 

@@ -1,8 +1,7 @@
 """Figures and table of the scenes, drawn from raw results alone."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -40,9 +39,14 @@ def _shade(colours: str, share: float) -> str:
     return to_hex(matplotlib.colormaps[colours](share))
 
 
-def _side(size: float) -> str:
-    side = round(math.sqrt(size))
-    return f"{side} × {side} pixels"
+def side(size: float) -> str:
+    """Return a size in pixels as the side of a square.
+
+    >>> side(4225.0)
+    '65 × 65 pixels'
+    """
+    pixels = round(math.sqrt(size))
+    return f"{pixels} × {pixels} pixels"
 
 
 def draw_costs(rows: Sequence[Row]) -> Figure:
@@ -147,7 +151,7 @@ GROUPS = (
 def draw_accuracy(rows: Sequence[Row], kind: str, headline: str) -> Figure:
     """Draw accuracy against budget, a column of panels for each size: above Poly-Dom, below its rivals."""
     sizes = by(rows, "size")
-    figure, axes = panels([_side(n) for n in sizes], headline, rows=len(GROUPS), width=3.5, height=2.7)
+    figure, axes = panels([side(n) for n in sizes], headline, rows=len(GROUPS), width=3.5, height=2.7)
     for ax, (group, n) in zip(axes, [(group, n) for group in GROUPS for n in sizes], strict=True):
         for name, dashes in group.items():
             colour, width = (COLOURS | SHADES)[name], 6.0 if name == "optimum" else 1.8
@@ -218,7 +222,7 @@ def _diagonal(ax: Axes, ends: Sequence[float]) -> None:
 def draw_compared_costs(rows: Sequence[Row]) -> Figure:
     """Draw planned against measured costs, for the smallest and the largest images."""
     sizes = by(rows, "size")
-    figure, axes = panels([_side(n) for n in sizes], "Planned and measured cost of random feature sets", height=4.0)
+    figure, axes = panels([side(n) for n in sizes], "Planned and measured cost of random feature sets", height=4.0)
     plans = {"planned": ("planned", "Poly-Dom"), "greedy": ("planned at the median size, as Greedy does", "Greedy")}
     drawn = [1e3 * value for name in plans for value in column(rows, name)]
     for ax, n in zip(axes, sizes, strict=True):
@@ -262,210 +266,3 @@ FIGURES: dict[str, tuple[str, Draw]] = {
     "compared_accuracies": ("compared_accuracies", draw_compared_accuracies),
 }
 """For each figure the experiment it is drawn from, and how."""
-
-
-Here = Callable[[Tables], str]
-"""Finds a result."""
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """What the paper says of its photographs, where to find what was measured, and what is to be said of it."""
-
-    what: str
-    paper: str
-    here: Here
-    remark: str = ""
-
-
-def _one(rows: Sequence[Row], name: str, digits: int = 0) -> str:
-    """Return the number of a single row; a dash if there is none."""
-    return f"{float(rows[0][name]):,.{digits}f}" if rows and not math.isnan(float(rows[0][name])) else "–"
-
-
-def _trained(alpha: float, e: float = 0.0) -> Here:
-    names = {"as printed": "as printed", "layer by layer": "made complete", "best first": "Poly-Dom"}
-    names["best first, c0 fixed"] = "c0 fixed"
-
-    def here(tables: Tables) -> str:
-        rows = {name: where(tables["trainings"], system=system, alpha=alpha, e=e) for system, name in names.items()}
-        return "; ".join(f"{name} {_one(mine, 'trained')}" for name, mine in rows.items())
-
-    return here
-
-
-def _fewer(tables: Tables) -> str:
-    every = float(where(tables["trainings"], system="all")[0]["trained"])
-    rows = {name: where(tables["trainings"], system=name, alpha=1.2, e=0.0) for name in ("as printed", "best first")}
-    counts = {name: column(mine, "trained") for name, mine in rows.items()}
-    return "; ".join(f"{name} {every / count[0]:,.0f}" for name, count in counts.items() if count)
-
-
-def _fewest(tables: Tables) -> str:
-    rows = {k: where(tables["trainings"], system=f"{k}, omniscient", alpha=1.2) for k in ("at least", "enough")}
-    return f"at least {_one(rows['at least'], 'trained')}; {_one(rows['enough'], 'trained')} are enough"
-
-
-def _greedy(tables: Tables) -> str:
-    return _one(where(tables["trainings"], system="Greedy"), "trained")
-
-
-def _entries(selection: str, alpha: float = 1.3) -> Here:
-    names = {"array": "array", "intervals": "intervals", "all_crossings": "Index-All", "scan": "Naive-Lookup"}
-
-    def here(tables: Tables) -> str:
-        rows = where(tables["indexes"], alpha=alpha, e=0.0, selection=selection)
-        return "; ".join(f"{label} {_one(rows, name)}" for name, label in names.items())
-
-    return here
-
-
-def _times(selection: str, alpha: float) -> Here:
-    def here(tables: Tables) -> str:
-        rows = where(tables["indexes"], alpha=alpha, e=0.0, selection=selection)
-        ratio = float(rows[0]["naive"]) / float(rows[0]["poly_dom"]) if rows else math.nan
-        return f"{_one(rows, 'naive', 1)} µs, {ratio:.1f} times Poly-Dom's; {_one(rows, 'scan')} candidates"
-
-    return here
-
-
-def _within(amount: float) -> Here:
-    def here(tables: Tables) -> str:
-        names = {"violating": "of those that violate", "all_pairs": "of all pairs"}
-        grid = column(tables["violations"], "amount")
-        values = [np.interp(amount, grid, column(tables["violations"], name)) for name in names]
-        shares = "; ".join(f"{100 * v:.4g} % {label}" for v, label in zip(values, names.values(), strict=True))
-        return f"{shares}; largest {grid[-1]:.3f}"
-
-    return here
-
-
-def _by_distance(tables: Tables) -> str:
-    rows = [row for row in tables["distances"] if int(row["violating"])]
-    medians = ", ".join(f"{row['distance']}: {float(row['median']):.3f}" for row in rows)
-    share = sum(column(rows, "violating")) / sum(column(tables["distances"], "pairs"))
-    return f"{100 * share:.2f} % of the pairs violate; medians {medians}" if rows else "no pair violates"
-
-
-def _means(experiment: str, kind: str) -> Here:
-    def here(tables: Tables) -> str:
-        rows = tables[experiment]
-        means = {name: np.mean(column(where(rows, system=name), kind)) for name in by(rows, "system")}
-        return "; ".join(f"{name} {mean:.3f}" for name, mean in means.items())
-
-    return here
-
-
-def _late(tables: Tables) -> str:
-    rows = where(tables["replay"], system="Poly-Dom, α = 1.2")
-    return f"{100 * np.mean(column(rows, 'late')):.2g} %"
-
-
-def _promises(tables: Tables, sufficient: int, alpha: float = 1.2) -> str:
-    rows = where(tables["promises"], alpha=alpha, sufficient=sufficient)
-    counts = (
-        f"{r['system']} {int(r['broken']):,} of {int(r['queries']):,}, worst {float(r['worst_ratio']):.3f}"
-        for r in rows
-    )
-    return "; ".join(counts)
-
-
-def _costs(tables: Tables) -> str:
-    rows = tables["compared_costs"]
-    found = []
-    for name, n in zip(("small", "large"), by(rows, "size"), strict=True):
-        mine = where(rows, size=n)
-        ratios = {plan: np.divide(column(mine, plan), column(mine, "median")) for plan in ("planned", "greedy")}
-        within = 100.0 * np.mean(column(mine, "within"))
-        over = f"{np.median(ratios['planned']):.2f} times what is measured, {within:.1f} % within the plan"
-        found.append(f"{name} images: {over}; planned at the median size {np.median(ratios['greedy']):.2f} times")
-    return ". ".join(found)
-
-
-def _accuracies(tables: Tables) -> str:
-    rows = tables["compared_accuracies"]
-    estimated = np.array(column(rows, "estimated"))
-    found = []
-    for name in ("small", "large"):
-        tested = np.array(column(rows, name))
-        lead, likeness = 100.0 * np.mean(estimated - tested), np.corrcoef(estimated, tested)[0, 1]
-        found.append(f"{name} images: estimate less test {lead:+.1f} points, correlation {likeness:.3f}")
-    return "; ".join(found)
-
-
-TRAINS_LESS = (
-    "As printed it is what the paper says. Poly-Dom uses the costs, which are known before anything is trained."
-)
-SCORES_DECIDE = "How many are needed depends on the scores; those of the paper's features and models are not known."
-DOMINATED = "Dominated sets are entries of Naive-Lookup, but in no row of the array."
-FEW_KEPT = "What Poly-Dom keeps is a handful, and then any index is small and quick."
-TAKES_ALL = "What α allows to lose, the pruning of candidates takes, though better sets are trained: see `all trained`."
-ADAPTS = "Greedy goes on while there is time, and here stops as if it knew when; Poly-Dom's plan does not adapt."
-COMPOUNDS = "In the printed pruning α compounds. With e = 0 no search allows for sets that break monotonicity."
-
-CLAIMS = (
-    Claim("Sets trained, α = 1.2, e = 0", "under 400", _trained(1.2), TRAINS_LESS),
-    Claim("Sets for each one trained, α = 1.2, e = 0", "20", _fewer, TRAINS_LESS),
-    Claim("Sets trained, α = 1.1, e = 0", "over a quarter", _trained(1.1), SCORES_DECIDE),
-    Claim("Sets trained, α = 1.02, e = 0", "–", _trained(1.02), "Closer to the optimum than the paper went."),
-    Claim("Sets trained, α = 1, e = 0", "–", _trained(1.0), "Exact, were the scores monotone."),
-    Claim("Sets trained, α = 1.2, e = .05", "under 400, more than with e = 0", _trained(1.2, 0.05), SCORES_DECIDE),
-    Claim("Fewest for one who knew all scores, α = 1.2", "–", _fewest, "What any search can be held to."),
-    Claim(
-        "Sets trained by Greedy",
-        "like Poly-Dom, α = 1.2",
-        _greedy,
-        "To choose a feature Greedy scores all its rivals too.",
-    ),
-    Claim(
-        "Index entries, α = 1.3, all trained as printed",
-        "array a hundredth of Index-All",
-        _entries("all trained"),
-        DOMINATED,
-    ),
-    Claim("Index entries, α = 1.3, kept by Poly-Dom", "Naive-Lookup a tenth of the array", _entries("kept"), FEW_KEPT),
-    Claim("Naive-Lookup, α = 1.3, all trained as printed", "10 times Poly-Dom's", _times("all trained", 1.3)),
-    Claim("Naive-Lookup, α = 1.1, all trained as printed", "10 times Poly-Dom's", _times("all trained", 1.1)),
-    Claim("Naive-Lookup, α = 1.3, kept by Poly-Dom", "10 times Poly-Dom's", _times("kept", 1.3), FEW_KEPT),
-    Claim("Violations within .05", "close to 95 %", _within(0.05), "Of which pairs the paper does not say."),
-    Claim("Violations within .075", "all", _within(0.075)),
-    Claim("Violations by distance", "median largest at 2, near 0 at 8", _by_distance),
-    Claim("Mean estimated accuracy", "Greedy-Cost best", _means("accuracy", "estimated"), TAKES_ALL),
-    Claim("Mean accuracy on the test photos", "–", _means("accuracy", "tested"), TAKES_ALL),
-    Claim("Likewise, measured times replayed", "Greedy-Cost best", _means("replay", "tested"), ADAPTS),
-    Claim("Answers of Poly-Dom, α = 1.2, too late then", "none", _late, "In rounds that the plan has not seen."),
-    Claim(
-        "Planned cost", "overestimated", _costs, "A plan at the median size is too high for small, too low for large."
-    ),
-    Claim("Estimated accuracy", "overestimated, correlated", _accuracies, "The estimate is a mean over all sizes."),
-    Claim("Promises broken, α = 1.2, e = 0", "–", partial(_promises, sufficient=0), COMPOUNDS),
-    Claim("Promises broken, α = 1.2, e the largest violation", "–", partial(_promises, sufficient=1), COMPOUNDS),
-)
-
-
-def as_markdown(tables: Tables, facts: Mapping[str, Any], figures: Sequence[str]) -> str:
-    """Return the results beside the paper's claims.
-
-    Parameters
-    ----------
-    tables : mapping of str to rows
-        Raw results by experiment.
-    facts : mapping
-        What the run was.
-    figures : sequence of str
-        Names of the pictures to show.
-    """
-    lines = ["| what | the paper | here | remark |", "| --- | --- | --- | --- |"]
-    lines += [f"| {claim.what} | {claim.paper} | {claim.here(tables)} | {claim.remark} |" for claim in CLAIMS]
-    n_features, measured = len(facts["features"]), facts["measured"]
-    head = (
-        "# Experiments on photographs\n\n"
-        f"{n_features} features, {1 << n_features:,} feature sets, each trained once and looked up. Costs are planned "
-        f"so that {100 * facts['quantile']:g} % of the answers are in time, from every other of {measured['rounds']} rounds of "
-        f"measuring ({measured['stopped']}). c0, where it is fixed, is {1e3 * facts['deadline']:.0f} ms. Greedy plans "
-        "at the median size.\n\n"
-        f"Python {facts['python']}, NumPy {facts['numpy']}, {facts['processor']}; "
-        f"{sum(facts['seconds'].values()):,.0f} s of processor time in all."
-    )
-    pictures = "\n".join(f"![{name}](scenes_{name}.png)" for name in figures)
-    return "\n\n".join([head, "\n".join(lines), f"## Figures\n\n{pictures}"]) + "\n"

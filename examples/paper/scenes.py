@@ -4,23 +4,29 @@ import math
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 
-from polydom_builder.lattice.monotonicity import Violations, violations
 from polydom_builder.lattice.witnesses import fewest_trainings
 from polydom_runtime.greedy import GreedyIndex
 
-from . import scene_lattice
 from .figures import save, style
 from .results import Row, load_facts, load_rows, save_facts, save_rows
+from .scene_assumptions import (
+    check_promises,
+    compare_accuracies,
+    compare_costs,
+    violation_distances,
+    violation_shares,
+)
 from .scene_costs import Scenes, measure_units, measured_costs
-from .scene_figures import FIGURES, as_markdown
-from .scene_lattice import Plan, lattice_of_scenes, learned_space
-from .synthetic_index import _lookups, _microseconds
-from .synthetic_promises import ROUNDING, Queries, best_scores
+from .scene_figures import FIGURES
+from .scene_lattice import lattice_of_scenes, learned_space
+from .scene_scale import QUICK, Scale
+from .scene_table import as_markdown
+from .synthetic_index import lookups, microseconds
 from .systems import AS_PRINTED, BEST_FIRST, LAYERED, System, World, array_entries, envelope, every_crossing
 
 FACTS, TABLE = "scenes.json", "scenes.md"
@@ -29,36 +35,6 @@ INDEX_ALPHA = 1.3
 
 MOST_CROSSED = 500
 """Candidates up to which every crossing is indexed; more take minutes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """How much to run.
-
-    Parameters
-    ----------
-    plan : Plan
-        What the lattice is trained on.
-    rounds, seconds
-        Of measuring costs: at most so many samples, at most so long.
-    alphas, tolerances : tuple of float
-        α and e.
-    budgets, queries, timed, drawn : int
-        Budgets at each size; sizes and budgets to hold the promise to; lookups to time; sets to compare.
-    """
-
-    plan: Plan = field(default_factory=Plan)
-    rounds: int = 400
-    seconds: float = 60.0
-    alphas: tuple[float, ...] = (1.0, 1.02, 1.05, 1.1, 1.2, 1.3, 1.4, 1.5)
-    tolerances: tuple[float, ...] = (0.0, 0.005, 0.01, 0.02, 0.05, 0.075)
-    budgets: int = 40
-    queries: int = 10_000
-    timed: int = 300
-    drawn: int = 1_000
-
-
-QUICK = Scale(scene_lattice.QUICK, 12, 3.0, (1.0, 1.1, 1.2, 1.3), (0.0, 0.05), 10, 400, 40, 16)
 
 
 def count_trainings(scenes: Scenes, scale: Scale) -> list[Row]:
@@ -100,7 +76,7 @@ def measure_indexes(scenes: Scenes, scale: Scale) -> list[Row]:
         kept["kept as printed"] = scenes.kept(AS_PRINTED, alpha, e)
         for selection, masks in {**kept, "all trained": list(printed)}.items():
             here: Row = {"alpha": alpha, "e": e, "selection": selection, "scan": len(masks)}
-            times = _microseconds(_lookups(scenes.world, masks, queries), queries)
+            times = microseconds(lookups(scenes.world, masks, queries), queries)
             rows.append(here | _entries(scenes.world, masks) | times)
     return rows
 
@@ -181,80 +157,6 @@ def average(scenes: Scenes, scale: Scale) -> list[Row]:
         answers = [_accuracies(scenes, best(n, budget), k) for k, n, budget in questions]
         means = {kind: float(np.mean([row[kind] for row in answers])) for kind in ("estimated", "tested")}
         rows.append({"system": name, "alpha": alpha, "e": e, **means})
-    return rows
-
-
-def _violations(scenes: Scenes) -> Violations:
-    return violations(dict(enumerate(scenes.lattice.estimated.tolist())))
-
-
-def violation_shares(scenes: Scenes, _: Scale) -> list[Row]:
-    """Return the distribution of the violations of monotonicity, over all pairs and over those that violate."""
-    found = _violations(scenes)
-    ten_thousandths = np.unique(np.append(0.0, np.ceil(1e4 * found.amounts - 1e-6)))
-    grid = 1e-4 * ten_thousandths + 1e-9  # floats round differences
-    whole, share = found.cdf(grid.tolist()), float((found.amounts > grid[0]).mean())
-    among = 1.0 - (1.0 - whole) / share if share else whole
-    columns = zip(grid.tolist(), whole.tolist(), among.tolist(), strict=True)
-    return [{"amount": amount, "all_pairs": a, "violating": v} for amount, a, v in columns]
-
-
-def violation_distances(scenes: Scenes, _: Scale) -> list[Row]:
-    """Return quantiles of the violations at each distance in the lattice, among the pairs that violate."""
-    found = _violations(scenes)
-    violate = found.amounts > ROUNDING
-    bad = Violations(found.amounts[violate], found.distances[violate])
-    quantiles = bad.by_distance((0.1, 0.5, 0.9, 1.0))
-    rows: list[Row] = []
-    for distance in np.unique(found.distances).tolist():
-        low, middle, high, largest = quantiles.get(distance, np.zeros(4)).tolist()
-        here: Row = {"distance": distance, "pairs": int((found.distances == distance).sum())}
-        counts: Row = {"violating": int((bad.distances == distance).sum())}
-        rows.append(here | counts | {"low": low, "median": middle, "high": high, "largest": largest})
-    return rows
-
-
-def compare_costs(scenes: Scenes, scale: Scale) -> list[Row]:
-    """Return planned and measured costs of random sets, for the smallest and the largest size; also Greedy's plan."""
-    rows: list[Row] = []
-    for mask in _drawn(scenes, scale.drawn // 8):
-        for n in scenes.world.region.sizes:
-            cost, times = scenes.world.costs(mask), scenes.costs.measured(mask, n)
-            low, middle, high = np.quantile(times, (0.1, 0.5, 0.9)).tolist()
-            here: Row = {"mask": mask, "size": n, "planned": cost(n), "greedy": cost(scenes.world.median_size)}
-            rows.append(here | {"low": low, "median": middle, "high": high, "within": float((times <= cost(n)).mean())})
-    return rows
-
-
-def compare_accuracies(scenes: Scenes, scale: Scale) -> list[Row]:
-    """Return estimated and tested accuracies of random sets, on the smallest and the largest images."""
-    estimated, tested = scenes.lattice.estimated, scenes.lattice.tested
-    rows: list[Row] = []
-    for mask in _drawn(scenes, scale.drawn):
-        here: Row = {"mask": mask, "estimated": float(estimated[mask])}
-        rows.append(here | {"small": float(tested[mask, 0]), "large": float(tested[mask, -1])})
-    return rows
-
-
-def _drawn(scenes: Scenes, count: int) -> list[int]:
-    masks = np.random.default_rng(0).permutation(np.arange(1, len(scenes.lattice.estimated)))
-    drawn: list[int] = np.sort(masks[: max(count, 1)]).tolist()
-    return drawn
-
-
-def check_promises(scenes: Scenes, scale: Scale) -> list[Row]:
-    """Count the queries whose answer is below a(best set) / α, with e = 0 and with e the largest violation."""
-    queries = Queries.draw(scenes.world, np.random.default_rng(0), scale.queries)
-    best = best_scores(scenes.world, range(len(scenes.world.scores)), queries)
-    enough = float(_violations(scenes).amounts.max()) * (1.0 + ROUNDING)
-    rows: list[Row] = []
-    for alpha in [alpha for alpha in scale.alphas if alpha >= 1.05]:
-        for e in (0.0, enough):
-            for search in (AS_PRINTED, LAYERED, BEST_FIRST):
-                ratio = best / best_scores(scenes.world, scenes.kept(search, alpha, e), queries)
-                here: Row = {"system": search.name, "alpha": alpha, "e": e, "sufficient": int(e >= enough)}
-                broken = int((ratio > alpha * (1.0 + ROUNDING)).sum())
-                rows.append(here | {"queries": len(best), "broken": broken, "worst_ratio": float(ratio.max())})
     return rows
 
 

@@ -60,7 +60,7 @@ def measure_times(scale: Scale) -> list[Row]:
         for kind, n_features, seed, world in worlds(scale, most_features):
             kept = search.select(search.expand(world, alpha, 0.0), world, alpha, 0.0)
             queries = _queries(world, np.random.default_rng(seed), scale.timed_queries)
-            seconds = _microseconds(_lookups(world, kept, queries), queries)
+            seconds = microseconds(lookups(world, kept, queries), queries)
             here: Row = {"kind": kind, "n_features": n_features, "seed": seed, "alpha": alpha, "candidates": len(kept)}
             rows.append(here | seconds)
     return rows
@@ -77,7 +77,7 @@ def _queries(world: World, rng: np.random.Generator, count: int) -> list[Query]:
     return queries
 
 
-def _lookups(world: World, kept: Sequence[int], queries: Sequence[Query]) -> dict[str, Callable[[float, float], Any]]:
+def lookups(world: World, kept: Sequence[int], queries: Sequence[Query]) -> dict[str, Callable[[float, float], Any]]:
     """Return the ways to look a candidate up; the staircase has one budget, the median one."""
     candidates = world.candidates(kept)
     index, _ = envelope(candidates, world.region)
@@ -96,7 +96,7 @@ def _lookups(world: World, kept: Sequence[int], queries: Sequence[Query]) -> dic
     }
 
 
-def _microseconds(lookups: dict[str, Callable[[float, float], Any]], queries: Sequence[Query]) -> Row:
+def microseconds(lookups: dict[str, Callable[[float, float], Any]], queries: Sequence[Query]) -> Row:
     """Ask each query of each index in turn, so that heat and load hit them alike; return medians over the queries."""
     kept: dict[str, list[int]] = {name: [] for name in lookups}
     warm_up = queries[:10]

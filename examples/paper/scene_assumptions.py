@@ -1,0 +1,85 @@
+"""What the paper assumes of scores and costs, looked at on photographs, and whether its promise holds."""
+
+import numpy as np
+
+from polydom_builder.lattice.monotonicity import Violations, violations
+
+from .results import Row
+from .scene_costs import Scenes
+from .scene_scale import Scale
+from .synthetic_promises import ROUNDING, Queries, best_scores
+from .systems import AS_PRINTED, BEST_FIRST, LAYERED
+
+
+def _violations(scenes: Scenes) -> Violations:
+    return violations(dict(enumerate(scenes.lattice.estimated.tolist())))
+
+
+def violation_shares(scenes: Scenes, _: Scale) -> list[Row]:
+    """Return the distribution of the violations of monotonicity, over all pairs and over those that violate."""
+    found = _violations(scenes)
+    ten_thousandths = np.unique(np.append(0.0, np.ceil(1e4 * found.amounts - 1e-6)))
+    grid = 1e-4 * ten_thousandths + 1e-9  # floats round differences
+    whole, share = found.cdf(grid.tolist()), float((found.amounts > grid[0]).mean())
+    among = 1.0 - (1.0 - whole) / share if share else whole
+    columns = zip(grid.tolist(), whole.tolist(), among.tolist(), strict=True)
+    return [{"amount": amount, "all_pairs": a, "violating": v} for amount, a, v in columns]
+
+
+def violation_distances(scenes: Scenes, _: Scale) -> list[Row]:
+    """Return quantiles of the violations at each distance in the lattice, among the pairs that violate."""
+    found = _violations(scenes)
+    violate = found.amounts > ROUNDING
+    bad = Violations(found.amounts[violate], found.distances[violate])
+    quantiles = bad.by_distance((0.1, 0.5, 0.9, 1.0))
+    rows: list[Row] = []
+    for distance in np.unique(found.distances).tolist():
+        low, middle, high, largest = quantiles.get(distance, np.zeros(4)).tolist()
+        here: Row = {"distance": distance, "pairs": int((found.distances == distance).sum())}
+        counts: Row = {"violating": int((bad.distances == distance).sum())}
+        rows.append(here | counts | {"low": low, "median": middle, "high": high, "largest": largest})
+    return rows
+
+
+def compare_costs(scenes: Scenes, scale: Scale) -> list[Row]:
+    """Return planned and measured costs of random sets, for the smallest and the largest size; also Greedy's plan."""
+    rows: list[Row] = []
+    for mask in _drawn(scenes, scale.drawn // 8):
+        for n in scenes.world.region.sizes:
+            cost, times = scenes.world.costs(mask), scenes.costs.measured(mask, n)
+            low, middle, high = np.quantile(times, (0.1, 0.5, 0.9)).tolist()
+            here: Row = {"mask": mask, "size": n, "planned": cost(n), "greedy": cost(scenes.world.median_size)}
+            rows.append(here | {"low": low, "median": middle, "high": high, "within": float((times <= cost(n)).mean())})
+    return rows
+
+
+def compare_accuracies(scenes: Scenes, scale: Scale) -> list[Row]:
+    """Return estimated and tested accuracies of random sets, on the smallest and the largest images."""
+    estimated, tested = scenes.lattice.estimated, scenes.lattice.tested
+    rows: list[Row] = []
+    for mask in _drawn(scenes, scale.drawn):
+        here: Row = {"mask": mask, "estimated": float(estimated[mask])}
+        rows.append(here | {"small": float(tested[mask, 0]), "large": float(tested[mask, -1])})
+    return rows
+
+
+def _drawn(scenes: Scenes, count: int) -> list[int]:
+    masks = np.random.default_rng(0).permutation(np.arange(1, len(scenes.lattice.estimated)))
+    drawn: list[int] = np.sort(masks[: max(count, 1)]).tolist()
+    return drawn
+
+
+def check_promises(scenes: Scenes, scale: Scale) -> list[Row]:
+    """Count the queries whose answer is below a(best set) / α, with e = 0 and with e the largest violation."""
+    queries = Queries.draw(scenes.world, np.random.default_rng(0), scale.queries)
+    best = best_scores(scenes.world, range(len(scenes.world.scores)), queries)
+    enough = float(_violations(scenes).amounts.max()) * (1.0 + ROUNDING)
+    rows: list[Row] = []
+    for alpha in [alpha for alpha in scale.alphas if alpha >= 1.05]:
+        for e in (0.0, enough):
+            for search in (AS_PRINTED, LAYERED, BEST_FIRST):
+                ratio = best / best_scores(scenes.world, scenes.kept(search, alpha, e), queries)
+                here: Row = {"system": search.name, "alpha": alpha, "e": e, "sufficient": int(e >= enough)}
+                broken = int((ratio > alpha * (1.0 + ROUNDING)).sum())
+                rows.append(here | {"queries": len(best), "broken": broken, "worst_ratio": float(ratio.max())})
+    return rows

@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-from examples.paper import results, scene_costs, scene_figures, scenes
+from examples.paper import results, scene_costs, scene_figures, scene_table, scenes
 from examples.paper.__main__ import main
 from examples.paper.results import Row, column, where
 from examples.paper.scene_costs import MEASURED_SIDES, SceneCosts, Scenes
@@ -84,7 +84,7 @@ def test_a_run_leaves_raw_results_pictures_and_a_table(out: Path) -> None:
     assert all((out / name).stat().st_size > 5_000 for name in PICTURES)
     table = (out / scenes.TABLE).read_text()
     assert all(name in table for name in PICTURES if name.endswith("png"))
-    assert all(claim.what in table for claim in scene_figures.CLAIMS)
+    assert all(claim.what in table for claim in scene_table.CLAIMS)
 
 
 def test_redraw_gives_the_same_and_recomputes_nothing(

@@ -22,7 +22,7 @@ from polydom_runtime.index import Candidate
 from tests.property import strategies as own
 from tests.property.lattice_oracle import ROUNDING, score_of, worst_ratio
 
-law = settings(max_examples=40, derandomize=True, deadline=None)
+law = settings(max_examples=25, derandomize=True, deadline=None)
 
 Parts = Mapping[Any, CostFunction]
 

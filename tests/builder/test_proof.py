@@ -26,7 +26,7 @@ from polydom_runtime.exceptions import BundleFormatError
 from tests.property import strategies as own
 from tests.property.lattice_oracle import score_of
 
-law = settings(max_examples=40, derandomize=True, deadline=None)
+law = settings(max_examples=25, derandomize=True, deadline=None)
 
 ANY = QueryRegion((1, 100))
 

@@ -35,7 +35,7 @@ from tests.property.lattice_oracle import score_of
 from . import task
 
 US = task.US
-law = settings(max_examples=25, derandomize=True, deadline=None)
+law = settings(max_examples=15, derandomize=True, deadline=None)
 
 REGIONS = {
     "any budget": None,

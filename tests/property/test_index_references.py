@@ -24,7 +24,7 @@ ROUNDING = 1e-9
 SIZES = (0.0, 64.0)
 
 inner = st.integers(1, 63)
-laws = settings(max_examples=25, deadline=None)
+laws = settings(max_examples=15, deadline=None)
 
 
 def parts(*difference: int) -> tuple[CostFunction, CostFunction]:

@@ -18,6 +18,7 @@ from polydom_runtime.index import Candidate
 from .costs.unit_costs import UnitCosts
 from .export import assemble, checked_target, export_models, with_prefixes, write_bundle
 from .greedy import PAPER_LAMBDAS, greedy_sequences
+from .parameters import checked_lambdas
 from .preparation import counted_scores, prepare, progress_bar, publish
 
 
@@ -91,13 +92,14 @@ class GreedySearch(BaseEstimator):  # type: ignore[misc]
         costs: CostSamples | DeviceProfile | UnitCosts | None = None,
     ) -> "GreedySearch":
         """Measure, extract and find the sequences; parameters and errors as in `PolyDomSearch.fit`."""
+        lambdas = checked_lambdas(self.lambdas)
         prepared = prepare(self, list(items), labels, groups, costs)
         publish(self, prepared)
         self.set_costs_ = self.units_.set_costs(prepared.model_seconds)
         self.median_size_ = prepared.median_size
         with counted_scores(self.trainer_, self.verbose) as score:
             self.sequences_, self.expanded_ = greedy_sequences(
-                len(self.space_), score, lambda mask: 1e3 * self.set_costs_(mask)(self.median_size_), self.lambdas
+                len(self.space_), score, lambda mask: 1e3 * self.set_costs_(mask)(self.median_size_), lambdas
             )
         rows = [[self._candidate(order[:k]) for k in range(len(order) + 1)] for order in self.sequences_]
         self.index_ = GreedyIndex(rows, self.median_size_)

@@ -25,7 +25,10 @@ Scoring = str | Callable[..., float]
 
 def checked_estimator(search: Any) -> Scoring:
     """Return the scoring of a search; TrainingError unless its estimator, scoring, quantile and workers are sound."""
-    if isinstance(search.estimator, type) or not (is_classifier(search.estimator) or is_regressor(search.estimator)):
+    model = search.estimator
+    # scikit-learn raises AttributeError for what is no estimator at all.
+    kind = not isinstance(model, type) and hasattr(model, "fit") and (is_classifier(model) or is_regressor(model))
+    if not kind:
         raise TrainingError(
             f"The estimator must be a scikit-learn classifier or regressor object. Got {search.estimator!r}."
         )
@@ -89,6 +92,31 @@ def check_number(name: str, value: Any, low: float, high: float) -> None:
     """Raise TrainingError unless the parameter is a number within [low, high]."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not low <= value <= high:
         raise TrainingError(f"{name} must be a number from {low:g} to {high:g}. Got {value!r}.")
+
+
+def checked_lambdas(lambdas: Any) -> tuple[float, ...]:
+    """Return the λs of Greedy; TrainingError unless they are a sequence of numbers."""
+    try:
+        return tuple(map(float, lambdas))
+    except (TypeError, ValueError) as e:
+        raise TrainingError(f"lambdas must be a sequence of numbers, such as (0.0, 0.1). Got {lambdas!r}.") from e
+
+
+def check_count(name: str, value: Any) -> None:
+    """Raise TrainingError unless the parameter is an integer of at least 1."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise TrainingError(f"{name} must be an integer of at least 1, or None. Got {value!r}.")
+
+
+def checked_sizes(size_range: Any, item_sizes: Sequence[float]) -> tuple[float, float]:
+    """Return the range of sizes to plan for, by default the items'; TrainingError unless it is a pair of numbers."""
+    if size_range is None:
+        return min(item_sizes), max(item_sizes)
+    try:
+        low, high = map(float, size_range)
+    except (TypeError, ValueError) as e:
+        raise TrainingError(f"size_range must be a pair (low, high) of item sizes. Got {size_range!r}.") from e
+    return low, high
 
 
 def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:

@@ -23,7 +23,7 @@ from .costs.unit_costs import UnitCosts, check_coverage
 from .exceptions import TrainingError
 from .lattice.region import QueryRegion
 from .onnx_models import to_onnx
-from .parameters import checked_budgets, checked_estimator, checked_memory
+from .parameters import check_count, checked_budgets, checked_estimator, checked_memory, checked_sizes
 from .preselection import BlockSelector
 from .splits import make_splits
 from .table import Table, extract_table
@@ -85,10 +85,12 @@ def prepare(search: Parameters, items: list[Any], labels: Sequence[Any], groups:
     """Check the parameters, measure, extract, pre-select, and try the export before anything is trained for long."""
     scoring, budgets = checked_estimator(search), checked_budgets(search.deadline)
     memory = checked_memory(search.memory)
+    if search.max_features is not None:
+        check_count("max_features", search.max_features)
     if not items:
         raise TrainingError("There must be items, and one label for each. Got none.")
     sizes = [checked_size(search.space, item) for item in items]
-    region = QueryRegion(search.size_range or (min(sizes), max(sizes)), budgets)
+    region = QueryRegion(checked_sizes(search.size_range, sizes), budgets)
     target, samples = _target(search, items, sizes, costs, region, memory)
     with progress_bar(search.verbose, "features", len(items)) as bar:
         table = extract_table(
@@ -189,7 +191,10 @@ def _price(units: UnitCosts, feature: int) -> CostFunction:
 
 def _check_convertible(trainer: Trainer, target: Target) -> None:
     """Convert a model of a few items now rather than fail after hours of training."""
-    table, few = trainer.table, np.arange(min(len(trainer.table.rows), 40))
+    table = trainer.table
+    # Of a regression the lowest, the highest and numbers between: items of one number leave some models empty.
+    spread = np.linspace(0, len(table.rows) - 1, min(len(table.rows), 40)).astype(np.intp)
+    few = np.argsort(table.targets, kind="stable")[spread]
     if len(table.classes):
         few = np.concatenate([np.flatnonzero(table.targets == c)[:20] for c in range(len(table.classes))])
     to_onnx(trainer.fit(range(len(table.columns)), few), table.rows.shape[1], target.versions)

@@ -21,7 +21,7 @@ from .export import ExportedModel, assemble, checked_target, export_models, plan
 from .index import INDEXES, build_index
 from .lattice.combined_costs import Combine
 from .lattice.proof import prove
-from .parameters import check_choice, check_number, checked_alphas
+from .parameters import check_choice, check_count, check_number, checked_alphas
 from .preparation import counted_scores, prepare, progress_bar, publish
 from .verification.proof_file import encode_proof
 
@@ -190,6 +190,10 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
         alphas = checked_alphas(self.alpha, self.max_trainings is not None or self.max_seconds is not None)
         if self.tolerance != "auto":
             check_number("tolerance", self.tolerance, 0.0, np.inf)
+        if self.max_trainings is not None:
+            check_count("max_trainings", self.max_trainings)
+        if self.max_seconds is not None:
+            check_number("max_seconds", self.max_seconds, 0.0, np.inf)
         check_number("tolerance_quantile", self.tolerance_quantile, 0.0, 1.0)
         prepared = prepare(self, list(items), labels, groups, costs)
         publish(self, prepared)

@@ -21,6 +21,10 @@ def make_splits(cv: Any, table: Table, groups: Sequence[Any] | None, random_stat
     TrainingError
         If the items cannot be split so.
     """
+    try:
+        groups = None if groups is None else list(groups)
+    except TypeError as e:
+        raise TrainingError(f"groups must be a sequence, one group for each item. Got {groups!r}.") from e
     if groups is not None and len(groups) != len(table.targets):
         raise TrainingError(f"There must be one group for each item. Got {len(groups)} for {len(table.targets)} items.")
     if isinstance(cv, int | np.integer):

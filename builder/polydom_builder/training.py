@@ -148,14 +148,20 @@ class Trainer:
         with warnings.catch_warnings():
             # The prior names one class only, which leaves the precision of the others undefined: it counts as 0.
             warnings.simplefilter("ignore", UndefinedMetricWarning)
-            return float(get_scorer(self.scoring)(shown, self.table.rows_of(order, test), self.table.labels[test]))
+            try:
+                return float(get_scorer(self.scoring)(shown, self.table.rows_of(order, test), self.table.labels[test]))
+            except (TypeError, ValueError) as e:
+                raise TrainingError(
+                    f"The scorer {self.scoring!r} must score {self._named(order)} on these labels. It raised {e!r}. "
+                    "Choose a scoring for this kind of label."
+                ) from e
 
     def _mean(self, order: Sequence[int], scores: Sequence[float] | NDArray[np.float64]) -> float:
         mean = float(np.mean(scores))
         if not math.isfinite(mean):
             raise TrainingError(
                 f"The scorer must return a finite number for every feature set. Got {mean} for {self._named(order)}. "
-                "Choose another scoring, or folds that hold every class."
+                "Choose another scoring, or folds that hold every class; for R² two items or more in each."
             )
         return max(mean, 0.0) if self.scoring == "r2" else mean
 

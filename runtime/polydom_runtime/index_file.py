@@ -99,7 +99,7 @@ def decode(data: bytes, path: Path | None = None) -> Bundle:
         raise schema.bad("There must be one width for each of the different feature names", (names, widths))
     models = _models(d, f)
     classes = _classes(d, version)
-    prior = _prior(d, len(classes)), schema.number(d, "prior_accuracy", -math.inf)
+    prior = _prior(d, len(classes)), schema.number(d, "prior_accuracy", -HUGE, HUGE)
     sequences = _sequences(d, {m.order for m in models}, len(models)) if version > 2 else ()
     shipped = tuple(schema.in_range("A model number", s, 0, len(models) - 1) for s in schema.field(d, "shipped", list))
     sizes = schema.ordered("sizes", schema.floats(d, "sizes", (2,)), 0.0)

@@ -112,7 +112,7 @@ class PlanLoader:
         for k, stage in enumerate(stages_for(self._space, order, self._row.values)):
             answer = self._answer(order[: k + 1])
             best = answer if answer.accuracy >= best.accuracy else best
-            cost = self._bundle.costs[order[k]] + self._steps_due(order[k], charged)
+            cost = self._stage_cost(order, k, before, charged)
             charged |= 1 << order[k]
             with_model = cost + CostFunction.of(best.model_ns * 1e-9)
             ample_ns = math.ceil(2.0 * with_model(largest) * 1e9)
@@ -120,6 +120,16 @@ class PlanLoader:
             guarded.append(Guarded(stage, with_model, before, ample_ns, best, f"no time for {name}", f"{name} failed"))
             before += cost
         return tuple((g.stage.run, g.ample_ns, g.after, g) for g in guarded)
+
+    def _stage_cost(self, order: tuple[int, ...], k: int, before: CostFunction, charged: int) -> CostFunction:
+        """Return what stage k adds to the worst case: its feature and steps, or the growth of the whole set's cost."""
+        if not self._bundle.set_costs:
+            return self._bundle.costs[order[k]] + self._steps_due(order[k], charged)
+        number = self._bundle.model_of_order[order[: k + 1]]
+        whole = self._bundle.set_costs[number].weights
+        model = CostFunction.of(self._bundle.models[number].seconds).weights
+        a, b, c, d, e, f = (max(w - m - p, 0.0) for w, m, p in zip(whole, model, before.weights, strict=True))
+        return CostFunction((a, b, c, d, e, f))
 
     def _steps_due(self, feature: int, charged: int) -> CostFunction:
         """Return the cost of the steps of a feature that none of the features in `charged` has paid."""

@@ -11,14 +11,15 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from polydom_builder import GreedySearch, PolyDomSearch
+from polydom_builder import GreedySearch, PolyDomSearch, UnitCosts
 from polydom_builder.__main__ import main
 from polydom_builder.exceptions import ExportError, LatticeError, TrainingError
 from polydom_builder.lattice import expand_best_first
 from polydom_builder.lattice.combined_costs import upper
 from polydom_builder.lattice.region import QueryRegion
 from polydom_builder.verification.verify import verify_bundle
-from polydom_runtime import Feature, FeatureSpace, Predictor
+from polydom_runtime import Feature, FeatureSpace, Predictor, Step
+from polydom_runtime.bundle import StepEntry
 from polydom_runtime.costs import ZERO, CostFunction
 from polydom_runtime.exceptions import BundleFormatError
 from polydom_runtime.testing import ManualClock
@@ -228,3 +229,53 @@ def test_command_builds_greedy_and_limited_bundles(
 def test_refused_proof_does_not_hide_an_unwritable_folder() -> None:
     with pytest.raises(ExportError, match="writable"):
         fit(search()).export("/proc/nowhere/b")
+
+
+def test_steps_of_a_preselection_are_in_the_order_of_the_space_that_is_left(tmp_path: Path) -> None:
+    """Of f0 (step A), f1 (B) and f2 (A) the last two are left, so that B comes first."""
+    first, second = Step("A", np.asarray), Step("B", np.array)
+    space = FeatureSpace(
+        [
+            Feature("f0", lambda x: [0.0], step=first),
+            Feature("f1", head, step=second),
+            Feature("f2", second_of, step=first),
+        ],
+        size=len,
+    )
+    steps = tuple(StepEntry(name, users, CostFunction.of(3 * US)) for name, users in (("A", 0b101), ("B", 0b010)))
+    costs = UnitCosts((CostFunction.of(5 * US),) * 3, steps, CostFunction.of(5 * US), 20 * US)
+    rng = np.random.default_rng(0)
+    items = [rng.normal(size=5) for _ in range(120)]
+    labels = [int(x[0] + x[1] > 0) for x in items]
+
+    search(space=space, max_features=2).fit(items, labels, costs=costs).export(tmp_path / "b")
+    assert Predictor.load(tmp_path / "b", space, clock=ManualClock()).predict_one(items[0]).reason == "planned"
+
+
+def head(x: np.ndarray) -> list[float]:
+    return [float(x[0])]
+
+
+def second_of(x: np.ndarray) -> list[float]:
+    return [float(x[1])]
+
+
+def test_node_has_the_time_that_a_cost_beyond_sums_leaves(tmp_path: Path) -> None:
+    """Each feature takes 100 µs alone, both take no more: within 120 µs both are computed."""
+    clock, seconds = ManualClock(), [0.0]
+
+    def timed(x: np.ndarray) -> list[float]:
+        clock.advance(seconds=seconds[0])
+        return head(x)
+
+    space = FeatureSpace([Feature("a", timed), Feature("b", second_of)], size=len)
+    costs = UnitCosts((CostFunction.of(100 * US),) * 2, (), CostFunction.of(1 * US), 5 * US)
+    rng = np.random.default_rng(0)
+    items = [rng.normal(size=5) for _ in range(120)]
+    labels = [int(x[0] + x[1] > 0) for x in items]
+    found = search(space=space, deadline=120 * US, combine=lambda parts: upper(parts.values()), alpha=1.0)
+    found.fit(items, labels, costs=costs).export(tmp_path / "b")
+    predictor = Predictor.load(tmp_path / "b", space, clock=clock)
+
+    for seconds[0] in (50 * US, 100 * US):
+        assert predictor.predict_one(items[0]).features == ("a", "b")

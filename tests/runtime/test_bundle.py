@@ -1,6 +1,7 @@
 """The bundle reader: what it gives back, and that nothing damaged gets through."""
 
 import contextlib
+import math
 import random
 import shutil
 from collections.abc import Iterator
@@ -166,3 +167,10 @@ def test_model_for_another_width_is_refused(tmp_path: Path, world: Any) -> None:
 
 def test_digest_is_what_sha256sum_checks(bundle_folder: Path) -> None:
     assert (bundle_folder / DIGEST_FILE).read_bytes() == digest_line((bundle_folder / INDEX_FILE).read_bytes())
+
+
+@pytest.mark.parametrize("score", [math.inf, -math.inf, math.nan])
+def test_prior_scores_a_finite_number(score: float) -> None:
+    """An infinite one would be better than every model: the node would never use any."""
+    with pytest.raises(BundleFormatError, match="prior_accuracy"):
+        decode(encode(replace(make_bundle()[0], prior=(0, score))))

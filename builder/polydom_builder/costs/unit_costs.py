@@ -73,7 +73,8 @@ class UnitCosts:
     def part(self, features: Sequence[int]) -> "UnitCosts":
         """Return the costs of some of the features, in this order, and of the steps that they use."""
         users = [sum(1 << new for new, old in enumerate(features) if s.users >> old & 1) for s in self.steps]
-        steps = (StepEntry(s.name, mask, s.cost) for s, mask in zip(self.steps, users, strict=True) if mask)
+        steps = [StepEntry(s.name, mask, s.cost) for s, mask in zip(self.steps, users, strict=True) if mask]
+        steps.sort(key=lambda s: s.users & -s.users)  # as a space has them: by the first feature that uses them
         return replace(self, features=tuple(self.features[i] for i in features), steps=tuple(steps))
 
     def set_costs(

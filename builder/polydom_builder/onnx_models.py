@@ -137,7 +137,7 @@ def check_parity(
 ) -> None:
     """Raise ExportError, by name, if more answers than `max_mismatches` differ between the model and its export.
 
-    Numbers differ if they are further apart than float32 explains: a ten-thousandth of their range.
+    Numbers differ if they are further apart than float32 explains: a ten-thousandth of their range and size.
     """
     ours, theirs = OnnxModel(onnx_bytes, classifies).predict(rows), np.asarray(model.predict(rows)).reshape(-1)
     if classifies:

@@ -27,7 +27,7 @@ def main() -> None:
     print(
         f"{trained} of {1 << N_FEATURES} sets: the search takes {each * 1e3:.2f} ms a set and {megabytes:.0f} MB, "
         f"training and scoring one set of 9 features {training * 1e3:.0f} ms, "
-        f"{training / (training + each):.1%} of the time   (target >= 95 %)"
+        f"so training is {training / (training + each):.1%} of their sum   (target >= 95 %)"
     )
     masks = [(1 << 10) - 1 - (1 << k) for k in range(10)]
     Parallel(n_jobs=2)(delayed(abs)(k) for k in range(4))  # the workers' start is not what is compared

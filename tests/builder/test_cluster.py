@@ -1,9 +1,6 @@
 """A cluster does the training: joblib's dask backend on two workers, one of which dies."""
 
 import os
-import signal
-import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +14,7 @@ from polydom_builder import PolyDomSearch
 from polydom_runtime.index_file import load_bundle
 
 from . import task
-from .slow_score import SlowScore
+from .slow_score import FatalOnce
 
 US = task.US
 
@@ -58,28 +55,12 @@ def test_cluster_builds_what_local_workers_build(cluster: Client, tmp_path: Path
 
 
 def test_worker_killed_at_work_costs_nothing(cluster: Client, tmp_path: Path) -> None:
-    killed: list[int] = []
-    killer = threading.Thread(target=kill_a_worker, args=(cluster, tmp_path, killed))
-    killer.start()
+    fatal = FatalOnce(str(tmp_path), calls=6, spared=os.getpid())
+    before = set(cluster.run(os.getpid).values())
+    fitted = search(scoring=fatal).fit(*task.items(90), costs=task.costs)
 
-    fitted = search(scoring=SlowScore(str(tmp_path), 0.1)).fit(*task.items(90), costs=task.costs)
-
-    killer.join()
     with joblib.parallel_config(backend="loky"):
         near = locally()
-    assert len(killed) == 1
+    assert (tmp_path / "killed").exists()
+    assert len(before - set(cluster.run(os.getpid).values())) == 1
     assert found(fitted) == found(near)
-
-
-def kill_a_worker(client: Client, folder: Path, killed: list[int]) -> None:
-    """Wait until a worker is in the middle of a training, some way into the search, and kill it."""
-    workers = {worker["pid"] for worker in client.run(lambda: {"pid": os.getpid()}).values()}
-    end = time.monotonic() + 60.0
-    while time.monotonic() < end:
-        begun = [int(name.partition("-")[2]) for name in sorted(os.listdir(folder))]
-        at_work = [pid for pid in begun if pid in workers]
-        if len(at_work) >= 6:
-            os.kill(at_work[-1], signal.SIGKILL)
-            killed.append(at_work[-1])
-            return
-        time.sleep(0.01)

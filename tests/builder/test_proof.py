@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polydom_builder.exceptions import ExportError, LatticeError
+from polydom_builder.exceptions import LatticeError
 from polydom_builder.lattice import expand_best_first, expand_layers, feasible
 from polydom_builder.lattice.candidates import select_candidates
 from polydom_builder.lattice.proof import Proof, prove
@@ -20,9 +20,10 @@ from polydom_builder.lattice.region import QueryRegion
 from polydom_builder.lattice.set_costs import SetCosts
 from polydom_builder.lattice.tabled_costs import TabledCosts, smallest_outside
 from polydom_builder.verification.proof_checks import omissions, pair_faults
-from polydom_builder.verification.proof_file import PROOF_FILE, load_proof, save_proof
+from polydom_builder.verification.proof_file import PROOF_FILE, load_proof
 from polydom_runtime.costs import CostFunction
 from polydom_runtime.exceptions import BundleFormatError
+from tests.builder.proofs import save_proof
 from tests.property import strategies as own
 from tests.property.lattice_oracle import score_of
 
@@ -191,15 +192,6 @@ def test_a_saved_proof_loads_as_it_was(tmp_path: Path, ruled: bool) -> None:
     assert type(loaded.costs) is (TabledCosts if ruled else SetCosts)
     assert same(proof, loaded)
     assert faults(loaded) == []
-
-
-def test_a_proof_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
-    (tmp_path / PROOF_FILE).mkdir()
-
-    with pytest.raises(ExportError, match="must be a file that can be written"):
-        save_proof(example(), tmp_path)
-
-    assert [entry.name for entry in tmp_path.iterdir()] == [PROOF_FILE]
 
 
 def test_a_folder_without_a_proof_is_refused(tmp_path: Path) -> None:

@@ -72,4 +72,6 @@ def test_r2_needs_two_items_a_fold() -> None:
 def test_many_equal_numbers_first_are_no_hindrance() -> None:
     """The first items, all of one number, would leave a support vector machine without a vector to export."""
     numbers = [0.0] * 45 + [float(np.std(x)) for x in ITEMS[45:]]
-    fit(make_pipeline(StandardScaler(), SVR()), numbers, cv=KFold(2, shuffle=True, random_state=0))
+    found = fit(make_pipeline(StandardScaler(), SVR()), numbers, cv=KFold(2, shuffle=True, random_state=0))
+
+    assert found.prior_[0] == pytest.approx(np.mean(numbers))

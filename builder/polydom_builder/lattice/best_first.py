@@ -1,6 +1,7 @@
 """The search that ships: train what promises most until every feature set is settled."""
 
 from collections.abc import Mapping
+from itertools import islice
 
 import numpy as np
 
@@ -86,7 +87,7 @@ def expand_best_first(
     promise, n_learned = Promise(costs, region), 0
     chosen: list[int] = []
     while True:
-        for mask, value in list(search.trained.items())[n_learned:]:
+        for mask, value in islice(search.trained.items(), n_learned, None):
             open_sets.learn(mask, value, search.prepare([mask]))
         n_learned = len(search.trained)
         open_sets.compact()

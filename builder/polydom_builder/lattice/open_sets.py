@@ -11,7 +11,7 @@ class OpenSets:
 
     `lower` is the highest score of a trained set that covers the set, `upper` is the lowest of a trained strict
     superset plus the tolerance: the set scores no more. It is settled when alpha * lower >= upper, and in doubt until
-    then.
+    then. `floor` is the highest score of a trained subset, for guesses.
 
     Parameters
     ----------
@@ -44,11 +44,13 @@ class OpenSets:
         self.tolerance = tolerance
         self.lower = np.full(len(masks), -np.inf)
         self.upper = np.full(len(masks), np.inf)
+        self.floor = np.full(len(masks), -np.inf)
 
     def learn(self, mask: int, score: float, cost: Costs) -> None:
         """Tighten the bounds by a trained set, whose `cost` is one row; O(n_sets)."""
         inside = (self.masks & ~mask) == 0
         np.minimum(self.upper, score + self.tolerance, out=self.upper, where=inside)
+        np.maximum(self.floor, score, out=self.floor, where=(mask & ~self.masks) == 0)
         weaker = np.flatnonzero((self.lower < score) & self.in_doubt())
         covered = self.costs.take(weaker).covered_by(cost, 0)
         self.lower[weaker[covered]] = score
@@ -63,5 +65,6 @@ class OpenSets:
         """Forget the settled sets, when a fifth are: each time copies the rest."""
         keep = self.in_doubt()
         if np.count_nonzero(keep) <= 0.8 * len(keep):
-            self.masks, self.lower, self.upper = self.masks[keep], self.lower[keep], self.upper[keep]
+            self.masks, self.floor = self.masks[keep], self.floor[keep]
+            self.lower, self.upper = self.lower[keep], self.upper[keep]
             self.costs = self.costs.take(keep)

@@ -81,21 +81,22 @@ class Promise:
         return rows[np.unique(self._rng.integers(len(rows), size=size))]
 
     def _choices(self, open_sets: OpenSets, rows: NDArray[np.intp], trained: Mapping[int, float]) -> Choices:
-        known = np.array(list(trained), dtype=np.int64)
-        scores = np.array(list(trained.values()))
+        known = np.fromiter(trained, dtype=np.int64, count=len(trained))
+        scores = np.fromiter(trained.values(), dtype=np.float64, count=len(trained))
         surrogate = Surrogate.fit(known, scores, self._costs.n_features)
         doubtful = open_sets.masks[rows]
-        witnesses = np.unique([*_chain(surrogate.parts), *_chain(self._prices)]).astype(np.int64)
-        witnesses = witnesses[~np.isin(witnesses, known) & ~np.isin(witnesses, doubtful)]
+        chains = {*_chain(surrogate.parts), *_chain(self._prices)} - trained.keys() - set(doubtful.tolist())
+        witnesses = np.array(sorted(chains), dtype=np.int64)
         masks = np.concatenate([doubtful, witnesses])
-        # Monotone scores lie between those of trained subsets and supersets.
-        below = (known & ~masks[:, None]) == 0
-        above = (masks[:, None] & ~known) == 0
-        floor = np.where(below, scores, -np.inf).max(axis=1) - open_sets.tolerance
+        # Monotone scores lie between those of trained subsets and supersets; the sets in doubt know theirs.
+        below = (known & ~witnesses[:, None]) == 0
+        above = (witnesses[:, None] & ~known) == 0
+        floor = np.concatenate([open_sets.floor[rows], np.where(below, scores, -np.inf).max(axis=1)])
         ceiling = np.where(above, scores, np.inf).min(axis=1) + open_sets.tolerance
+        ceiling = np.concatenate([open_sets.upper[rows], ceiling])
         prepared = Costs(weights_of(self._costs, witnesses), self._region)
         keys = np.concatenate([self._keys(open_sets.costs.take(rows)), self._keys(prepared)])
-        return Choices(masks, keys, np.clip(surrogate.guess(masks), floor, ceiling))
+        return Choices(masks, keys, np.clip(surrogate.guess(masks), floor - open_sets.tolerance, ceiling))
 
     def _keys(self, costs: Costs) -> Floats:
         """Return one row of numbers a set: R seems to cover S where none of R's is higher than that of S."""

@@ -2,7 +2,6 @@
 
 import math
 import os
-from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,6 @@ from zipfile import ZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from polydom_builder.exceptions import ExportError
 from polydom_builder.lattice.inputs import check_parameters
 from polydom_builder.lattice.proof import Proof
 from polydom_builder.lattice.region import QueryRegion
@@ -68,35 +66,6 @@ def encode_proof(proof: Proof) -> bytes:
     stream = BytesIO()
     np.savez_compressed(stream, **_arrays(proof))
     return stream.getvalue()
-
-
-def save_proof(proof: Proof, folder: str | os.PathLike[str]) -> Path:
-    """Write a proof into the folder of its bundle, in one step: there is the old file or the new one.
-
-    Returns
-    -------
-    Path
-        Of the file.
-
-    Raises
-    ------
-    ExportError
-        If it cannot be written.
-    """
-    target = Path(folder) / PROOF_FILE
-    temporary = target.with_name(f".{PROOF_FILE}.{os.getpid()}")
-    try:
-        with open(temporary, "wb") as stream:
-            stream.write(encode_proof(proof))
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(temporary, target)
-    except OSError as e:
-        raise ExportError(f"{target} must be a file that can be written. Got {e}. Choose another folder.") from e
-    finally:
-        with suppress(OSError):
-            temporary.unlink()
-    return target
 
 
 def load_proof(folder: str | os.PathLike[str]) -> Proof:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from polydom_runtime.__main__ import duration, positive, share, space_of
+from polydom_runtime.arguments import duration, positive, share, space_of
 from polydom_runtime.cost_samples import CostSamples
 from polydom_runtime.costs_file import load_costs
 from polydom_runtime.device_profile import DeviceProfile

@@ -3,86 +3,24 @@
 import argparse
 import gc
 import json
-import math
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
 
+from .arguments import duration, positive, share, sizes, space_of
 from .board import Board, usable_cpus
 from .costs import format_seconds
-from .exceptions import FeatureError, PolyDomError
-from .features import FeatureSpace
+from .exceptions import PolyDomError
 from .findings import as_text, exit_code
 from .index_file import load_bundle
-from .items import iterate, load_object
+from .items import iterate
 from .pauses import collector_off
 from .probe import probe
 from .progress import ProgressBar
 
 COLLECT_EVERY = 1000
 """Items between two garbage collections, which are kept out of the timed calls."""
-
-
-def duration(text: str) -> float:
-    """Return seconds from ``2ms``, ``500us`` or ``0.5s``; a number without a unit is refused.
-
-    >>> duration("2ms")
-    0.002
-    """
-    for unit, scale in (("ms", 1e-3), ("us", 1e-6), ("µs", 1e-6), ("ns", 1e-9), ("s", 1.0)):
-        if text.endswith(unit):
-            with suppress(ValueError):
-                return float(text.removesuffix(unit)) * scale
-    raise argparse.ArgumentTypeError(f"must be a number with a unit (s, ms, us, ns), such as 2ms. Got {text!r}")
-
-
-def share(text: str) -> float:
-    """Return a number above 0 and at most 1.
-
-    >>> share("0.99")
-    0.99
-    """
-    with suppress(ValueError):
-        if 0.0 < (value := float(text)) <= 1.0:
-            return value
-    raise argparse.ArgumentTypeError(f"must be a number above 0, at most 1. Got {text!r}")
-
-
-def positive(text: str) -> float:
-    """Return a number above 0.
-
-    >>> positive("60")
-    60.0
-    """
-    with suppress(ValueError):
-        if 0.0 < (value := float(text)) < math.inf:
-            return value
-    raise argparse.ArgumentTypeError(f"must be a positive number. Got {text!r}")
-
-
-def sizes(text: str) -> tuple[int, tuple[float, float] | None]:
-    """Return how many sizes to measure, and between which, from ``COUNT``, ``LOW:HIGH`` or ``LOW:HIGH:COUNT``.
-
-    >>> sizes("16"), sizes("100:5000"), sizes("100:5000:9")
-    ((16, None), (12, (100.0, 5000.0)), (9, (100.0, 5000.0)))
-    """
-    parts = text.split(":")
-    with suppress(ValueError):
-        if len(parts) == 1:
-            return int(text), None
-        low, high, *count = parts
-        if len(count) <= 1 and 0.0 < float(low) < float(high):
-            return int(count[0]) if count else 12, (float(low), float(high))
-    raise argparse.ArgumentTypeError(f"must be COUNT, LOW:HIGH or LOW:HIGH:COUNT. Got {text!r}")
-
-
-def space_of(reference: str) -> FeatureSpace:
-    """Import the feature space MODULE:SPACE."""
-    space = load_object(reference)
-    if not isinstance(space, FeatureSpace):
-        raise FeatureError(f"{reference!r} must be a polydom_runtime.FeatureSpace. Got {type(space).__name__}.")
-    return space
 
 
 def run(arguments: argparse.Namespace) -> None:

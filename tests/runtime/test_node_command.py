@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from polydom_runtime.__main__ import duration, main
+from polydom_runtime.__main__ import main
+from polydom_runtime.arguments import duration
 from polydom_runtime.costs_file import load_costs
 from polydom_runtime.device_profile import DeviceProfile
 from polydom_runtime.items import write_packed

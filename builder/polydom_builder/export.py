@@ -113,6 +113,7 @@ def assemble(
     prior: tuple[int | float, float],
     alpha: float = 1.0,
     tolerance: float = 0.0,
+    slowdown: float = 1.0,
     combine: Combine | None = None,
     sequences: Sequence[Order] = (),
     median_size: float = 0.0,
@@ -139,7 +140,7 @@ def assemble(
         widths=space.widths,
         classes=tuple(trainer.table.classes.tolist()),
         sizes=region.sizes,
-        budgets=region.budgets,
+        budgets=(region.budgets[0] * slowdown, region.budgets[1]),
         alpha=alpha,
         tolerance=tolerance,
         costs=units.features,
@@ -150,6 +151,7 @@ def assemble(
         set_costs=tuple(whole(e.mask) + CostFunction.of(e.seconds) for e in entries) if combine else (),
         sequences=tuple(sequences),
         median_size=median_size,
+        slowdown=slowdown,
         origin=target.origin,
     )
     bundle = draft if sequences else _indexed(draft, region)

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 from joblib import Memory
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
@@ -96,7 +97,7 @@ class GreedySearch(BaseEstimator):  # type: ignore[misc]
         prepared = prepare(self, list(items), labels, groups, costs)
         publish(self, prepared)
         self.set_costs_ = self.units_.set_costs(prepared.model_seconds)
-        self.median_size_ = prepared.median_size
+        self.median_size_ = float(np.median(prepared.sizes))
         with counted_scores(self.trainer_, self.verbose) as score:
             self.sequences_, self.expanded_ = greedy_sequences(
                 len(self.space_), score, lambda mask: 1e3 * self.set_costs_(mask)(self.median_size_), lambdas

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -62,7 +62,7 @@ class Prepared:
     dropped : dict of str to str
         Why it dropped the others.
     region : QueryRegion
-    median_size : float
+    sizes : list of float
         Of the items.
     samples : CostSamples or None
     target : Target
@@ -74,14 +74,16 @@ class Prepared:
     space: FeatureSpace
     dropped: dict[str, str]
     region: QueryRegion
-    median_size: float
+    sizes: list[float]
     samples: CostSamples | None
     target: Target
     trainer: Trainer
     model_seconds: float
 
 
-def prepare(search: Parameters, items: list[Any], labels: Sequence[Any], groups: Any, costs: Any) -> Prepared:
+def prepare(
+    search: Parameters, items: list[Any], labels: Sequence[Any], groups: Any, costs: Any, slowdown: float = 1.0
+) -> Prepared:
     """Check the parameters, measure, extract, pre-select, and try the export before anything is trained for long."""
     scoring, budgets = checked_estimator(search), checked_budgets(search.deadline)
     memory = checked_memory(search.memory)
@@ -90,7 +92,8 @@ def prepare(search: Parameters, items: list[Any], labels: Sequence[Any], groups:
     if not items:
         raise TrainingError("There must be items, and one label for each. Got none.")
     sizes = [checked_size(search.space, item) for item in items]
-    region = QueryRegion(checked_sizes(search.size_range, sizes), budgets)
+    # What fits while the machine is slower than measured is what fits a shorter deadline.
+    region = QueryRegion(checked_sizes(search.size_range, sizes), (budgets[0] / slowdown, budgets[1]))
     target, samples = _target(search, items, sizes, costs, region, memory)
     with progress_bar(search.verbose, "features", len(items)) as bar:
         table = extract_table(
@@ -108,7 +111,7 @@ def prepare(search: Parameters, items: list[Any], labels: Sequence[Any], groups:
     _check_convertible(trainer, target)
     model_seconds = _model_seconds(trainer, target)
     _check_reachable(region, target, model_seconds)
-    return Prepared(space, dropped, region, float(np.median(sizes)), samples, target, trainer, model_seconds)
+    return Prepared(space, dropped, region, sizes, samples, target, trainer, model_seconds)
 
 
 @contextmanager
@@ -135,7 +138,7 @@ def publish(search: Any, prepared: Prepared) -> None:
     """Set the attributes that all searches have."""
     search.region_, search.space_, search.dropped_ = prepared.region, prepared.space, prepared.dropped
     search.target_, search.samples_, search.trainer_ = prepared.target, prepared.samples, prepared.trainer
-    search.units_, search.fits_ = prepared.target.units, dict(prepared.target.fits)
+    search.sizes_, search.units_, search.fits_ = prepared.sizes, prepared.target.units, dict(prepared.target.fits)
 
 
 def _target(
@@ -181,7 +184,7 @@ def _preselected(
     rows = np.ascontiguousarray(table.rows[:, columns])
     table = Table(rows, table.classes, table.targets, tuple(np.arange(s.start, s.stop) for s in part.column_slices()))
     dropped = {space.names[i]: reason for i, reason in selector.dropped_.items()}
-    return part, replace(target, units=target.units.part(chosen)), table, dropped
+    return part, target.part(chosen), table, dropped
 
 
 def _price(units: UnitCosts, feature: int) -> CostFunction:

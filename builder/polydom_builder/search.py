@@ -23,6 +23,7 @@ from .lattice.combined_costs import Combine
 from .lattice.proof import prove
 from .parameters import check_choice, check_count, check_number, checked_alphas
 from .preparation import counted_scores, prepare, progress_bar, publish
+from .simulation.planning import planned
 from .verification.proof_file import encode_proof
 
 
@@ -63,6 +64,8 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
     quantile : float
         The worst case that is planned on: the promised share of answers in time. The rest is what the machine does once
         in a thousand answers, say; a busy machine may need a smaller quantile for short deadlines to hold anything.
+    slowdown : float
+        Up to which slow-down of the device, at the shortest deadline, the bundle has the models that are best then.
     max_mismatches : int
         On how many training items an exported model may differ from scikit-learn's.
     max_features : int, optional
@@ -128,6 +131,7 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
         random_state: int | None = None,
         verbose: int = 0,
         quantile: float = 0.999,
+        slowdown: float = 2.0,
         max_mismatches: int = 0,
         max_features: int | None = None,
         max_trainings: int | None = None,
@@ -150,6 +154,7 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.verbose = verbose
         self.quantile = quantile
+        self.slowdown = slowdown
         self.max_mismatches = max_mismatches
         self.max_features = max_features
         self.max_trainings = max_trainings
@@ -195,7 +200,8 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
         if self.max_seconds is not None:
             check_number("max_seconds", self.max_seconds, 0.0, np.inf)
         check_number("tolerance_quantile", self.tolerance_quantile, 0.0, 1.0)
-        prepared = prepare(self, list(items), labels, groups, costs)
+        check_number("slowdown", self.slowdown, 1.0, np.inf)
+        prepared = prepare(self, list(items), labels, groups, costs, self.slowdown)
         publish(self, prepared)
         self.set_costs_ = self.units_.set_costs(prepared.model_seconds, self.combine, self.space_.names)
 
@@ -236,8 +242,12 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
             prior=self.prior_,
             alpha=self.alpha_,
             tolerance=self.tolerance_,
+            slowdown=self.slowdown,
             combine=self.combine,
         )
+        if self.samples_ is not None:
+            allowed = 1.0 - self.quantile
+            bundle = planned(bundle, self.target_, self.samples_, self.sizes_, allowed)
         write_bundle(folder, bundle, models, self._proof(exported))
         return bundle
 

@@ -1,7 +1,8 @@
 """The device that a bundle is planned for: its costs, where they come from, and its limits."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from polydom_runtime.bundle import CostOrigin
@@ -9,11 +10,13 @@ from polydom_runtime.cost_samples import CostSamples
 from polydom_runtime.device_profile import DeviceProfile
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.memory import memory_need
+from polydom_runtime.unit_times import UnitTimes
 
 from .costs.allowance import Allowance
-from .costs.carry_over import carried_fits, carried_models, carried_units, ratios
+from .costs.carry_over import carried_cost, carried_fits, carried_models, carried_units, ratios
 from .costs.fitting import CostFit
-from .costs.unit_costs import UnitCosts, fit_units
+from .costs.quantile_times import carried, plannable, times_at
+from .costs.unit_costs import TYPICAL_MODEL, UnitCosts, fit_units
 from .exceptions import ExportError
 from .onnx_models import OnnxVersions
 
@@ -34,6 +37,12 @@ class Target:
         The newest ONNX versions to export.
     memory_bytes : int, optional
         What a process may use there.
+    expected : dict of float to UnitTimes
+        What units take there at each quantile that may be planned with; empty if the costs were given.
+    alone : UnitTimes, optional
+        The worst case of each unit alone.
+    reference_seconds : float
+        The stated worst case of the reference model there; 0 if the costs were given.
     """
 
     units: UnitCosts
@@ -42,6 +51,9 @@ class Target:
     origin: CostOrigin = field(default_factory=CostOrigin)
     versions: OnnxVersions = field(default_factory=OnnxVersions)
     memory_bytes: int | None = None
+    expected: Mapping[float, UnitTimes] = field(default_factory=dict)
+    alone: UnitTimes | None = None
+    reference_seconds: float = 0.0
 
     @classmethod
     def measured(cls, space: FeatureSpace, samples: CostSamples, quantile: float) -> "Target":
@@ -59,13 +71,18 @@ class Target:
         versions = {name: machine[name] for name in ("numpy", "onnxruntime") if name in machine}
         origin = CostOrigin(machine.get("device", ""), False, samples.warnings, versions)
         limits = machine.get("onnx", {})
+        models = {name: seconds * (1.0 + fitted.allowance.share) for name, seconds in fitted.models.items()}
+        reference = models[TYPICAL_MODEL]
         return cls(
             fitted.units.with_allowance(fitted.allowance),
             fitted.fits,
-            {name: seconds * (1.0 + fitted.allowance.share) for name, seconds in fitted.models.items()},
+            models,
             origin,
             _versions(origin.device, limits),
             machine.get("memory_bytes"),
+            plannable(space, samples, reference),
+            times_at(space, samples, quantile, reference),
+            reference,
         )
 
     @classmethod
@@ -75,15 +92,32 @@ class Target:
         by_kernel = ratios(profile, samples.kernels)
         onnx = profile.onnx
         limits = {"ir_version": onnx.ir_version, "opset": onnx.opset, "ml_opset": onnx.ml_opset}
+        models = carried_models(fitted.models, by_kernel)
+        reference = fitted.models[TYPICAL_MODEL]
+        likely, feared = (partial(carried_cost, by_kernel=by_kernel, worst=worst) for worst in (False, True))
         return cls(
             # A pause is what a system does, not work that a slower processor does more slowly; slow spells are this
             # machine's own.
             carried_units(fitted.units, by_kernel).with_allowance(Allowance(fitted.allowance.constant, 0.0)),
             carried_fits(fitted.fits, by_kernel),
-            carried_models(fitted.models, by_kernel),
+            models,
             CostOrigin(profile.name, True, samples.warnings),
             _versions(profile.name, {name: quantity.value for name, quantity in limits.items()}),
             profile.system.memory_bytes.value,
+            {q: carried(times, likely) for q, times in plannable(space, samples, reference).items()},
+            carried(times_at(space, samples, quantile, reference), feared),
+            models[TYPICAL_MODEL],
+        )
+
+    def part(self, features: Sequence[int]) -> "Target":
+        """Return the device for some of the features, in this order."""
+        units = self.units.part(features)
+        steps = [[step.name for step in self.units.steps].index(step.name) for step in units.steps]
+        return replace(
+            self,
+            units=units,
+            expected={q: times.part(features, steps) for q, times in self.expected.items()},
+            alone=None if self.alone is None else self.alone.part(features, steps),
         )
 
     def check_memory(self, names: Sequence[str], sizes: Sequence[int]) -> None:

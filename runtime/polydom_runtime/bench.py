@@ -14,7 +14,7 @@ from .cost_samples import Floats
 from .costs import ZERO
 from .features import FeatureSpace, read_only
 from .predictor import Predictor
-from .stages import Stage
+from .stages import stage_of
 
 FEWEST_TICKS = 100
 """A call shorter than so many ticks of the timer is also timed in blocks."""
@@ -124,8 +124,7 @@ def _jobs(space: FeatureSpace, item: Any, clock: Clock) -> list[Callable[[], obj
     item = read_only(item)
     values = [step.compute(item) for step in space.steps]
     row = np.zeros(max(space.widths), dtype=np.float32)
-    slots = [-1 if f.step is None else space.steps.index(f.step) for f in space.features]
-    stages = [Stage(f, slot, False, row, 0) for f, slot in zip(space.features, slots, strict=True)]
+    stages = [stage_of(space, feature, row, 0) for feature in range(len(space))]
     nothing = Predictor(_without_models(space), space, clock=clock, keep_memory=False)
     return [
         *(partial(step.compute, item) for step in space.steps),

@@ -15,6 +15,7 @@ from .exceptions import BundleMismatchError
 from .features import FeatureSpace
 from .greedy import GreedyIndex
 from .index import Candidate, Interval, PolyDomIndex
+from .unit_times import UnitTimes
 
 MODEL_FOLDER = "models"
 
@@ -119,6 +120,14 @@ class Bundle:
         The orders of features that a greedy bundle walks; empty for a Poly-Dom index.
     median_size : float
         Of the items that the sequences were made for.
+    expected, alone : UnitTimes, optional
+        What the any-time policy plans with, and the worst case of each unit alone; the costs above if not given.
+    planning_quantile : float
+        Of the times that are expected; 0 if they are not given.
+    slowdown : float
+        Up to which slow-down it has the models that are best then, at the shortest of its deadlines.
+    reference_seconds : float
+        The stated worst case of the reference model on the device; 0 if not known.
     origin : CostOrigin
     path : Path, optional
         The folder that holds the models.
@@ -141,6 +150,11 @@ class Bundle:
     set_costs: tuple[CostFunction, ...] = ()
     sequences: tuple[tuple[int, ...], ...] = ()
     median_size: float = 0.0
+    expected: UnitTimes | None = None
+    alone: UnitTimes | None = None
+    planning_quantile: float = 0.0
+    slowdown: float = 1.0
+    reference_seconds: float = 0.0
     origin: CostOrigin = field(default_factory=CostOrigin)
     path: Path | None = None
 
@@ -151,6 +165,11 @@ class Bundle:
             numbers = [[self.model_of_order[s[:k]] for k in range(1, len(s) + 1)] for s in self.sequences]
             return GreedyIndex([[self.empty, *map(self.candidate, row)] for row in numbers], self.median_size)
         return PolyDomIndex([self.empty, *map(self.candidate, self.shipped)], self.intervals, self.sizes)
+
+    @property
+    def worst(self) -> UnitTimes:
+        """The costs of the units, such that their sums are the worst case of sets."""
+        return UnitTimes(self.costs, tuple(step.cost for step in self.steps), self.dispatch)
 
     @property
     def empty(self) -> Candidate:

@@ -18,10 +18,12 @@ from .costs import HUGE, CostFunction
 from .exceptions import BundleFormatError
 from .features import MAX_FEATURES
 from .index import Interval
+from .unit_times import UnitTimes
 
 FORMAT = "polydom-bundle"
-VERSION = 3
-"""1 did not say where the costs come from; 2 knew neither regressors, greedy sequences nor costs beyond sums."""
+VERSION = 4
+"""1 did not say where the costs come from; 2 knew neither regressors, greedy sequences nor costs beyond sums; 3 had one
+time for each unit, its worst."""
 
 INDEX_FILE, DIGEST_FILE = "index.msgpack", "index.sha256"
 MAX_MODELS, MAX_MODEL_BYTES, MAX_CLASSES, MAX_TEXT = 100_000, 1 << 30, 100_000, 1000
@@ -78,6 +80,9 @@ def encode(bundle: Bundle) -> bytes:
         "set_costs": schema.pack_floats([c.weights for c in bundle.set_costs]),
         "sequences": [list(s) for s in bundle.sequences],
         "median_size": float(bundle.median_size),
+        "expected": _times_rows(bundle.expected),
+        "alone": _times_rows(bundle.alone),
+        "planning": schema.pack_floats((bundle.planning_quantile, bundle.reference_seconds, bundle.slowdown)),
         "origin": _origin_row(bundle.origin),
         "interval_ends": schema.pack_floats([(i.start, i.end) for i in bundle.intervals]),
     }
@@ -103,6 +108,9 @@ def decode(data: bytes, path: Path | None = None) -> Bundle:
     sequences = _sequences(d, {m.order for m in models}, len(models)) if version > 2 else ()
     shipped = tuple(schema.in_range("A model number", s, 0, len(models) - 1) for s in schema.field(d, "shipped", list))
     sizes = schema.ordered("sizes", schema.floats(d, "sizes", (2,)), 0.0)
+    planning = schema.floats(d, "planning", (3,)).tolist() if version > 3 else (0.0, 0.0, 1.0)
+    if not (0.0 <= planning[0] <= 1.0 and 0.0 <= planning[1] < math.inf and 1.0 <= planning[2] < math.inf):
+        raise schema.bad("Field 'planning' must hold a quantile, the seconds of a model, and a slow-down", planning)
     if sizes[1] == math.inf:
         raise schema.bad("Field 'sizes' must be finite", sizes)
     return Bundle(
@@ -123,9 +131,31 @@ def decode(data: bytes, path: Path | None = None) -> Bundle:
         set_costs=_set_costs(d, len(models)) if version > 2 else (),
         sequences=sequences,
         median_size=schema.number(d, "median_size", 0.0, HUGE) if version > 2 else 0.0,
+        expected=_times(d, "expected", f) if version > 3 else None,
+        alone=_times(d, "alone", f) if version > 3 else None,
+        planning_quantile=planning[0],
+        reference_seconds=planning[1],
+        slowdown=planning[2],
         origin=_origin(d) if version > 1 else CostOrigin(),
         path=path,
     )
+
+
+def _times_rows(times: UnitTimes | None) -> list[object]:
+    if times is None:
+        return []
+    costs = [cost.weights for cost in (*times.features, *times.steps, times.dispatch)]
+    return [schema.pack_floats(costs), float(times.model)]
+
+
+def _times(d: Mapping[str, Any], name: str, n_features: int) -> UnitTimes | None:
+    row = schema.field(d, name, list)
+    if not row:
+        return None
+    packed, model = _row(row, 2)
+    costs = _costs({name: packed}, name, n_features + len(schema.field(d, "steps", list)) + 1)
+    model = schema.number({name: model}, name, 0.0, HUGE)
+    return UnitTimes(costs[:n_features], costs[n_features:-1], costs[-1], model)
 
 
 def _origin_row(origin: CostOrigin) -> list[object]:

@@ -3,23 +3,33 @@
 import math
 import os
 import warnings
-from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from .answers import Answer, AnswerTable, Run
+from .anytime import AnytimePlanner
 from .bundle import Bundle, Label
 from .clock import Clock, hardware_clock
 from .costs import format_seconds
 from .exceptions import BundleMismatchError, DeadlineError
-from .features import FeatureSpace
+from .failures import FailureBook
+from .features import FeatureSpace, members
 from .greedy import Walk
 from .index import Staircase
 from .index_file import load_bundle
 from .pauses import keep_freed_memory
-from .plans import Answer, Plan, PlanLoader, prior_answer
-from .stages import seems_finite
+from .planners import Planner, StrictPlanner
+from .slowdown import Slowdown
+from .states import Move, State, reachable
+from .trace import Trace
+
+Policy = Literal["anytime", "strict"]
 
 
 class Prediction(NamedTuple):
@@ -29,15 +39,18 @@ class Prediction(NamedTuple):
     ----------
     label : int, str or bool; float from a regressor
     features : tuple of str
-        The feature set of the model that answered, in order of computation; empty for the class prior.
+        The feature set of the model that answered, in the order of its columns; empty for the class prior.
     accuracy : float
         Its expected score.
     elapsed_ns : int
         From the call to the answer.
     deadline_met : bool
     reason : str
-        ``planned``, or why a smaller set answered: ``no time for NAME``, ``NAME failed``, ``no time for the model``,
-        ``the model failed``, ``size failed``; ``planned, larger than measured`` for an item beyond the measured range.
+        ``planned``; ``extended`` if time was left for a better set than planned; or why a smaller set answered: ``no
+        time for NAME``, ``NAME failed``, ``no time for the model``, ``the model failed``, ``size failed``; ``planned,
+        larger than measured`` for an item beyond the measured range.
+    slowdown : float
+        How much slower than expected recent items were, at least 1: the time left counted as so much less.
     """
 
     label: Label | float
@@ -46,10 +59,11 @@ class Prediction(NamedTuple):
     elapsed_ns: int
     deadline_met: bool
     reason: str
+    slowdown: float = 1.0
 
 
 class Predictor:
-    """Answers every item inside the deadline with the most accurate model that fits. For one thread at a time.
+    """Answers every item inside the deadline as well as time allows. For one thread at a time.
 
     Parameters
     ----------
@@ -59,17 +73,32 @@ class Predictor:
     deadline : float, optional
         Seconds; the (largest) deadline that the bundle was built for if not given. Outside of the range that it was
         built for there is a warning, since the best models may be missing.
+    policy : {"anytime", "strict"}
+        Whether the plan is made anew after each feature with the time that is really left, or once by worst cases.
+        Greedy bundles, and costs that are not sums, are always strict.
+    adapt : bool
+        Whether a slow-down of the machine is estimated and taken into account.
     clock : Clock
         The timer.
     keep_memory : bool
         Whether memory that features free stays in this process, as it did when their costs were measured; see
         `polydom_runtime.pauses`.
+    values : float32 array of shape (sum of widths,), optional
+        Where the features of the current item are put, each at its place: memory that another process can read.
+    progress : int64 array of shape (1,), optional
+        Kept at the mask of the features that are computed of the current item.
+    run_of : callable, optional
+        Returns what runs a model, by its number: for replays.
 
     Attributes
     ----------
     bundle : Bundle
+    policy : {"anytime", "strict"}
     staircase : Staircase or Walk
-        The plan: which feature set for which size; of a greedy bundle the sequence that is walked.
+        Which feature set is planned for which size by worst cases; of a greedy bundle the sequence that is walked.
+    answers : AnswerTable
+    trace : Trace
+        What was done for the last item, and when.
     n_oversized : int
         Items answered that were larger than any measured one, on extrapolated costs.
 
@@ -78,7 +107,7 @@ class Predictor:
     BundleMismatchError
         If the bundle was built for another space.
     DeadlineError
-        If the deadline is not positive, or shorter than dispatch alone takes.
+        If the deadline is not positive, or shorter than dispatch alone takes; or there is no such policy.
     """
 
     def __init__(
@@ -87,97 +116,154 @@ class Predictor:
         space: FeatureSpace,
         *,
         deadline: float | None = None,
+        policy: Policy = "anytime",
+        adapt: bool = True,
         clock: Clock = hardware_clock,
         keep_memory: bool = True,
+        values: NDArray[np.float32] | None = None,
+        progress: NDArray[np.int64] | None = None,
+        run_of: Callable[[int], Run] | None = None,
     ) -> None:
         if not isinstance(space, FeatureSpace):
             raise BundleMismatchError(
                 f"The space must be a FeatureSpace. Got {space!r}. Import the module that has it."
             )
+        if policy not in ("anytime", "strict"):
+            raise DeadlineError(f"The policy must be 'anytime' or 'strict'. Got {policy!r}.")
         space = bundle.space_of(space)
         if keep_memory:
             keep_freed_memory()
+        seconds = _checked_deadline(bundle, deadline)
         self.bundle = bundle
+        self.staircase: Staircase | Walk = bundle.index.at_deadline(seconds)
+        self.policy: Policy = "strict" if bundle.sequences or bundle.set_costs else policy
+        self.answers = AnswerTable(bundle, values, run_of)
+        self.trace = Trace()
         self.n_oversized = 0
         self._clock = clock
         self._labels: Mapping[float, float] | Sequence[Label] = bundle.classes or _AsIs()
         self._size = space.size
         self._no_steps = [None] * len(space.steps)
-        seconds = _checked_deadline(bundle, deadline)
-        self.staircase: Staircase | Walk = bundle.index.at_deadline(seconds)
         self._budget_ns = int(seconds * 1e9)
         self._largest = bundle.sizes[1]
-        self._prior = prior_answer(bundle)
-        self._plans = PlanLoader(bundle, space, self.staircase, self._prior).load()
-        self._ends = [end for end, _ in self.staircase.steps[:-1]]
+        self._progress = progress
+        self._slowdown = Slowdown() if adapt else None
+        self._failures = FailureBook(len(space))
+        self._items = 0
+        planner = AnytimePlanner if self.policy == "anytime" else StrictPlanner
+        laid_out: Planner = planner(bundle, space, self.answers, self.staircase)
+        self._root, self._cells, self._nothing = laid_out.root(), laid_out.cells, laid_out.new_state(0)
 
     @classmethod
-    def load(
-        cls,
-        folder: str | os.PathLike[str],
-        space: FeatureSpace,
-        *,
-        deadline: float | None = None,
-        clock: Clock = hardware_clock,
-        keep_memory: bool = True,
-    ) -> "Predictor":
-        """Read and check the bundle in `folder`, and load the models that the deadline can reach."""
-        return cls(load_bundle(Path(folder)), space, deadline=deadline, clock=clock, keep_memory=keep_memory)
+    def load(cls, folder: str | os.PathLike[str], space: FeatureSpace, **options: Any) -> "Predictor":
+        """Read and check the bundle in `folder`, and load the models that the deadline can reach; options as above."""
+        return cls(load_bundle(Path(folder)), space, **options)
 
     @property
     def deadline(self) -> float:
         """The deadline in seconds."""
         return self.staircase.deadline
 
+    @property
+    def slowdown(self) -> float:
+        """The estimate after the last item."""
+        return self._slowdown.value if self._slowdown else 1.0
+
+    @property
+    def failures(self) -> dict[str, int]:
+        """Failures in a row by feature, where there are any."""
+        return {name: k for name, k in zip(self.bundle.names, self._failures.streaks, strict=True) if k}
+
+    @property
+    def out(self) -> frozenset[str]:
+        """The features that are out of the choice because they kept failing."""
+        return frozenset(self.bundle.names[i] for i in members(self._failures.out))
+
+    def report_failure(self, name: str) -> None:
+        """Count a failure of a feature that this process could not see, such as one that took a worker down."""
+        self._failures.failed(self.bundle.names.index(name), self._items)
+
     def warm_up(self, item: Any) -> None:
-        """Compute every plan on one item, whatever it takes, so that the first answer does not pay for cold code."""
-        for plan in self._plans:
+        """Compute every feature and run every model on one item: the first answer must not pay for cold code."""
+        for state in reachable(self._root):
             shared = self._no_steps.copy()
-            with suppress(Exception):  # predict_one will say what fails
-                for compute, _, after, _ in plan:
-                    compute(item, shared)
-                    after.run()
+            for move in state.ways:
+                with suppress(Exception):  # predict_one will say what fails
+                    move.run(item, shared)
+                    move.after.answer.run()
+        self.predict_one(item)
+        self._slowdown = Slowdown() if self._slowdown else None
+        self._failures = FailureBook(len(self.bundle.names))
 
     def predict_one(self, item: Any) -> Prediction:
         """Return the answer for one item; never raises on account of the item, a feature or a model."""
         clock = self._clock
         start = clock()
         deadline = start + self._budget_ns
-        answer = self._prior
+        slowdown = 1.0 if self._slowdown is None else self._slowdown.value
+        self._items += 1
+        state, planned, last, reason = self._root, None, None, ""
+        features: list[int] = []
+        marks = [start]
+        if (progress := self._progress) is not None:
+            progress[0] = 0
         try:
             n = self._size(item)
-            plan = self._plans[bisect_left(self._ends, n)] if n > 0 else _bad_size(n)
-            reason = "planned"
-            if oversized := n > self._largest:
-                self.n_oversized += 1
-                reason = "planned, larger than measured"
+            cell = bisect_left(self._cells, n) if n > 0 else _bad_size(n)
         except Exception:
-            plan, reason = (), "size failed"
-        if plan:
-            shared = self._no_steps.copy()
-            for compute, ample_ns, after, guarded in plan:
-                now = clock()
-                short = now + ample_ns > deadline or oversized
-                if short and not guarded.fits(n, now - start, deadline - now):
-                    reason = guarded.no_time
-                    break
-                try:
-                    compute(item, shared)
-                except Exception:
-                    reason = guarded.failed
-                    break
-                answer = after
-            if not seems_finite(answer.values, answer.ones):
-                answer, reason = self._without_failure(plan, answer, reason)
-        if deadline - answer.model_ns < clock() <= deadline:
+            n, cell, state, reason = math.nan, 0, self._nothing, "size failed"
+        banned = self._failures.banned(self._items) if self._failures.out else 0
+        shared = self._no_steps.copy()
+        while True:
+            now = clock()
+            marks.append(now)
+            left = (deadline - now) / slowdown
+            if now - start > (worst := state.worst_ns[cell]):
+                left *= worst / (now - start)  # what was slower than its worst case so far will be slower still
+            if banned:
+                move = state.detour(banned, n, cell, left)
+            else:
+                ends, moves = state.rows[cell]
+                move = moves[bisect_right(ends, left)]
+            if move is None:
+                break
+            planned = planned or move
+            last = move
+            features.append(move.feature)
+            try:
+                move.run(item, shared)
+            except Exception:
+                reason = self._failed(move.feature)
+                banned |= 1 << move.feature
+                continue
+            state = move.after
+            if progress is not None:
+                progress[0] = state.mask
+        answer = state.answer
+        if deadline - answer.model_ns < now <= deadline:
             # A feature took longer than its worst case: only the constant answer is still in time.
-            answer, reason = self._prior, "no time for the model"
+            answer, reason = self.answers.prior, "no time for the model"
         try:
             number = answer.run()
+        except FloatingPointError:
+            answer, number, reason = self._without_failures(state.mask)
         except Exception:
-            answer, reason = self._prior, "the model failed"
+            answer, reason = self.answers.prior, "the model failed"
             number = answer.run()
-        elapsed = clock() - start
+        end = clock()
+        marks.append(end)
+        elapsed = end - start
+        if not reason:
+            reason = self._reason(state, answer, planned, last, cell)
+            if n > self._largest:
+                self.n_oversized += 1
+                reason = "planned, larger than measured" if reason == "planned" else reason
+        trace = self.trace
+        trace.size, trace.features, trace.marks = n, features, marks
+        if self._slowdown is not None:
+            self._slowdown.add(elapsed / state.expected_ns[cell] if features else 1.0)
+        if any(self._failures.streaks) or elapsed > self._budget_ns:
+            self._judge(state.mask, cell)
         return Prediction(
             self._labels[number],  # type: ignore[index]  # a class number is an int
             answer.features,
@@ -185,18 +271,48 @@ class Predictor:
             elapsed,
             elapsed <= self._budget_ns,
             reason,
+            slowdown,
         )
 
-    def _without_failure(self, plan: Plan, answer: Answer, reason: str) -> tuple[Answer, str]:
-        """Return what can be said without the first feature that is not finite; the same if all are."""
-        before = self._prior
-        for _, _, after, guarded in plan:
-            if before is answer:
-                break
-            if not guarded.stage.is_finite():
-                return before, guarded.failed
-            before = after
-        return answer, reason
+    def _reason(self, state: State, answer: Answer, planned: Move | None, last: Move | None, cell: int) -> str:
+        """Return how the answer relates to the plan that was made at the start."""
+        if planned is None or last is None:
+            ends, moves = state.rows[cell]
+            first = moves[bisect_right(ends, self._budget_ns)]
+            return "planned" if first is None else f"no time for {self.bundle.names[first.feature]}"
+        if state.mask != planned.target and answer.accuracy > planned.accuracy:
+            return "extended"
+        if state.mask & planned.target == planned.target or answer.accuracy >= planned.accuracy:
+            return "planned"
+        return f"no time for {self.bundle.names[state.next_of(last.target, cell)]}"
+
+    def _failed(self, feature: int) -> str:
+        self._failures.failed(feature, self._items)
+        return f"{self.bundle.names[feature]} failed"
+
+    def _without_failures(self, mask: int) -> tuple[Answer, int | float, str]:
+        """Answer without the features that are not finite; the prior if no model can."""
+        broken = [i for i in members(mask) if not np.isfinite(self.answers.values[self.answers.places[i]]).all()]
+        reason = "the model failed"
+        for feature in broken:
+            reason = self._failed(feature)
+            mask ^= 1 << feature
+        answer = self.answers.best_loaded(mask)
+        try:
+            return answer, answer.run(), reason
+        except Exception:
+            return self.answers.prior, self.answers.prior.run(), "the model failed"
+
+    def _judge(self, mask: int, cell: int) -> None:
+        """Forget failures of features that worked; count it as one if a feature alone took up the deadline."""
+        trace, failed = self.trace, self._failures
+        times = {f: b - a for f, a, b in zip(trace.features, trace.marks[1:], trace.marks[2:], strict=False)}
+        for feature, taken in times.items():
+            if taken > self._budget_ns:
+                failed.failed(feature, self._items)
+                mask &= ~(1 << feature)
+        finite = [i for i in members(mask) if np.isfinite(self.answers.values[self.answers.places[i]]).all()]
+        failed.worked(sum(1 << i for i in finite))
 
 
 class _AsIs(dict[float, float]):
@@ -206,7 +322,7 @@ class _AsIs(dict[float, float]):
         return number
 
 
-def _bad_size(n: object) -> Plan:
+def _bad_size(n: object) -> int:
     raise ValueError(f"The size of an item must be a positive number. Got {n}.")
 
 

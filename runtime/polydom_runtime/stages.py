@@ -1,7 +1,7 @@
 """A stage: one feature, ready to be computed into the input row. The predictor and the profiler run this same code."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,15 +12,13 @@ from .features import Feature, FeatureSpace
 
 
 class Stage:
-    """Computes one feature, and the step that it shares if no earlier stage has, into its place in the row.
+    """Computes one feature, and the step that it shares if nothing has yet, into its place in the row.
 
     Parameters
     ----------
     feature : Feature
     slot : int
         Where the value of the feature's step is kept among the shared values; -1 without a step.
-    first : bool
-        Whether this stage must compute the step.
     row : float32 array of shape (>= start + width,)
     start : int
         The first column of the feature.
@@ -28,21 +26,19 @@ class Stage:
 
     __slots__ = ("_compute", "_extract", "_place", "_slot", "_width")
 
-    def __init__(self, feature: Feature, slot: int, first: bool, row: NDArray[np.float32], start: int) -> None:
+    def __init__(self, feature: Feature, slot: int, row: NDArray[np.float32], start: int) -> None:
         self._extract = feature.extract
-        self._compute: Callable[[Any], Any] | None = feature.step.compute if feature.step and first else None
+        self._compute: Callable[[Any], Any] | None = feature.step.compute if feature.step else None
         self._slot = slot
         self._width = feature.width
         self._place = row[start : start + feature.width]
 
     def run(self, item: Any, shared: list[Any]) -> None:
         """Compute the feature; what the extractor raises passes through, FeatureError if it gives another width."""
-        if self._slot < 0:
+        if self._compute is None:
             source = item
-        elif self._compute is not None:
+        elif (source := shared[self._slot]) is None:
             source = shared[self._slot] = self._compute(item)
-        else:
-            source = shared[self._slot]
         values = self._extract(source)
         if self._width > 1 and len(values) != self._width:  # numpy would broadcast a scalar silently
             raise FeatureError(f"The extractor must return {self._width} numbers. Got {len(values)}.")
@@ -64,14 +60,7 @@ def seems_finite(values: NDArray[np.float32], ones: NDArray[np.float32]) -> bool
         return False
 
 
-def stages_for(space: FeatureSpace, order: Sequence[int], row: NDArray[np.float32]) -> list[Stage]:
-    """Return the stages that compute features in this order into adjacent columns of `row`."""
-    seen = set()
-    stages, start = [], 0
-    for position in order:
-        feature = space.features[position]
-        slot = -1 if feature.step is None else space.steps.index(feature.step)
-        stages.append(Stage(feature, slot, slot not in seen, row, start))
-        seen.add(slot)
-        start += feature.width
-    return stages
+def stage_of(space: FeatureSpace, feature: int, row: NDArray[np.float32], start: int) -> Stage:
+    """Return the stage of one feature of a space."""
+    step = space.features[feature].step
+    return Stage(space.features[feature], -1 if step is None else space.steps.index(step), row, start)

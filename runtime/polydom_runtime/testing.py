@@ -11,16 +11,16 @@ class ManualClock:
     """
 
     def __init__(self, start_ns: int = 0, step_ns: int = 0) -> None:
-        self._now_ns = start_ns
+        self.now_ns = start_ns
         self._step_ns = step_ns
 
     def __call__(self) -> int:
         """Return the time in nanoseconds."""
-        self._now_ns += self._step_ns
-        return self._now_ns
+        self.now_ns += self._step_ns
+        return self.now_ns
 
     def advance(self, *, seconds: float) -> None:
         """Move time forward; it never runs backwards."""
         if seconds < 0:
             raise ValueError(f"seconds must be >= 0, since the clock is monotonic. Got {seconds}.")
-        self._now_ns += round(seconds * 1e9)
+        self.now_ns += round(seconds * 1e9)

@@ -5,7 +5,7 @@ import pytest
 
 from polydom_runtime import Feature, FeatureSpace, Step
 from polydom_runtime.exceptions import FeatureError
-from polydom_runtime.stages import stages_for
+from polydom_runtime.stages import stage_of
 
 
 def test_masks_and_names_are_inverse() -> None:
@@ -27,8 +27,8 @@ def test_stages_fill_the_row_in_their_order() -> None:
     )
     row = np.zeros(4, dtype=np.float32)
     shared = [None]
-    for stage in stages_for(space, (1, 2, 0), row):
-        stage.run(-3.0, shared)
+    for feature, start in ((1, 0), (2, 1), (0, 2)):
+        stage_of(space, feature, row, start).run(-3.0, shared)
 
     assert row.tolist() == [-3.0, 6.0, -6.0, -5.0]
     assert calls == ["double"]

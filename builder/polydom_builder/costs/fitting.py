@@ -78,6 +78,11 @@ def fit_cost(sizes: Floats, samples: Floats, quantile: float = 0.999, typical: F
     return CostFit(_least_squares(sizes, medians, basis), worst, slack, high / seen - 1.0)
 
 
+def fit_quantile(sizes: Floats, samples: Floats, quantile: float) -> CostFunction:
+    """Return the tightest cost function on or above one quantile of the samples at every measured size."""
+    return _cover(sizes, tail_quantile(samples, quantile), choose_basis(sizes, np.median(samples, axis=1)))
+
+
 def choose_basis(sizes: Floats, targets: Floats) -> Basis:
     """Return the growth terms that predict held-out sizes well, few terms first.
 

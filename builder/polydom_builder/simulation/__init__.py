@@ -1,0 +1,6 @@
+"""Replays of recorded times: the node's own code on a clock that only those times move."""
+
+from .simulate import Outcome, simulate
+from .trials import Trials
+
+__all__ = ["Outcome", "Trials", "simulate"]

@@ -1,0 +1,61 @@
+"""Choosing the quantile that the any-time policy plans with, by replaying what was measured."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from polydom_builder.costs.unit_costs import UNIT_QUANTILE
+from polydom_builder.target import Target
+from polydom_runtime.bundle import Bundle
+from polydom_runtime.cost_samples import CostSamples
+
+from .simulate import Outcome, simulate
+from .trials import Trials
+
+N_TRIALS, N_DEADLINES = 1500, 4
+
+
+def planned(bundle: Bundle, target: Target, samples: CostSamples, sizes: Sequence[float], allowed: float) -> Bundle:
+    """Return the bundle with the times to plan with that give the best expected score among those with no miss.
+
+    Parameters
+    ----------
+    bundle : Bundle
+        Its deadlines are those to choose for.
+    target : Target
+        With the times at each quantile.
+    samples : CostSamples
+        What is replayed.
+    sizes : sequence of float
+        Of items such as will come.
+    allowed : float
+        The promised rate of late answers; as many are no miss.
+    """
+    if not target.expected or bundle.sequences:
+        return bundle
+    rng = np.random.default_rng(0)
+    trials = Trials.drawn(samples, rng.choice(np.asarray(sizes, dtype=np.float64), N_TRIALS).tolist())
+    draft = replace(bundle, alone=target.alone, reference_seconds=target.reference_seconds)
+    ways = {q: replace(draft, expected=times, planning_quantile=q) for q, times in target.expected.items()}
+    if bundle.set_costs or target.origin.estimated:  # not what the samples of this machine could tell
+        return ways[UNIT_QUANTILE]
+    tried = {q: [simulate(way, trials, d) for d in _deadlines(bundle)] for q, way in ways.items()}
+    return ways[max(tried, key=lambda q: _merit(tried[q], allowed))]
+
+
+def _deadlines(bundle: Bundle) -> list[float]:
+    """Return deadlines of the range; for any budget, from where something fits to where everything does."""
+    low, high = bundle.budgets
+    most = max(candidate.cost(bundle.sizes[1]) for candidate in bundle.index.candidates)
+    low = max(low, 1.2 * bundle.dispatch(bundle.sizes[0]), 1e-9)
+    high = max(low, min(high, most))
+    deadlines: list[float] = np.geomspace(low, high, N_DEADLINES if low < high else 1).tolist()
+    return deadlines
+
+
+def _merit(outcomes: Sequence[Outcome], allowed: float) -> tuple[int, float]:
+    """Return what is better if larger: no more misses than allowed, then the score."""
+    missed = sum(outcome.missed for outcome in outcomes)
+    excess = max(0, missed - int(allowed * sum(len(o.answers) for o in outcomes)))
+    return -excess, float(np.mean([outcome.score for outcome in outcomes]))

@@ -1,0 +1,156 @@
+"""Answering recorded items on a virtual clock, by the code that answers them on the node."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polydom_runtime.bundle import Bundle
+from polydom_runtime.cost_samples import DISPATCH
+from polydom_runtime.features import Feature, FeatureSpace, Step
+from polydom_runtime.predictor import Policy, Prediction, Predictor
+from polydom_runtime.testing import ManualClock
+
+from .trials import Trials
+
+Predicted = Mapping[tuple[int, ...], NDArray[Any]]
+"""For each order of features what its model says of every trial: class numbers, or numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What would have been answered.
+
+    Parameters
+    ----------
+    answers : list of Prediction
+    """
+
+    answers: list[Prediction]
+
+    @property
+    def score(self) -> float:
+        """The mean expected score; a late answer is worth nothing."""
+        return float(np.mean([a.accuracy if a.deadline_met else 0.0 for a in self.answers]))
+
+    @property
+    def missed(self) -> int:
+        """How many answers were late."""
+        return sum(not a.deadline_met for a in self.answers)
+
+    @property
+    def labels(self) -> list[Any]:
+        """What was answered."""
+        return [a.label for a in self.answers]
+
+    @property
+    def reasons(self) -> dict[str, int]:
+        """How often each reason was given, most frequent first."""
+        return dict(Counter(a.reason for a in self.answers).most_common())
+
+    @property
+    def features(self) -> dict[str, int]:
+        """How often each set answered, most frequent first."""
+        return dict(Counter("+".join(a.features) for a in self.answers).most_common())
+
+
+def simulate(
+    bundle: Bundle,
+    trials: Trials,
+    deadline: float,
+    *,
+    policy: Policy = "anytime",
+    adapt: bool = True,
+    predicted: Predicted | None = None,
+) -> Outcome:
+    """Answer every trial, in order.
+
+    Nothing is computed and nothing sleeps: features and models only move the clock by what was recorded.
+
+    Parameters
+    ----------
+    bundle : Bundle
+    trials : Trials
+        Of the bundle's features; others may be among them.
+    deadline : float
+        Seconds.
+    policy : {"anytime", "strict"}
+    adapt : bool
+        Whether the slow-down is estimated.
+    predicted : mapping of orders to arrays of shape (n_trials,), optional
+        What the models say; without it every model gives the answer of the prior.
+
+    Raises
+    ------
+    ValueError
+        If the trials lack one of the bundle's units.
+    """
+    world = _World(bundle, trials, predicted or {})
+    predictor = Predictor(
+        bundle,
+        world.space,
+        deadline=deadline,
+        policy=policy,
+        adapt=adapt,
+        clock=world.clock,
+        keep_memory=False,
+        run_of=world.run_of,
+    )
+    return Outcome([predictor.predict_one(k) for k in range(len(trials))])
+
+
+class _World:
+    """Features and models that take the time that was recorded for trial k, on a clock of their own."""
+
+    def __init__(self, bundle: Bundle, trials: Trials, predicted: Predicted) -> None:
+        self.clock = ManualClock()
+        self._bundle, self._trials, self._predicted = bundle, trials, predicted
+        self._now = 0
+        self._sizes: list[float] = trials.sizes.tolist()
+        self._half = _nanoseconds(0.5 * trials.of(DISPATCH))  # of dispatch comes before the features, half after them
+        steps = {s.name: Step(s.name, self._unit(s.name)) for s in bundle.steps}
+        users = [(s.users, steps[s.name]) for s in bundle.steps]
+        self.space = FeatureSpace(
+            [
+                Feature(name, self._unit(name, width), width, next((s for mask, s in users if mask >> i & 1), None))
+                for i, (name, width) in enumerate(zip(bundle.names, bundle.widths, strict=True))
+            ],
+            self._size,
+        )
+
+    def run_of(self, number: int) -> Callable[[], int | float]:
+        entry, relative = self._bundle.models[number], self._bundle.reference_seconds
+        ratio = self._trials.model_seconds / relative if relative else np.ones(len(self._trials))
+        times, half, clock = _nanoseconds(entry.seconds * ratio), self._half, self.clock
+        prior = self._bundle.prior[0]
+        says = self._predicted[entry.order].tolist() if entry.order in self._predicted else None
+
+        def run() -> int | float:
+            clock.now_ns += times[self._now] + half[self._now]
+            answer: int | float = prior if says is None else says[self._now]
+            return answer
+
+        return run
+
+    def _size(self, trial: int) -> float:
+        self._now = trial
+        self.clock.now_ns += self._half[trial]
+        return self._sizes[trial]
+
+    def _unit(self, name: str, width: int = 0) -> Callable[[int], object]:
+        times, clock = _nanoseconds(self._trials.of(name)), self.clock
+        values = [0.0] * width
+
+        def compute(trial: Any) -> object:
+            clock.now_ns += times[self._now]
+            return values
+
+        return compute
+
+
+def _nanoseconds(seconds: NDArray[np.float64]) -> list[int]:
+    nanoseconds: list[int] = np.rint(seconds * 1e9).astype(np.int64).tolist()
+    return nanoseconds

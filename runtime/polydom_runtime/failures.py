@@ -1,0 +1,57 @@
+"""Features that fail again and again: left out of the choice, and tried again ever more rarely."""
+
+K_IN_A_ROW = 3
+FIRST_PAUSE, LONGEST_PAUSE = 16, 4096
+"""Items until a feature that is out is tried again: doubled with each failure more, up to the longest."""
+
+
+class FailureBook:
+    """Counts failures in a row of each feature.
+
+    Parameters
+    ----------
+    n_features : int
+
+    Attributes
+    ----------
+    streaks : list of int
+        Failures in a row.
+    out : int
+        The features out of the choice, as a bit mask.
+
+    Examples
+    --------
+    >>> book = FailureBook(2)
+    >>> for item in range(3):
+    ...     book.failed(1, item)
+    >>> book.out, book.banned(item=17), book.banned(item=18)
+    (2, 2, 0)
+    """
+
+    def __init__(self, n_features: int) -> None:
+        self.streaks = [0] * n_features
+        self.out = 0
+        self._again = [0] * n_features
+
+    def failed(self, feature: int, item: int) -> None:
+        """Count a failure, at item number `item`."""
+        self.streaks[feature] += 1
+        excess = self.streaks[feature] - K_IN_A_ROW
+        if excess >= 0:
+            self.out |= 1 << feature
+            self._again[feature] = item + min(FIRST_PAUSE << min(excess, 20), LONGEST_PAUSE)
+
+    def worked(self, mask: int) -> None:
+        """Forget the failures of features that were computed."""
+        for feature, streak in enumerate(self.streaks):
+            if streak and mask >> feature & 1:
+                self.streaks[feature] = 0
+                self.out &= ~(1 << feature)
+
+    def banned(self, item: int) -> int:
+        """Return the features that item number `item` must do without; one whose pause is over is tried."""
+        mask = self.out
+        for feature, again in enumerate(self._again):
+            if mask >> feature & 1 and item >= again:
+                mask ^= 1 << feature
+        return mask

@@ -1,0 +1,35 @@
+"""How much slower this machine is now than when it was measured."""
+
+QUICK, SLOW = 5, 31
+"""A rise is believed when three of five items show it, a fall when most of thirty-one do: single pauses never count."""
+
+
+class Slowdown:
+    """Estimates the slow-down s from the times that items took, divided by the times that were expected.
+
+    The larger of two running medians: robust against single pauses, quick to rise, slow to fall; never below 1.
+
+    Examples
+    --------
+    >>> slowdown = Slowdown()
+    >>> for ratio in (1.0, 9.0, 1.0, 2.0, 2.0, 2.0):
+    ...     slowdown.add(ratio)
+    >>> slowdown.value
+    2.0
+    """
+
+    __slots__ = ("_next", "_ratios", "value")
+
+    def __init__(self) -> None:
+        self._ratios = [1.0] * SLOW
+        self._next = 0
+        self.value = 1.0
+
+    def add(self, ratio: float) -> None:
+        """Take one item into account; O(1) while nothing is slow."""
+        ratios, k = self._ratios, self._next
+        ratios[k] = ratio
+        self._next = k + 1 if k + 1 < SLOW else 0
+        if ratio > 1.0 or self.value > 1.0:
+            last = ratios[max(k + 1 - QUICK, 0) : k + 1] + ratios[SLOW + min(k + 1 - QUICK, 0) :]
+            self.value = max(1.0, sorted(last)[QUICK // 2], sorted(ratios)[SLOW // 2])

@@ -1,0 +1,153 @@
+"""The states of an answer under way, and the decision table of each: by the time left, which feature comes next.
+
+A state is the set of features computed so far. Its table has one row for each cell of item sizes: times left at which
+the decision changes, and the moves between them. A decision is then one binary search over a few numbers, whatever was
+weighed when the table was made.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .answers import Answer
+from .costs import basis_terms
+
+Floats = NDArray[np.float64]
+
+
+class Move(NamedTuple):
+    """One decision: compute a feature, on the way to a target.
+
+    Attributes
+    ----------
+    run : callable
+        ``run(item, shared)`` computes the feature, and its step if that is due.
+    after : State
+    feature : int
+        Its position.
+    accuracy : float
+        Of the target.
+    target : int
+        The target as a bit mask.
+    """
+
+    run: Callable[[Any, list[Any]], None]
+    after: "State"
+    feature: int
+    accuracy: float
+    target: int
+
+
+Row = tuple[list[float], list[Move | None]]
+"""Rising times left in nanoseconds, and one move more than there are times: the first is to answer now."""
+
+ANSWER: Row = ([], [None])
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """All ways on from a state, by falling accuracy of their targets: for when a feature cannot be had.
+
+    Parameters
+    ----------
+    masks : int array of shape (n_options,)
+        Target sets.
+    plan, guard : float arrays of shape (n_options, 6)
+        Weights of the seconds that the rest of the target is expected to take, and that the next feature may take.
+    moves : list of Move
+    """
+
+    masks: NDArray[np.int64]
+    plan: Floats
+    guard: Floats
+    moves: Sequence[Move]
+
+    def best(self, banned: int, n: float, left_ns: float) -> Move | None:
+        """Return the move to the best target without the banned features that fits; O(options)."""
+        terms = basis_terms(n)
+        fits = np.maximum(self.plan @ terms, self.guard @ terms) * 1e9 <= left_ns
+        fitting = np.flatnonzero(fits & ((self.masks & banned) == 0))
+        return self.moves[int(fitting[0])] if len(fitting) else None
+
+
+@dataclass(slots=True, eq=False)
+class State:
+    """Some features are computed.
+
+    Parameters
+    ----------
+    mask : int
+    answer : Answer
+        The best one now.
+    rows : list of Row
+        The decision table, a row for each cell; the last is for items larger than all cells.
+    worst_ns, expected_ns : list of float
+        For each cell, what it may have taken to come here, and what it is expected to take with the answer.
+    options : Options, optional
+    """
+
+    mask: int
+    answer: Answer
+    rows: list[Row]
+    worst_ns: list[float]
+    expected_ns: list[float]
+    options: Options | None = None
+
+    @property
+    def ways(self) -> list[Move]:
+        """All moves from here, each feature once."""
+        moves = [move for _, row in self.rows for move in row if move is not None]
+        moves += self.options.moves if self.options is not None else ()
+        return list({move.feature: move for move in moves}.values())
+
+    def next_of(self, target: int, cell: int) -> int:
+        """Return the position of the feature that a target needs next."""
+        if self.options is not None and len(known := np.flatnonzero(self.options.masks == target)):
+            return self.options.moves[int(known[0])].feature
+        last = self.rows[cell][1][-1]
+        rest = target & ~self.mask
+        return last.feature if last is not None else (rest & -rest).bit_length() - 1
+
+    def detour(self, banned: int, n: float, cell: int, left_ns: float) -> Move | None:
+        """Return the move when some features cannot be had."""
+        if self.options is not None:
+            return self.options.best(banned, n, left_ns)
+        ends, moves = self.rows[cell]
+        move = moves[bisect_right(ends, left_ns)]
+        return None if move is None or banned >> move.feature & 1 else move
+
+
+def decision_rows(thresholds: Floats, moves: Sequence[Move], most_ns: float) -> list[Row]:
+    """Return the decision table: for each time left the most accurate target that fits.
+
+    Parameters
+    ----------
+    thresholds : float array of shape (n_options, n_cells)
+        The least time left in nanoseconds at which each option fits.
+    moves : sequence of Move
+        By falling accuracy of their targets.
+    most_ns : float
+        No more time is ever left.
+    """
+    better = np.minimum.accumulate(np.vstack([np.full(thresholds.shape[1], np.inf), thresholds]), axis=0)[:-1]
+    useful = (thresholds < better) & (thresholds <= most_ns)
+    rows = []
+    for cell in range(thresholds.shape[1]):
+        chosen = np.flatnonzero(useful[:, cell])[::-1]
+        rows.append((thresholds[chosen, cell].tolist(), [None, *(moves[k] for k in chosen)]) if len(chosen) else ANSWER)
+    return rows
+
+
+def reachable(root: State) -> list[State]:
+    """Return a state and all that moves lead to from it."""
+    found, waiting = {id(root): root}, [root]
+    while waiting:
+        for move in waiting.pop().ways:
+            if id(move.after) not in found:
+                found[id(move.after)] = move.after
+                waiting.append(move.after)
+    return list(found.values())

@@ -1,0 +1,24 @@
+"""What was done for the last item, and when."""
+
+import math
+
+
+class Trace:
+    """The steps of one answer; the predictor overwrites it with every item.
+
+    Attributes
+    ----------
+    size : float
+        Of the item; NaN if it has none.
+    features : list of int
+        Positions of the features that were started, in order, those that failed too.
+    marks : list of int
+        Clock readings in nanoseconds: the call, the start of each feature, the start of the model, the end.
+    """
+
+    __slots__ = ("features", "marks", "size")
+
+    def __init__(self) -> None:
+        self.size = math.nan
+        self.features: list[int] = []
+        self.marks: list[int] = [0, 0, 0]

@@ -27,6 +27,7 @@ from .greedy import PAPER_LAMBDAS
 from .greedy_search import GreedySearch
 from .inspection import as_text, description
 from .search import PolyDomSearch
+from .simulation.report import POLICIES, as_table, deadlines_of, rehearse, trials_of
 from .verification import verify_bundle
 
 GREEDY = {"greedy": PAPER_LAMBDAS, "greedy-acc": (0.0,), "greedy-cost": (math.inf,)}
@@ -88,6 +89,8 @@ def search_for(arguments: argparse.Namespace, space: FeatureSpace) -> PolyDomSea
         max_trainings=arguments.max_trainings,
         max_seconds=arguments.max_seconds,
         lattice=arguments.lattice,
+        slowdown=arguments.slowdown,
+        early_stop=arguments.early_stop,
         **common,
     )
 
@@ -126,6 +129,16 @@ def costs(arguments: argparse.Namespace) -> None:
             raise FitError("Pictures need matplotlib. It is not installed. Run pip install 'polydom-builder[demo]'.")
         plot_costs(samples, rows, arguments.quantile, Path(arguments.plots))
         print(f"{arguments.plots}: a picture of each unit.")
+
+
+def simulate(arguments: argparse.Namespace) -> None:
+    """Say what a bundle would do on a device, at some deadlines, by its recorded times."""
+    bundle = load_bundle(arguments.bundle)
+    trials = trials_of(bundle, load_costs(arguments.costs), arguments.count, arguments.seed)
+    policies = POLICIES if arguments.policy is None else (arguments.policy,)
+    asked = arguments.deadline or deadlines_of(bundle, 5)
+    rows = rehearse(bundle, trials, asked, policies, arguments.slowdown, not arguments.no_adapt)
+    print(json.dumps(rows, indent=2) if arguments.json else as_table(rows))
 
 
 def inspect(arguments: argparse.Namespace) -> None:
@@ -183,6 +196,12 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument(
         "--quantile", type=share, default=0.999, help="the promised share of answers in time (default 0.999)"
     )
+    command.add_argument(
+        "--slowdown", type=float, default=2.0, help="have the models for a device so much slower (default 2)"
+    )
+    command.add_argument(
+        "--early-stop", type=share, metavar="LOSS", help="let the node answer when it is sure, for so much accuracy"
+    )
     command.add_argument("--jobs", type=int, help="workers; -1 for all cores")
     command.add_argument("--cache", help="a folder that keeps all work, so that a killed build goes on")
     command.set_defaults(run=build)
@@ -202,6 +221,18 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("--quantile", type=share, default=0.999, help="of the worst case (default 0.999)")
     command.add_argument("--plots", metavar="FOLDER", help="draw each unit's samples and fits (needs matplotlib)")
     command.set_defaults(run=costs)
+
+    command = commands.add_parser("simulate", help="what a bundle would do on a device, by its recorded times")
+    command.add_argument("bundle", metavar="BUNDLE")
+    command.add_argument("--costs", required=True, metavar="NAME.costs", help="measured by polydom-node measure")
+    command.add_argument("--deadline", type=duration, nargs="+", help="such as 2ms; five of the bundle's if not given")
+    command.add_argument("--policy", choices=POLICIES, help="both if not given")
+    command.add_argument("--slowdown", type=positive, default=1.0, help="of the device against its costs (default 1)")
+    command.add_argument("--no-adapt", action="store_true", help="without the estimate of the slow-down")
+    command.add_argument("--count", type=int, default=2000, help="items (default 2000)")
+    command.add_argument("--seed", type=int, default=0)
+    command.add_argument("--json", action="store_true")
+    command.set_defaults(run=simulate)
 
     command = commands.add_parser("demo", help="build the surface example and run it on a node")
     command.add_argument("--example", type=Path, default=Path("examples/surface"))

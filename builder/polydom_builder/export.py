@@ -20,6 +20,7 @@ from polydom_runtime.machine import identity
 
 from .costs.model_times import ModelTimes
 from .costs.unit_costs import UnitCosts
+from .early_stop import fit_stops
 from .exceptions import ExportError
 from .folders import replace_folder
 from .index import build_index
@@ -117,6 +118,7 @@ def assemble(
     combine: Combine | None = None,
     sequences: Sequence[Order] = (),
     median_size: float = 0.0,
+    early_stop: float | None = None,
 ) -> tuple[Bundle, list[bytes]]:
     """Return the bundle and its models; their own times and scores decide where each set is best.
 
@@ -155,6 +157,9 @@ def assemble(
         origin=target.origin,
     )
     bundle = draft if sequences else _indexed(draft, region)
+    if early_stop is not None:
+        stops = fit_stops(trainer, [entry.order for entry in bundle.models], early_stop)
+        bundle = replace(bundle, stops=stops, stop_loss=early_stop)
     target.check_memory(
         ["+".join(space.names[i] for i in entry.order) for entry in bundle.models],
         [entry.size_bytes for entry in bundle.models],

@@ -66,6 +66,9 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
         in a thousand answers, say; a busy machine may need a smaller quantile for short deadlines to hold anything.
     slowdown : float
         Up to which slow-down of the device, at the shortest deadline, the bundle has the models that are best then.
+    early_stop : float, optional
+        Fit thresholds of confidence at which the node may answer before its time is used, for battery, and how much
+        accuracy that may give up on such items, 0.01 say. The node does so only when asked.
     max_mismatches : int
         On how many training items an exported model may differ from scikit-learn's.
     max_features : int, optional
@@ -132,6 +135,7 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
         verbose: int = 0,
         quantile: float = 0.999,
         slowdown: float = 2.0,
+        early_stop: float | None = None,
         max_mismatches: int = 0,
         max_features: int | None = None,
         max_trainings: int | None = None,
@@ -155,6 +159,7 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
         self.verbose = verbose
         self.quantile = quantile
         self.slowdown = slowdown
+        self.early_stop = early_stop
         self.max_mismatches = max_mismatches
         self.max_features = max_features
         self.max_trainings = max_trainings
@@ -200,6 +205,8 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
         if self.max_seconds is not None:
             check_number("max_seconds", self.max_seconds, 0.0, np.inf)
         check_number("tolerance_quantile", self.tolerance_quantile, 0.0, 1.0)
+        if self.early_stop is not None:
+            check_number("early_stop", self.early_stop, 0.0, 1.0)
         check_number("slowdown", self.slowdown, 1.0, np.inf)
         prepared = prepare(self, list(items), labels, groups, costs, self.slowdown)
         publish(self, prepared)
@@ -244,6 +251,7 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
             tolerance=self.tolerance_,
             slowdown=self.slowdown,
             combine=self.combine,
+            early_stop=self.early_stop,
         )
         if self.samples_ is not None:
             allowed = 1.0 - self.quantile

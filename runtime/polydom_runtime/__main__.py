@@ -15,6 +15,7 @@ from .exceptions import PolyDomError
 from .findings import as_text, exit_code
 from .index_file import load_bundle
 from .items import iterate
+from .lateness import longest_step
 from .pauses import collector_off
 from .probe import probe
 from .progress import ProgressBar
@@ -29,7 +30,7 @@ def run(arguments: argparse.Namespace) -> None:
     from .tally import Tally
 
     space = space_of(arguments.space)
-    predictor = Predictor.load(arguments.bundle, space, deadline=arguments.deadline)
+    predictor = Predictor.load(arguments.bundle, space, deadline=arguments.deadline, policy=arguments.policy)
     tally = Tally(predictor.deadline)
     if predictor.bundle.origin.estimated:
         print(f"polydom-node: {predictor.bundle.origin}", file=sys.stderr)
@@ -60,6 +61,10 @@ def info(arguments: argparse.Namespace) -> None:
     what = f"{len(bundle.sequences)} greedy sequences" if bundle.sequences else f"{len(bundle.shipped)} candidates"
     print(f"{what}, {len(bundle.models)} models with all prefixes")
     print(f"item sizes {bundle.sizes[0]:g} to {bundle.sizes[1]:g}, deadlines {deadlines}")
+    print(f"models for slow-downs up to {bundle.slowdown:g} at the shortest deadline")
+    quantile = f"the {bundle.planning_quantile:g} quantile" if bundle.planning_quantile else "worst cases"
+    print(f"planned at {quantile} of what each feature takes")
+    print(f"longest step: {longest_step(bundle)}; an answer can be late by what one step overruns its worst case")
     print(f"alpha {bundle.alpha:g}, tolerance {bundle.tolerance:g}, dispatch {bundle.dispatch}")
     print(bundle.origin)
 
@@ -116,6 +121,12 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("space", metavar="MODULE:SPACE")
     command.add_argument("--items", required=True, help="a packed .npz file, - for JSON lines, or MODULE:FUNCTION")
     command.add_argument("--deadline", type=duration, help="such as 2ms; the bundle's own if not given")
+    command.add_argument(
+        "--policy",
+        choices=("anytime", "strict"),
+        default="anytime",
+        help="plan anew after each feature (default), or once by worst cases",
+    )
     command.add_argument("--quiet", action="store_true", help="print the summary only")
     command.set_defaults(run=run)
     command = commands.add_parser("info", help="check a bundle and say what it holds")

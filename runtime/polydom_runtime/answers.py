@@ -27,9 +27,25 @@ class Answer:
         Worst-case time of one run.
     mask : int
         The features as a bit mask.
+    stop : float
+        The confidence at which it may stand though there is time for more.
+    confidence : callable
+        Returns that of the last run.
     """
 
-    __slots__ = ("_columns", "_inputs", "_ones", "_run", "_values", "accuracy", "features", "mask", "model_ns")
+    __slots__ = (
+        "_columns",
+        "_inputs",
+        "_ones",
+        "_run",
+        "_values",
+        "accuracy",
+        "confidence",
+        "features",
+        "mask",
+        "model_ns",
+        "stop",
+    )
 
     def __init__(
         self,
@@ -39,7 +55,10 @@ class Answer:
         mask: int,
         run: Run,
         gather: tuple[NDArray[np.float32], NDArray[np.intp], NDArray[np.float32]],
+        stop: float = math.inf,
     ) -> None:
+        self.stop = stop
+        self.confidence: Callable[[], float] = getattr(run, "confidence", _unsure)
         self.features = features
         self.accuracy = accuracy
         self.model_ns = model_ns
@@ -73,16 +92,23 @@ class AnswerTable:
         The row, each feature at its place in the order of the bundle; a new one if not given.
     run_of : callable, optional
         Returns what runs a model, by its number: for replays. The exported models are run if not given.
+    early_stop : bool
+        Whether the models' confidence is wanted.
     """
 
     def __init__(
-        self, bundle: Bundle, values: NDArray[np.float32] | None = None, run_of: Callable[[int], Run] | None = None
+        self,
+        bundle: Bundle,
+        values: NDArray[np.float32] | None = None,
+        run_of: Callable[[int], Run] | None = None,
+        early_stop: bool = False,
     ) -> None:
         self._bundle = bundle
+        self._stops = bundle.stops if early_stop else ()
         ends = np.cumsum((0, *bundle.widths))
         self.places = [slice(int(a), int(b)) for a, b in pairwise(ends)]
         self.values = np.zeros(int(ends[-1]), dtype=np.float32) if values is None else values
-        self._row = InputRow(len(self.values))
+        self._row = InputRow(len(self.values), len(bundle.classes))
         self._run_of = self._exported if run_of is None else run_of
         self._loaded: dict[int, Answer] = {}
         self.masks = np.array([model.mask for model in bundle.models], dtype=np.int64)
@@ -125,6 +151,7 @@ class AnswerTable:
                 entry.mask,
                 self._run_of(number),
                 (self.values, columns, self._row.values[: len(columns)]),
+                self._stops[number] if self._stops else math.inf,
             )
         return self._loaded[number]
 
@@ -141,4 +168,9 @@ class AnswerTable:
     def _exported(self, number: int) -> Run:
         entry = self._bundle.models[number]
         width = sum(self._bundle.widths[i] for i in entry.order)
-        return ModelRunner(self._bundle.model_bytes(number), self._row, width, len(self._bundle.classes))
+        sure = bool(self._stops) and self._stops[number] <= 1.0
+        return ModelRunner(self._bundle.model_bytes(number), self._row, width, len(self._bundle.classes), sure)
+
+
+def _unsure() -> float:
+    return 0.0

@@ -7,6 +7,7 @@ better set, and what overruns costs the rest of its target, never the deadline.
 
 import math
 from collections import deque
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +16,6 @@ from .answers import AnswerTable
 from .bundle import Bundle
 from .costs import basis_terms
 from .features import FeatureSpace
-from .greedy import Walk
-from .index import Staircase
 from .planners import Planner
 from .states import Floats, Move, Options, State, decision_rows
 from .unit_times import SetTimes
@@ -28,8 +27,8 @@ MOST_STATES = 4096
 class AnytimePlanner(Planner):
     """Lays out every state that a plan can come through, with the decision between all targets from there."""
 
-    def __init__(self, bundle: Bundle, space: FeatureSpace, answers: AnswerTable, staircase: Staircase | Walk) -> None:
-        super().__init__(bundle, space, answers, staircase)
+    def __init__(self, bundle: Bundle, space: FeatureSpace, answers: AnswerTable, *plan: Any) -> None:
+        super().__init__(bundle, space, answers, *plan)
         self._alone = SetTimes(bundle.alone or bundle.worst, self._users)
         self._singles = np.array([1 << f for f in range(len(space))], dtype=np.int64)
         self._seconds = np.array([model.seconds for model in bundle.models])
@@ -58,6 +57,7 @@ class AnytimePlanner(Planner):
         wanted = ((masks & ~state.mask)[:, None] & self._singles) != 0
         following = np.where(wanted, rank, -np.inf).argmax(axis=1)
         thresholds = np.maximum(self.at_cells(plan), self._guarded(state.mask, masks, seconds, wanted, rank))
+        thresholds = np.where(self.affordable(masks), thresholds, math.inf)
         reachable = (thresholds <= self._budget_ns).any(axis=1)
         masks, following, seconds = masks[reachable], following[reachable], seconds[reachable]
         moves = self._moves(state, masks, numbers[reachable], following)

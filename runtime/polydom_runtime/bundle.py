@@ -124,6 +124,10 @@ class Bundle:
         What the any-time policy plans with, and the worst case of each unit alone; the costs above if not given.
     planning_quantile : float
         Of the times that are expected; 0 if they are not given.
+    stops : tuple of float
+        For each model the confidence at which its answer may stand though there is time for more; empty if unknown.
+    stop_loss : float
+        The score given up where that happens.
     slowdown : float
         Up to which slow-down it has the models that are best then, at the shortest of its deadlines.
     reference_seconds : float
@@ -153,6 +157,8 @@ class Bundle:
     expected: UnitTimes | None = None
     alone: UnitTimes | None = None
     planning_quantile: float = 0.0
+    stops: tuple[float, ...] = ()
+    stop_loss: float = 0.0
     slowdown: float = 1.0
     reference_seconds: float = 0.0
     origin: CostOrigin = field(default_factory=CostOrigin)
@@ -165,6 +171,11 @@ class Bundle:
             numbers = [[self.model_of_order[s[:k]] for k in range(1, len(s) + 1)] for s in self.sequences]
             return GreedyIndex([[self.empty, *map(self.candidate, row)] for row in numbers], self.median_size)
         return PolyDomIndex([self.empty, *map(self.candidate, self.shipped)], self.intervals, self.sizes)
+
+    @property
+    def covered(self) -> tuple[float, float]:
+        """The range of budgets for which it has the best models: its deadlines on a machine as slow as `slowdown`."""
+        return self.budgets[0] / self.slowdown, self.budgets[1]
 
     @property
     def worst(self) -> UnitTimes:

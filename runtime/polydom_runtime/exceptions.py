@@ -35,3 +35,19 @@ class MeasurementError(PolyDomError, ValueError):
 
 class ProfileError(PolyDomError, ValueError):
     """A device profile is unknown, malformed, or has a figure that is impossible or comes from nowhere."""
+
+
+class RecordingError(PolyDomError, ValueError):
+    """A flight recording is damaged or of something else, or a recorder or file of metrics cannot be opened."""
+
+
+class LoopError(PolyDomError, ValueError):
+    """A loop cannot run as asked: its period, its policy, or its watchdog is impossible."""
+
+
+class CertificateError(PolyDomError, ValueError):
+    """A claim about missed deadlines is impossible, or a certificate cannot be read, written or relied on."""
+
+
+class EnergyError(PolyDomError, ValueError):
+    """An energy budget is impossible, or a file of energies is not one."""

@@ -82,7 +82,11 @@ def encode(bundle: Bundle) -> bytes:
         "median_size": float(bundle.median_size),
         "expected": _times_rows(bundle.expected),
         "alone": _times_rows(bundle.alone),
-        "planning": schema.pack_floats((bundle.planning_quantile, bundle.reference_seconds, bundle.slowdown)),
+        "stops": schema.pack_floats(bundle.stops),
+        "planning_quantile": float(bundle.planning_quantile),
+        "reference_seconds": float(bundle.reference_seconds),
+        "slowdown": float(bundle.slowdown),
+        "stop_loss": float(bundle.stop_loss),
         "origin": _origin_row(bundle.origin),
         "interval_ends": schema.pack_floats([(i.start, i.end) for i in bundle.intervals]),
     }
@@ -108,9 +112,6 @@ def decode(data: bytes, path: Path | None = None) -> Bundle:
     sequences = _sequences(d, {m.order for m in models}, len(models)) if version > 2 else ()
     shipped = tuple(schema.in_range("A model number", s, 0, len(models) - 1) for s in schema.field(d, "shipped", list))
     sizes = schema.ordered("sizes", schema.floats(d, "sizes", (2,)), 0.0)
-    planning = schema.floats(d, "planning", (3,)).tolist() if version > 3 else (0.0, 0.0, 1.0)
-    if not (0.0 <= planning[0] <= 1.0 and 0.0 <= planning[1] < math.inf and 1.0 <= planning[2] < math.inf):
-        raise schema.bad("Field 'planning' must hold a quantile, the seconds of a model, and a slow-down", planning)
     if sizes[1] == math.inf:
         raise schema.bad("Field 'sizes' must be finite", sizes)
     return Bundle(
@@ -133,12 +134,29 @@ def decode(data: bytes, path: Path | None = None) -> Bundle:
         median_size=schema.number(d, "median_size", 0.0, HUGE) if version > 2 else 0.0,
         expected=_times(d, "expected", f) if version > 3 else None,
         alone=_times(d, "alone", f) if version > 3 else None,
-        planning_quantile=planning[0],
-        reference_seconds=planning[1],
-        slowdown=planning[2],
+        **(_planning(d, len(models)) if version > 3 else {}),
         origin=_origin(d) if version > 1 else CostOrigin(),
         path=path,
     )
+
+
+def _planning(d: Mapping[str, Any], n_models: int) -> dict[str, Any]:
+    return {
+        "planning_quantile": schema.number(d, "planning_quantile", 0.0, 1.0),
+        "reference_seconds": schema.number(d, "reference_seconds", 0.0, HUGE),
+        "slowdown": schema.number(d, "slowdown", 1.0, HUGE),
+        "stops": _stops(d, n_models),
+        "stop_loss": schema.number(d, "stop_loss", 0.0, 1.0),
+    }
+
+
+def _stops(d: Mapping[str, Any], n_models: int) -> tuple[float, ...]:
+    if not schema.field(d, "stops", bytes):
+        return ()
+    stops: list[float] = schema.floats(d, "stops", (n_models,)).tolist()
+    if any(stop < 0.0 for stop in stops):
+        raise schema.bad("Field 'stops' must hold confidences", stops)
+    return tuple(stops)
 
 
 def _times_rows(times: UnitTimes | None) -> list[object]:

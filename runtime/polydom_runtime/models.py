@@ -21,14 +21,17 @@ class InputRow:
     ----------
     width : int
         Of the widest model.
+    n_classes : int
+        Room for so many probabilities.
     """
 
-    __slots__ = ("label", "number", "values")
+    __slots__ = ("label", "number", "scores", "values")
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, width: int, n_classes: int = 0) -> None:
         self.values = np.zeros(max(width, 1), dtype=np.float32)
         self.label = np.zeros(1, dtype=np.int64)
         self.number = np.zeros(1, dtype=np.float32)
+        self.scores = np.zeros((1, n_classes), dtype=np.float32)
 
 
 class ModelRunner:
@@ -42,6 +45,8 @@ class ModelRunner:
         Bound once; it must not be replaced.
     width : int
     n_classes : int
+    sure : bool
+        Whether its probabilities, output 1, are wanted too.
 
     Raises
     ------
@@ -50,16 +55,20 @@ class ModelRunner:
         number that is not finite.
     """
 
-    __slots__ = ("_binding", "_output", "_run", "_session")
+    __slots__ = ("_binding", "_output", "_run", "_scores", "_session")
 
-    def __init__(self, onnx_bytes: bytes, row: InputRow, width: int, n_classes: int) -> None:
+    def __init__(self, onnx_bytes: bytes, row: InputRow, width: int, n_classes: int, sure: bool = False) -> None:
         self._output = row.label if n_classes else row.number
+        self._scores = row.scores
         try:
             self._session = ort.InferenceSession(onnx_bytes, _lean_options(), providers=["CPUExecutionProvider"])
             (model_input,) = self._session.get_inputs()
             self._binding = self._session.io_binding()
             self._binding.bind_input(model_input.name, "cpu", 0, np.float32, [1, width], row.values.ctypes.data)
-            output = self._session.get_outputs()[0]
+            output, *others = self._session.get_outputs()
+            if sure:
+                bound = others[0].name, "cpu", 0, np.float32, [1, n_classes], row.scores.ctypes.data
+                self._binding.bind_output(*bound)
             shape = [1] * len(output.shape)  # regressors give (1, 1) or (1,)
             self._binding.bind_output(output.name, "cpu", 0, self._output.dtype, shape, self._output.ctypes.data)
             self._run = self._session.run_with_iobinding
@@ -79,6 +88,10 @@ class ModelRunner:
         self._run(self._binding)
         answer: int | float = self._output.item()
         return answer
+
+    def confidence(self) -> float:
+        """Return the largest probability of the last run."""
+        return float(self._scores.max())
 
 
 def _lean_options() -> "ort.SessionOptions":

@@ -4,10 +4,12 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .answers import AnswerTable
 from .bundle import Bundle
 from .costs import CostFunction, basis_terms, total
+from .energy import EnergyBudget
 from .features import FeatureSpace
 from .greedy import Walk
 from .index import Candidate, Staircase
@@ -27,6 +29,7 @@ class Planner:
     answers : AnswerTable
     staircase : Staircase or Walk
         The plan at the deadline.
+    energy : EnergyBudget, optional
 
     Attributes
     ----------
@@ -36,9 +39,17 @@ class Planner:
         The half of dispatch that lies before the first decision; the other half comes after the last.
     """
 
-    def __init__(self, bundle: Bundle, space: FeatureSpace, answers: AnswerTable, staircase: Staircase | Walk) -> None:
+    def __init__(
+        self,
+        bundle: Bundle,
+        space: FeatureSpace,
+        answers: AnswerTable,
+        staircase: Staircase | Walk,
+        energy: EnergyBudget | None = None,
+    ) -> None:
         self.cells = size_cells(bundle.sizes, (end for end, _ in staircase.steps[:-1]))
         self._bundle, self._space, self._answers, self._staircase = bundle, space, answers, staircase
+        self._energy = energy
         self._budget_ns = staircase.deadline * 1e9
         self._terms = basis_terms(np.array(self.cells)).reshape(-1, 6).T
         self._users = tuple(step.users for step in bundle.steps)
@@ -62,6 +73,15 @@ class Planner:
         """Return nanoseconds at the end of each cell, shape ``(..., n_cells + 1)``; the last cell has no end."""
         beyond = np.where((weights[..., 1:] > 0.0).any(axis=-1), math.inf, weights[..., 0])
         return np.concatenate([weights @ self._terms, beyond[..., None]], axis=-1) * 1e9
+
+    def affordable(self, masks: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Tell which sets the energy pays for at the end of each cell, shape ``(n_sets, n_cells + 1)``."""
+        if self._energy is None or self._energy.costs is None:
+            return np.ones((len(masks), len(self.cells) + 1), dtype=bool)
+        spent = SetTimes(self._energy.costs, self._users)
+        joules = spent.added(0, masks) + spent.dispatch
+        joules[:, 0] += spent.model
+        return self.at_cells(joules) <= self._energy.joules * 1e9
 
     def new_state(self, mask: int) -> State:
         """Return a state without ways on."""
@@ -94,14 +114,15 @@ class StrictPlanner(Planner):
         candidates = [self._staircase.steps[-1][1]] if walked else self._bundle.index.candidates
         wanted = sorted((c for c in candidates if c.mask), key=lambda c: -c.accuracy)
         costs = np.array([self._remaining(c) for c in wanted]).reshape(-1, 6)
-        thresholds = self.at_cells(costs)
+        paid = self.affordable(np.array([c.mask for c in wanted], dtype=np.int64))
+        thresholds = np.where(paid, self.at_cells(costs), math.inf)
         fitting = np.flatnonzero((thresholds <= self._budget_ns).any(axis=1) | walked)
         if not len(fitting):
             return root
         chains = [self._chain(root, wanted[k]) for k in fitting]
         moves, guards = [move for move, _ in chains], np.array([guard.weights for _, guard in chains])
         plan = guards if walked else costs[fitting]
-        least = np.maximum(self.at_cells(plan), self.at_cells(guards))
+        least = np.where(paid[fitting], np.maximum(self.at_cells(plan), self.at_cells(guards)), math.inf)
         root.rows = decision_rows(least, moves, self._budget_ns)
         root.options = Options(np.array([wanted[k].mask for k in fitting]), plan, guards, moves)
         return root

@@ -17,6 +17,7 @@ from .anytime import AnytimePlanner
 from .bundle import Bundle, Label
 from .clock import Clock, hardware_clock
 from .costs import format_seconds
+from .energy import EnergyBudget
 from .exceptions import BundleMismatchError, DeadlineError
 from .failures import FailureBook
 from .features import FeatureSpace, members
@@ -46,9 +47,9 @@ class Prediction(NamedTuple):
         From the call to the answer.
     deadline_met : bool
     reason : str
-        ``planned``; ``extended`` if time was left for a better set than planned; or why a smaller set answered: ``no
-        time for NAME``, ``NAME failed``, ``no time for the model``, ``the model failed``, ``size failed``; ``planned,
-        larger than measured`` for an item beyond the measured range.
+        ``planned``; ``planned, larger than measured`` for an item beyond the measured range; ``extended`` if time was
+        left for a better set than planned; ``confident`` if a smaller set was sure; or why one answered: ``no time for
+        NAME``, ``NAME failed``, ``no time for the model``, ``the model failed``, ``size failed``.
     slowdown : float
         How much slower than expected recent items were, at least 1: the time left counted as so much less.
     """
@@ -76,6 +77,11 @@ class Predictor:
     policy : {"anytime", "strict"}
         Whether the plan is made anew after each feature with the time that is really left, or once by worst cases.
         Greedy bundles, and costs that are not sums, are always strict.
+    early_stop : bool
+        Whether an answer stands, whatever time is left, as soon as its model is sure enough: saves energy for a little
+        score, which the bundle states. For bundles built so.
+    energy : EnergyBudget, optional
+        What an item may draw besides.
     adapt : bool
         Whether a slow-down of the machine is estimated and taken into account.
     clock : Clock
@@ -93,6 +99,8 @@ class Predictor:
     Attributes
     ----------
     bundle : Bundle
+    deadline : float
+        In seconds.
     policy : {"anytime", "strict"}
     staircase : Staircase or Walk
         Which feature set is planned for which size by worst cases; of a greedy bundle the sequence that is walked.
@@ -117,6 +125,8 @@ class Predictor:
         *,
         deadline: float | None = None,
         policy: Policy = "anytime",
+        early_stop: bool = False,
+        energy: EnergyBudget | None = None,
         adapt: bool = True,
         clock: Clock = hardware_clock,
         keep_memory: bool = True,
@@ -135,34 +145,36 @@ class Predictor:
             keep_freed_memory()
         seconds = _checked_deadline(bundle, deadline)
         self.bundle = bundle
-        self.staircase: Staircase | Walk = bundle.index.at_deadline(seconds)
+        limit = seconds if energy is None else min(seconds, energy.seconds)
+        self.staircase: Staircase | Walk = bundle.index.at_deadline(limit)
         self.policy: Policy = "strict" if bundle.sequences or bundle.set_costs else policy
-        self.answers = AnswerTable(bundle, values, run_of)
+        if early_stop and not bundle.stops:
+            raise BundleMismatchError(
+                "To stop early a bundle must be built with early_stop. This one was built without."
+            )
+        self._early_stop = early_stop
+        self.answers = AnswerTable(bundle, values, run_of, early_stop)
         self.trace = Trace()
         self.n_oversized = 0
         self._clock = clock
         self._labels: Mapping[float, float] | Sequence[Label] = bundle.classes or _AsIs()
         self._size = space.size
         self._no_steps = [None] * len(space.steps)
-        self._budget_ns = int(seconds * 1e9)
+        self.deadline = seconds
+        self._deadline_ns, self._budget_ns = int(seconds * 1e9), int(limit * 1e9)
         self._largest = bundle.sizes[1]
         self._progress = progress
         self._slowdown = Slowdown() if adapt else None
         self._failures = FailureBook(len(space))
         self._items = 0
         planner = AnytimePlanner if self.policy == "anytime" else StrictPlanner
-        laid_out: Planner = planner(bundle, space, self.answers, self.staircase)
+        laid_out: Planner = planner(bundle, space, self.answers, self.staircase, energy)
         self._root, self._cells, self._nothing = laid_out.root(), laid_out.cells, laid_out.new_state(0)
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str], space: FeatureSpace, **options: Any) -> "Predictor":
         """Read and check the bundle in `folder`, and load the models that the deadline can reach; options as above."""
         return cls(load_bundle(Path(folder)), space, **options)
-
-    @property
-    def deadline(self) -> float:
-        """The deadline in seconds."""
-        return self.staircase.deadline
 
     @property
     def slowdown(self) -> float:
@@ -203,6 +215,7 @@ class Predictor:
         slowdown = 1.0 if self._slowdown is None else self._slowdown.value
         self._items += 1
         state, planned, last, reason = self._root, None, None, ""
+        early_stop = self._early_stop
         features: list[int] = []
         marks = [start]
         if (progress := self._progress) is not None:
@@ -239,6 +252,11 @@ class Predictor:
             state = move.after
             if progress is not None:
                 progress[0] = state.mask
+            if early_stop and state.answer.stop <= 1.0 and self._is_sure(state.answer):
+                reason = "confident"
+                now = clock()
+                marks.append(now)
+                break
         answer = state.answer
         if deadline - answer.model_ns < now <= deadline:
             # A feature took longer than its worst case: only the constant answer is still in time.
@@ -262,17 +280,24 @@ class Predictor:
         trace.size, trace.features, trace.marks = n, features, marks
         if self._slowdown is not None:
             self._slowdown.add(elapsed / state.expected_ns[cell] if features else 1.0)
-        if any(self._failures.streaks) or elapsed > self._budget_ns:
+        if any(self._failures.streaks) or elapsed > self._deadline_ns:
             self._judge(state.mask, cell)
         return Prediction(
             self._labels[number],  # type: ignore[index]  # a class number is an int
             answer.features,
             answer.accuracy,
             elapsed,
-            elapsed <= self._budget_ns,
+            elapsed <= self._deadline_ns,
             reason,
             slowdown,
         )
+
+    def _is_sure(self, answer: Answer) -> bool:
+        try:
+            answer.run()
+        except Exception:
+            return False  # the end will say what is wrong
+        return answer.confidence() >= answer.stop
 
     def _reason(self, state: State, answer: Answer, planned: Move | None, last: Move | None, cell: int) -> str:
         """Return how the answer relates to the plan that was made at the start."""
@@ -280,9 +305,9 @@ class Predictor:
             ends, moves = state.rows[cell]
             first = moves[bisect_right(ends, self._budget_ns)]
             return "planned" if first is None else f"no time for {self.bundle.names[first.feature]}"
-        if state.mask != planned.target and answer.accuracy > planned.accuracy:
-            return "extended"
-        if state.mask & planned.target == planned.target or answer.accuracy >= planned.accuracy:
+        if self.policy == "anytime" and answer.accuracy >= planned.accuracy:
+            return "planned" if answer.accuracy == planned.accuracy else "extended"
+        if state.mask & planned.target == planned.target:
             return "planned"
         return f"no time for {self.bundle.names[state.next_of(last.target, cell)]}"
 
@@ -308,7 +333,7 @@ class Predictor:
         trace, failed = self.trace, self._failures
         times = {f: b - a for f, a, b in zip(trace.features, trace.marks[1:], trace.marks[2:], strict=False)}
         for feature, taken in times.items():
-            if taken > self._budget_ns:
+            if taken > self._deadline_ns:
                 failed.failed(feature, self._items)
                 mask &= ~(1 << feature)
         finite = [i for i in members(mask) if np.isfinite(self.answers.values[self.answers.places[i]]).all()]

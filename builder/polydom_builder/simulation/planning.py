@@ -10,6 +10,7 @@ from polydom_builder.target import Target
 from polydom_runtime.bundle import Bundle
 from polydom_runtime.cost_samples import CostSamples
 
+from .report import deadlines_of
 from .simulate import Outcome, simulate
 from .trials import Trials
 
@@ -40,18 +41,8 @@ def planned(bundle: Bundle, target: Target, samples: CostSamples, sizes: Sequenc
     ways = {q: replace(draft, expected=times, planning_quantile=q) for q, times in target.expected.items()}
     if bundle.set_costs or target.origin.estimated:  # not what the samples of this machine could tell
         return ways[UNIT_QUANTILE]
-    tried = {q: [simulate(way, trials, d) for d in _deadlines(bundle)] for q, way in ways.items()}
+    tried = {q: [simulate(way, trials, d) for d in deadlines_of(bundle, N_DEADLINES)] for q, way in ways.items()}
     return ways[max(tried, key=lambda q: _merit(tried[q], allowed))]
-
-
-def _deadlines(bundle: Bundle) -> list[float]:
-    """Return deadlines of the range; for any budget, from where something fits to where everything does."""
-    low, high = bundle.budgets
-    most = max(candidate.cost(bundle.sizes[1]) for candidate in bundle.index.candidates)
-    low = max(low, 1.2 * bundle.dispatch(bundle.sizes[0]), 1e-9)
-    high = max(low, min(high, most))
-    deadlines: list[float] = np.geomspace(low, high, N_DEADLINES if low < high else 1).tolist()
-    return deadlines
 
 
 def _merit(outcomes: Sequence[Outcome], allowed: float) -> tuple[int, float]:

@@ -39,7 +39,7 @@ def index_queries(bundle: Bundle, seed: int = 0) -> Queries:
     For each candidate they are the sizes between the crossings with better ones and the ends of intervals, with the
     least budget that it fits: if all are answered well, so is every query.
     """
-    region = QueryRegion(bundle.sizes, bundle.budgets)
+    region = QueryRegion(bundle.sizes, bundle.covered)
     candidates = bundle.index.candidates
     ends = [end for interval in bundle.intervals for end in (interval.start, interval.end)]
     sizes, budgets = [], []
@@ -52,7 +52,7 @@ def index_queries(bundle: Bundle, seed: int = 0) -> Queries:
     costs = costs_at([c.cost for c in candidates], sizes[-1])
     picked = rng.integers(len(candidates), size=RANDOM_QUERIES)
     budgets.append(costs[np.arange(RANDOM_QUERIES), picked] * rng.uniform(0.5, 2.0, RANDOM_QUERIES))
-    return Queries(np.concatenate(sizes), np.concatenate(budgets).clip(*bundle.budgets))
+    return Queries(np.concatenate(sizes), np.concatenate(budgets).clip(*bundle.covered))
 
 
 def index_faults(bundle: Bundle, queries: Queries) -> Iterator[str]:
@@ -69,7 +69,7 @@ def staircase_queries(bundle: Bundle, seed: int = 0) -> list[Queries]:
     some = costs_at(costs, _random_sizes(rng, bundle.sizes, RANDOM_DEADLINES))
     some = some[np.arange(RANDOM_DEADLINES), rng.integers(len(costs), size=RANDOM_DEADLINES)]
     queries = []
-    for deadline in sorted({*(1.1 * some).clip(*bundle.budgets).tolist(), *bundle.budgets} - {0.0, np.inf}):
+    for deadline in sorted({*(1.1 * some).clip(*bundle.covered).tolist(), *bundle.covered} - {0.0, np.inf}):
         sizes = sizes_between([cost.largest_size(deadline) for cost in costs], bundle.sizes)
         sizes = np.concatenate([sizes, _random_sizes(rng, bundle.sizes, RANDOM_SIZES)])
         queries.append(Queries(sizes, np.full(len(sizes), deadline)))

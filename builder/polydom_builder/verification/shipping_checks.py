@@ -19,7 +19,7 @@ def mismatches(proof: Proof, bundle: Bundle) -> Iterator[str]:
     pairs: list[tuple[str, object, object]] = [
         ("features", proof.costs.n_features, len(bundle.names)),
         ("sizes", proof.region.sizes, bundle.sizes),
-        ("budgets", proof.region.budgets, bundle.budgets),
+        ("budgets", _rounded(proof.region.budgets), _rounded(bundle.covered)),
         ("alpha", proof.alpha, bundle.alpha),
         ("tolerance", proof.tolerance, bundle.tolerance),
     ]
@@ -64,3 +64,8 @@ def _unmatched(cost: CostFunction, others: Sequence[CostFunction], region: Query
     matched = (costs_at(others, sizes) * (1.0 - TIE) <= budgets[:, None]).any(axis=1)
     alone = np.flatnonzero((own <= most * (1.0 - TIE)) & ~matched)
     return [(float(sizes[row]), float(budgets[row])) for row in alone[:1].tolist()]
+
+
+def _rounded(budgets: tuple[float, float]) -> tuple[str, str]:
+    """Return budgets without the last digits, in which a quotient and its product differ."""
+    return f"{budgets[0]:.12g}", f"{budgets[1]:.12g}"

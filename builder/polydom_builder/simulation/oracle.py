@@ -1,0 +1,37 @@
+"""What could be known at best: the real times in advance."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polydom_runtime.bundle import Bundle
+from polydom_runtime.cost_samples import DISPATCH
+
+from .trials import Trials
+
+
+def real_seconds(bundle: Bundle, trials: Trials) -> NDArray[np.float64]:
+    """Return what each model's whole answer really takes on each trial, shape ``(n_models, n_trials)``."""
+    features = np.array([trials.of(name) for name in bundle.names])
+    steps = np.array([trials.of(step.name) for step in bundle.steps]).reshape(-1, len(trials))
+    users = np.array([step.users for step in bundle.steps], dtype=np.int64)
+    masks = np.array([model.mask for model in bundle.models], dtype=np.int64)
+    bits = np.int64(1) << np.arange(len(bundle.names), dtype=np.int64)
+    relative = trials.model_seconds / bundle.reference_seconds if bundle.reference_seconds else np.ones(len(trials))
+    worst = np.array([model.seconds for model in bundle.models])
+    sums: NDArray[np.float64] = ((masks[:, None] & bits) != 0) @ features + ((masks[:, None] & users) != 0) @ steps
+    return sums + worst[:, None] * relative + trials.of(DISPATCH)
+
+
+def oracle(bundle: Bundle, trials: Trials, deadline: float) -> NDArray[np.intp]:
+    """Return for each trial the number of the best model whose real time fits; -1 if that is the prior."""
+    scores = np.array([-np.inf, *(model.accuracy for model in bundle.models)])
+    fits = np.vstack([np.ones(len(trials), dtype=bool), real_seconds(bundle, trials) <= deadline])
+    scores[0] = bundle.prior[1]
+    best: NDArray[np.intp] = np.where(fits, scores[:, None], -np.inf).argmax(axis=0) - 1
+    return best
+
+
+def oracle_score(bundle: Bundle, trials: Trials, deadline: float) -> float:
+    """Return the mean expected score of what the oracle answers."""
+    scores = np.array([*(model.accuracy for model in bundle.models), bundle.prior[1]])
+    return float(scores[oracle(bundle, trials, deadline)].mean())

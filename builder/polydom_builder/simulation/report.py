@@ -1,0 +1,95 @@
+"""What a bundle would do on a device: both policies beside each other, at any deadlines."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from polydom_builder.exceptions import FitError
+from polydom_runtime.bundle import Bundle
+from polydom_runtime.cost_samples import DISPATCH, CostSamples
+from polydom_runtime.costs import format_seconds
+from polydom_runtime.predictor import Policy
+
+from .oracle import oracle_score
+from .simulate import simulate
+from .trials import Trials
+
+POLICIES: tuple[Policy, ...] = ("anytime", "strict")
+
+
+def trials_of(bundle: Bundle, samples: CostSamples, count: int, seed: int = 0) -> Trials:
+    """Return trials of sizes evenly spread over the logarithm of the bundle's range.
+
+    Raises
+    ------
+    FitError
+        If the samples lack one of the bundle's units.
+    """
+    needed = [*(step.name for step in bundle.steps), *bundle.names, DISPATCH]
+    if missing := [unit for unit in needed if unit not in samples.units]:
+        raise FitError(f"The costs must be of the bundle's features. Missing: {missing}. Measure its feature space.")
+    samples.check()
+    low, high = np.log(bundle.sizes)
+    sizes = np.exp(np.random.default_rng(seed).uniform(low, high, count))
+    return Trials.drawn(samples, sizes.tolist(), seed)
+
+
+def deadlines_of(bundle: Bundle, count: int) -> list[float]:
+    """Return deadlines of the bundle's range, evenly spread over the logarithm."""
+    low, high = bundle.budgets
+    most = max(candidate.cost(bundle.sizes[1]) for candidate in bundle.index.candidates)
+    low = max(low, 1.2 * bundle.dispatch(bundle.sizes[0]), 1e-9)
+    high = max(low, min(high, most))
+    deadlines: list[float] = np.geomspace(low, high, count if low < high else 1).tolist()
+    return deadlines
+
+
+def rehearse(
+    bundle: Bundle,
+    trials: Trials,
+    deadlines: Sequence[float],
+    policies: Sequence[Policy] = POLICIES,
+    slowdown: float = 1.0,
+    adapt: bool = True,
+) -> list[dict[str, Any]]:
+    """Return a row for each deadline and policy: expected score, misses, elapsed shares, sets and reasons."""
+    trials = trials.slowed(slowdown)
+    rows = []
+    for deadline in deadlines:
+        best = oracle_score(bundle, trials, deadline)
+        for policy in policies:
+            outcome = simulate(bundle, trials, deadline, policy=policy, adapt=adapt)
+            shares = np.array([a.elapsed_ns for a in outcome.answers]) / (deadline * 1e9)
+            rows.append(
+                {
+                    "deadline": deadline,
+                    "policy": policy,
+                    "score": outcome.score,
+                    "oracle": best,
+                    "missed": outcome.missed,
+                    "items": len(trials),
+                    "elapsed_share": {"p50": float(np.median(shares)), "p99": float(np.quantile(shares, 0.99))},
+                    "slowdown": max(a.slowdown for a in outcome.answers),
+                    "features": outcome.features,
+                    "reasons": outcome.reasons,
+                }
+            )
+    return rows
+
+
+def as_table(rows: Sequence[dict[str, Any]]) -> str:
+    """Return the rows as a person reads them."""
+    lines = ["deadline  policy    expected score  oracle   missed        elapsed/deadline p50  p99   slow-down"]
+    for r in rows:
+        shares = r["elapsed_share"]
+        lines.append(
+            f"{format_seconds(r['deadline']):>8}  {r['policy']:<8}  {r['score']:14.4f}  {r['oracle']:.4f}  "
+            f"{r['missed']:>6}/{r['items']:<6}  {shares['p50']:20.2f}  {shares['p99']:.2f}  {r['slowdown']:.2f}"
+        )
+    lines += [
+        "",
+        "Expected score: what the models that answered score on held-out items; a late answer counts as 0.",
+        "Oracle: the best model for each item, by somebody who knows in advance what everything will take.",
+    ]
+    return "\n".join(lines)

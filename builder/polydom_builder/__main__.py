@@ -11,10 +11,12 @@ from typing import Any
 
 from polydom_runtime.arguments import duration, positive, share, space_of
 from polydom_runtime.cost_samples import CostSamples
+from polydom_runtime.costs import format_seconds
 from polydom_runtime.costs_file import load_costs
 from polydom_runtime.device_profile import DeviceProfile
 from polydom_runtime.exceptions import ItemError, PolyDomError, ProfileError
 from polydom_runtime.features import FeatureSpace
+from polydom_runtime.flight_file import load_flight
 from polydom_runtime.index_file import load_bundle
 from polydom_runtime.items import UNLABELLED, iterate, load_object
 
@@ -27,6 +29,7 @@ from .greedy import PAPER_LAMBDAS
 from .greedy_search import GreedySearch
 from .inspection import as_text, description
 from .search import PolyDomSearch
+from .simulation.flights import flown, trials_of_flight
 from .simulation.report import POLICIES, as_table, deadlines_of, rehearse, trials_of
 from .verification import verify_bundle
 
@@ -141,6 +144,23 @@ def simulate(arguments: argparse.Namespace) -> None:
     print(json.dumps(rows, indent=2) if arguments.json else as_table(rows))
 
 
+def replay(arguments: argparse.Namespace) -> None:
+    """Say what a bundle would have made of the items of a flight recording, beside what was made of them."""
+    bundle, flight = load_bundle(arguments.bundle), load_flight(arguments.file)
+    trials = trials_of_flight(bundle, flight)
+    policies = POLICIES if arguments.policy is None else (arguments.policy,)
+    rows = rehearse(bundle, trials, arguments.deadline or [flight.header.deadline], policies, arguments.slowdown)
+    recorded = flown(flight)
+    if arguments.json:
+        print(json.dumps({"recorded": recorded, "replayed": rows}, indent=2))
+        return
+    deadline = format_seconds(recorded["deadline"])
+    print(
+        f"recorded: {recorded['items']} items at {deadline}, {recorded['policy']}: {recorded['missed']} missed, "
+        f"slow-down up to {recorded['slowdown']:.2f}\n\n{as_table(rows)}"
+    )
+
+
 def inspect(arguments: argparse.Namespace) -> None:
     """Print the candidates, their cost functions, and the staircase at the bundle's deadlines."""
     bundle = load_bundle(arguments.bundle)
@@ -233,6 +253,15 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("--seed", type=int, default=0)
     command.add_argument("--json", action="store_true")
     command.set_defaults(run=simulate)
+
+    command = commands.add_parser("replay", help="what another bundle, deadline or policy would have made of a flight")
+    command.add_argument("file", metavar="FLIGHT", help="recorded by polydom-node run --record")
+    command.add_argument("--bundle", required=True, metavar="BUNDLE")
+    command.add_argument("--deadline", type=duration, nargs="+", help="such as 2ms; the recorded one if not given")
+    command.add_argument("--policy", choices=POLICIES, help="both if not given")
+    command.add_argument("--slowdown", type=positive, default=1.0, help="had all been so many times slower (default 1)")
+    command.add_argument("--json", action="store_true")
+    command.set_defaults(run=replay)
 
     command = commands.add_parser("demo", help="build the surface example and run it on a node")
     command.add_argument("--example", type=Path, default=Path("examples/surface"))

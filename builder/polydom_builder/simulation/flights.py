@@ -1,0 +1,108 @@
+"""A flight recording as trials: what another bundle, deadline or policy would have made of the same items."""
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from polydom_builder.exceptions import FitError
+from polydom_runtime.bundle import Bundle
+from polydom_runtime.cost_samples import DISPATCH
+from polydom_runtime.costs import CostFunction
+from polydom_runtime.flight_file import Flight
+from polydom_runtime.flight_record import FlightRecord
+
+from .trials import Trials
+
+
+def trials_of_flight(bundle: Bundle, flight: Flight) -> Trials:
+    """Return the recorded items with what every unit of the bundle took on each, or would have taken.
+
+    Recorded times are used as they are. A feature that was not computed for an item is taken to need its expected
+    time, times how much longer than expected the others took. Items without a size are left out.
+
+    Parameters
+    ----------
+    bundle : Bundle
+        Any of the same device; its features need not be those of the recording.
+    flight : Flight
+
+    Raises
+    ------
+    FitError
+        If no item can be replayed, or the recording shares no feature with the bundle.
+    """
+    if not set(bundle.names) & set(flight.header.names):
+        raise FitError(
+            f"The recording must be of features of the bundle, {', '.join(bundle.names)}. "
+            f"It is of {', '.join(flight.header.names)}. Give a bundle of the same feature space."
+        )
+    records = [r for r in flight.records if r.size > 0.0 and math.isfinite(r.size)]
+    if not records:
+        raise FitError("The recording must hold an item with a size. It holds none.")
+    book = _Book(bundle, flight.header.names)
+    rows = [book.seconds(record) for record in records]
+    units = (*(step.name for step in bundle.steps), *bundle.names, DISPATCH)
+    seconds = np.array([[row[unit] for row in rows] for unit in units])
+    models = np.array([book.model_seconds(record) for record in records])
+    return Trials(units, np.array([r.size for r in records]), seconds, models)
+
+
+def flown(flight: Flight) -> dict[str, Any]:
+    """Return what was recorded, in short."""
+    records = flight.records
+    return {
+        "items": len(records),
+        "torn": flight.n_torn,
+        "deadline": flight.header.deadline,
+        "policy": flight.header.policy,
+        "missed": sum(not r.deadline_met for r in records),
+        "slowdown": max((r.slowdown for r in records), default=1.0),
+        "reasons": dict(Counter(r.reason for r in records).most_common()),
+    }
+
+
+class _Book:
+    """Expected times of a bundle, by unit, and the steps of its features."""
+
+    def __init__(self, bundle: Bundle, recorded: tuple[str, ...]) -> None:
+        times = bundle.expected or bundle.worst
+        self._recorded = recorded
+        self._bundle, self._model = bundle, times.model
+        self._costs: Mapping[str, CostFunction] = {
+            **dict(zip(bundle.names, times.features, strict=True)),
+            **{entry.name: cost for entry, cost in zip(bundle.steps, times.steps, strict=True)},
+        }
+        self._step = {
+            name: step.name for i, name in enumerate(bundle.names) for step in bundle.steps if step.users >> i & 1
+        }
+        self._models = {model.mask: model.seconds for model in bundle.models}
+
+    def seconds(self, record: FlightRecord) -> dict[str, float]:
+        """Return what each unit took, or would have taken."""
+        expected = {unit: cost(record.size) for unit, cost in self._costs.items()}
+        taken: dict[str, float] = {}
+        for position, ns in zip(record.features, record.feature_ns, strict=True):
+            name = self._recorded[position]
+            if name not in expected:
+                continue
+            step = self._step.get(name)
+            due = expected[step] if step is not None and step not in taken else 0.0
+            share = due / (due + expected[name]) if due else 0.0
+            if step is not None and due:
+                taken[step] = ns * 1e-9 * share
+            taken[name] = ns * 1e-9 * (1.0 - share)
+        planned = sum(expected[unit] for unit in taken)
+        ratio = sum(taken.values()) / planned if planned > 0.0 else record.slowdown
+        # Half of dispatch lies before the first feature.
+        return {u: max(e * ratio, 1e-12) for u, e in expected.items()} | taken | {DISPATCH: 2e-9 * record.before_ns}
+
+    def model_seconds(self, record: FlightRecord) -> float:
+        """Return what the reference model would have taken."""
+        names = [self._recorded[i] for i in record.answered]
+        known = set(names) <= set(self._bundle.names)
+        mask = sum(1 << self._bundle.names.index(name) for name in names) if known else 0
+        worst = self._models.get(mask, 0.0)
+        return self._bundle.reference_seconds * (record.model_ns * 1e-9 / worst if worst > 0.0 else self._model)

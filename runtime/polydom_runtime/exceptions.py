@@ -51,3 +51,7 @@ class CertificateError(PolyDomError, ValueError):
 
 class EnergyError(PolyDomError, ValueError):
     """An energy budget is impossible, or a file of energies is not one."""
+
+
+class WorkerError(PolyDomError, RuntimeError):
+    """The process that computes features cannot be started."""

@@ -16,6 +16,8 @@ class FailureBook:
     ----------
     streaks : list of int
         Failures in a row.
+    any : bool
+        Whether there is a streak.
     out : int
         The features out of the choice, as a bit mask.
 
@@ -30,11 +32,13 @@ class FailureBook:
 
     def __init__(self, n_features: int) -> None:
         self.streaks = [0] * n_features
+        self.any = False
         self.out = 0
         self._again = [0] * n_features
 
     def failed(self, feature: int, item: int) -> None:
         """Count a failure, at item number `item`."""
+        self.any = True
         self.streaks[feature] += 1
         excess = self.streaks[feature] - K_IN_A_ROW
         if excess >= 0:
@@ -47,6 +51,7 @@ class FailureBook:
             if streak and mask >> feature & 1:
                 self.streaks[feature] = 0
                 self.out &= ~(1 << feature)
+        self.any = any(self.streaks)
 
     def banned(self, item: int) -> int:
         """Return the features that item number `item` must do without; one whose pause is over is tried."""

@@ -231,8 +231,9 @@ class Predictor:
             now = clock()
             marks.append(now)
             left = (deadline - now) / slowdown
-            if now - start > (worst := state.worst_ns[cell]):
-                left *= worst / (now - start)  # what was slower than its worst case so far will be slower still
+            used = now - start
+            if used > (worst := state.worst_ns[cell]):
+                left *= worst / used  # what was slower than its worst case so far will be slower still
             if banned:
                 move = state.detour(banned, n, cell, left)
             else:
@@ -240,16 +241,18 @@ class Predictor:
                 move = moves[bisect_right(ends, left)]
             if move is None:
                 break
-            planned = planned or move
+            if planned is None:
+                planned = move
             last = move
-            features.append(move.feature)
+            run, after, feature, _, _ = move  # quicker than by name
+            features.append(feature)
             try:
-                move.run(item, shared)
+                run(item, shared)
             except Exception:
-                reason = self._failed(move.feature)
-                banned |= 1 << move.feature
+                reason = self._failed(feature)
+                banned |= 1 << feature
                 continue
-            state = move.after
+            state = after
             if progress is not None:
                 progress[0] = state.mask
             if early_stop and state.answer.stop <= 1.0 and self._is_sure(state.answer):
@@ -280,7 +283,7 @@ class Predictor:
         trace.size, trace.features, trace.marks = n, features, marks
         if self._slowdown is not None:
             self._slowdown.add(elapsed / state.expected_ns[cell] if features else 1.0)
-        if any(self._failures.streaks) or elapsed > self._deadline_ns:
+        if self._failures.any or elapsed > self._deadline_ns:
             self._judge(state.mask, cell)
         return Prediction(
             self._labels[number],  # type: ignore[index]  # a class number is an int

@@ -21,6 +21,7 @@ from .export import assemble, checked_target, export_models, with_prefixes, writ
 from .greedy import PAPER_LAMBDAS, greedy_sequences
 from .parameters import checked_lambdas
 from .preparation import counted_scores, prepare, progress_bar, publish
+from .simulation.planning import planned
 
 
 class GreedySearch(BaseEstimator):  # type: ignore[misc]
@@ -132,6 +133,8 @@ class GreedySearch(BaseEstimator):  # type: ignore[misc]
             sequences=self.sequences_,
             median_size=self.median_size_,
         )
+        if self.samples_ is not None:
+            bundle = planned(bundle, self.target_, self.samples_, self.sizes_, 1.0 - self.quantile)
         write_bundle(folder, bundle, models)
         return bundle
 

@@ -1,5 +1,6 @@
 """Poly-Dom on the node: for each item, the most accurate model that fits the deadline."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from .bundle import Bundle
@@ -11,9 +12,18 @@ from .index import Candidate, PolyDomIndex, Staircase
 from .index_file import load_bundle
 
 if TYPE_CHECKING:
+    from .monitor import Monitor
     from .predictor import Prediction, Predictor
+    from .supervisor import SupervisedPredictor
 
 __version__ = "0.1.0"
+
+LATE = {
+    "Monitor": "monitor",
+    "Prediction": "predictor",
+    "Predictor": "predictor",
+    "SupervisedPredictor": "supervisor",
+}
 
 __all__ = [
     "Bundle",
@@ -22,12 +32,14 @@ __all__ = [
     "CostFunction",
     "Feature",
     "FeatureSpace",
+    "Monitor",
     "PolyDomError",
     "PolyDomIndex",
     "Prediction",
     "Predictor",
     "Staircase",
     "Step",
+    "SupervisedPredictor",
     "hardware_clock",
     "load_bundle",
 ]
@@ -35,8 +47,6 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Import what needs onnxruntime when it is used: `polydom-node doctor` must work where onnxruntime does not."""
-    if name in ("Prediction", "Predictor"):
-        from . import predictor
-
-        return getattr(predictor, name)
+    if name in LATE:
+        return getattr(import_module(f".{LATE[name]}", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,14 +1,13 @@
-"""The command ``polydom-node``: measure, look for trouble, run a bundle on items, or say what is in it."""
+"""The command ``polydom-node``: measure, look for trouble, answer items, certify, or say what is in a file."""
 
 import argparse
-import gc
 import json
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import asdict
 
-from .arguments import duration, positive, share, sizes, space_of
+from . import certify_command, flight_command, run_command
+from .arguments import positive, share, sizes, space_of
 from .board import Board, usable_cpus
 from .costs import format_seconds
 from .exceptions import PolyDomError
@@ -16,36 +15,8 @@ from .findings import as_text, exit_code
 from .index_file import load_bundle
 from .items import iterate
 from .lateness import longest_step
-from .pauses import collector_off
 from .probe import probe
 from .progress import ProgressBar
-
-COLLECT_EVERY = 1000
-"""Items between two garbage collections, which are kept out of the timed calls."""
-
-
-def run(arguments: argparse.Namespace) -> None:
-    """Answer every item: a JSON line each, and a summary line."""
-    from .predictor import Predictor
-    from .tally import Tally
-
-    space = space_of(arguments.space)
-    predictor = Predictor.load(arguments.bundle, space, deadline=arguments.deadline, policy=arguments.policy)
-    tally = Tally(predictor.deadline)
-    if predictor.bundle.origin.estimated:
-        print(f"polydom-node: {predictor.bundle.origin}", file=sys.stderr)
-    with collector_off(), suppress(KeyboardInterrupt):
-        for number, (item, label) in enumerate(iterate(arguments.items)):
-            if number == 0:
-                predictor.warm_up(item)
-            answer = predictor.predict_one(item)
-            tally.add(answer, label)
-            if not arguments.quiet:
-                print(json.dumps({"item": number, **answer._asdict()}), flush=True)
-            if number % COLLECT_EVERY == COLLECT_EVERY - 1:
-                gc.collect()
-    costs = str(predictor.bundle.origin)
-    print(json.dumps({"summary": {**tally.summary(), "oversized": predictor.n_oversized, "costs": costs}}))
 
 
 def info(arguments: argparse.Namespace) -> None:
@@ -117,18 +88,8 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="polydom-node", description="Answer items inside a deadline.")
     commands = top.add_subparsers(required=True)
     command = commands.add_parser("run", help="answer items: a JSON line each, and a summary")
-    command.add_argument("bundle", metavar="BUNDLE")
-    command.add_argument("space", metavar="MODULE:SPACE")
-    command.add_argument("--items", required=True, help="a packed .npz file, - for JSON lines, or MODULE:FUNCTION")
-    command.add_argument("--deadline", type=duration, help="such as 2ms; the bundle's own if not given")
-    command.add_argument(
-        "--policy",
-        choices=("anytime", "strict"),
-        default="anytime",
-        help="plan anew after each feature (default), or once by worst cases",
-    )
-    command.add_argument("--quiet", action="store_true", help="print the summary only")
-    command.set_defaults(run=run)
+    run_command.add_arguments(command)
+    command.set_defaults(run=run_command.run)
     command = commands.add_parser("info", help="check a bundle and say what it holds")
     command.add_argument("bundle", metavar="BUNDLE")
     command.set_defaults(run=info)
@@ -149,6 +110,12 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("--bundle", metavar="BUNDLE")
     command.add_argument("--json", action="store_true")
     command.set_defaults(run=doctor)
+    command = commands.add_parser("certify", help="prove, or refute, how rarely an answer is late here")
+    certify_command.add_arguments(command)
+    command.set_defaults(run=certify_command.run)
+    command = commands.add_parser("flight", help="print what a flight recorder kept")
+    flight_command.add_arguments(command)
+    command.set_defaults(run=flight_command.run)
     return top
 
 

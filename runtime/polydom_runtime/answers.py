@@ -155,9 +155,9 @@ class AnswerTable:
             )
         return self._loaded[number]
 
-    def best_loaded(self, mask: int) -> Answer:
-        """Return the most accurate model in memory whose features are all in `mask`, the prior if there is none."""
-        known = [a for a in self._loaded.values() if a.mask & ~mask == 0]
+    def best_loaded(self, mask: int, left_ns: float = math.inf) -> Answer:
+        """Return the most accurate model in memory that is in time and reads no others; the prior if there is none."""
+        known = [a for a in self._loaded.values() if a.mask & ~mask == 0 and a.model_ns <= left_ns]
         return max(known, key=lambda a: a.accuracy, default=self.prior)
 
     @property

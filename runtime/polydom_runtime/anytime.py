@@ -53,17 +53,19 @@ class AnytimePlanner(Planner):
             return
         masks, seconds = self._answers.masks[numbers], self._seconds[numbers]
         plan = self._plan(state.mask, masks, seconds)
-        rank = self._ranked(state)
+        rank, models = self._ranked(state)
         wanted = ((masks & ~state.mask)[:, None] & self._singles) != 0
         following = np.where(wanted, rank, -np.inf).argmax(axis=1)
         thresholds = np.maximum(self.at_cells(plan), self._guarded(state.mask, masks, seconds, wanted, rank))
+        models = np.maximum(models[following], seconds)
+        thresholds = np.maximum(thresholds, self._to_start(state.mask, following, models))
         thresholds = np.where(self.affordable(masks), thresholds, math.inf)
         reachable = (thresholds <= self._budget_ns).any(axis=1)
-        masks, following, seconds = masks[reachable], following[reachable], seconds[reachable]
+        masks, following, models = masks[reachable], following[reachable], models[reachable]
         moves = self._moves(state, masks, numbers[reachable], following)
         if moves:
             state.rows = decision_rows(thresholds[reachable], moves, self._budget_ns)
-            guard = self._guards(state.mask, following, seconds)[1]
+            guard = self._guards(state.mask, following, models)[1]
             state.options = Options(masks, plan[reachable], guard, moves)
 
     def _plan(self, done: int, masks: NDArray[np.int64], seconds: Floats) -> Floats:
@@ -91,17 +93,23 @@ class AnytimePlanner(Planner):
         targets, places = np.nonzero(wanted[:, order])
         features = order[places]
         earlier = np.concatenate([[0], np.cumsum(self._singles[order])])[places] & masks[targets] & ~done
-        before = self.at_cells(self._expected.added(done, earlier))
-        alone, summed = self._guards(done | earlier, features, seconds[targets])
-        starts = before + np.minimum(self.at_cells(alone), self.at_cells(summed))
+        sums = (self.at_cells(times.added(done, earlier)) for times in (self._expected, self._worst))
+        before = np.minimum(*sums)
+        starts = before + self._to_start(done | earlier, features, seconds[targets])
         return np.maximum.reduceat(starts, np.flatnonzero(np.diff(targets, prepend=-1)), axis=0)
+
+    def _to_start(self, done: int | NDArray[np.int64], features: NDArray[np.intp], models: Floats) -> Floats:
+        """Return the time in nanoseconds with which a feature may start."""
+        alone, summed = self._guards(done, features, models)
+        least: Floats = np.minimum(self.at_cells(alone), self.at_cells(summed))
+        return least
 
     def _guards(
         self, done: int | NDArray[np.int64], features: NDArray[np.intp], models: Floats
     ) -> tuple[Floats, Floats]:
         """Return two bounds on what a feature and a model after it take: by the tails of each, or of sums."""
         singles = self._singles[features]
-        alone = self._alone.added(done, singles) + self.begun
+        alone = self._alone.added(done, singles) + 0.5 * self._alone.dispatch
         summed = self._worst.added(done, singles) + self._worst.dispatch - self.begun
         alone[:, 0] += models * self._alone.model
         summed[:, 0] += models
@@ -114,19 +122,21 @@ class AnytimePlanner(Planner):
         numbers = np.flatnonzero(better)
         return numbers[np.lexsort((np.bitwise_count(masks[numbers]), -accuracies[numbers]))]
 
-    def _ranked(self, state: State) -> Floats:
-        """Return in which order features are computed, highest first.
+    def _ranked(self, state: State) -> tuple[Floats, Floats]:
+        """Return in which order features are computed, highest first, and the seconds for a model after each.
 
         That with the largest gain of what can be answered for its time; where none gains yet, the cheapest.
         """
         seconds = self._expected.added(state.mask, self._singles) @ self._typical + 1e-12
         rank = np.full(len(self._singles), -np.inf)
+        models = np.full(len(self._singles), state.answer.model_ns * 1e-9)  # that answers if the feature fails
         for f in range(len(self._singles)):
             if not state.mask >> f & 1:
                 number = self._answers.best_number(state.mask | 1 << f)
                 gain = 0.0 if number is None else self._answers.accuracies[number] - state.answer.accuracy
+                models[f] = max(models[f], 0.0 if number is None else self._seconds[number])
                 rank[f] = gain / seconds[f] if gain > 0.0 else -seconds[f]
-        return rank
+        return rank, models
 
     def _moves(
         self, state: State, masks: NDArray[np.int64], numbers: NDArray[np.intp], following: NDArray[np.intp]

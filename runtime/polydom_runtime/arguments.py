@@ -22,6 +22,19 @@ def duration(text: str) -> float:
     raise argparse.ArgumentTypeError(f"must be a number with a unit (s, ms, us, ns), such as 2ms. Got {text!r}")
 
 
+def joules(text: str) -> float:
+    """Return joules from ``5mJ``, ``200uJ`` or ``0.1J``.
+
+    >>> joules("5mJ")
+    0.005
+    """
+    for unit, scale in (("mJ", 1e-3), ("uJ", 1e-6), ("µJ", 1e-6), ("J", 1.0)):
+        if text.endswith(unit):
+            with suppress(ValueError):
+                return float(text.removesuffix(unit)) * scale
+    raise argparse.ArgumentTypeError(f"must be a number with a unit (J, mJ, uJ), such as 5mJ. Got {text!r}")
+
+
 def share(text: str) -> float:
     """Return a number above 0 and at most 1.
 

@@ -122,6 +122,8 @@ class Bundle:
         Of the items that the sequences were made for.
     expected, alone : UnitTimes, optional
         What the any-time policy plans with, and the worst case of each unit alone; the costs above if not given.
+    typical : UnitTimes, optional
+        What units take as a rule, by which a slow-down is told.
     planning_quantile : float
         Of the times that are expected; 0 if they are not given.
     stops : tuple of float
@@ -156,6 +158,7 @@ class Bundle:
     median_size: float = 0.0
     expected: UnitTimes | None = None
     alone: UnitTimes | None = None
+    typical: UnitTimes | None = None
     planning_quantile: float = 0.0
     stops: tuple[float, ...] = ()
     stop_loss: float = 0.0

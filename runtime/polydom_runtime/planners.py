@@ -57,6 +57,7 @@ class Planner:
         self._stages = [stage_of(space, feature, answers.values, place.start) for feature, place in places]
         self._worst = SetTimes(bundle.worst, self._users)
         self._expected = SetTimes(bundle.expected or bundle.worst, self._users)
+        self._typical_times = SetTimes(bundle.typical or bundle.expected or bundle.worst, self._users)
         self.begun = 0.5 * self._expected.dispatch
 
     def root(self) -> State:
@@ -88,12 +89,12 @@ class Planner:
         answer = self._answers.best(mask)
         one = np.array([mask], dtype=np.int64)
         worst = self._worst.added(0, one)[0] + self._worst.dispatch
-        expected = self._expected.added(0, one)[0] + self._expected.dispatch
-        expected[0] += answer.model_ns * 1e-9 * self._expected.model
+        typical = self._typical_times.added(0, one)[0] + self._typical_times.dispatch
+        typical[0] += answer.model_ns * 1e-9 * self._typical_times.model
         rows = [ANSWER] * (len(self.cells) + 1)
         # Before the first feature nothing can have been slow.
         bounds = self.at_cells(worst).tolist() if mask else [math.inf] * len(rows)
-        return State(mask, answer, rows, bounds, self.at_cells(expected).tolist())
+        return State(mask, answer, rows, bounds, self.at_cells(typical).tolist())
 
     def move(self, feature: int, after: State, accuracy: float, target: int) -> Move:
         """Return the move that computes a feature on the way to a target."""
@@ -137,10 +138,12 @@ class StrictPlanner(Planner):
         masks = [sum(1 << i for i in order[:k]) for k in range(len(order) + 1)]
         states = [root, *map(self.new_state, masks[1:])]
         before, moves, guards = self._bundle.dispatch, [], []
+        rest = np.maximum(self._worst.dispatch - self.begun, 0.0)
         for k, feature in enumerate(order):
             cost = self._stage_cost(order, k, before, masks[k])
             before += cost
-            guards.append(cost + CostFunction.of(states[k + 1].answer.model_ns * 1e-9))
+            model = max(states[j].answer.model_ns for j in (k, k + 1)) * 1e-9  # if the feature fails, or not
+            guards.append(cost + CostFunction.of(model) + CostFunction(tuple(rest.tolist())))
             moves.append(self.move(feature, states[k + 1], candidate.accuracy, candidate.mask))
         for state, move, guard in zip(states[1:], moves[1:], guards[1:], strict=False):
             state.rows = self._guarded(move, guard)

@@ -143,7 +143,7 @@ class Predictor:
         space = bundle.space_of(space)
         if keep_memory:
             keep_freed_memory()
-        seconds = _checked_deadline(bundle, deadline)
+        seconds = checked_deadline(bundle, deadline)
         self.bundle = bundle
         limit = seconds if energy is None else min(seconds, energy.seconds)
         self.staircase: Staircase | Walk = bundle.index.at_deadline(limit)
@@ -217,7 +217,7 @@ class Predictor:
         state, planned, last, reason = self._root, None, None, ""
         early_stop = self._early_stop
         features: list[int] = []
-        marks = [start]
+        marks, begun = [start], start
         if (progress := self._progress) is not None:
             progress[0] = 0
         try:
@@ -231,7 +231,7 @@ class Predictor:
             now = clock()
             marks.append(now)
             left = (deadline - now) / slowdown
-            used = now - start
+            used = now - begun
             if used > (worst := state.worst_ns[cell]):
                 left *= worst / used  # what was slower than its worst case so far will be slower still
             if banned:
@@ -251,6 +251,7 @@ class Predictor:
             except Exception:
                 reason = self._failed(feature)
                 banned |= 1 << feature
+                begun += clock() - now  # a failure does not say how slow the machine is
                 continue
             state = after
             if progress is not None:
@@ -267,7 +268,7 @@ class Predictor:
         try:
             number = answer.run()
         except FloatingPointError:
-            answer, number, reason = self._without_failures(state.mask)
+            answer, number, reason = self._without_failures(state.mask, deadline - now)
         except Exception:
             answer, reason = self.answers.prior, "the model failed"
             number = answer.run()
@@ -282,7 +283,7 @@ class Predictor:
         trace = self.trace
         trace.size, trace.features, trace.marks = n, features, marks
         if self._slowdown is not None:
-            self._slowdown.add(elapsed / state.expected_ns[cell] if features else 1.0)
+            self._slowdown.add((end - begun) / state.typical_ns[cell] if state.mask else 1.0)
         if self._failures.any or elapsed > self._deadline_ns:
             self._judge(state.mask, cell)
         return Prediction(
@@ -318,14 +319,14 @@ class Predictor:
         self._failures.failed(feature, self._items)
         return f"{self.bundle.names[feature]} failed"
 
-    def _without_failures(self, mask: int) -> tuple[Answer, int | float, str]:
+    def _without_failures(self, mask: int, left_ns: int) -> tuple[Answer, int | float, str]:
         """Answer without the features that are not finite; the prior if no model can."""
         broken = [i for i in members(mask) if not np.isfinite(self.answers.values[self.answers.places[i]]).all()]
         reason = "the model failed"
         for feature in broken:
             reason = self._failed(feature)
             mask ^= 1 << feature
-        answer = self.answers.best_loaded(mask)
+        answer = self.answers.best_loaded(mask, left_ns)
         try:
             return answer, answer.run(), reason
         except Exception:
@@ -335,12 +336,12 @@ class Predictor:
         """Forget failures of features that worked; count it as one if a feature alone took up the deadline."""
         trace, failed = self.trace, self._failures
         times = {f: b - a for f, a, b in zip(trace.features, trace.marks[1:], trace.marks[2:], strict=False)}
-        for feature, taken in times.items():
-            if taken > self._deadline_ns:
-                failed.failed(feature, self._items)
-                mask &= ~(1 << feature)
         finite = [i for i in members(mask) if np.isfinite(self.answers.values[self.answers.places[i]]).all()]
-        failed.worked(sum(1 << i for i in finite))
+        for feature in finite:  # the others were counted where they failed
+            if times[feature] > self._deadline_ns:
+                failed.failed(feature, self._items)
+            else:
+                failed.worked(1 << feature)
 
 
 class _AsIs(dict[float, float]):
@@ -354,7 +355,8 @@ def _bad_size(n: object) -> int:
     raise ValueError(f"The size of an item must be a positive number. Got {n}.")
 
 
-def _checked_deadline(bundle: Bundle, deadline: float | None) -> float:
+def checked_deadline(bundle: Bundle, deadline: float | None) -> float:
+    """Return a deadline in seconds, the bundle's longest if none is given; DeadlineError if it is impossible."""
     low, high = bundle.budgets
     if deadline is None and high == math.inf:
         raise DeadlineError("A deadline must be given: the bundle was built for any budget. Got none.")

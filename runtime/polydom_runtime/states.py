@@ -85,8 +85,8 @@ class State:
         The best one now.
     rows : list of Row
         The decision table, a row for each cell; the last is for items larger than all cells.
-    worst_ns, expected_ns : list of float
-        For each cell, what it may have taken to come here, and what it is expected to take with the answer.
+    worst_ns, typical_ns : list of float
+        For each cell, what it may have taken to come here, and what an item that ends here takes as a rule.
     options : Options, optional
     """
 
@@ -94,15 +94,15 @@ class State:
     answer: Answer
     rows: list[Row]
     worst_ns: list[float]
-    expected_ns: list[float]
+    typical_ns: list[float]
     options: Options | None = None
 
     @property
     def ways(self) -> list[Move]:
-        """All moves from here, each feature once."""
+        """All moves from here, each state after them once."""
         moves = [move for _, row in self.rows for move in row if move is not None]
         moves += self.options.moves if self.options is not None else ()
-        return list({move.feature: move for move in moves}.values())
+        return list({id(move.after): move for move in moves}.values())
 
     def next_of(self, target: int, cell: int) -> int:
         """Return the position of the feature that a target needs next."""
@@ -110,7 +110,9 @@ class State:
             return self.options.moves[int(known[0])].feature
         last = self.rows[cell][1][-1]
         rest = target & ~self.mask
-        return last.feature if last is not None else (rest & -rest).bit_length() - 1
+        if last is not None and (rest >> last.feature & 1 or not rest):
+            return last.feature
+        return (rest & -rest).bit_length() - 1
 
     def detour(self, banned: int, n: float, cell: int, left_ns: float) -> Move | None:
         """Return the move when some features cannot be had."""
@@ -135,9 +137,11 @@ def decision_rows(thresholds: Floats, moves: Sequence[Move], most_ns: float) -> 
     """
     better = np.minimum.accumulate(np.vstack([np.full(thresholds.shape[1], np.inf), thresholds]), axis=0)[:-1]
     useful = (thresholds < better) & (thresholds <= most_ns)
+    accuracies = np.array([move.accuracy for move in moves])
     rows = []
     for cell in range(thresholds.shape[1]):
         chosen = np.flatnonzero(useful[:, cell])[::-1]
+        chosen = chosen[np.diff(accuracies[chosen], prepend=-np.inf) > 0.0]  # of equally good ones the cheapest
         rows.append((thresholds[chosen, cell].tolist(), [None, *(moves[k] for k in chosen)]) if len(chosen) else ANSWER)
     return rows
 

@@ -6,19 +6,19 @@ from numpy.typing import NDArray
 from polydom_runtime.bundle import Bundle
 from polydom_runtime.cost_samples import DISPATCH
 
-from .trials import Trials
+from .trials import Floats, Trials
 
 
-def real_seconds(bundle: Bundle, trials: Trials) -> NDArray[np.float64]:
+def real_seconds(bundle: Bundle, trials: Trials) -> Floats:
     """Return what each model's whole answer really takes on each trial, shape ``(n_models, n_trials)``."""
     features = np.array([trials.of(name) for name in bundle.names])
     steps = np.array([trials.of(step.name) for step in bundle.steps]).reshape(-1, len(trials))
+    relative = trials.model_seconds / bundle.reference_seconds if bundle.reference_seconds else np.ones(len(trials))
     users = np.array([step.users for step in bundle.steps], dtype=np.int64)
     masks = np.array([model.mask for model in bundle.models], dtype=np.int64)
     bits = np.int64(1) << np.arange(len(bundle.names), dtype=np.int64)
-    relative = trials.model_seconds / bundle.reference_seconds if bundle.reference_seconds else np.ones(len(trials))
     worst = np.array([model.seconds for model in bundle.models])
-    sums: NDArray[np.float64] = ((masks[:, None] & bits) != 0) @ features + ((masks[:, None] & users) != 0) @ steps
+    sums: Floats = ((masks[:, None] & bits) != 0) @ features + ((masks[:, None] & users) != 0) @ steps
     return sums + worst[:, None] * relative + trials.of(DISPATCH)
 
 

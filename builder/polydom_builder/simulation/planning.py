@@ -33,13 +33,15 @@ def planned(bundle: Bundle, target: Target, samples: CostSamples, sizes: Sequenc
     allowed : float
         The promised rate of late answers; as many are no miss.
     """
-    if not target.expected or bundle.sequences:
+    if not target.expected:
         return bundle
     rng = np.random.default_rng(0)
     trials = Trials.drawn(samples, rng.choice(np.asarray(sizes, dtype=np.float64), N_TRIALS).tolist())
-    draft = replace(bundle, alone=target.alone, reference_seconds=target.reference_seconds)
+    draft = replace(
+        bundle, alone=target.alone, typical=target.expected[0.5], reference_seconds=target.reference_seconds
+    )
     ways = {q: replace(draft, expected=times, planning_quantile=q) for q, times in target.expected.items()}
-    if bundle.set_costs or target.origin.estimated:  # not what the samples of this machine could tell
+    if bundle.sequences or bundle.set_costs or target.origin.estimated:  # a plan that none of these is replayed for
         return ways[UNIT_QUANTILE]
     tried = {q: [simulate(way, trials, d) for d in deadlines_of(bundle, N_DEADLINES)] for q, way in ways.items()}
     return ways[max(tried, key=lambda q: _merit(tried[q], allowed))]

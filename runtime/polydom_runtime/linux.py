@@ -1,0 +1,116 @@
+"""What a supervisor needs of Linux and Python lacks: bound lives, short waits, memory at a fixed place."""
+
+import ctypes
+import mmap
+import os
+import select
+import signal
+from collections.abc import Callable
+
+PR_SET_PDEATHSIG = 1
+POLLIN = 1
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_ppoll = ctypes.CDLL(None).ppoll
+
+
+class _Polled(ctypes.Structure):
+    _fields_ = (("descriptor", ctypes.c_int), ("events", ctypes.c_short), ("returned", ctypes.c_short))
+
+
+class _Time(ctypes.Structure):
+    _fields_ = (("seconds", ctypes.c_long), ("nanoseconds", ctypes.c_long))
+
+
+class Waiter:
+    """Waits until a descriptor is readable or closed at the other end, for a time that is not rounded.
+
+    The standard library's `poll` rounds up to milliseconds, and its `select` knows no descriptor above 1023.
+
+    Parameters
+    ----------
+    descriptor : int
+        Nothing is waited for but the time if it is negative.
+
+    Examples
+    --------
+    >>> Waiter(-1).wait(1000)
+    False
+    """
+
+    __slots__ = ("_arguments", "_time")
+
+    def __init__(self, descriptor: int) -> None:
+        self._time = _Time()
+        polled = _Polled(descriptor, POLLIN, 0)
+        self._arguments = ctypes.byref(polled), ctypes.c_ulong(1), ctypes.byref(self._time), None
+
+    def wait(self, nanoseconds: int) -> bool:
+        """Tell whether it is readable; after at most so many nanoseconds, or earlier after a signal."""
+        self._time.seconds, self._time.nanoseconds = divmod(max(nanoseconds, 0), 1_000_000_000)
+        return int(_ppoll(*self._arguments)) > 0
+
+
+def sleep(seconds: float) -> None:
+    """Sleep, as late as a `Waiter` with nothing to wait for."""
+    Waiter(-1).wait(int(seconds * 1e9))
+
+
+def die_with_parent(parent: int) -> None:
+    """Have the system kill this process when the thread that started it ends; at once if it has ended already."""
+    unused = ctypes.c_ulong(0)
+    _libc.prctl(PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL), unused, unused, unused)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def run_behind() -> None:
+    """Give way to the process that started this one: where both are real-time, it could not interrupt an equal."""
+    policy = os.sched_getscheduler(0)
+    if policy in (os.SCHED_FIFO, os.SCHED_RR):
+        priority = os.sched_getparam(0).sched_priority - 1
+        os.sched_setscheduler(0, policy if priority else os.SCHED_OTHER, os.sched_param(priority))
+
+
+def map_at(address: int, length: int, descriptor: int, offset: int) -> None:
+    """Lay a part of a shared file over memory that is mapped already; pointers into it stay valid.
+
+    Raises
+    ------
+    OSError
+        If the system refuses.
+    """
+    _libc.mmap.restype = ctypes.c_void_p
+    where = _libc.mmap(
+        ctypes.c_void_p(address),
+        ctypes.c_size_t(length),
+        mmap.PROT_READ | mmap.PROT_WRITE,
+        mmap.MAP_SHARED | MAP_FIXED,
+        descriptor,
+        ctypes.c_long(offset),
+    )
+    if where != address:
+        raise OSError(ctypes.get_errno(), "mmap failed")
+
+
+MAP_FIXED = 0x10
+"""The same number on every Linux but Alpha and PA-RISC."""
+
+
+def survives(task: Callable[[], object], seconds: float) -> bool:
+    """Try a task in a process of its own: tell whether it comes to an end, and within this time."""
+    parent = os.getpid()
+    pid = os.fork()
+    if pid == 0:
+        die_with_parent(parent)
+        try:
+            task()
+        finally:
+            os._exit(0)
+    pidfd = os.pidfd_open(pid)
+    poll = select.poll()
+    poll.register(pidfd, select.POLLIN)
+    if not poll.poll(seconds * 1e3):
+        signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+    os.close(pidfd)
+    return os.waitpid(pid, 0)[1] == 0

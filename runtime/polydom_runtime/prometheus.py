@@ -1,0 +1,95 @@
+"""Metrics in Prometheus' text format, as node_exporter's textfile collector reads it."""
+
+from collections.abc import Iterator, Mapping
+
+from .histogram import Histogram
+from .metrics import QUANTILES, Metrics
+
+EDGES_NS = tuple(step << k for k in range(13, 33) for step in (2, 3))
+"""Two buckets an octave from 16 µs to 13 s, at edges of the histogram's own so that the counts are exact."""
+
+Samples = Iterator[tuple[str, Mapping[str, str], float]]
+"""What follows the name of the metric, labels, value."""
+
+
+def prometheus_text(metrics: Metrics, labels: Mapping[str, str] | None = None) -> str:
+    r"""Return the metrics in the text format, times in seconds.
+
+    Parameters
+    ----------
+    metrics : Metrics
+    labels : mapping of str to str, optional
+        Added to every sample, to tell several nodes on one machine apart.
+
+    Examples
+    --------
+    >>> escaped('C:\\ "new"\n')
+    'C:\\\\ \\"new\\"\\n'
+    """
+    lines = []
+    for name, kind, text, samples in _families(metrics):
+        lines += [f"# HELP polydom_{name} {text}", f"# TYPE polydom_{name} {kind}"]
+        for suffix, own, value in samples:
+            pairs = ",".join(f'{k}="{escaped(v)}"' for k, v in {**(labels or {}), **own}.items())
+            lines.append(f"polydom_{name}{suffix}{{{pairs}}} {_number(value)}")
+    return "\n".join(lines) + "\n"
+
+
+def escaped(value: str) -> str:
+    """Return a label value with backslashes, quotes and line ends escaped."""
+    return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+
+
+def _families(metrics: Metrics) -> Iterator[tuple[str, str, str, Samples]]:
+    """Yield name, type, help and samples of each metric."""
+    watched, stages = metrics.watched, dict(zip(metrics.names, metrics.stages, strict=True))
+    failures, out = watched.failures, {name: float(name in watched.out) for name in metrics.names}
+    yield "items_total", "counter", "Items answered.", _one(metrics.elapsed.count)
+    yield "deadline_misses_total", "counter", "Answers after the deadline.", _one(metrics.misses)
+    yield "answers_total", "counter", "Answers by feature set.", _each("features", metrics.answers)
+    yield "reasons_total", "counter", "Answers by reason.", _each("reason", metrics.reasons)
+    yield "elapsed_seconds", "histogram", "From the call to the answer.", _buckets(metrics.elapsed)
+    yield "elapsed_max_seconds", "gauge", "The longest of all.", _one(metrics.elapsed.longest_ns / 1e9)
+    yield "feature_seconds", "summary", "From the start of a feature to what came next.", _summaries(stages)
+    yield "model_seconds", "summary", "From the start of the model to the answer.", _summary(metrics.model, {})
+    yield "deadline_seconds", "gauge", "The deadline.", _one(watched.deadline)
+    yield "slowdown_ratio", "gauge", "How much slower than measured at the last item.", _one(metrics.slowdown)
+    yield "slowdown_max_ratio", "gauge", "How much slower at worst.", _one(metrics.largest_slowdown)
+    yield "feature_failures", "gauge", "Failures in a row.", _each("feature", {n: failures.get(n, 0) for n in out})
+    yield "feature_out", "gauge", "1 while a feature is left out after failures.", _each("feature", out)
+
+
+def _one(value: float) -> Samples:
+    yield "", {}, value
+
+
+def _each(label: str, values: Mapping[str, float]) -> Samples:
+    for key, value in values.items():
+        yield "", {label: key}, value
+
+
+def _buckets(histogram: Histogram) -> Samples:
+    count = histogram.count
+    for edge_ns, below in zip(EDGES_NS, histogram.counts_below(EDGES_NS), strict=True):
+        yield "_bucket", {"le": _number((edge_ns - 1) / 1e9)}, below  # whole nanoseconds below an edge
+    yield "_bucket", {"le": "+Inf"}, count
+    yield "_sum", {}, histogram.total_ns / 1e9
+    yield "_count", {}, count
+
+
+def _summaries(histograms: Mapping[str, Histogram]) -> Samples:
+    for feature, histogram in histograms.items():
+        yield from _summary(histogram, {"feature": feature})
+
+
+def _summary(histogram: Histogram, labels: Mapping[str, str]) -> Samples:
+    shares = list(QUANTILES.values())
+    for share, ns in zip(shares, histogram.quantiles(shares), strict=True):
+        yield "", {**labels, "quantile": _number(share)}, ns / 1e9
+    yield "_sum", labels, histogram.total_ns / 1e9
+    yield "_count", labels, histogram.count
+
+
+def _number(value: float) -> str:
+    """Return a number as Go reads it, which knows NaN, +Inf and -Inf."""
+    return {"nan": "NaN", "inf": "+Inf", "-inf": "-Inf"}.get(text := repr(value), text)

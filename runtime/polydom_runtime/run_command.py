@@ -1,0 +1,127 @@
+"""``polydom-node run``: answer items as they come, or at a fixed period."""
+
+import argparse
+import gc
+import json
+import math
+import sys
+from contextlib import ExitStack, closing, suppress
+from typing import TYPE_CHECKING, Any
+
+from . import loop_command, records_command
+from .arguments import duration, joules, positive, space_of
+from .energy import EnergyBudget
+from .exceptions import EnergyError
+from .index_file import load_bundle
+from .items import iterate
+from .pauses import collector_off
+
+if TYPE_CHECKING:
+    from .predictor import Predictor
+    from .supervisor import SupervisedPredictor
+    from .tally import Tally
+
+COLLECT_EVERY = 1000
+"""Items between two garbage collections, which are kept out of the timed calls."""
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add what ``polydom-node run`` is told."""
+    command.add_argument("bundle", metavar="BUNDLE")
+    command.add_argument("space", metavar="MODULE:SPACE")
+    command.add_argument("--items", required=True, help="a packed .npz file, - for JSON lines, or MODULE:FUNCTION")
+    command.add_argument("--deadline", type=duration, help="such as 2ms; the bundle's own if not given")
+    command.add_argument(
+        "--policy",
+        choices=("anytime", "strict"),
+        default="anytime",
+        help="plan anew after each feature (default), or once by worst cases",
+    )
+    command.add_argument("--early-stop", action="store_true", help="answer as soon as a model is sure, to save energy")
+    command.add_argument("--energy", type=joules, help="an item may draw so much, such as 5mJ; held with the deadline")
+    command.add_argument("--watts", type=positive, help="what the device draws while it computes, for --energy")
+    command.add_argument("--energy-costs", metavar="FILE.json", help="or measured joules of each feature")
+    command.add_argument(
+        "--supervised", action="store_true", help="compute in a process that is killed when a feature hangs"
+    )
+    command.add_argument("--quiet", action="store_true", help="print the summary only")
+    records_command.add_arguments(command)
+    loop_command.add_arguments(command)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Answer every item: a JSON line each, and a summary line."""
+    from .tally import Tally
+
+    with ExitStack() as stack:
+        predictor = _predictor(arguments)
+        if arguments.supervised:
+            stack.enter_context(closing(predictor))  # type: ignore[type-var]
+        records = stack.enter_context(records_command.open_records(arguments, predictor))
+        if predictor.bundle.origin.estimated:
+            print(f"polydom-node: {predictor.bundle.origin}", file=sys.stderr)
+        tally = Tally(predictor.deadline)
+        code, loop = (_periodic if arguments.period else _one_by_one)(arguments, predictor, tally, records)
+        summary = {**tally.summary(), "oversized": predictor.n_oversized, "costs": str(predictor.bundle.origin), **loop}
+        if arguments.supervised:
+            summary |= {"answered_by": dict(predictor.counts), "restarts": predictor.restarts}  # type: ignore[union-attr]
+        print(json.dumps({"summary": summary}), flush=True)
+    return code
+
+
+def _predictor(arguments: argparse.Namespace) -> "Predictor | SupervisedPredictor":
+    from .predictor import Predictor
+
+    common: dict[str, Any] = {"deadline": arguments.deadline, "policy": arguments.policy}
+    if arguments.supervised:
+        from .supervisor import SupervisedPredictor
+
+        if arguments.early_stop or arguments.energy is not None:
+            raise EnergyError("--supervised must be without --early-stop and --energy. Leave one out.")
+        return SupervisedPredictor(arguments.bundle, arguments.space, **common)
+    bundle, energy = load_bundle(arguments.bundle), None
+    if arguments.energy is not None and arguments.energy_costs:
+        energy = EnergyBudget.measured(arguments.energy_costs, arguments.energy, bundle)
+    elif arguments.energy is not None:
+        energy = EnergyBudget(arguments.energy, arguments.watts)
+    return Predictor(bundle, space_of(arguments.space), energy=energy, early_stop=arguments.early_stop, **common)
+
+
+Outcome = tuple[int, dict[str, Any]]
+"""The exit code, and what the summary tells besides."""
+
+
+def _one_by_one(
+    arguments: argparse.Namespace, predictor: Any, tally: "Tally", records: records_command.Records
+) -> Outcome:
+    with collector_off(), suppress(KeyboardInterrupt):
+        for number, (item, label) in enumerate(iterate(arguments.items)):
+            if number == 0:
+                predictor.warm_up(item)
+            answer = predictor.predict_one(item)
+            tally.add(answer, label)
+            records.add(answer, predictor.trace, number)
+            if not arguments.quiet:
+                print(json.dumps({"item": number, **answer._asdict()}), flush=True)
+            records.on_slack(math.inf)
+            if number % COLLECT_EVERY == COLLECT_EVERY - 1:
+                gc.collect()
+    return 0, {}
+
+
+def _periodic(
+    arguments: argparse.Namespace, predictor: Any, tally: "Tally", records: records_command.Records
+) -> Outcome:
+    source = loop_command.LabelledSource(iterate(arguments.items), lines=arguments.items == "-")
+    answers = loop_command.Answers(tally, source, arguments.quiet)
+
+    def on_answer(number: int, item: Any, prediction: Any) -> None:
+        records.add(prediction, predictor.trace, number)
+        answers.on_answer(number, item, prediction)
+
+    monitor = loop_command.build_loop(arguments, predictor, source, on_answer, on_slack=[records.on_slack])
+    answers.on_closed = monitor.stop
+    summary = loop_command.run_loop(arguments, monitor)
+    if not answers.is_read:
+        raise BrokenPipeError
+    return loop_command.exit_code(summary), {"loop": loop_command.as_dict(summary)}

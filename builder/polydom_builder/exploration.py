@@ -13,6 +13,7 @@ from .lattice import (
     select_as_printed,
 )
 from .lattice.candidates import select_candidates
+from .lattice.climbing import climb
 from .lattice.inputs import CostsOfSets
 from .lattice.monotonicity import estimate_tolerance
 from .lattice.progressive import expand_progressively
@@ -126,7 +127,12 @@ class Exploration:
         self._scores |= zip(new, self.score(new) if new else [], strict=True)
         return [self._scores[mask] for mask in masks]
 
+    def _fits(self, mask: int) -> bool:
+        return self.costs(mask)(self.region.sizes[0]) <= self.region.budgets[1]
+
     def _kept(self, expanded: dict[int, float], alpha: float, tolerance: float) -> Explored:
+        if self.lattice == "best-first" and self.max_trainings is None and self.max_seconds is None:
+            expanded = climb(expanded, self.costs.n_features, self._remembered, self._fits)
         if self.lattice == "as-printed":
             kept = select_as_printed(expanded, self.costs, self.region, alpha=alpha)
         else:

@@ -129,12 +129,12 @@ class AnytimePlanner(Planner):
         """
         seconds = self._expected.added(state.mask, self._singles) @ self._typical + 1e-12
         rank = np.full(len(self._singles), -np.inf)
-        models = np.full(len(self._singles), state.answer.model_ns * 1e-9)  # that answers if the feature fails
+        models = np.zeros(len(self._singles))
         for f in range(len(self._singles)):
             if not state.mask >> f & 1:
                 number = self._answers.best_number(state.mask | 1 << f)
                 gain = 0.0 if number is None else self._answers.accuracies[number] - state.answer.accuracy
-                models[f] = max(models[f], 0.0 if number is None else self._seconds[number])
+                models[f] = 0.0 if number is None else self._seconds[number]
                 rank[f] = gain / seconds[f] if gain > 0.0 else -seconds[f]
         return rank, models
 

@@ -38,7 +38,7 @@ def load_object(reference: str) -> Any:
 
 
 def iterate(source: str) -> Iterator[tuple[Any, Any]]:
-    """Yield (item, label) pairs; the label is `UNLABELLED` where there is none.
+    """Return an iterator over (item, label) pairs; the label is `UNLABELLED` where there is none.
 
     Parameters
     ----------
@@ -52,16 +52,19 @@ def iterate(source: str) -> Iterator[tuple[Any, Any]]:
         If the source cannot be read.
     """
     if source == "-":
-        yield from ((item, UNLABELLED) for item in _json_lines(sys.stdin))
-    elif os.path.exists(source) or ":" not in source:
+        return ((item, UNLABELLED) for item in _json_lines(sys.stdin))
+    if os.path.exists(source) or ":" not in source:
         items, labels = read_packed(source)
-        yield from zip(items, labels if labels is not None else [UNLABELLED] * len(items), strict=True)
-    else:
-        function = load_object(source)
-        if not callable(function):
-            raise ItemError(f"{source!r} must be a function that returns items. Got {type(function).__name__}.")
-        produced: Iterable[Any] = function()
-        yield from (x if isinstance(x, tuple) and len(x) == 2 else (x, UNLABELLED) for x in produced)
+        return zip(items, labels if labels is not None else [UNLABELLED] * len(items), strict=True)
+    function = load_object(source)
+    if not callable(function):
+        raise ItemError(f"{source!r} must be a function that returns items. Got {type(function).__name__}.")
+    produced: Iterable[Any] = function()
+    return map(_as_pair, produced)  # not a generator, which would end for good when its source raises once
+
+
+def _as_pair(item: Any) -> tuple[Any, Any]:
+    return item if isinstance(item, tuple) and len(item) == 2 else (item, UNLABELLED)
 
 
 def read_packed(file: str | Path) -> tuple[list[np.ndarray[Any, Any]], list[Any] | None]:

@@ -1,7 +1,6 @@
 """What ``polydom-node run --period`` adds: the loop with a fixed period, as a service."""
 
 import argparse
-import json
 import math
 import signal
 import sys
@@ -11,16 +10,15 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from . import realtime
-from .arguments import duration, space_of
+from .arguments import duration
 from .findings import Finding
-from .items import UNLABELLED, iterate
-from .monitor import Answering, LoopSummary, Miss, Monitor
+from .loop_counts import LoopSummary, Miss
+from .monitor import Answering, Monitor
 from .wakeups import OVERRUNS, Overrun, Sleeper
 from .watchdogs import WATCHDOG_DEVICE, HardwareWatchdog, ServiceManager, Watchdog
 
 if TYPE_CHECKING:
     from .predictor import Prediction
-    from .tally import Tally
 
 STATUS_EVERY_NS = 10_000_000_000
 PRIORITIES = range(1, 100)
@@ -86,71 +84,6 @@ def priority(text: str) -> int:
     raise argparse.ArgumentTypeError(f"must be a whole number from 1 to 99. Got {text!r}")
 
 
-class LabelledSource:
-    """The items of (item, label) pairs, for a `Monitor`.
-
-    Parameters
-    ----------
-    pairs : iterable
-    lines : bool
-        Whether the items are lines of text, among which None is one that could not be read: answered with the prior,
-        as it has no size. Elsewhere None is "nothing yet".
-
-    Attributes
-    ----------
-    label
-        Of the item taken last.
-    """
-
-    def __init__(self, pairs: Iterable[tuple[Any, Any]], *, lines: bool = False) -> None:
-        self.label: Any = UNLABELLED
-        self._pairs = iter(pairs)
-        self._instead_of_none = UNREADABLE if lines else None
-
-    def __iter__(self) -> Iterator[Any]:
-        return self
-
-    def __next__(self) -> Any:
-        item, self.label = next(self._pairs)
-        return self._instead_of_none if item is None else item
-
-
-UNREADABLE = object()
-
-
-class Answers:
-    """Counts the answers and prints a line each; `on_answer` is one of `Monitor`.
-
-    Parameters
-    ----------
-    tally : Tally
-    source : LabelledSource
-    quiet : bool
-        Whether they are counted only.
-
-    Attributes
-    ----------
-    on_closed : callable
-        Called when nobody reads the lines any more; then `is_read` is False.
-    """
-
-    def __init__(self, tally: "Tally", source: LabelledSource, quiet: bool = False) -> None:
-        self._tally, self._source, self._quiet = tally, source, quiet
-        self.on_closed: Callable[[], object] = lambda: None
-        self.is_read = True
-
-    def on_answer(self, number: int, item: Any, prediction: "Prediction") -> None:
-        """Count and print one."""
-        self._tally.add(prediction, self._source.label)
-        if self._quiet or not self.is_read:
-            return
-        try:
-            print(json.dumps({"item": number, **prediction._asdict()}), flush=True)
-        except BrokenPipeError:
-            self.is_read = False
-            self.on_closed()
-
-
 class StatusLine:
     """Tells the service manager every ten seconds how it goes; an `on_slack` of `Monitor`."""
 
@@ -165,26 +98,6 @@ class StatusLine:
             self._due_ns = now + STATUS_EVERY_NS
             counts = self._monitor.counts
             self._manager.status(f"{counts.answered} answers, {counts.late} late, {counts.skipped} periods skipped")
-
-
-def run(arguments: argparse.Namespace) -> int:
-    """Answer items at a fixed period: a JSON line each, and a summary line."""
-    from .predictor import Predictor
-    from .tally import Tally
-
-    predictor = Predictor.load(arguments.bundle, space_of(arguments.space), deadline=arguments.deadline)
-    tally = Tally(predictor.deadline)
-    source = LabelledSource(iterate(arguments.items), lines=arguments.items == "-")
-    answers = Answers(tally, source, arguments.quiet)
-    monitor = build_loop(arguments, predictor, source, answers.on_answer)
-    answers.on_closed = monitor.stop
-    summary = run_loop(arguments, monitor)
-    if not answers.is_read:
-        raise BrokenPipeError
-    costs = str(predictor.bundle.origin)
-    whole = {**tally.summary(), "oversized": predictor.n_oversized, "costs": costs, "loop": as_dict(summary)}
-    print(json.dumps({"summary": whole}), flush=True)
-    return exit_code(summary)
 
 
 def watchdogs(arguments: argparse.Namespace) -> list[Watchdog]:

@@ -3,21 +3,18 @@
 import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from .clock import Clock, hardware_clock
 from .costs import format_seconds
 from .exceptions import DeadlineError, LoopError
-from .wakeups import OVERRUNS, Lateness, Overrun, Schedule, SlackCollector, Sleeper, precise_timers
+from .feed import Feed, StopWaiting
+from .loop_counts import End, LoopCounts, LoopSummary, Miss
+from .wakeups import OVERRUNS, Overrun, Schedule, SlackCollector, Sleeper, precise_timers
 from .watchdogs import Pulse, Watchdog
 
 if TYPE_CHECKING:
     from .predictor import Prediction
-
-LONGEST_BACK_OFF_NS = 1_000_000_000
-MOST_DOUBLINGS = 32
-LONGEST_ERROR = 200
 
 
 class Answering(Protocol):
@@ -27,144 +24,6 @@ class Answering(Protocol):
     def deadline(self) -> float: ...  # noqa: D102
     def warm_up(self, item: Any) -> None: ...  # noqa: D102
     def predict_one(self, item: Any) -> "Prediction": ...  # noqa: D102
-
-
-class Miss(NamedTuple):
-    """What was not in time.
-
-    Attributes
-    ----------
-    reason : str
-        ``late``: answered, but after the deadline; ``skipped``: periods began while an earlier item was in work;
-        ``dropped``: items gave way to a newer one; ``no answer``: the predictor raised.
-    period : int
-        The (first) period that it concerns.
-    n : int
-        How many periods, or items.
-    item : int or None
-        The number of the (first) item; of a skipped period there is none.
-    """
-
-    reason: Literal["late", "skipped", "dropped", "no answer"]
-    period: int
-    n: int = 1
-    item: int | None = None
-
-
-@dataclass(slots=True)
-class LoopCounts:
-    """What a loop has done so far.
-
-    Each period is one of: answered, unanswered, idle or skipped. Each item taken is one of: answered, unanswered or
-    dropped.
-
-    Parameters
-    ----------
-    answered, late : int
-        Answers, and those of them after the deadline.
-    unanswered : int
-        Items at which the predictor raised.
-    idle : int
-        Periods in which the source had nothing, failed or was waited for.
-    skipped : int
-        Periods that were given up since an earlier item was still in work when they began, or the loop still asleep.
-    overruns : int
-        Items still in work when the next period began.
-    dropped : int
-        Items that gave way to a newer one.
-    collections : int
-        Garbage collections, all in slack.
-    failures : dict of str to int
-        What raised (source, predictor, on_answer, on_miss, on_slack, watchdog), how often.
-    errors : dict of str to str
-        What it raised last.
-    """
-
-    answered: int = 0
-    late: int = 0
-    unanswered: int = 0
-    idle: int = 0
-    skipped: int = 0
-    overruns: int = 0
-    dropped: int = 0
-    collections: int = 0
-    failures: dict[str, int] = field(default_factory=dict)
-    errors: dict[str, str] = field(default_factory=dict)
-
-    def failed(self, what: str, error: Exception) -> None:
-        """Count something that raised."""
-        self.failures[what] = self.failures.get(what, 0) + 1
-        self.errors[what] = f"{type(error).__name__}: {error}"[:LONGEST_ERROR]
-
-
-End = Literal["stopped", "the source ended", "the source broke"]
-
-
-@dataclass(frozen=True, slots=True)
-class LoopSummary:
-    """How a loop went.
-
-    Parameters
-    ----------
-    ended : str
-        ``stopped``, ``the source ended``, or ``the source broke``: it ended right after it raised, as a generator does.
-    counts : LoopCounts
-    lateness : Lateness
-        Of the wake-ups.
-    """
-
-    ended: End
-    counts: LoopCounts
-    lateness: Lateness
-
-
-class StopWaiting(BaseException):
-    """Raised by `Monitor.on_signal` to leave a source that blocks."""
-
-
-class Feed:
-    """Asks a source, whatever it does: after a failure again in the next period, then in 2, 4, 8, ... up to a second.
-
-    Attributes
-    ----------
-    taken : int
-        Items so far.
-    waiting, ended, broke, polled : bool
-        Whether it is being asked now; has no more; had none right after it raised; has ever had nothing yet.
-    """
-
-    def __init__(self, source: Iterable[Any], period_ns: int, counts: LoopCounts) -> None:
-        self.taken = 0
-        self.waiting = self.ended = self.broke = self.polled = False
-        self._items = iter(source)
-        self._counts = counts
-        self._longest = max(1, LONGEST_BACK_OFF_NS // period_ns)
-        self._in_a_row = 0
-        self._not_before = 0
-
-    def ask(self, k: int) -> Any:
-        """Return the next item in period k; None if there is none now."""
-        if self.ended or k < self._not_before:
-            return None
-        self.waiting = True
-        try:
-            item = next(self._items)
-        except StopIteration:
-            self.ended, self.broke = True, self._in_a_row > 0
-            return None
-        except Exception as e:
-            self._counts.failed("source", e)
-            self._not_before = k + min(1 << min(self._in_a_row, MOST_DOUBLINGS), self._longest)
-            self._in_a_row += 1
-            return None
-        finally:
-            self.waiting = False
-        self._in_a_row = 0
-        if item is None:
-            self.polled = True
-        else:
-            self.taken += 1
-        return item
 
 
 def _ignore(*_: object) -> None:
@@ -328,10 +187,11 @@ class Monitor:
         """Return the newest item, at the cost of half a period at most: items may come faster than they are taken."""
         give_up = self.clock() + self.schedule.period_ns // 2
         first, taken = self._feed.taken - 1, 1
-        while (self._feed.polled or taken < due) and self.clock() < give_up:
-            if (newer := self._feed.ask(k)) is None:
-                break
-            item, taken = newer, taken + 1
+        with suppress(StopWaiting):
+            while (self._feed.polled or taken < due) and self.clock() < give_up:
+                if (newer := self._feed.ask(k)) is None:
+                    break
+                item, taken = newer, taken + 1
         if taken > 1:
             self.counts.dropped += taken - 1
             self._misses.append(Miss("dropped", k, taken - 1, first))

@@ -94,7 +94,7 @@ class Planner:
         rows = [ANSWER] * (len(self.cells) + 1)
         # Before the first feature nothing can have been slow.
         bounds = self.at_cells(worst).tolist() if mask else [math.inf] * len(rows)
-        return State(mask, answer, rows, bounds, self.at_cells(typical).tolist())
+        return State(mask, answer, rows, bounds, np.maximum(self.at_cells(typical), 1.0).tolist())
 
     def move(self, feature: int, after: State, accuracy: float, target: int) -> Move:
         """Return the move that computes a feature on the way to a target."""
@@ -113,7 +113,8 @@ class StrictPlanner(Planner):
         root = self.new_state(0)
         walked = isinstance(self._staircase, Walk)
         candidates = [self._staircase.steps[-1][1]] if walked else self._bundle.index.candidates
-        wanted = sorted((c for c in candidates if c.mask), key=lambda c: -c.accuracy)
+        better = (c for c in candidates if c.mask and (walked or c.accuracy > self._answers.prior.accuracy))
+        wanted = sorted(better, key=lambda c: -c.accuracy)
         costs = np.array([self._remaining(c) for c in wanted]).reshape(-1, 6)
         paid = self.affordable(np.array([c.mask for c in wanted], dtype=np.int64))
         thresholds = np.where(paid, self.at_cells(costs), math.inf)
@@ -142,8 +143,8 @@ class StrictPlanner(Planner):
         for k, feature in enumerate(order):
             cost = self._stage_cost(order, k, before, masks[k])
             before += cost
-            model = max(states[j].answer.model_ns for j in (k, k + 1)) * 1e-9  # if the feature fails, or not
-            guards.append(cost + CostFunction.of(model) + CostFunction(tuple(rest.tolist())))
+            model = CostFunction.of(states[k + 1].answer.model_ns * 1e-9)
+            guards.append(cost + model + CostFunction(tuple(rest.tolist())))
             moves.append(self.move(feature, states[k + 1], candidate.accuracy, candidate.mask))
         for state, move, guard in zip(states[1:], moves[1:], guards[1:], strict=False):
             state.rows = self._guarded(move, guard)

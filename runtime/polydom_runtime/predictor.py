@@ -163,6 +163,7 @@ class Predictor:
         self.deadline = seconds
         self._deadline_ns, self._budget_ns = int(seconds * 1e9), int(limit * 1e9)
         self._largest = bundle.sizes[1]
+        self._closing_ns = int(0.5e9 * (bundle.alone or bundle.worst).dispatch(bundle.sizes[0]))
         self._progress = progress
         self._slowdown = Slowdown() if adapt else None
         self._failures = FailureBook(len(space))
@@ -221,7 +222,7 @@ class Predictor:
         if (progress := self._progress) is not None:
             progress[0] = 0
         try:
-            n = self._size(item)
+            n = float(self._size(item))
             cell = bisect_left(self._cells, n) if n > 0 else _bad_size(n)
         except Exception:
             n, cell, state, reason = math.nan, 0, self._nothing, "size failed"
@@ -262,13 +263,13 @@ class Predictor:
                 marks.append(now)
                 break
         answer = state.answer
-        if deadline - answer.model_ns < now <= deadline:
-            # A feature took longer than its worst case: only the constant answer is still in time.
-            answer, reason = self.answers.prior, "no time for the model"
+        if (latest := deadline - self._closing_ns) - answer.model_ns < now <= deadline:
+            # A feature failed, or took longer than its worst case: a quicker model may still be in time.
+            answer, reason = self.answers.best_loaded(state.mask, latest - now), "no time for the model"
         try:
             number = answer.run()
         except FloatingPointError:
-            answer, number, reason = self._without_failures(state.mask, deadline - now)
+            answer, number, reason = self._without_failures(state.mask, latest - now)
         except Exception:
             answer, reason = self.answers.prior, "the model failed"
             number = answer.run()
@@ -308,12 +309,16 @@ class Predictor:
         if planned is None or last is None:
             ends, moves = state.rows[cell]
             first = moves[bisect_right(ends, self._budget_ns)]
-            return "planned" if first is None else f"no time for {self.bundle.names[first.feature]}"
+            if first is None:
+                return "planned"
+            name = self.bundle.names[first.feature]
+            return f"{name} failed" if name in self.out else f"no time for {name}"
         if self.policy == "anytime" and answer.accuracy >= planned.accuracy:
             return "planned" if answer.accuracy == planned.accuracy else "extended"
         if state.mask & planned.target == planned.target:
             return "planned"
-        return f"no time for {self.bundle.names[state.next_of(last.target, cell)]}"
+        given_up = last.target if last.target & ~state.mask else planned.target
+        return f"no time for {self.bundle.names[state.next_of(given_up, cell)]}"
 
     def _failed(self, feature: int) -> str:
         self._failures.failed(feature, self._items)

@@ -8,7 +8,7 @@ import sys
 from contextlib import ExitStack, closing, suppress
 from typing import TYPE_CHECKING, Any
 
-from . import loop_command, records_command
+from . import loop_answers, loop_command, records_command
 from .arguments import duration, joules, positive, space_of
 from .energy import EnergyBudget
 from .exceptions import EnergyError
@@ -112,8 +112,8 @@ def _one_by_one(
 def _periodic(
     arguments: argparse.Namespace, predictor: Any, tally: "Tally", records: records_command.Records
 ) -> Outcome:
-    source = loop_command.LabelledSource(iterate(arguments.items), lines=arguments.items == "-")
-    answers = loop_command.Answers(tally, source, arguments.quiet)
+    source = loop_answers.LabelledSource(iterate(arguments.items), lines=arguments.items == "-")
+    answers = loop_answers.Answers(tally, source, arguments.quiet)
 
     def on_answer(number: int, item: Any, prediction: Any) -> None:
         records.add(prediction, predictor.trace, number)

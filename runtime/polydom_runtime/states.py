@@ -7,14 +7,14 @@ weighed when the table was made.
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .answers import Answer
-from .costs import basis_terms
+from .costs import HUGE, basis_terms
 
 Floats = NDArray[np.float64]
 
@@ -68,7 +68,7 @@ class Options:
 
     def best(self, banned: int, n: float, left_ns: float) -> Move | None:
         """Return the move to the best target without the banned features that fits; O(options)."""
-        terms = basis_terms(n)
+        terms = basis_terms(min(n, HUGE))  # the cube of a larger one is no float
         fits = np.maximum(self.plan @ terms, self.guard @ terms) * 1e9 <= left_ns
         fitting = np.flatnonzero(fits & ((self.masks & banned) == 0))
         return self.moves[int(fitting[0])] if len(fitting) else None
@@ -92,10 +92,10 @@ class State:
 
     mask: int
     answer: Answer
-    rows: list[Row]
-    worst_ns: list[float]
-    typical_ns: list[float]
-    options: Options | None = None
+    rows: list[Row] = field(repr=False)  # through moves and what comes after them it would never end
+    worst_ns: list[float] = field(repr=False)
+    typical_ns: list[float] = field(repr=False)
+    options: Options | None = field(default=None, repr=False)
 
     @property
     def ways(self) -> list[Move]:

@@ -1,54 +1,67 @@
 """Counting the answers of a run."""
 
 from collections import Counter
+from contextlib import suppress
 from typing import Any
 
-import numpy as np
-
+from .histogram import Histogram
 from .items import UNLABELLED
 from .predictor import Prediction
 
 PRIOR = "(class prior)"
-QUANTILES = (("p50", 0.5), ("p99", 0.99), ("max", 1.0))
+QUANTILES = (("p50", 0.5), ("p99", 0.99))
+
+MOST_MISSES, REST = 1000, "others"
+"""So many different misses are told one by one: a loop that runs for months must not grow."""
 
 
 class Tally:
-    """Counts over all answers of a run."""
+    """Counts over all answers of a run, in bounded memory."""
 
     def __init__(self, deadline: float) -> None:
         self.deadline_ns = deadline * 1e9
-        self.elapsed: list[int] = []
-        self.correct: list[bool] = []
-        self.errors: list[float] = []
+        self.elapsed = Histogram()
+        self.items = self.labelled = self.correct = 0
+        self.error = 0.0
+        self.regresses = False
         self.features: Counter[str] = Counter()
         self.reasons: Counter[str] = Counter()
         self.missed: Counter[str] = Counter()
 
     def add(self, answer: Prediction, label: Any) -> None:
         """Count one answer; `label` is what is true, if known."""
-        self.elapsed.append(answer.elapsed_ns)
+        self.items += 1
+        self.elapsed.add(answer.elapsed_ns)
         self.features["+".join(answer.features) or PRIOR] += 1
         self.reasons[answer.reason] += 1
         if not answer.deadline_met:
-            self.missed[f"{answer.elapsed_ns / self.deadline_ns:.2f} of the deadline, {answer.reason}"] += 1
+            miss = f"{answer.elapsed_ns / self.deadline_ns:.2f} of the deadline, {answer.reason}"
+            self.missed[miss if miss in self.missed or len(self.missed) < MOST_MISSES else REST] += 1
         if label is UNLABELLED:
             return
-        if type(answer.label) is float:
-            self.errors.append(abs(answer.label - float(label)))
-        else:
-            self.correct.append(answer.label == label)
+        if type(answer.label) is not float:
+            self.labelled += 1
+            self.correct += bool(answer.label == label)
+            return
+        with suppress(ValueError, TypeError):  # a text beside a number says nothing about it
+            self.error += abs(answer.label - float(label))
+            self.labelled += 1
+            self.regresses = True
 
     def summary(self) -> dict[str, Any]:
         """Return the counts; `elapsed_share` is elapsed time divided by the deadline."""
-        shares = np.array(self.elapsed or [0]) / self.deadline_ns
+        known = self.labelled > 0
+        times = self.elapsed.quantiles([q for _, q in QUANTILES]) if self.items else [0.0] * len(QUANTILES)
+        shares = {name: ns / self.deadline_ns for (name, _), ns in zip(QUANTILES, times, strict=True)}
+        shares["max"] = self.elapsed.longest_ns / self.deadline_ns
         return {
-            "items": len(self.elapsed),
+            "items": self.items,
             "deadline": self.deadline_ns * 1e-9,
-            "accuracy": round(float(np.mean(self.correct)), 6) if self.correct else None,
-            **({"mean_absolute_error": float(f"{np.mean(self.errors):.6g}")} if self.errors else {}),
+            "accuracy": round(self.correct / self.labelled, 6) if known and not self.regresses else None,
+            **({"mean_absolute_error": float(f"{self.error / self.labelled:.6g}")} if self.regresses else {}),
             "missed": self.missed.total(),
             "misses": dict(self.missed),
-            "elapsed_share": {q: round(float(np.quantile(shares, p)), 4) for q, p in QUANTILES},
+            "elapsed_share": {name: round(share, 4) for name, share in shares.items()},
             "features": dict(self.features.most_common()),
             "reasons": dict(self.reasons.most_common()),
         }

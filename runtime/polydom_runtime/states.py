@@ -8,6 +8,7 @@ weighed when the table was made.
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -135,15 +136,26 @@ def decision_rows(thresholds: Floats, moves: Sequence[Move], most_ns: float) -> 
     most_ns : float
         No more time is ever left.
     """
-    better = np.minimum.accumulate(np.vstack([np.full(thresholds.shape[1], np.inf), thresholds]), axis=0)[:-1]
-    useful = (thresholds < better) & (thresholds <= most_ns)
+    least, chosen = _cheapest_of_equals(thresholds, moves)
+    better = np.minimum.accumulate(np.vstack([np.full(least.shape[1], np.inf), least]), axis=0)[:-1]
+    useful = (least < better) & (least <= most_ns)
+    cells, places = np.nonzero(useful.T[:, ::-1])  # by cell, then by rising accuracy
+    places = len(least) - 1 - places
+    ends: list[float] = least[places, cells].tolist()
+    taken = [moves[k] for k in chosen[places, cells].tolist()]
+    stops = np.searchsorted(cells, np.arange(least.shape[1] + 1)).tolist()
+    return [(ends[a:b], [None, *taken[a:b]]) if a < b else ANSWER for a, b in pairwise(stops)]
+
+
+def _cheapest_of_equals(thresholds: Floats, moves: Sequence[Move]) -> tuple[Floats, NDArray[np.intp]]:
+    """Return the least threshold among options of one accuracy, by falling accuracy, and which option has it."""
     accuracies = np.array([move.accuracy for move in moves])
-    rows = []
-    for cell in range(thresholds.shape[1]):
-        chosen = np.flatnonzero(useful[:, cell])[::-1]
-        chosen = chosen[np.diff(accuracies[chosen], prepend=-np.inf) > 0.0]  # of equally good ones the cheapest
-        rows.append((thresholds[chosen, cell].tolist(), [None, *(moves[k] for k in chosen)]) if len(chosen) else ANSWER)
-    return rows
+    starts = np.flatnonzero(np.diff(accuracies, prepend=np.inf))
+    chosen = np.broadcast_to(starts[:, None], (len(starts), thresholds.shape[1])).copy()
+    stops = np.append(starts[1:], len(accuracies))
+    for group in np.flatnonzero(stops - starts > 1).tolist():
+        chosen[group] += thresholds[starts[group] : stops[group]].argmin(axis=0)
+    return np.take_along_axis(thresholds, chosen, axis=0), chosen
 
 
 def reachable(root: State) -> list[State]:

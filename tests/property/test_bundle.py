@@ -11,6 +11,7 @@ from polydom_runtime.bundle import ModelEntry, StepEntry
 from polydom_runtime.exceptions import BundleFormatError
 from polydom_runtime.index import Interval
 from polydom_runtime.index_file import decode, encode
+from polydom_runtime.unit_times import UnitTimes
 
 weights = st.one_of(st.just(0.0), st.floats(0.0, 1e300, allow_subnormal=True))
 cost_functions = st.builds(CostFunction, st.tuples(*[weights] * 6))
@@ -48,6 +49,12 @@ def bundles(draw: st.DrawFn) -> Bundle:
     shipped = draw(st.lists(st.integers(0, len(models) - 1), max_size=4)) if models else []
     classes = draw(labels)
     intervals = st.builds(lambda c, r: Interval(c, *r), st.integers(0, len(shipped)), ranges(1e9))
+    steps = draw(st.lists(st.builds(StepEntry, names, st.integers(1, 2**f - 1), cost_functions), max_size=3))
+
+    def tuples(length: int) -> st.SearchStrategy[tuple[CostFunction, ...]]:
+        return st.lists(cost_functions, min_size=length, max_size=length).map(tuple)
+
+    times = st.none() | st.builds(UnitTimes, tuples(f), tuples(len(steps)), cost_functions, st.floats(0.0, 1e9))
     return Bundle(
         names=tuple(features),
         widths=tuple(draw(st.lists(st.integers(1, 2**24), min_size=f, max_size=f))),
@@ -57,12 +64,20 @@ def bundles(draw: st.DrawFn) -> Bundle:
         alpha=draw(st.floats(1.0, 1e9)),
         tolerance=draw(st.floats(0.0, 1e9)),
         costs=tuple(draw(st.lists(cost_functions, min_size=f, max_size=f))),
-        steps=tuple(draw(st.lists(st.builds(StepEntry, names, st.integers(1, 2**f - 1), cost_functions), max_size=3))),
+        steps=tuple(steps),
         dispatch=draw(cost_functions),
         prior=(draw(st.integers(0, len(classes) - 1)), draw(scores)),
         models=models,
         shipped=tuple(shipped),
         intervals=tuple(draw(st.lists(intervals, max_size=4))),
+        expected=draw(times),
+        alone=draw(times),
+        typical=draw(times),
+        planning_quantile=draw(st.floats(0.0, 1.0)),
+        reference_seconds=draw(st.floats(0.0, 1e9)),
+        slowdown=draw(st.floats(1.0, 1e9)),
+        stops=tuple(draw(st.just([]) | st.lists(st.floats(0.0), min_size=len(models), max_size=len(models)))),
+        stop_loss=draw(st.floats(0.0, 1.0)),
     )
 
 

@@ -12,18 +12,68 @@ from typing import Any
 import msgpack
 import pytest
 
-from polydom_runtime.bundle import MODEL_FOLDER
+from polydom_runtime.bundle import MODEL_FOLDER, Bundle, CostOrigin
+from polydom_runtime.costs import CostFunction
 from polydom_runtime.exceptions import BundleFormatError
 from polydom_runtime.index_file import DIGEST_FILE, INDEX_FILE, VERSION, decode, digest_line, encode, load_bundle
 from polydom_runtime.schema import pack_floats
+from polydom_runtime.unit_times import UnitTimes
 
 from .conftest import make_bundle, write
 
 
-def test_round_trip() -> None:
+def made_for_planning() -> Bundle:
+    """Return the small bundle with all that the any-time policy plans with."""
     bundle, _ = make_bundle()
+    typical, expected, alone = (
+        UnitTimes(tuple(c * k for c in bundle.costs), (CostFunction.of(k * 1e-6),), bundle.dispatch * k, k)
+        for k in (0.25, 0.5, 0.75)
+    )
+    return replace(
+        bundle,
+        expected=expected,
+        alone=alone,
+        typical=typical,
+        planning_quantile=0.8,
+        stops=(0.9, math.inf, 1.0),
+        stop_loss=0.01,
+        slowdown=2.0,
+        reference_seconds=5e-6,
+    )
 
+
+@pytest.mark.parametrize("bundle", [make_bundle()[0], made_for_planning()], ids=["plain", "for planning"])
+def test_round_trip(bundle: Bundle) -> None:
     assert decode(encode(bundle)) == bundle
+
+
+SINCE = {
+    2: {"origin"},
+    3: {"set_costs", "sequences", "median_size"},
+    4: {
+        *("expected", "alone", "typical", "planning_quantile", "reference_seconds", "slowdown", "stops", "stop_loss"),
+    },
+}
+"""Which fields each version added."""
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_older_version_loads_without_what_it_did_not_know(version: int) -> None:
+    bundle = replace(made_for_planning(), origin=CostOrigin("a board", notes=("warm",)))
+    document = msgpack.unpackb(encode(bundle))
+    unknown = set().union(*(names for since, names in SINCE.items() if since > version))
+    old = {name: value for name, value in document.items() if name not in unknown} | {"version": version}
+
+    loaded = decode(bytes(msgpack.packb(old)))
+
+    plain = make_bundle()[0]
+    assert loaded == (plain if version < 2 else replace(plain, origin=bundle.origin))
+
+
+def test_fields_of_a_newer_version_are_not_read_from_an_older_one() -> None:
+    document = msgpack.unpackb(encode(made_for_planning())) | {"version": 3}
+
+    assert decode(bytes(msgpack.packb(document))) == make_bundle()[0]
 
 
 def test_written_bundle_loads(bundle_folder: Path) -> None:
@@ -67,7 +117,7 @@ def test_every_flipped_byte_is_noticed(bundle_folder: Path) -> None:
 
 def test_damage_behind_a_right_digest_raises_nothing_else() -> None:
     """Whoever writes a wrong index may write its digest too: the schema itself must hold."""
-    content = encode(make_bundle()[0])
+    content = encode(made_for_planning())
     rng = random.Random(0)
     for position in range(len(content)):
         for change in (0x01, 0x80, rng.randrange(1, 256)):
@@ -120,6 +170,21 @@ nan, inf = float("nan"), float("inf")
         ({"models": [[[0], 1, b"short"]] * 3}, "SHA-256"),
         ({"steps": [["half", 8]]}, "users"),
         ({"steps": [["half"]]}, "list of 2"),
+        ({"expected": [pack_floats([[1.0] * 6] * 4), 1.0]}, "float64 numbers"),
+        ({"expected": [pack_floats([[nan] * 6] * 5), 1.0]}, "NaN"),
+        ({"expected": [pack_floats([[-1.0] * 6] * 5), 1.0]}, "finite, non-negative weights"),
+        ({"alone": [pack_floats([[1.0] * 6] * 5)]}, "list of 2"),
+        ({"alone": [pack_floats([[1.0] * 6] * 5), -1.0]}, "alone"),
+        ({"alone": [pack_floats([[1.0] * 6] * 5), nan]}, "alone"),
+        ({"typical": [pack_floats([[1.0] * 6] * 5), 1]}, "type float"),
+        ({"typical": None}, "type list"),
+        ({"planning_quantile": 1.5}, "from 0.0 to 1.0"),
+        ({"reference_seconds": inf}, "reference_seconds"),
+        ({"slowdown": 0.5}, "from 1.0"),
+        ({"slowdown": inf}, "slowdown"),
+        ({"stops": pack_floats([0.5])}, "float64 numbers"),
+        ({"stops": pack_floats([0.5, -0.1, 0.5])}, "confidences"),
+        ({"stop_loss": nan}, "stop_loss"),
     ],
 )
 def test_impossible_content_is_refused(changes: dict[str, Any], message: str) -> None:

@@ -1,0 +1,60 @@
+"""The command ``python -m examples.deadlines``: score against deadline on five data sets."""
+
+import argparse
+import importlib.util
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from examples.paper.results import ResultsError
+from polydom_runtime.exceptions import PolyDomError
+
+OUT = Path(".cache/deadlines")
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the command line."""
+    command = argparse.ArgumentParser(
+        prog="python -m examples.deadlines",
+        description="Replay measured times on five data sets: what is answered by when, and how well.",
+    )
+    command.add_argument("--data", type=Path, metavar="PATH", help="holds a folder for each data set")
+    command.add_argument("--out", type=Path, default=OUT, metavar="DIR", help=f"folder for results (default {OUT})")
+    command.add_argument(
+        "--tasks",
+        nargs="+",
+        default=(),
+        metavar="NAME",
+        help="scenes, digits, flights, bearings, patches; only the last needs no data (default: all)",
+    )
+    command.add_argument("--redraw", action="store_true", help="draw from the raw results in the folder, run nothing")
+    command.add_argument("--quick", action="store_true", help="a small run, to see that everything works")
+    return command
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Run the experiment, or draw it again."""
+    from .experiment import draw_deadlines, run_deadlines
+
+    if importlib.util.find_spec("matplotlib") is None:
+        raise ResultsError("Figures need matplotlib. It is not installed. Run pip install 'polydom-builder[demo]'.")
+    if arguments.redraw:
+        draw_deadlines(arguments.out)
+    elif arguments.data is None and set(arguments.tasks) != {"patches"}:
+        raise ResultsError("The data sets are needed. Got no --data. Give their folder, or --tasks patches.")
+    else:
+        run_deadlines(arguments.data, arguments.out, arguments.tasks, quick=arguments.quick)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; an error of the user's is one line and exit code 2."""
+    try:
+        run(parser().parse_args(argv))
+    except (PolyDomError, OSError) as e:
+        print(f"polydom: {e}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

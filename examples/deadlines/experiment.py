@@ -1,0 +1,127 @@
+"""The whole experiment: measure, build, replay, and write what came of it."""
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from joblib import Memory
+
+from examples.paper.figures import save, style
+from examples.paper.results import Row, load_rows, save_facts, save_rows
+from polydom_runtime.cost_samples import CostSamples
+from polydom_runtime.costs import format_seconds
+
+from . import figure
+from .measuring import SECONDS, halves, measured_costs
+from .replay import Replay
+from .systems import Systems, build_systems
+from .table import KINDS, as_markdown
+from .task import Task
+from .tasks import chosen_loaders
+
+ROWS, FACTS, TABLE = "deadlines.csv", "tasks.csv", "deadlines.md"
+QUICK_SECONDS = 3.0
+
+
+def run_deadlines(data: Path, out: Path, names: Sequence[str] = (), *, quick: bool = False, verbose: int = 1) -> None:
+    """Run every task and write ``deadlines.csv``, ``tasks.csv``, ``deadlines.md`` and the figures.
+
+    Parameters
+    ----------
+    data : Path
+        Holds one folder for each data set.
+    out : Path
+        A folder, made if need be; it also keeps times, features, scores, models and bundles, so that a killed run goes
+        on and a second one is short.
+    names : sequence of str
+        Tasks; all if empty.
+    quick : bool
+        Few items and short measurements, kept apart in ``quick``.
+    verbose : int
+        1 shows progress bars.
+    """
+    out = out / "quick" if quick else out
+    out.mkdir(parents=True, exist_ok=True)
+    rows: list[Row] = []
+    facts: list[Row] = []
+    for load in chosen_loaders(names, quick):
+        start, task = time.monotonic(), load(data)
+        samples = measured_costs(task, out, QUICK_SECONDS if quick else SECONDS)
+        answered, built = run_task(task, samples, out, verbose)
+        rows += answered
+        facts.append(built | {"seconds": round(time.monotonic() - start)})
+        write_results(rows, facts, out)
+        print(f"{task.name}: done in {facts[-1]['seconds']} s; see {out / TABLE}", flush=True)
+
+
+def run_task(task: Task, samples: CostSamples, out: Path, verbose: int = 1) -> tuple[list[Row], Row]:
+    """Build all systems of one task with half of the samples and replay the other half.
+
+    Returns
+    -------
+    rows : list of Row
+        One for each deadline and system.
+    facts : Row
+        What was built.
+    """
+    planned, fresh = halves(samples)
+    systems = build_systems(task, planned, out, verbose=verbose)
+    rows = Replay(systems, fresh, Memory(out / "cache", verbose=0)).rows()
+    return rows, task_facts(systems, samples)
+
+
+def write_results(rows: Sequence[Row], facts: Sequence[Row], out: Path) -> None:
+    """Write the raw results and draw them."""
+    save_rows(rows, out / ROWS)
+    save_rows(facts, out / FACTS)
+    save_facts({"tasks": [row["task"] for row in facts]}, out / "deadlines.json")
+    draw_deadlines(out)
+
+
+def draw_deadlines(out: Path) -> None:
+    """Draw figures and table from the raw results in `out`.
+
+    Raises
+    ------
+    ResultsError
+        If raw results are missing.
+    """
+    rows = load_rows(out / ROWS)
+    with style():
+        for kind in KINDS:
+            save(figure.draw(rows, kind), out, f"deadlines_{kind}")
+    (out / TABLE).write_text(as_markdown(rows, load_rows(out / FACTS)), encoding="utf-8")
+
+
+def task_facts(systems: Systems, samples: CostSamples) -> Row:
+    """Return what was built, as one row."""
+    task, search, bundle = systems.task, systems.search, systems.bundles["Poly-Dom"]
+    everything = (1 << len(task.space)) - 1
+    (full,) = search.trainer_.scores([everything])
+    return {
+        **_item_facts(task),
+        "features": len(task.space),
+        "steps": len(task.space.steps),
+        "rounds": samples.n_rounds,
+        "deadlines": f"{format_seconds(systems.deadlines[0])} to {format_seconds(systems.deadlines[-1])}",
+        "trained": len(search.expanded_),
+        "trained by all": len(systems.scores),
+        "candidates": len(bundle.shipped),
+        "models": len(bundle.models),
+        "prior score": round(search.prior_[1], 4),
+        "full set score": round(full, 4),
+        "best score": round(max(systems.scores.values()), 4),
+    }
+
+
+def _item_facts(task: Task) -> Row:
+    sizes = [float(task.space.size(item)) for item in [*task.items, *task.test_items]]
+    return {
+        "task": task.name,
+        "items": len(task.items),
+        "test items": len(task.test_items),
+        "classes": len(Counter(task.labels)),
+        "smallest": f"{min(sizes):g}",
+        "largest": f"{max(sizes):g}",
+    }

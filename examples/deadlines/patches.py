@@ -1,0 +1,27 @@
+"""Which surface a camera looks at: the surface example; its photographs come with scikit-image."""
+
+from pathlib import Path
+
+from examples.surface import surface
+
+from .task import Task
+
+PATCHES = 1500
+"""To build with, and as many to test."""
+
+space = surface.space
+
+
+def load(data: Path | None = None, count: int = PATCHES) -> Task:
+    """Return patches from the left halves of the photographs to build with, from the right ones to test.
+
+    Parameters
+    ----------
+    data : Path, optional
+        Not looked at: all tasks are loaded alike.
+    count : int
+        To build with, and as many to test.
+    """
+    items, labels = surface.patches("train", count)
+    test_items, test_labels = surface.patches("test", count)
+    return Task("patches", space, list(items), list(labels), None, list(test_items), list(test_labels))

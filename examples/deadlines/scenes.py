@@ -1,0 +1,76 @@
+"""Which of fifteen kinds of scene a photograph shows, at sizes from thumbnails to a quarter of a megapixel's side.
+
+The picture set of the paper (Lazebnik, Schmid and Ponce 2006), as ``scene15/index.csv`` with the photos beside it; see
+`examples.paper.scene_images`.  Each photo is squeezed to one square of 65 to 250 pixels a side, so that the number of
+pixels differs by a factor of fifteen.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from examples.paper.scene_features import Vocabularies, scene_space
+from examples.paper.scene_images import Image, Photo, read_photos, split, squares
+
+from .task import Task
+from .windows import varied_lengths
+
+SMALLEST, LARGEST = 65, 250  # pixels a side
+PHOTOS = 1200
+"""To build with, and as many to test."""
+
+_no_words = np.zeros((1, 1), dtype=np.float32)
+
+space = scene_space(Vocabularies(_no_words, _no_words, _no_words)).part(
+    [
+        "tiny",
+        "grey_histogram",
+        "gist",
+        "hog_fine",
+        "hog_coarse",
+        "geo_map8x8",
+        "lines",
+        "lbp",
+        "lbp_fourier",
+        "self_similarity",
+    ]
+)
+"""The paper's features without the three that count words of a learned vocabulary."""
+
+
+def load(data: Path, photos: int = PHOTOS, a_class: int | None = None, seed: int = 0) -> Task:
+    """Return the photos, each at one size; no photo is both built with and tested on.
+
+    Parameters
+    ----------
+    data : Path
+        Holds ``scene15/index.csv``.
+    photos : int
+        To build with, and as many to test.
+    a_class : int, optional
+        Read only so many photos of each class.
+    seed : int
+
+    Raises
+    ------
+    ItemError
+        If the index or a photo is not there, or there are too few photos.
+    """
+    parts = split(read_photos(data / "scene15"), a_class, seed)
+    rng = np.random.default_rng(seed)
+    built, tested = parts.fitting[:photos], parts.test[:photos]
+    return Task(
+        "scenes",
+        space,
+        _images(built, rng),
+        [photo.label for photo in built],
+        None,
+        _images(tested, rng),
+        [photo.label for photo in tested],
+    )
+
+
+def _images(photos: Sequence[Photo], rng: np.random.Generator) -> list[Image]:
+    sides = varied_lengths(len(photos), SMALLEST, LARGEST, rng)
+    return [next(squares(photo, [side])) for photo, side in zip(photos, sides, strict=True)]

@@ -1,0 +1,141 @@
+"""Building every system for one task from the same times and the same scores."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from joblib import Memory
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from polydom_builder.baselines import best_single_set
+from polydom_builder.costs.unit_costs import TYPICAL_MODEL, fit_units
+from polydom_builder.greedy import PAPER_LAMBDAS
+from polydom_builder.greedy_search import GreedySearch
+from polydom_builder.lattice.inputs import CostsOfSets
+from polydom_builder.search import PolyDomSearch
+from polydom_runtime.bundle import Bundle
+from polydom_runtime.cost_samples import CostSamples
+from polydom_runtime.index_file import load_bundle
+
+from .measuring import QUANTILE
+from .task import Task
+
+N_DEADLINES = 8
+
+LAMBDAS: dict[str, tuple[float, ...]] = {
+    "Greedy": PAPER_LAMBDAS,
+    "Greedy-Acc": (0.0,),
+    "Greedy-Cost": (math.inf,),
+}
+"""The paper's heuristics: how many points of score a millisecond must be worth."""
+
+TOLERANCE = 0.03
+"""e of the paper: of so few items a set may well score less than a part of it."""
+
+MISMATCHES = 0.005
+"""The share of training items on which an exported model may differ: those that two classes fit equally well."""
+
+
+@dataclass(frozen=True)
+class Systems:
+    """What was built for one task.
+
+    Parameters
+    ----------
+    task : Task
+    search : PolyDomSearch
+        Fitted; its trainer trains any further set.
+    scores : dict of int to float
+        Held-out score of every set that any system trained.
+    bundles : dict of str to Bundle
+        By system.
+    deadlines : tuple of float
+        Seconds, rising.
+    """
+
+    task: Task
+    search: PolyDomSearch
+    scores: dict[int, float]
+    bundles: dict[str, Bundle]
+    deadlines: tuple[float, ...]
+
+    @cached_property
+    def singles(self) -> tuple[int, ...]:
+        """The mask of the best single set for each deadline."""
+        orders = (best_single_set(self.search, deadline) for deadline in self.deadlines)
+        return tuple(sum(1 << i for i in order) for order in orders)
+
+
+def estimator(task: Task) -> Any:
+    """Return the model of every set: scaled logistic regression, whose classes weigh alike if they score alike."""
+    weights = "balanced" if task.scoring == "balanced_accuracy" else None
+    return make_pipeline(StandardScaler(), LogisticRegression(C=0.01, tol=1e-2, max_iter=1000, class_weight=weights))
+
+
+def spread_deadlines(task: Task, costs: CostsOfSets) -> tuple[float, ...]:
+    """Return eight deadlines: from where something fits a typical item to where everything fits the largest one."""
+    sizes = [float(task.space.size(item)) for item in task.items]
+    cheapest = min(costs(1 << i)(float(np.median(sizes))) for i in range(len(task.space)))
+    everything = costs((1 << len(task.space)) - 1)(max(sizes))
+    return tuple(np.geomspace(cheapest, everything, N_DEADLINES).tolist())
+
+
+def planned_costs(task: Task, samples: CostSamples) -> CostsOfSets:
+    """Return the worst case of every set, with the run of a typical model in each."""
+    fitted = fit_units(task.space, samples, QUANTILE)
+    model = fitted.models[TYPICAL_MODEL] * (1.0 + fitted.allowance.share)
+    return fitted.units.with_allowance(fitted.allowance).set_costs(model)
+
+
+def build_systems(task: Task, samples: CostSamples, folder: Path, n_jobs: int = 1, verbose: int = 0) -> Systems:
+    """Train, search and export every system, or find that work done.
+
+    Parameters
+    ----------
+    task : Task
+    samples : CostSamples
+        To plan with.
+    folder : Path
+        Keeps trained scores and models in ``cache``, and the bundles, by task and system.
+    n_jobs : int
+        Processes.
+    verbose : int
+        1 shows progress bars.
+    """
+    deadlines = spread_deadlines(task, planned_costs(task, samples))
+    common: dict[str, Any] = {
+        "deadline": (deadlines[0], deadlines[-1]),
+        "size_range": _all_sizes(task),
+        "scoring": task.scoring,
+        "cv": task.folds,
+        "n_jobs": n_jobs,
+        "memory": Memory(folder / "cache", verbose=0),
+        "random_state": 0,
+        "verbose": verbose,
+        "quantile": QUANTILE,
+        "max_mismatches": math.ceil(MISMATCHES * len(task.items)),
+    }
+    poly_dom = PolyDomSearch(estimator(task), task.space, tolerance=TOLERANCE, **common)
+    searches: dict[str, Any] = {"Poly-Dom": poly_dom}
+    for name, lambdas in LAMBDAS.items():
+        searches[name] = GreedySearch(estimator(task), task.space, lambdas=lambdas, **common)
+    scores: dict[int, float] = {}
+    bundles: dict[str, Bundle] = {}
+    for name, search in searches.items():
+        search.fit(task.items, task.labels, task.groups, samples)
+        place = folder / f"{task.name}-{name.lower()}.bundle"
+        search.export(place)
+        bundles[name] = load_bundle(place)
+        scores |= search.expanded_
+    return Systems(task, poly_dom, scores, bundles, deadlines)
+
+
+def _all_sizes(task: Task) -> tuple[float, float]:
+    sizes: Sequence[float] = [float(task.space.size(item)) for item in [*task.items, *task.test_items]]
+    return min(sizes), max(sizes)

@@ -1,0 +1,103 @@
+"""The results in Markdown: every system at every deadline, and what share of what is possible any-time gains."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from examples.paper.results import Row, column, where
+from polydom_runtime.costs import format_seconds
+
+from .replay import ANY_TIME, ORACLE, STRICT, SYSTEMS
+
+KINDS = {"tested": "on the test items", "estimated": "as promised (the mean held-out score of what answered)"}
+
+LEAST_GAP = 0.005
+"""Half a point of score: where strict is nearer to the oracle there is nothing to close, and a share says nothing."""
+
+
+def as_markdown(rows: Sequence[Row], facts: Sequence[Row]) -> str:
+    """Return all tables.
+
+    Parameters
+    ----------
+    rows : sequence of Row
+        From `Replay.rows`, of all tasks.
+    facts : sequence of Row
+        One a task, about what was built.
+    """
+    names = list(dict.fromkeys(str(row["task"]) for row in rows))
+    parts = ["# Score against deadline", _table(facts), "## Any-time between strict and the oracle", _summary(rows)]
+    for name in names:
+        for kind, title in KINDS.items():
+            parts += [f"## {name}: score {title}", _scores(where(rows, task=name), kind)]
+    return "\n\n".join(parts) + "\n"
+
+
+def closed_gap(rows: Sequence[Row], kind: str) -> float:
+    """Return the mean share of the gap from strict to the oracle that any-time closes; NaN where there is no gap.
+
+    Parameters
+    ----------
+    rows : sequence of Row
+        Of one task.
+    kind : {"tested", "estimated"}
+
+    Examples
+    --------
+    >>> scores = {"oracle": 0.9, "any-time": 0.8, "strict": 0.7}
+    >>> rows = [{"system": name, "deadline": 1.0, "tested": score} for name, score in scores.items()]
+    >>> round(closed_gap(rows, "tested"), 3)
+    0.5
+    """
+    best, ours, least = (np.array(column(where(rows, system=name), kind)) for name in (ORACLE, ANY_TIME, STRICT))
+    open_gaps = best - least >= LEAST_GAP
+    if not open_gaps.any():
+        return float("nan")
+    return float(((ours - least)[open_gaps] / (best - least)[open_gaps]).mean())
+
+
+def worst_loss(rows: Sequence[Row], kind: str) -> tuple[float, str]:
+    """Return by how much any-time is below another system at most, at any deadline, and which; the oracle aside."""
+    ours = np.array(column(where(rows, system=ANY_TIME), kind))
+    others = [name for name in SYSTEMS if name not in (ORACLE, ANY_TIME)]
+    losses = {name: float((np.array(column(where(rows, system=name), kind)) - ours).max()) for name in others}
+    worst = max(losses, key=losses.__getitem__)
+    return losses[worst], worst
+
+
+def _summary(rows: Sequence[Row]) -> str:
+    lines: list[Row] = []
+    for name in dict.fromkeys(str(row["task"]) for row in rows):
+        mine = where(rows, task=name)
+        line: Row = {"task": name}
+        for kind in KINDS:
+            loss, other = worst_loss(mine, kind)
+            line[f"gap closed, {kind}"] = _percent(closed_gap(mine, kind))
+            line[f"most below another, {kind}"] = f"{100 * loss:.1f} points ({other})" if loss > 0.0 else "never"
+        for system in (ANY_TIME, STRICT):
+            ours = where(mine, system=system)
+            line[f"late, {system}"] = f"{sum(column(ours, 'missed')):.0f} of {sum(column(ours, 'items')):.0f}"
+        lines.append(line)
+    return _table(lines)
+
+
+def _scores(rows: Sequence[Row], kind: str) -> str:
+    lines: list[Row] = []
+    for deadline in sorted({float(row["deadline"]) for row in rows}):
+        here = where(rows, deadline=deadline)
+        line: Row = {"deadline": format_seconds(deadline)}
+        for system in SYSTEMS:
+            (row,) = where(here, system=system)
+            late = f" ({row['missed']} late)" if row["missed"] else ""
+            line[system] = f"{100 * float(row[kind]):.1f}{late}"
+        lines.append(line)
+    return _table(lines)
+
+
+def _percent(share: float) -> str:
+    return "–" if np.isnan(share) else f"{100 * share:.0f} %"
+
+
+def _table(rows: Sequence[Row]) -> str:
+    lines = [list(rows[0]), ["---"] * len(rows[0]), *([str(cell) for cell in row.values()] for row in rows)]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)

@@ -37,7 +37,7 @@ bench-aarch64: .venv/.ready
 	touch $@
 
 # A wheel, not an editable install: the node must run with what a user would get.
-.venv-node/.ready: .venv/.ready runtime/pyproject.toml $(wildcard runtime/polydom_runtime/*.py)
+.venv-node/.ready: .venv/.ready runtime/pyproject.toml $(wildcard runtime/polydom_runtime/*.py runtime/polydom_runtime/*/*.py)
 	rm -rf build/wheels runtime/build .venv-node
 	$(HOST)/python $(PIP) wheel --no-deps --wheel-dir build/wheels ./runtime
 	$(PYTHON) -m venv .venv-node

@@ -16,9 +16,9 @@ from polydom_runtime.costs_file import load_costs
 from polydom_runtime.device_profile import DeviceProfile
 from polydom_runtime.exceptions import ItemError, PolyDomError, ProfileError
 from polydom_runtime.features import FeatureSpace
-from polydom_runtime.flight_file import load_flight
 from polydom_runtime.index_file import load_bundle
 from polydom_runtime.items import UNLABELLED, iterate, load_object
+from polydom_runtime.records.flight_file import load_flight
 
 from .costs.report import as_report, plot_costs, report_costs
 from .demo import DEADLINES, run_demo

@@ -12,9 +12,9 @@ from .index import Candidate, PolyDomIndex, Staircase
 from .index_file import load_bundle
 
 if TYPE_CHECKING:
-    from .monitor import Monitor
+    from .loop.monitor import Monitor
     from .predictor import Prediction, Predictor
-    from .supervisor import SupervisedPredictor
+    from .supervision.supervisor import SupervisedPredictor
 
 __version__ = "0.1.0"
 

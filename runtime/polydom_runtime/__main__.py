@@ -6,17 +6,19 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from . import certify_command, flight_command, run_command
+from . import run_command
 from .arguments import positive, share, sizes, space_of
 from .board import Board, usable_cpus
+from .certification import certify_command
 from .costs import format_seconds
 from .exceptions import PolyDomError
 from .findings import as_text, exit_code
 from .index_file import load_bundle
 from .items import iterate
-from .lateness import longest_step
+from .policy.lateness import longest_step
 from .probe import probe
 from .progress import ProgressBar
+from .records import flight_command
 
 
 def info(arguments: argparse.Namespace) -> None:

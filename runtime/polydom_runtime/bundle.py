@@ -15,7 +15,7 @@ from .exceptions import BundleMismatchError
 from .features import FeatureSpace
 from .greedy import GreedyIndex
 from .index import Candidate, Interval, PolyDomIndex
-from .unit_times import UnitTimes
+from .policy.unit_times import UnitTimes
 
 MODEL_FOLDER = "models"
 

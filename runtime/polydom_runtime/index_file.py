@@ -18,7 +18,7 @@ from .costs import HUGE, CostFunction
 from .exceptions import BundleFormatError
 from .features import MAX_FEATURES
 from .index import Interval
-from .unit_times import UnitTimes
+from .policy.unit_times import UnitTimes
 
 FORMAT = "polydom-bundle"
 VERSION = 4

@@ -12,23 +12,23 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .answers import Answer, AnswerTable, Run
-from .anytime import AnytimePlanner
 from .bundle import Bundle, Label
 from .clock import Clock, hardware_clock
 from .costs import format_seconds
-from .energy import EnergyBudget
-from .exceptions import BundleMismatchError, DeadlineError
-from .failures import FailureBook
+from .exceptions import BundleMismatchError, DeadlineError, FeatureError
 from .features import FeatureSpace, members
 from .greedy import Walk
 from .index import Staircase
 from .index_file import load_bundle
 from .pauses import keep_freed_memory
-from .planners import Planner, StrictPlanner
-from .slowdown import Slowdown
-from .states import Move, State, reachable
-from .trace import Trace
+from .policy.answers import Answer, AnswerTable, Run
+from .policy.anytime import AnytimePlanner
+from .policy.energy import EnergyBudget
+from .policy.failures import FailureBook
+from .policy.planners import Planner, StrictPlanner
+from .policy.slowdown import Slowdown
+from .policy.states import Move, State, reachable
+from .policy.trace import Trace
 
 Policy = Literal["anytime", "strict"]
 
@@ -193,7 +193,15 @@ class Predictor:
         return frozenset(self.bundle.names[i] for i in members(self._failures.out))
 
     def report_failure(self, name: str) -> None:
-        """Count a failure of a feature that this process could not see, such as one that took a worker down."""
+        """Count a failure of a feature that this process could not see, such as one that took a worker down.
+
+        Raises
+        ------
+        FeatureError
+            If the bundle has no such feature.
+        """
+        if name not in self.bundle.names:
+            raise FeatureError(f"A feature must be one of {', '.join(self.bundle.names)}. Got {name!r}.")
         self._failures.failed(self.bundle.names.index(name), self._items)
 
     def warm_up(self, item: Any) -> None:
@@ -207,6 +215,7 @@ class Predictor:
         self.predict_one(item)
         self._slowdown = Slowdown() if self._slowdown else None
         self._failures = FailureBook(len(self.bundle.names))
+        self.n_oversized = 0
 
     def predict_one(self, item: Any) -> Prediction:
         """Return the answer for one item; never raises on account of the item, a feature or a model."""
@@ -215,7 +224,7 @@ class Predictor:
         deadline = start + self._budget_ns
         slowdown = 1.0 if self._slowdown is None else self._slowdown.value
         self._items += 1
-        state, planned, last, reason = self._root, None, None, ""
+        state, planned, last, reason, sure = self._root, None, None, "", None
         early_stop = self._early_stop
         features: list[int] = []
         marks, begun = [start], start
@@ -257,17 +266,16 @@ class Predictor:
             state = after
             if progress is not None:
                 progress[0] = state.mask
-            if early_stop and state.answer.stop <= 1.0 and self._is_sure(state.answer):
+            if early_stop and state.answer.stop <= 1.0 and (sure := self._sure(state.answer)) is not None:
                 reason = "confident"
-                now = clock()
-                marks.append(now)
+                marks.append(clock())
                 break
         answer = state.answer
-        if (latest := deadline - self._closing_ns) - answer.model_ns < now <= deadline:
+        if sure is None and (latest := deadline - self._closing_ns) - answer.model_ns < now <= deadline:
             # A feature failed, or took longer than its worst case: a quicker model may still be in time.
             answer, reason = self.answers.best_loaded(state.mask, latest - now), "no time for the model"
         try:
-            number = answer.run()
+            number = answer.run() if sure is None else sure
         except FloatingPointError:
             answer, number, reason = self._without_failures(state.mask, latest - now)
         except Exception:
@@ -297,12 +305,13 @@ class Predictor:
             slowdown,
         )
 
-    def _is_sure(self, answer: Answer) -> bool:
+    def _sure(self, answer: Answer) -> int | float | None:
+        """Return what a model says if it is sure enough."""
         try:
-            answer.run()
+            number = answer.run()
         except Exception:
-            return False  # the end will say what is wrong
-        return answer.confidence() >= answer.stop
+            return None  # the end will say what is wrong
+        return number if answer.confidence() >= answer.stop else None
 
     def _reason(self, state: State, answer: Answer, planned: Move | None, last: Move | None, cell: int) -> str:
         """Return how the answer relates to the plan that was made at the start."""

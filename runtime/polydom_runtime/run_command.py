@@ -8,17 +8,18 @@ import sys
 from contextlib import ExitStack, closing, suppress
 from typing import TYPE_CHECKING, Any
 
-from . import loop_answers, loop_command, records_command
 from .arguments import duration, joules, positive, space_of
-from .energy import EnergyBudget
 from .exceptions import EnergyError
 from .index_file import load_bundle
 from .items import iterate
+from .loop import loop_answers, loop_command
 from .pauses import collector_off
+from .policy.energy import EnergyBudget
+from .records import records_command
 
 if TYPE_CHECKING:
     from .predictor import Predictor
-    from .supervisor import SupervisedPredictor
+    from .supervision.supervisor import SupervisedPredictor
     from .tally import Tally
 
 COLLECT_EVERY = 1000
@@ -74,7 +75,7 @@ def _predictor(arguments: argparse.Namespace) -> "Predictor | SupervisedPredicto
 
     common: dict[str, Any] = {"deadline": arguments.deadline, "policy": arguments.policy}
     if arguments.supervised:
-        from .supervisor import SupervisedPredictor
+        from .supervision.supervisor import SupervisedPredictor
 
         if arguments.early_stop or arguments.energy is not None:
             raise EnergyError("--supervised must be without --early-stop and --energy. Leave one out.")

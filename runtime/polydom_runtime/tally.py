@@ -4,9 +4,9 @@ from collections import Counter
 from contextlib import suppress
 from typing import Any
 
-from .histogram import Histogram
 from .items import UNLABELLED
 from .predictor import Prediction
+from .records.histogram import Histogram
 
 PRIOR = "(class prior)"
 QUANTILES = (("p50", 0.5), ("p99", 0.99))

@@ -10,7 +10,7 @@ from threading import Event, Thread
 
 import numpy as np
 
-from polydom_runtime.supervisor import SupervisedPredictor
+from polydom_runtime.supervision.supervisor import SupervisedPredictor
 
 from .supervised import make_folder
 

@@ -7,9 +7,9 @@ from statistics import median
 import numpy as np
 
 from polydom_runtime import Feature, FeatureSpace
-from polydom_runtime.metrics import Metrics
-from polydom_runtime.metrics_files import JsonLines, PrometheusText
-from polydom_runtime.recorder import FlightRecorder
+from polydom_runtime.records.metrics import Metrics
+from polydom_runtime.records.metrics_files import JsonLines, PrometheusText
+from polydom_runtime.records.recorder import FlightRecorder
 
 from .predict import FEATURES, moments, predictor
 from .side_by_side import samples

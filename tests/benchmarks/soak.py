@@ -21,10 +21,10 @@ import numpy as np
 from polydom_runtime import CostFunction, Predictor
 from polydom_runtime.bundle import Bundle, ModelEntry, StepEntry, step_users
 from polydom_runtime.index import Interval
-from polydom_runtime.metrics import Metrics
-from polydom_runtime.metrics_files import JsonLines, Regularly
 from polydom_runtime.pauses import collector_off
-from polydom_runtime.recorder import FlightRecorder
+from polydom_runtime.records.metrics import Metrics
+from polydom_runtime.records.metrics_files import JsonLines, Regularly
+from polydom_runtime.records.recorder import FlightRecorder
 from tests.runtime.conftest import constant_model, write
 
 from .signal_space import Signal, space, windows

@@ -11,7 +11,7 @@ from statistics import median
 import numpy as np
 
 from polydom_runtime import Predictor
-from polydom_runtime.supervisor import SupervisedPredictor
+from polydom_runtime.supervision.supervisor import SupervisedPredictor
 from tests.runtime import supervised_space
 from tests.runtime.conftest import make_bundle, write
 

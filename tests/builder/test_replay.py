@@ -11,8 +11,8 @@ from polydom_builder.__main__ import main
 from polydom_builder.simulation import simulate
 from polydom_builder.simulation.flights import trials_of_flight
 from polydom_runtime import Predictor
-from polydom_runtime.flight_file import load_flight
-from polydom_runtime.recorder import FlightRecorder
+from polydom_runtime.records.flight_file import load_flight
+from polydom_runtime.records.recorder import FlightRecorder
 from tests.runtime.conftest import US, World, make_bundle, write
 
 

@@ -14,8 +14,8 @@ from polydom_builder.simulation.report import deadlines_of
 from polydom_runtime.bundle import Bundle
 from polydom_runtime.cost_samples import DISPATCH, CostSamples
 from polydom_runtime.index_file import load_bundle
+from polydom_runtime.policy.unit_times import UnitTimes
 from polydom_runtime.predictor import Policy
-from polydom_runtime.unit_times import UnitTimes
 from tests.runtime.lattice_world import STEP, US, LatticeWorld, lattice_bundle, microseconds
 
 from . import task

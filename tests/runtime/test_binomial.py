@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polydom_runtime.binomial import (
+from polydom_runtime.certification.binomial import (
     Look,
     SamplingPlan,
     items_needed,

@@ -13,9 +13,16 @@ import numpy as np
 import pytest
 
 from polydom_runtime import Predictor
-from polydom_runtime.binomial import SamplingPlan
-from polydom_runtime.certificate import Certificate, Claim
-from polydom_runtime.certify_command import MOST_REPEATED, add_arguments, certify, endless, longest_pause, run
+from polydom_runtime.certification.binomial import SamplingPlan
+from polydom_runtime.certification.certificate import Certificate, Claim
+from polydom_runtime.certification.certify_command import (
+    MOST_REPEATED,
+    add_arguments,
+    certify,
+    endless,
+    longest_pause,
+    run,
+)
 from polydom_runtime.exceptions import CertificateError, ItemError
 from polydom_runtime.index_file import DIGEST_FILE
 from polydom_runtime.items import write_packed

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from polydom_runtime import Predictor
-from polydom_runtime.energy import EnergyBudget
 from polydom_runtime.exceptions import EnergyError
+from polydom_runtime.policy.energy import EnergyBudget
 from polydom_runtime.predictor import Policy
 
 from .conftest import US, World, make_bundle

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from polydom_runtime import Predictor
-from polydom_runtime.failures import FIRST_PAUSE, K_IN_A_ROW, LONGEST_PAUSE, FailureBook
+from polydom_runtime.policy.failures import FIRST_PAUSE, K_IN_A_ROW, LONGEST_PAUSE, FailureBook
 from polydom_runtime.predictor import Policy
 
 from .lattice_world import US, LatticeWorld, lattice_bundle, microseconds

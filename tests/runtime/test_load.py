@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from polydom_runtime.certification.load import Load, UnderLoad, loads
 from polydom_runtime.exceptions import CertificateError
-from polydom_runtime.load import Load, UnderLoad, loads
 
 PARENT = """
 import sys
-from polydom_runtime.load import UnderLoad, loads
+from polydom_runtime.certification.load import UnderLoad, loads
 with UnderLoad(loads("cpu:1,memory:1,disk:1")) as load:
     print(*(process.pid for _, process in load.processes), flush=True)
     sys.stdin.read()

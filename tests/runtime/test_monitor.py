@@ -17,11 +17,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polydom_runtime.exceptions import DeadlineError, LoopError
-from polydom_runtime.loop_counts import LoopSummary, Miss
-from polydom_runtime.monitor import Monitor
+from polydom_runtime.loop.loop_counts import LoopSummary, Miss
+from polydom_runtime.loop.monitor import Monitor
+from polydom_runtime.loop.wakeups import SlackCollector, Sleeper
 from polydom_runtime.predictor import Prediction
 from polydom_runtime.testing import ManualClock
-from polydom_runtime.wakeups import SlackCollector, Sleeper
 
 PERIOD = 100
 """Nanoseconds: the numbers of the tests are small, the arithmetic is the same."""

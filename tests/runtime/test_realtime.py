@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from polydom_runtime.realtime import ThisSystem, apply
+from polydom_runtime.loop.realtime import ThisSystem, apply
+from polydom_runtime.loop.wakeups import PR_GET_TIMERSLACK, Sleeper, precise_timers, set_timer_slack
 from polydom_runtime.testing import ManualClock
-from polydom_runtime.wakeups import PR_GET_TIMERSLACK, Sleeper, precise_timers, set_timer_slack
 
 ROOT = Path(__file__).parents[2]
 
@@ -70,7 +70,7 @@ def test_what_the_system_refuses_is_said_with_the_cure(error: Exception, said: s
 STATE = """
 import ctypes, json, os, re, resource, sys
 import numpy as np
-from polydom_runtime import realtime
+from polydom_runtime.loop import realtime
 {before}
 cpu = sorted(os.sched_getaffinity(0))[-1]
 found = realtime.apply(cpu=cpu, priority=3, lock_memory=True)

@@ -21,10 +21,10 @@ from hypothesis import strategies as st
 
 from polydom_runtime import Predictor
 from polydom_runtime.exceptions import RecordingError
-from polydom_runtime.flight_command import add_arguments, marks_of, run
-from polydom_runtime.flight_file import CRC, MAX_FILE_BYTES, MAX_REASON_BYTES, FlightHeader, decoded_flight
-from polydom_runtime.recorder import FlightRecorder, header_of, index_digest, load_flight, read_flight
-from polydom_runtime.records_command import open_records
+from polydom_runtime.records.flight_command import add_arguments, marks_of, run
+from polydom_runtime.records.flight_file import CRC, MAX_FILE_BYTES, MAX_REASON_BYTES, FlightHeader, decoded_flight
+from polydom_runtime.records.recorder import FlightRecorder, header_of, index_digest, load_flight, read_flight
+from polydom_runtime.records.records_command import open_records
 
 from .conftest import US, World, make_bundle
 from .test_metrics import ANSWER, Watched, files_of_at_most, options, traced
@@ -157,7 +157,7 @@ import os, sys
 from pathlib import Path
 from types import SimpleNamespace as Some
 from polydom_runtime.index_file import load_bundle
-from polydom_runtime.recorder import FlightRecorder
+from polydom_runtime.records.recorder import FlightRecorder
 
 predictor = Some(bundle=load_bundle(sys.argv[1]), deadline=2e-4, policy="anytime")
 answer = Some(label="yes", features=("mean",), deadline_met=True, reason="planned", slowdown=1.0, elapsed_ns=0)

@@ -5,8 +5,8 @@ from functools import cache
 import numpy as np
 import pytest
 
-from polydom_runtime.slowdown import QUICK, SLOW, Slowdown
-from polydom_runtime.unit_times import UnitTimes
+from polydom_runtime.policy.slowdown import QUICK, SLOW, Slowdown
+from polydom_runtime.policy.unit_times import UnitTimes
 
 from .lattice_world import DISPATCH, US, LatticeWorld, lattice_bundle, microseconds
 

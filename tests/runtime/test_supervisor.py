@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from polydom_runtime.exceptions import BundleMismatchError, ItemError, WorkerError
-from polydom_runtime.shared_block import SharedBlock, read_item, write_item
-from polydom_runtime.supervisor import SupervisedPredictor
+from polydom_runtime.supervision.shared_block import SharedBlock, read_item, write_item
+from polydom_runtime.supervision.supervisor import SupervisedPredictor
 
 from . import supervised_space as faults
 from .conftest import make_bundle, write
@@ -213,7 +213,7 @@ def test_item_without_a_size_gets_the_prior(predictor: SupervisedPredictor) -> N
 
 LEAK_CHECK = """
 import os, numpy
-from polydom_runtime.supervisor import SupervisedPredictor
+from polydom_runtime.supervision.supervisor import SupervisedPredictor
 
 def used():
     maps = [line for line in open("/proc/self/maps") if "polydom" in line and "memfd" in line]
@@ -252,7 +252,7 @@ def test_close_leaves_no_process_descriptor_or_memory(tmp_path: Path) -> None:
 def test_killed_supervisor_leaves_no_process(tmp_path: Path) -> None:
     program = (
         "import numpy, sys\n"
-        "from polydom_runtime.supervisor import SupervisedPredictor\n"
+        "from polydom_runtime.supervision.supervisor import SupervisedPredictor\n"
         f"p = SupervisedPredictor({str(make_folder(tmp_path / 'b'))!r}, {SPACE!r}, deadline=0.4)\n"
         f"p.predict_one(numpy.full(10, {faults.HOLDS_THE_LOCK}.0))\n"
         "print(p.nursery_pid, flush=True)\n"

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polydom_runtime.exceptions import LoopError
+from polydom_runtime.loop.watchdogs import ASSUMED_TIMEOUT, HardwareWatchdog, Pulse, ServiceManager
 from polydom_runtime.testing import ManualClock
-from polydom_runtime.watchdogs import ASSUMED_TIMEOUT, HardwareWatchdog, Pulse, ServiceManager
 
 
 @pytest.fixture(params=["path", "abstract"])

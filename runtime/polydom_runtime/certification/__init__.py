@@ -1,0 +1,1 @@
+"""Proving how rarely answers are late."""

@@ -1,0 +1,233 @@
+"""A certificate: what a run of many items said about missed deadlines, with all that it depends on."""
+
+import heapq
+import json
+import os
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from polydom_runtime.costs import format_seconds
+from polydom_runtime.exceptions import CertificateError
+from polydom_runtime.jitter import Jitter
+from polydom_runtime.records.histogram import Histogram
+from polydom_runtime.records.metrics import MOST_REASONS, BoundedCounter
+
+from .binomial import Look, SamplingPlan, misses_allowed
+
+if TYPE_CHECKING:
+    from polydom_runtime.predictor import Prediction
+
+FORMAT, VERSION = "polydom-certificate", 1
+Verdict = Literal["proven", "refuted", "undecided"]
+EXIT_CODES: Mapping[Verdict, int] = {"proven": 0, "refuted": 1, "undecided": 3}
+
+MOST_LISTED, MOST_LONGEST = 100, 1000
+"""So many misses are listed, and so many of the longest times kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """At most this share of answers is late, with this confidence."""
+
+    miss_rate: float
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class Miss:
+    """The `item`-th answer, from 1, was so many nanoseconds late, for this reason, at this estimate of slow-down."""
+
+    item: int
+    late_ns: int
+    reason: str
+    slowdown: float
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """What was found.
+
+    Parameters
+    ----------
+    verdict : {"proven", "refuted", "undecided"}
+    claim : Claim
+    looks : tuple of Look
+        When misses were to be compared, decided on before the first item; see `SamplingPlan`.
+    items, misses : int
+    rate_at_least, rate_at_most : float
+        Bounds on the rate of misses, each with the claim's confidence, as if the number of items had been fixed.
+    stopped : str
+        Why there were no more items.
+    deadline : float
+        Seconds.
+    elapsed_share : dict of str to float
+        Quantiles of the times from call to answer, divided by the deadline.
+    guard_margin : float or None
+        So many seconds earlier each answer would have to be for this many items to prove the claim as a single look;
+        None if there are too few items to tell.
+    most_in_a_row : int
+        The longest run of misses: the claim takes misses to be independent, and a long run says that they are not.
+    reasons : dict of str to int
+        Of misses.
+    missed : tuple of Miss
+        The first ones.
+    watched : int
+        How often, between items, a loop did nothing but read the clock for as long as the item before had taken.
+    pauses : dict of str to float
+        Quantiles of the longest time in seconds that it stood still, which is the machine's doing alone.
+    wake_ups : tuple of two Jitter
+        How late a sleeping loop was woken just before and just after.
+    context : dict of str to plain values
+        Machine, versions, bundle, items, load.
+    """
+
+    verdict: Verdict
+    claim: Claim
+    looks: tuple[Look, ...]
+    items: int
+    misses: int
+    rate_at_least: float
+    rate_at_most: float
+    stopped: str
+    deadline: float
+    elapsed_share: Mapping[str, float | None]
+    guard_margin: float | None
+    most_in_a_row: int
+    reasons: Mapping[str, int]
+    missed: tuple[Miss, ...]
+    watched: int
+    pauses: Mapping[str, float | None]
+    wake_ups: tuple[Jitter, Jitter]
+    context: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def exit_code(self) -> int:
+        """0 if the claim is proven, 1 if it is refuted, 3 if neither."""
+        return EXIT_CODES[self.verdict]
+
+    def __str__(self) -> str:
+        late = f"later than {format_seconds(self.deadline)}, with {_percent(self.claim.confidence)} confidence"
+        most = "more than" if self.verdict == "refuted" else "at most"
+        rate = f"at least {_percent(self.rate_at_least)}, at most {_percent(self.rate_at_most)}"
+        lines = [
+            f"{self.verdict}: {most} {_percent(self.claim.miss_rate)} of answers are {late}",
+            f"{self.misses:,} of {self.items:,} were late, {self.most_in_a_row:,} in a row at most; the rate is {rate}",
+            "times in shares of the deadline: " + _listed(self.elapsed_share, lambda share: f"{share:.3g}"),
+            f"the machine alone, watched {self.watched:,} times, paused for: " + _listed(self.pauses, format_seconds),
+            f"and woke a sleeping loop up to {format_seconds(max(j.max_ns for j in self.wake_ups) / 1e9)} late",
+        ]
+        lines += [f"late: {count:,} x {reason}" for reason, count in self.reasons.items()]
+        if self.guard_margin is None:
+            lines.append("too few items for a guard margin")
+        elif self.guard_margin:
+            lines.append(f"a guard margin of {format_seconds(self.guard_margin)} would have been enough")
+        return "\n".join(lines)
+
+    def write(self, file: str | os.PathLike[str]) -> None:
+        """Write it as JSON, whole or not at all.
+
+        Raises
+        ------
+        CertificateError
+            If the file cannot be written.
+        """
+        text = json.dumps({"format": FORMAT, "version": VERSION, **asdict(self)}, indent=2, allow_nan=False)
+        target = Path(file)
+        temporary = target.with_name(f".{target.name}.{os.getpid()}")
+        try:
+            temporary.write_text(text + "\n")
+            os.replace(temporary, target)
+        except OSError as e:
+            raise CertificateError(f"{file} must be a file that can be written. Got {e}. Choose another.") from e
+        finally:
+            with suppress(OSError):
+                temporary.unlink()
+
+    @classmethod
+    def read(cls, file: str | os.PathLike[str]) -> "Certificate":
+        """Return what `write` wrote.
+
+        Raises
+        ------
+        CertificateError
+            If the file is not a certificate, damaged, or of a newer version.
+        """
+        try:
+            d = json.loads(Path(file).read_bytes())
+            if (kind := (d.pop("format"), d.pop("version"))) != (FORMAT, VERSION):
+                raise ValueError(f"format and version {kind}")
+            d["claim"] = Claim(**d["claim"])
+            d["looks"] = tuple(Look(*look) for look in d["looks"])
+            d["missed"] = tuple(Miss(**miss) for miss in d["missed"])
+            before, after = d["wake_ups"]
+            d["wake_ups"] = Jitter(**before), Jitter(**after)
+            if d["verdict"] not in EXIT_CODES or not 0 <= d["misses"] <= d["items"]:
+                raise ValueError(f"verdict {d['verdict']!r} with {d['misses']} misses of {d['items']}")
+            return cls(**d)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as e:
+            raise CertificateError(
+                f"{file} must be a certificate, version {VERSION}. Got {type(e).__name__}: {e}. "
+                "Write it again with `polydom-node certify`."
+            ) from e
+
+
+def _percent(share: float) -> str:
+    return f"{100.0 * share:.4g} %"
+
+
+def _listed(values: Mapping[str, float | None], written: Callable[[float], str]) -> str:
+    return ", ".join(f"{name} {written(value)}" for name, value in values.items() if value is not None) or "none"
+
+
+class Evidence:
+    """Counts answers until the plan knows.
+
+    Parameters
+    ----------
+    plan : SamplingPlan
+    deadline_ns : int
+    """
+
+    def __init__(self, plan: SamplingPlan, deadline_ns: int) -> None:
+        self.plan, self.deadline_ns = plan, deadline_ns
+        self.verdict: Verdict = "undecided"
+        self.items = self.misses = self.most_in_a_row = self._in_a_row = 0
+        self.elapsed, self.reasons = Histogram(), BoundedCounter[str](MOST_REASONS)
+        self.missed: list[Miss] = []
+        self._longest: list[int] = []
+
+    def add(self, answer: "Prediction") -> None:
+        """Count one answer."""
+        self.items += 1
+        self.elapsed.add(answer.elapsed_ns)
+        keep = heapq.heappush if len(self._longest) < MOST_LONGEST else heapq.heappushpop
+        keep(self._longest, answer.elapsed_ns)
+        late_ns = answer.elapsed_ns - self.deadline_ns
+        self._in_a_row = self._in_a_row + 1 if late_ns > 0 else 0
+        if late_ns > 0:
+            self.misses += 1
+            self.most_in_a_row = max(self.most_in_a_row, self._in_a_row)
+            self.reasons.add(answer.reason)
+            if len(self.missed) < MOST_LISTED:
+                self.missed.append(Miss(self.items, late_ns, answer.reason, answer.slowdown))
+        if (late_ns > 0 or self.items == self.plan.last) and self.plan.is_refutation(self.misses, self.items):
+            self.verdict = "refuted"
+        if self.verdict == "undecided" and self.plan.is_proof(self.misses, self.items):
+            self.verdict = "proven"
+
+    @property
+    def is_enough(self) -> bool:
+        """Whether the claim is decided or no look is left; what is refuted goes on to the first look for its margin."""
+        refuted = self.verdict == "refuted"
+        return self.verdict == "proven" or self.items >= (self.plan.first if refuted else self.plan.last)
+
+    def guard_margin(self) -> float | None:
+        """Return the smallest margin in seconds beyond which there are as few late answers as the claim allows."""
+        allowed = misses_allowed(self.items, self.plan.rate, self.plan.confidence)
+        if allowed is None:
+            return None
+        longest = heapq.nlargest(allowed + 1, self._longest)  # cut short it is too much, never too little
+        return max(longest[-1] - self.deadline_ns, 0) / 1e9

@@ -1,0 +1,1 @@
+"""Answering at a fixed period, as a service."""

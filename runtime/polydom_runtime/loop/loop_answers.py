@@ -1,0 +1,76 @@
+"""The items that a loop takes and the answers that it gives, on the command line."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from polydom_runtime.items import UNLABELLED
+
+if TYPE_CHECKING:
+    from polydom_runtime.predictor import Prediction
+    from polydom_runtime.tally import Tally
+
+UNREADABLE = object()
+"""Stands for an item that could not be read."""
+
+
+class LabelledSource:
+    """The items of (item, label) pairs, for a `Monitor`.
+
+    Parameters
+    ----------
+    pairs : iterable
+    lines : bool
+        Whether the items are lines of text, among which None is one that could not be read: answered with the prior,
+        as it has no size. Elsewhere None is "nothing yet".
+
+    Attributes
+    ----------
+    label
+        Of the item taken last.
+    """
+
+    def __init__(self, pairs: Iterable[tuple[Any, Any]], *, lines: bool = False) -> None:
+        self.label: Any = UNLABELLED
+        self._pairs = iter(pairs)
+        self._instead_of_none = UNREADABLE if lines else None
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        item, self.label = next(self._pairs)
+        return self._instead_of_none if item is None else item
+
+
+class Answers:
+    """Counts the answers and prints a line each; `on_answer` is one of `Monitor`.
+
+    Parameters
+    ----------
+    tally : Tally
+    source : LabelledSource
+    quiet : bool
+        Whether they are counted only.
+
+    Attributes
+    ----------
+    on_closed : callable
+        Called when nobody reads the lines any more; then `is_read` is False.
+    """
+
+    def __init__(self, tally: "Tally", source: LabelledSource, quiet: bool = False) -> None:
+        self._tally, self._source, self._quiet = tally, source, quiet
+        self.on_closed: Callable[[], object] = lambda: None
+        self.is_read = True
+
+    def on_answer(self, number: int, item: Any, prediction: "Prediction") -> None:
+        """Count and print one."""
+        self._tally.add(prediction, self._source.label)
+        if self._quiet or not self.is_read:
+            return
+        try:
+            print(json.dumps({"item": number, **prediction._asdict()}), flush=True)
+        except BrokenPipeError:
+            self.is_read = False
+            self.on_closed()

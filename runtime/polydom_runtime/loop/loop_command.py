@@ -1,0 +1,188 @@
+"""What ``polydom-node run --period`` adds: the loop with a fixed period, as a service."""
+
+import argparse
+import math
+import signal
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from polydom_runtime.arguments import duration
+from polydom_runtime.findings import Finding
+
+from . import realtime
+from .loop_counts import LoopSummary, Miss
+from .monitor import Answering, Monitor
+from .wakeups import OVERRUNS, Overrun, Sleeper
+from .watchdogs import WATCHDOG_DEVICE, HardwareWatchdog, ServiceManager, Watchdog
+
+if TYPE_CHECKING:
+    from polydom_runtime.predictor import Prediction
+
+STATUS_EVERY_NS = 10_000_000_000
+PRIORITIES = range(1, 100)
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the options of the loop to ``run``."""
+    group = command.add_argument_group("at a fixed period")
+    group.add_argument("--period", type=period, help="answer an item every so often, such as 20ms")
+    group.add_argument(
+        "--overrun",
+        type=overrun,
+        default="skip",
+        metavar="{skip,catch-up,latest}",
+        help="when an item takes longer: skip the periods that have begun (default), catch up with all of them, or go "
+        "on at once with the latest item",
+    )
+    group.add_argument("--spin", type=duration, default=0.0, help="watch the clock for so long before each period")
+    group.add_argument("--priority", type=priority, metavar="1..99", help="run under SCHED_FIFO")
+    group.add_argument("--cpu", type=int, metavar="N", help="stay on this processor")
+    group.add_argument("--lock-memory", action="store_true", help="keep memory from being moved to a disk")
+    group.add_argument(
+        "--watchdog",
+        nargs="?",
+        const=WATCHDOG_DEVICE,
+        metavar="DEVICE",
+        help=f"reset the board if the loop is stuck (default {WATCHDOG_DEVICE})",
+    )
+
+
+def period(text: str) -> float:
+    """Return the seconds of a duration, which must be at least a microsecond.
+
+    >>> period("20ms")
+    0.02
+    """
+    if not 1e-6 <= (seconds := duration(text)) < math.inf:
+        raise argparse.ArgumentTypeError(f"must be at least 1us. Got {text!r}")
+    return seconds
+
+
+def overrun(text: str) -> Overrun:
+    """Return a policy, written with a hyphen.
+
+    >>> overrun("catch-up")
+    'catch up'
+    """
+    for policy in OVERRUNS:
+        if text.replace("-", " ") == policy:
+            return policy
+    raise argparse.ArgumentTypeError(f"must be skip, catch-up or latest. Got {text!r}")
+
+
+def priority(text: str) -> int:
+    """Return a real-time priority.
+
+    >>> priority("50")
+    50
+    """
+    with suppress(ValueError):
+        if int(text) in PRIORITIES:
+            return int(text)
+    raise argparse.ArgumentTypeError(f"must be a whole number from 1 to 99. Got {text!r}")
+
+
+class StatusLine:
+    """Tells the service manager every ten seconds how it goes; an `on_slack` of `Monitor`."""
+
+    def __init__(self, manager: ServiceManager, monitor: Monitor) -> None:
+        self._manager, self._monitor = manager, monitor
+        self._due_ns = 0
+
+    def on_slack(self, seconds_left: float) -> None:
+        """Send the status if it is time to."""
+        now = self._monitor.clock()
+        if now >= self._due_ns:
+            self._due_ns = now + STATUS_EVERY_NS
+            counts = self._monitor.counts
+            self._manager.status(f"{counts.answered} answers, {counts.late} late, {counts.skipped} periods skipped")
+
+
+def watchdogs(arguments: argparse.Namespace) -> list[Watchdog]:
+    """Return who is to be kept alive: the device that was named, and the service manager if it asks."""
+    found: list[Watchdog] = [HardwareWatchdog(arguments.watchdog)] if arguments.watchdog else []
+    if manager := ServiceManager.from_environment():
+        found.append(manager)  # the last to be told, when the others could be started
+    return found
+
+
+def build_loop(
+    arguments: argparse.Namespace,
+    predictor: Answering,
+    source: Iterable[Any],
+    on_answer: Callable[[int, Any, "Prediction"], object],
+    *,
+    on_miss: Callable[[Miss], object] = lambda miss: None,
+    on_slack: Sequence[Callable[[float], object]] = (),
+) -> Monitor:
+    """Return the loop that the command line asks for.
+
+    Parameters
+    ----------
+    arguments : Namespace
+        With what `add_arguments` adds.
+    predictor, source, on_answer, on_miss
+        As of `Monitor`.
+    on_slack : sequence of callable
+        Called one after another with the seconds that were left to the first.
+    """
+    hooks, known = list(on_slack), watchdogs(arguments)
+    monitor = Monitor(
+        source,
+        predictor,
+        arguments.period,
+        on_answer,
+        on_miss,
+        arguments.overrun,
+        on_slack=lambda seconds: [hook(seconds) for hook in hooks],
+        watchdogs=known,
+        sleeper=Sleeper(spin=arguments.spin),
+    )
+    hooks += [StatusLine(w, monitor).on_slack for w in known if isinstance(w, ServiceManager)]
+    return monitor
+
+
+def run_loop(arguments: argparse.Namespace, monitor: Monitor) -> LoopSummary:
+    """Run the loop as punctually as allowed, until the source ends, or SIGTERM or SIGINT.
+
+    What could not be applied is said on standard error, one line each.
+    """
+    for finding in realtime.apply(cpu=arguments.cpu, priority=arguments.priority, lock_memory=arguments.lock_memory):
+        if finding.level != "ok":
+            print(f"polydom-node: {_line(finding)}", file=sys.stderr)
+    with handled(monitor.on_signal):
+        return monitor.run()
+
+
+@contextmanager
+def handled(
+    handler: Callable[[int, Any], object], signals: Sequence[int] = (signal.SIGTERM, signal.SIGINT)
+) -> Iterator[None]:
+    """Handle signals, and let them be handled as before afterwards. For the main thread."""
+    before = [(number, signal.signal(number, handler)) for number in signals]
+    try:
+        yield
+    finally:
+        for number, earlier in before:
+            signal.signal(number, earlier)
+
+
+def as_dict(summary: LoopSummary) -> dict[str, Any]:
+    """Return the summary for JSON: what is not known is None."""
+    lateness = {k: v if math.isfinite(v) else None for k, v in asdict(summary.lateness).items()}
+    return {"ended": summary.ended, **asdict(summary.counts), "wake_up_lateness": lateness}
+
+
+def exit_code(summary: LoopSummary) -> int:
+    """Return 1 if the source broke, and say so: the service must be started again. Else 0."""
+    if summary.ended != "the source broke":
+        return 0
+    print(f"polydom-node: the items ended with an error. {summary.counts.errors['source']}", file=sys.stderr)
+    return 1
+
+
+def _line(finding: Finding) -> str:
+    return f"{finding.check}: {finding.found}: {finding.why}. To allow it: {finding.fix}."

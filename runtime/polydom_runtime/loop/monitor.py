@@ -1,0 +1,271 @@
+"""The loop with a fixed period: take an item, answer it, be back in time for the next."""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Protocol
+
+from polydom_runtime.clock import Clock, hardware_clock
+from polydom_runtime.costs import format_seconds
+from polydom_runtime.exceptions import DeadlineError, LoopError
+
+from .feed import Feed, StopWaiting
+from .loop_counts import End, LoopCounts, LoopSummary, Miss
+from .wakeups import OVERRUNS, Overrun, Schedule, SlackCollector, Sleeper, precise_timers
+from .watchdogs import Pulse, Watchdog
+
+if TYPE_CHECKING:
+    from polydom_runtime.predictor import Prediction
+
+
+class Answering(Protocol):
+    """What is asked of a predictor."""
+
+    @property
+    def deadline(self) -> float: ...  # noqa: D102
+    def warm_up(self, item: Any) -> None: ...  # noqa: D102
+    def predict_one(self, item: Any) -> "Prediction": ...  # noqa: D102
+
+
+def _ignore(*_: object) -> None:
+    pass
+
+
+class Monitor:
+    """Answers the items of a source at a fixed period, from the first until the source ends or `stop` is called.
+
+    Period k begins at the start + k × period, without drift. In each, the source is asked for its next item, and
+    `on_answer` is called with the answer. A monitor runs once, in one thread.
+
+    Parameters
+    ----------
+    source : iterable
+        Of items; None for "nothing yet", which leaves the period idle. While a source blocks, no watchdog is kept
+        alive; the periods that pass are idle, and its item is answered when it comes. What raises is counted and asked
+        again, with back-off; after a StopIteration it has ended, which is what a generator does that raised.
+    predictor : Predictor
+        Warmed up with the first item; then the periods begin anew.
+    period : float
+        Seconds; not shorter than the predictor's deadline.
+    on_answer : callable
+        Called with the item's number (all taken are counted, from 0), the item and the `Prediction`.
+    on_miss : callable
+        Called with a `Miss`, after the answer that it would delay.
+    overrun : str
+        What follows when an item (or its callbacks) is in work after the next period has begun. ``skip``: the next
+        period that has not begun; what the source keeps is not lost. ``catch up``: all periods, without a pause, until
+        the source has nothing or the loop is in time. ``latest``: the period that began last, at once, with the newest
+        item: of as many as periods have begun, or all that are there if the source is one that yields None.
+    on_slack : callable
+        Called with the seconds left when an item is done, if any are: for what is not urgent.
+    watchdogs : sequence of Watchdog
+        Kept alive by the loop itself between two items.
+    clock : Clock
+    sleeper : Sleeper, optional
+        On the same clock.
+    collector : SlackCollector, optional
+
+    Raises
+    ------
+    LoopError
+        If the period or the policy is impossible.
+    DeadlineError
+        If the deadline is longer than the period.
+
+    Notes
+    -----
+    Callbacks that raise are counted, and the loop goes on.
+    """
+
+    def __init__(
+        self,
+        source: Iterable[Any],
+        predictor: Answering,
+        period: float,
+        on_answer: Callable[[int, Any, "Prediction"], object],
+        on_miss: Callable[[Miss], object] = _ignore,
+        overrun: Overrun = "skip",
+        *,
+        on_slack: Callable[[float], object] = _ignore,
+        watchdogs: Sequence[Watchdog] = (),
+        clock: Clock = hardware_clock,
+        sleeper: Sleeper | None = None,
+        collector: SlackCollector | None = None,
+    ) -> None:
+        _check(period, predictor.deadline, overrun)
+        self.counts = LoopCounts()
+        self.clock = clock
+        self._predictor, self._overrun = predictor, overrun
+        self._on_answer, self._on_miss, self._on_slack = on_answer, on_miss, on_slack
+        self.schedule = Schedule(0, round(period * 1e9))
+        self._feed = Feed(source, self.schedule.period_ns, self.counts)
+        self._sleeper = sleeper or Sleeper(clock)
+        self._collector = collector or SlackCollector()
+        self._pulse = Pulse(watchdogs, clock, lambda error: self.counts.failed("watchdog", error))
+        self._misses: list[Miss] = []
+        self._asked_in = -1
+        self._warm = self._stopping = False
+
+    def stop(self) -> None:
+        """End after the item that is in work. May be called from callbacks, signal handlers and other threads."""
+        self._stopping = True
+
+    def on_signal(self, signum: int, frame: object) -> None:
+        """Stop, as a handler for `signal.signal` in the thread of the loop: a source that blocks is left at once."""
+        self.stop()
+        if self._feed.waiting:
+            raise StopWaiting
+
+    def run(self) -> LoopSummary:
+        """Run the loop, and return how it went. The garbage collector is off meanwhile, but in slack."""
+        pulse = self._pulse
+        with self._collector.off(), precise_timers():
+            try:
+                pulse.ready(f"an answer every {format_seconds(self.schedule.period_ns * 1e-9)}")
+                with suppress(StopWaiting):
+                    self._loop()
+            except BaseException:
+                pulse.close(clean=False)
+                raise
+            pulse.close(clean=not self._feed.broke)
+        return self.summary()
+
+    def summary(self) -> LoopSummary:
+        """Return how it has gone so far."""
+        self.counts.collections = self._collector.collections
+        ended: End = "the source broke" if self._feed.broke else "the source ended" if self._feed.ended else "stopped"
+        return LoopSummary(ended, self.counts, self._sleeper.lateness())
+
+    def _loop(self) -> None:
+        self.schedule = Schedule(self.clock(), self.schedule.period_ns)
+        k = 0
+        while self._is_time_for(k):
+            k, answered = self._work(self._begun(k))
+            if self._feed.ended:
+                break
+            self._use_slack(k)
+            k = self._following(k, answered)
+        self._tell_misses()
+
+    def _is_time_for(self, k: int) -> bool:
+        """Sleep until period k begins; return False if the loop was stopped."""
+        start = self.schedule.start_of(k)
+        if start > self.clock() and not self._stopping:
+            self._sleeper.until(start, self._goes_on, nap_ns=self._pulse.nap_ns)
+        return not self._stopping
+
+    def _goes_on(self) -> bool:
+        self._pulse.beat()
+        return not self._stopping
+
+    def _begun(self, k: int) -> int:
+        """Return the period to work for when k is due: a later one if that has begun by now, but for catching up."""
+        begun = self.schedule.period_at(self.clock())
+        if self._overrun == "catch up" or begun <= k:
+            return k
+        self._skip(k, begun)
+        return begun
+
+    def _work(self, k: int) -> tuple[int, bool]:
+        """Answer the next item, if there is one; return the period in which it came, and whether there was one."""
+        before = max(k, self.schedule.period_at(self.clock()))
+        due, self._asked_in = k - self._asked_in, k
+        item = self._feed.ask(k)
+        came = self.schedule.period_at(self.clock())
+        if came > before:  # it blocked, so nothing was there in the periods before
+            self.counts.idle += came - k
+            due, self._asked_in = 1, came
+            k = came
+        if item is None:
+            self.counts.idle += not self._feed.ended
+            return k, False
+        if self._overrun == "latest":
+            item = self._newest(k, item, due)
+        self._answer(k, item)
+        return k, True
+
+    def _newest(self, k: int, item: Any, due: int) -> Any:
+        """Return the newest item, at the cost of half a period at most: items may come faster than they are taken."""
+        give_up = self.clock() + self.schedule.period_ns // 2
+        first, taken = self._feed.taken - 1, 1
+        with suppress(StopWaiting):
+            while (self._feed.polled or taken < due) and self.clock() < give_up:
+                if (newer := self._feed.ask(k)) is None:
+                    break
+                item, taken = newer, taken + 1
+        if taken > 1:
+            self.counts.dropped += taken - 1
+            self._misses.append(Miss("dropped", k, taken - 1, first))
+        return item
+
+    def _answer(self, k: int, item: Any) -> None:
+        number = self._feed.taken - 1
+        if not self._warm:
+            self._warm_up(k, item)
+        try:
+            prediction = self._predictor.predict_one(item)
+        except Exception as e:
+            self.counts.failed("predictor", e)
+            self.counts.unanswered += 1
+            self._misses.append(Miss("no answer", k, item=number))
+            return
+        self.counts.answered += 1
+        self._call("on_answer", self._on_answer, number, item, prediction)
+        if not prediction.deadline_met:
+            self.counts.late += 1
+            self._misses.append(Miss("late", k, item=number))
+
+    def _warm_up(self, k: int, item: Any) -> None:
+        """Run code that never ran, and let period k begin when that is done."""
+        self._warm = True
+        self._call("predictor", self._predictor.warm_up, item)
+        self._collector.use(1)  # whatever it takes: that is how long one takes
+        period_ns = self.schedule.period_ns
+        self.schedule = Schedule(self.clock() - k * period_ns, period_ns)
+
+    def _use_slack(self, k: int) -> None:
+        self._tell_misses()
+        self._pulse.beat()
+        end = self.schedule.start_of(k + 1)
+        if (left := end - self.clock()) > 0:
+            self._call("on_slack", self._on_slack, left * 1e-9)
+            self._collector.use(end - self.clock())
+
+    def _following(self, k: int, answered: bool) -> int:
+        """Return the period to go on with; of a source that has nothing there is nothing to catch up with."""
+        now = self.clock()
+        following = self.schedule.following(k, now, self._overrun if answered else "skip")
+        if not answered:
+            self.counts.idle += following - k - 1
+        elif now > self.schedule.start_of(k + 1):
+            self.counts.overruns += 1
+            self._skip(k + 1, following)
+        return following
+
+    def _skip(self, first: int, end: int) -> None:
+        if end > first:
+            self.counts.skipped += end - first
+            self._misses.append(Miss("skipped", first, end - first))
+
+    def _tell_misses(self) -> None:
+        misses, self._misses = self._misses, []
+        for miss in misses:
+            self._call("on_miss", self._on_miss, miss)
+
+    def _call(self, name: str, function: Callable[..., object], *arguments: object) -> None:
+        try:
+            function(*arguments)
+        except Exception as e:
+            self.counts.failed(name, e)
+
+
+def _check(period: float, deadline: float, overrun: str) -> None:
+    if not 1e-9 <= period < math.inf:
+        raise LoopError(f"The period must be a positive number of seconds. Got {period!r}.")
+    if overrun not in OVERRUNS:
+        raise LoopError(f"The overrun policy must be one of {', '.join(OVERRUNS)}. Got {overrun!r}.")
+    if deadline > period:
+        raise DeadlineError(
+            f"The deadline must not be longer than the period of {format_seconds(period)}. "
+            f"Got {format_seconds(deadline)}. Give a shorter deadline or a longer period."
+        )

@@ -1,0 +1,240 @@
+"""Who restarts the loop when it is stuck: the service manager, or the board's own watchdog."""
+
+import math
+import os
+import socket
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Protocol
+
+from polydom_runtime.clock import Clock
+from polydom_runtime.exceptions import LoopError
+
+from .wakeups import NAP_NS
+
+WATCHDOG_DEVICE = "/dev/watchdog"
+WDIOC_GETTIMEOUT = 0x80045707
+ASSUMED_TIMEOUT = 10.0
+"""Seconds, of a device that does not tell its own."""
+
+ALIVE, MAGIC_CLOSE = b"\0", b"V"
+
+
+class Watchdog(Protocol):
+    """Acts unless it is told often enough that all is well.
+
+    Only the loop itself may tell it, never a thread beside it or a timer: a loop that is stuck must fall silent. Any
+    method may raise OSError, which is no reason to stop.
+    """
+
+    @property
+    def interval(self) -> float:
+        """Seconds from one keep-alive to the next, with a margin; infinity if it waits for none. Valid once ready."""
+        ...
+
+    def ready(self, status: str) -> None:
+        """Say that the loop begins."""
+        ...
+
+    def keep_alive(self) -> None:
+        """Say that the loop goes on."""
+        ...
+
+    def close(self, clean: bool) -> None:
+        """Say that the loop has ended: as it should, or by an error that somebody should act on."""
+        ...
+
+
+class ServiceManager:
+    """Tells systemd the state of this service, by its notification protocol (``Type=notify``, ``WatchdogSec=``).
+
+    Parameters
+    ----------
+    address : str
+        Of a datagram socket: a path, or a name in the abstract name space after ``@``.
+    interval : float
+        Seconds between two keep-alives.
+
+    Raises
+    ------
+    LoopError
+        If the address is neither.
+
+    Notes
+    -----
+    A message that does not fit into the manager's queue now is an error rather than a wait: the loop goes on, and the
+    next keep-alive comes soon.
+    """
+
+    def __init__(self, address: str, interval: float = math.inf) -> None:
+        if address[:1] not in ("/", "@") or len(address) < 2:
+            raise LoopError(f"NOTIFY_SOCKET must be an absolute path, or @ and a name. Got {address!r}.")
+        self._address = "\0" + address[1:] if address.startswith("@") else address
+        self._interval = interval
+
+    @classmethod
+    def from_environment(
+        cls, environment: Mapping[str, str] = os.environ, process: int | None = None
+    ) -> "ServiceManager | None":
+        """Return the manager that started this process; None if none asked to be told.
+
+        Keep-alives are sent twice as often as WATCHDOG_USEC says, if WATCHDOG_PID is not another process.
+        """
+        if not (address := environment.get("NOTIFY_SOCKET")):
+            return None
+        watched = environment.get("WATCHDOG_PID") or str(os.getpid() if process is None else process)
+        mine = watched == str(os.getpid() if process is None else process)
+        microseconds = environment.get("WATCHDOG_USEC", "") if mine else ""
+        asked = microseconds.isascii() and microseconds.isdigit() and int(microseconds) > 0
+        return cls(address, int(microseconds) / 2e6 if asked else math.inf)
+
+    @property
+    def interval(self) -> float:
+        """Seconds between two keep-alives."""
+        return self._interval
+
+    def ready(self, status: str) -> None:
+        """Send READY=1 and the status, which ``systemctl status`` shows."""
+        self._send("READY=1", _status(status))
+
+    def status(self, status: str) -> None:
+        """Send the status alone."""
+        self._send(_status(status))
+
+    def keep_alive(self) -> None:
+        """Send WATCHDOG=1."""
+        self._send("WATCHDOG=1")
+
+    def close(self, clean: bool) -> None:
+        """Send STOPPING=1."""
+        self._send("STOPPING=1", _status("finished" if clean else "failed"))
+
+    def _send(self, *lines: str) -> None:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as mine:
+            mine.setblocking(False)
+            mine.sendto("\n".join(lines).encode(), self._address)
+
+
+class HardwareWatchdog:
+    """The watchdog timer of the board, which resets it. It runs from `ready` on, not before: nothing may fail between.
+
+    Parameters
+    ----------
+    path : str or path
+    """
+
+    def __init__(self, path: str | os.PathLike[str] = WATCHDOG_DEVICE) -> None:
+        self._path = path
+        self._file: int | None = None
+        self._interval = math.inf
+
+    @property
+    def interval(self) -> float:
+        """Seconds between two keep-alives, once it runs: a third of the device's time-out."""
+        return self._interval
+
+    def ready(self, status: str) -> None:
+        """Open the device, which starts it.
+
+        Raises
+        ------
+        LoopError
+            If it cannot be opened.
+        """
+        try:
+            self._file = os.open(self._path, os.O_WRONLY | os.O_CLOEXEC)
+        except OSError as e:
+            raise LoopError(
+                f"{os.fspath(self._path)} must be a watchdog that this process may open, and nobody else has (systemd "
+                f"has it where RuntimeWatchdogSec= is set). {e}"
+            ) from e
+        self._interval = _timeout(self._file) / 3.0
+
+    def keep_alive(self) -> None:
+        """Begin its time-out anew."""
+        if self._file is not None:
+            os.write(self._file, ALIVE)
+
+    def close(self, clean: bool) -> None:
+        """Switch it off after a clean end; otherwise it resets the board, unless the loop is started again before.
+
+        A kernel built with WATCHDOG_NOWAYOUT never switches it off.
+        """
+        file, self._file = self._file, None
+        if file is None:
+            return
+        try:
+            if clean:
+                os.write(file, MAGIC_CLOSE)
+        finally:
+            os.close(file)
+
+
+class Pulse:
+    """Keeps watchdogs alive, each as often as it needs; one that fails is told again at the next beat.
+
+    Parameters
+    ----------
+    watchdogs : sequence of Watchdog
+    clock : Clock
+    failed : callable
+        Called with what a watchdog raised.
+
+    Attributes
+    ----------
+    nap_ns : int
+        Nanoseconds that may pass from one beat to the next.
+    """
+
+    def __init__(
+        self, watchdogs: Sequence[Watchdog], clock: Clock, failed: Callable[[OSError], object] = lambda error: None
+    ) -> None:
+        self._watchdogs = watchdogs
+        self._clock = clock
+        self._failed = failed
+        self._interval = self._due = math.inf
+        self.nap_ns = NAP_NS
+
+    def ready(self, status: str) -> None:
+        """Say that the loop begins."""
+        for watchdog in self._watchdogs:
+            self._tell(partial(watchdog.ready, status))
+        self._interval = 1e9 * min((w.interval for w in self._watchdogs), default=math.inf)
+        self._due = self._clock() + self._interval
+        self.nap_ns = max(int(min(NAP_NS, self._interval / 2.0)), 1)
+
+    def beat(self) -> None:
+        """Keep them alive if it is time to."""
+        if (now := self._clock()) >= self._due:
+            told = [self._tell(watchdog.keep_alive) for watchdog in self._watchdogs]
+            self._due = now + self._interval if all(told) else now
+
+    def close(self, *, clean: bool) -> None:
+        """Say that the loop has ended."""
+        for watchdog in self._watchdogs:
+            self._tell(partial(watchdog.close, clean))
+
+    def _tell(self, say: Callable[[], None]) -> bool:
+        try:
+            say()
+        except OSError as e:
+            self._failed(e)
+            return False
+        return True
+
+
+def _status(text: str) -> str:
+    return f"STATUS={' '.join(text.split())}"
+
+
+def _timeout(file: int) -> float:
+    """Return the time-out of the device in seconds."""
+    with suppress(OSError, ImportError):
+        import fcntl
+
+        answer = fcntl.ioctl(file, WDIOC_GETTIMEOUT, bytes(4))
+        if (seconds := int.from_bytes(answer, sys.byteorder)) > 0:
+            return float(seconds)
+    return ASSUMED_TIMEOUT

@@ -1,0 +1,1 @@
+"""How an answer is planned: states, decision tables, and what moves the plan."""

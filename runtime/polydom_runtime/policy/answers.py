@@ -1,0 +1,176 @@
+"""What can be said once some features are computed: for every set of them the best model that reads no others."""
+
+import math
+from collections.abc import Callable
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polydom_runtime.bundle import Bundle
+from polydom_runtime.models import InputRow, ModelRunner
+from polydom_runtime.stages import seems_finite
+
+Run = Callable[[], int | float]
+
+
+class Answer:
+    """One model over the row of all features.
+
+    Parameters
+    ----------
+    features : tuple of str
+        Those that the model reads.
+    accuracy : float
+        Its expected score.
+    model_ns : int
+        Worst-case time of one run.
+    mask : int
+        The features as a bit mask.
+    stop : float
+        The confidence at which it may stand though there is time for more.
+    confidence : callable
+        Returns that of the last run.
+    """
+
+    __slots__ = (
+        "_columns",
+        "_inputs",
+        "_ones",
+        "_run",
+        "_values",
+        "accuracy",
+        "confidence",
+        "features",
+        "mask",
+        "model_ns",
+        "stop",
+    )
+
+    def __init__(
+        self,
+        features: tuple[str, ...],
+        accuracy: float,
+        model_ns: int,
+        mask: int,
+        run: Run,
+        gather: tuple[NDArray[np.float32], NDArray[np.intp], NDArray[np.float32]],
+        stop: float = math.inf,
+    ) -> None:
+        self.stop = stop
+        self.confidence: Callable[[], float] = getattr(run, "confidence", _unsure)
+        self.features = features
+        self.accuracy = accuracy
+        self.model_ns = model_ns
+        self.mask = mask
+        self._run = run
+        self._values, self._columns, self._inputs = gather
+        self._ones = np.ones(len(self._columns), dtype=np.float32)
+
+    def run(self) -> int | float:
+        """Return the class number, or a regressor's number, for what the row of features holds now.
+
+        Raises
+        ------
+        FloatingPointError
+            If a feature may not be finite.
+        """
+        inputs = self._inputs
+        self._values.take(self._columns, None, inputs, "clip")  # the other modes buffer
+        if not seems_finite(inputs, self._ones) and not np.isfinite(inputs).all():
+            raise FloatingPointError
+        return self._run()
+
+
+class AnswerTable:
+    """The models of a bundle over one row of all features; each is loaded when it is first asked for.
+
+    Parameters
+    ----------
+    bundle : Bundle
+    values : float32 array of shape (sum of widths,), optional
+        The row, each feature at its place in the order of the bundle; a new one if not given.
+    run_of : callable, optional
+        Returns what runs a model, by its number: for replays. The exported models are run if not given.
+    early_stop : bool
+        Whether the models' confidence is wanted.
+    """
+
+    def __init__(
+        self,
+        bundle: Bundle,
+        values: NDArray[np.float32] | None = None,
+        run_of: Callable[[int], Run] | None = None,
+        early_stop: bool = False,
+    ) -> None:
+        self._bundle = bundle
+        self._stops = bundle.stops if early_stop else ()
+        ends = np.cumsum((0, *bundle.widths))
+        self.places = [slice(int(a), int(b)) for a, b in pairwise(ends)]
+        self.values = np.zeros(int(ends[-1]), dtype=np.float32) if values is None else values
+        self._row = InputRow(len(self.values), len(bundle.classes))
+        self._run_of = self._exported if run_of is None else run_of
+        self._loaded: dict[int, Answer] = {}
+        self.masks = np.array([model.mask for model in bundle.models], dtype=np.int64)
+        self.accuracies = np.array([model.accuracy for model in bundle.models])
+        nothing = np.zeros(0, dtype=np.float32)
+        number, score = bundle.prior
+        self.prior = Answer((), score, 0, 0, lambda: number, (self.values, nothing.astype(np.intp), nothing))
+
+    def best(self, mask: int) -> Answer:
+        """Return the most accurate model whose features are all in `mask`, the prior if none is better than it.
+
+        O(models). If two are as good, the one with fewer features.
+
+        Raises
+        ------
+        BundleFormatError
+            If the model cannot be run.
+        """
+        number = self.best_number(mask)
+        return self.prior if number is None else self.answer(number)
+
+    def best_number(self, mask: int) -> int | None:
+        """Return the number of that model."""
+        known = np.flatnonzero((self.masks & ~mask) == 0)
+        if not len(known):
+            return None
+        order = np.lexsort((np.bitwise_count(self.masks[known]), -self.accuracies[known]))
+        number = int(known[order[0]])
+        return number if self.accuracies[number] >= self.prior.accuracy else None
+
+    def answer(self, number: int) -> Answer:
+        """Return the answer of one model."""
+        if number not in self._loaded:
+            entry = self._bundle.models[number]
+            columns = np.concatenate([np.arange(p.start, p.stop) for p in (self.places[i] for i in entry.order)])
+            self._loaded[number] = Answer(
+                tuple(self._bundle.names[i] for i in entry.order),
+                entry.accuracy,
+                math.ceil(entry.seconds * 1e9),
+                entry.mask,
+                self._run_of(number),
+                (self.values, columns, self._row.values[: len(columns)]),
+                self._stops[number] if self._stops else math.inf,
+            )
+        return self._loaded[number]
+
+    def best_loaded(self, mask: int, left_ns: float = math.inf) -> Answer:
+        """Return the most accurate model in memory that is in time and reads no others; the prior if there is none."""
+        known = [a for a in self._loaded.values() if a.mask & ~mask == 0 and a.model_ns <= left_ns]
+        return max(known, key=lambda a: a.accuracy, default=self.prior)
+
+    @property
+    def loaded(self) -> tuple[int, ...]:
+        """The numbers of the models in memory."""
+        return tuple(self._loaded)
+
+    def _exported(self, number: int) -> Run:
+        entry = self._bundle.models[number]
+        width = sum(self._bundle.widths[i] for i in entry.order)
+        sure = bool(self._stops) and self._stops[number] <= 1.0
+        return ModelRunner(self._bundle.model_bytes(number), self._row, width, len(self._bundle.classes), sure)
+
+
+def _unsure() -> float:
+    return 0.0

@@ -1,0 +1,97 @@
+"""A second budget beside time: energy per item."""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from polydom_runtime.bundle import Bundle
+from polydom_runtime.costs import ZERO, CostFunction
+from polydom_runtime.exceptions import EnergyError
+
+from .unit_times import UnitTimes
+
+MOST_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class EnergyBudget:
+    """What an item may draw; it is held together with the deadline.
+
+    Either the device draws so many watts while it computes, then energy is time and the timer watches both. Or the
+    energy of every feature was measured, then sets that need more than the budget are left out of the choice.
+
+    Parameters
+    ----------
+    joules : float
+    watts : float, optional
+    costs : UnitTimes, optional
+        Joules of features, steps, dispatch and (`model`) a model run, rather than seconds.
+
+    Raises
+    ------
+    EnergyError
+        If the budget or the power is not positive, or not exactly one of `watts` and `costs` is given.
+
+    Examples
+    --------
+    >>> EnergyBudget(0.010, watts=4.0).seconds
+    0.0025
+    """
+
+    joules: float
+    watts: float | None = None
+    costs: UnitTimes | None = None
+
+    def __post_init__(self) -> None:
+        if (self.watts is None) == (self.costs is None):
+            raise EnergyError("An energy budget must have a power or measured costs, and not both. Give one of them.")
+        for what, value in (("The energy of an item", self.joules), ("The power", self.watts)):
+            if value is not None and not 0.0 < value < math.inf:
+                raise EnergyError(f"{what} must be a positive, finite number. Got {value!r}.")
+
+    @property
+    def seconds(self) -> float:
+        """The time that the energy lasts; infinite if it does not depend on time."""
+        return math.inf if self.watts is None else self.joules / self.watts
+
+    @classmethod
+    def measured(cls, file: str | Path, joules: float, bundle: Bundle) -> "EnergyBudget":
+        """Read a JSON file of measured energies.
+
+        It holds ``{"features": {NAME: weights}, "steps": {NAME: weights}, "dispatch": weights, "model": joules}``;
+        weights are joules per growth term of `polydom_runtime.costs.BASIS`, or one number that does not grow.
+
+        Raises
+        ------
+        EnergyError
+            If the file is not such a one, or lacks a feature or step of the bundle.
+        """
+        try:
+            with open(file, "rb") as stream:
+                document = json.loads(stream.read(MOST_BYTES))
+            features, steps = (_costs(document.get(kind, {})) for kind in ("features", "steps"))
+            costs = UnitTimes(
+                tuple(features[name] for name in bundle.names),
+                tuple(steps[step.name] for step in bundle.steps),
+                _cost(document.get("dispatch", 0.0)),
+                _cost(document.get("model", 0.0)).weights[0],
+            )
+        except KeyError as e:
+            raise EnergyError(f"{file} must have the energy of every feature and step. {e} is missing.") from e
+        except (OSError, ValueError, TypeError, AttributeError) as e:
+            raise EnergyError(f"{file} must be a JSON file of energies, as the documentation shows. {e}") from e
+        return cls(joules, costs=costs)
+
+
+def _costs(entries: Mapping[str, Any]) -> dict[str, CostFunction]:
+    return {name: _cost(weights) for name, weights in entries.items()}
+
+
+def _cost(weights: Any) -> CostFunction:
+    if isinstance(weights, int | float):
+        return CostFunction.of(float(weights)) if weights else ZERO
+    a, b, c, d, e, f = map(float, weights)
+    return CostFunction((a, b, c, d, e, f))

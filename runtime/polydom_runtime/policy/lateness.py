@@ -1,0 +1,52 @@
+"""How late an answer can be: features in numpy and models cannot be interrupted, so by one step at most."""
+
+from typing import NamedTuple
+
+from polydom_runtime.bundle import Bundle
+from polydom_runtime.costs import format_seconds
+
+
+class LongestStep(NamedTuple):
+    """The feature, with its shared step, or the model that may take longest.
+
+    Attributes
+    ----------
+    name : str
+    seconds : float
+        Its worst case alone.
+    size : float
+        At which size.
+    """
+
+    name: str
+    seconds: float
+    size: float
+
+    def __str__(self) -> str:
+        return f"{self.name}, {format_seconds(self.seconds)} at size {self.size:g}"
+
+
+def longest_step(bundle: Bundle, n: float | None = None) -> LongestStep:
+    """Return the longest single step at a size, the largest measured one if not given.
+
+    The guard looks at the timer between steps. Each is begun only if its worst case fits, so an answer is late only by
+    what one step takes beyond that: by `seconds` if it takes twice its worst case. What a step does beyond that is not
+    bounded inside the process; see `polydom_runtime.supervision.supervisor`.
+
+    Examples
+    --------
+    >>> from polydom_runtime.costs import CostFunction
+    >>> bundle = Bundle(("mean",), (1,), (0, 1), (1.0, 1000.0), (1.0, 1.0), 1.0, 0.0,
+    ...                 (CostFunction.of(1e-6, linear=1e-9),), (), CostFunction.of(1e-6), (0, 0.5))
+    >>> print(longest_step(bundle))
+    mean, 2 µs at size 1000
+    """
+    n = bundle.sizes[1] if n is None else n
+    times = bundle.alone or bundle.worst
+    steps = {
+        name: cost(n) + sum(s(n) for s, entry in zip(times.steps, bundle.steps, strict=True) if entry.users >> i & 1)
+        for i, (name, cost) in enumerate(zip(bundle.names, times.features, strict=True))
+    }
+    models = {"model of " + "+".join(bundle.names[i] for i in m.order): m.seconds * times.model for m in bundle.models}
+    name, seconds = max((steps | models).items(), key=lambda pair: pair[1])
+    return LongestStep(name, seconds, n)

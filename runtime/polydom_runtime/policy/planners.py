@@ -1,0 +1,167 @@
+"""From a bundle to the decision tables of one deadline: what both policies share, and the strict one."""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polydom_runtime.bundle import Bundle
+from polydom_runtime.costs import CostFunction, basis_terms, total
+from polydom_runtime.features import FeatureSpace
+from polydom_runtime.greedy import Walk
+from polydom_runtime.index import Candidate, Staircase
+from polydom_runtime.stages import stage_of
+
+from .answers import AnswerTable
+from .energy import EnergyBudget
+from .size_cells import size_cells
+from .states import ANSWER, Floats, Move, Options, Row, State, decision_rows
+from .unit_times import SetTimes
+
+
+class Planner:
+    """Lays out states over the cells of item sizes.
+
+    Parameters
+    ----------
+    bundle : Bundle
+    space : FeatureSpace
+    answers : AnswerTable
+    staircase : Staircase or Walk
+        The plan at the deadline.
+    energy : EnergyBudget, optional
+
+    Attributes
+    ----------
+    cells : list of float
+        Ends of the cells of sizes.
+    begun : float array of shape (6,)
+        The half of dispatch that lies before the first decision; the other half comes after the last.
+    """
+
+    def __init__(
+        self,
+        bundle: Bundle,
+        space: FeatureSpace,
+        answers: AnswerTable,
+        staircase: Staircase | Walk,
+        energy: EnergyBudget | None = None,
+    ) -> None:
+        self.cells = size_cells(bundle.sizes, (end for end, _ in staircase.steps[:-1]))
+        self._bundle, self._space, self._answers, self._staircase = bundle, space, answers, staircase
+        self._energy = energy
+        self._budget_ns = staircase.deadline * 1e9
+        self._terms = basis_terms(np.array(self.cells)).reshape(-1, 6).T
+        self._users = tuple(step.users for step in bundle.steps)
+        places = enumerate(answers.places)
+        self._stages = [stage_of(space, feature, answers.values, place.start) for feature, place in places]
+        self._worst = SetTimes(bundle.worst, self._users)
+        self._expected = SetTimes(bundle.expected or bundle.worst, self._users)
+        self._typical_times = SetTimes(bundle.typical or bundle.expected or bundle.worst, self._users)
+        self.begun = 0.5 * self._expected.dispatch
+
+    def root(self) -> State:
+        """Return the state without features, from which all others are reached.
+
+        Raises
+        ------
+        BundleFormatError
+            If a model cannot be run.
+        """
+        raise NotImplementedError
+
+    def at_cells(self, weights: Floats) -> Floats:
+        """Return nanoseconds at the end of each cell, shape ``(..., n_cells + 1)``; the last cell has no end."""
+        beyond = np.where((weights[..., 1:] > 0.0).any(axis=-1), math.inf, weights[..., 0])
+        return np.concatenate([weights @ self._terms, beyond[..., None]], axis=-1) * 1e9
+
+    def affordable(self, masks: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Tell which sets the energy pays for at the end of each cell, shape ``(n_sets, n_cells + 1)``."""
+        if self._energy is None or self._energy.costs is None:
+            return np.ones((len(masks), len(self.cells) + 1), dtype=bool)
+        spent = SetTimes(self._energy.costs, self._users)
+        joules = spent.added(0, masks) + spent.dispatch
+        joules[:, 0] += spent.model
+        return self.at_cells(joules) <= self._energy.joules * 1e9
+
+    def new_state(self, mask: int) -> State:
+        """Return a state without ways on."""
+        answer = self._answers.best(mask)
+        one = np.array([mask], dtype=np.int64)
+        worst = self._worst.added(0, one)[0] + self._worst.dispatch
+        typical = self._typical_times.added(0, one)[0] + self._typical_times.dispatch
+        typical[0] += answer.model_ns * 1e-9 * self._typical_times.model
+        rows = [ANSWER] * (len(self.cells) + 1)
+        # Before the first feature nothing can have been slow.
+        bounds = self.at_cells(worst).tolist() if mask else [math.inf] * len(rows)
+        return State(mask, answer, rows, bounds, np.maximum(self.at_cells(typical), 1.0).tolist())
+
+    def move(self, feature: int, after: State, accuracy: float, target: int) -> Move:
+        """Return the move that computes a feature on the way to a target."""
+        return Move(self._stages[feature].run, after, feature, accuracy, target)
+
+
+class StrictPlanner(Planner):
+    """Chooses a set once, at the start, by its worst case, and computes it in its order.
+
+    Before each feature its worst case must fit, or what is computed answers. Of a greedy bundle the sequence is walked
+    as far as time allows.
+    """
+
+    def root(self) -> State:
+        """Return the state without features; O(candidates · features)."""
+        root = self.new_state(0)
+        walked = isinstance(self._staircase, Walk)
+        candidates = [self._staircase.steps[-1][1]] if walked else self._bundle.index.candidates
+        better = (c for c in candidates if c.mask and (walked or c.accuracy > self._answers.prior.accuracy))
+        wanted = sorted(better, key=lambda c: -c.accuracy)
+        costs = np.array([self._remaining(c) for c in wanted]).reshape(-1, 6)
+        paid = self.affordable(np.array([c.mask for c in wanted], dtype=np.int64))
+        thresholds = np.where(paid, self.at_cells(costs), math.inf)
+        fitting = np.flatnonzero((thresholds <= self._budget_ns).any(axis=1) | walked)
+        if not len(fitting):
+            return root
+        chains = [self._chain(root, wanted[k]) for k in fitting]
+        moves, guards = [move for move, _ in chains], np.array([guard.weights for _, guard in chains])
+        plan = guards if walked else costs[fitting]
+        least = np.where(paid[fitting], np.maximum(self.at_cells(plan), self.at_cells(guards)), math.inf)
+        root.rows = decision_rows(least, moves, self._budget_ns)
+        root.options = Options(np.array([wanted[k].mask for k in fitting]), plan, guards, moves)
+        return root
+
+    def _remaining(self, candidate: Candidate) -> Floats:
+        """Return what is left of a set's cost when the choice is made."""
+        return np.maximum(np.array(candidate.cost.weights) - self.begun, 0.0)
+
+    def _chain(self, root: State, candidate: Candidate) -> tuple[Move, CostFunction]:
+        """Return the first move of a set, with the worst case of its feature and the model after it."""
+        order = [self._space.names.index(name) for name in candidate.features]
+        masks = [sum(1 << i for i in order[:k]) for k in range(len(order) + 1)]
+        states = [root, *map(self.new_state, masks[1:])]
+        before, moves, guards = self._bundle.dispatch, [], []
+        rest = np.maximum(self._worst.dispatch - self.begun, 0.0)
+        for k, feature in enumerate(order):
+            cost = self._stage_cost(order, k, before, masks[k])
+            before += cost
+            model = CostFunction.of(states[k + 1].answer.model_ns * 1e-9)
+            guards.append(cost + model + CostFunction(tuple(rest.tolist())))
+            moves.append(self.move(feature, states[k + 1], candidate.accuracy, candidate.mask))
+        for state, move, guard in zip(states[1:], moves[1:], guards[1:], strict=False):
+            state.rows = self._guarded(move, guard)
+        return moves[0], guards[0]
+
+    def _guarded(self, move: Move, guard: CostFunction) -> list[Row]:
+        return [([ns], [None, move]) for ns in self.at_cells(np.array(guard.weights)).tolist()]
+
+    def _stage_cost(self, order: Sequence[int], k: int, before: CostFunction, done: int) -> CostFunction:
+        """Return what stage k adds to the worst case: its feature and steps, or the growth of the whole set's cost."""
+        bundle, feature = self._bundle, order[k]
+        number = bundle.model_of_order.get(tuple(order[: k + 1]))
+        if not bundle.set_costs or number is None:
+            due = total(s.cost for s in bundle.steps if s.users >> feature & 1 and not s.users & done)
+            return bundle.costs[feature] + due
+        model = CostFunction.of(bundle.models[number].seconds).weights
+        whole = bundle.set_costs[number].weights
+        a, b, c, d, e, f = (max(w - m - p, 0.0) for w, m, p in zip(whole, model, before.weights, strict=True))
+        return CostFunction((a, b, c, d, e, f))

@@ -1,0 +1,1 @@
+"""What is kept of answers: metrics and the flight recorder."""

@@ -1,0 +1,84 @@
+"""The command ``polydom-node flight``: what a flight recorder kept."""
+
+import argparse
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import Any
+
+from polydom_runtime.policy.trace import Trace
+
+from .flight_file import Flight, FlightHeader, load_flight
+from .flight_record import FlightRecord
+from .metrics import Metrics, finite
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add what `run` reads."""
+    command.add_argument("file", metavar="FILE", help="what --record wrote, also while it is written")
+    command.add_argument("--summary", action="store_true", help="one line about all records, as the metrics are")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Print every record as a line of JSON from the oldest to the newest, or a summary.
+
+    Raises
+    ------
+    RecordingError
+        If the file is not a sound recording.
+    """
+    flight = load_flight(arguments.file)
+    if arguments.summary:
+        print(json.dumps({"summary": summary(flight)}))
+        return
+    for record in flight.records:
+        print(json.dumps(as_dict(flight.header, record)))
+
+
+def as_dict(header: FlightHeader, record: FlightRecord) -> dict[str, Any]:
+    """Return a record for JSON: times in nanoseconds, names for positions, the label for its class number."""
+    r, is_known = record, isinstance(record.label, int) and header.classes
+    return {
+        "item": r.number,
+        "time": r.time_ns / 1e9,
+        "size": finite(r.size),
+        "slowdown": finite(r.slowdown),
+        "label": header.classes[int(r.label)] if is_known else finite(r.label),
+        "features": [header.names[position] for position in r.answered],
+        "reason": r.reason,
+        "deadline_met": r.deadline_met,
+        "elapsed_ns": r.elapsed_ns,
+        "before_ns": r.before_ns,
+        "steps_ns": {header.names[i]: ns for i, ns in zip(r.features, r.feature_ns, strict=True)},
+        "model_ns": r.model_ns,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Recorded:
+    """Stands for the predictor that was recorded."""
+
+    bundle: FlightHeader
+    deadline: float
+    failures: Mapping[str, int] = field(default_factory=dict)
+    out: frozenset[str] = frozenset()
+
+
+def summary(flight: Flight) -> dict[str, Any]:
+    """Return the metrics over all records, and what the recording is of."""
+    from polydom_runtime.predictor import Prediction  # imports onnxruntime, which printing the records does not need
+
+    header, trace = flight.header, Trace()
+    metrics = Metrics(_Recorded(header, header.deadline))
+    for r in flight.records:
+        trace.features, trace.marks = list(r.features), marks_of(r)
+        names = tuple(header.names[position] for position in r.answered)
+        metrics.add(Prediction(r.label, names, 0.0, r.elapsed_ns, r.deadline_met, r.reason, r.slowdown), trace)
+    about = {"bundle": header.bundle, "policy": header.policy, "capacity": header.capacity, "torn": flight.n_torn}
+    return {**about, **{name: value for name, value in metrics.as_dict().items() if name not in ("failures", "out")}}
+
+
+def marks_of(record: FlightRecord) -> list[int]:
+    """Return the clock readings of a record, from 0 on, as they stand in a trace."""
+    return list(accumulate((record.before_ns, *record.feature_ns, record.model_ns), initial=0))

@@ -1,0 +1,208 @@
+"""The file of a flight recorder: a header, then a ring of records of one size. Reading trusts no byte of it.
+
+A line of format and version, a frame (length, CRC-32, msgpack map), zeros up to a full page, then the records. The
+CRC-32 of a record starts from that of the header, so that a record of another ring is never taken for one of this.
+"""
+
+import math
+import os
+import struct
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from polydom_runtime.bundle import Label
+from polydom_runtime.costs_file import frame, frames
+from polydom_runtime.exceptions import RecordingError
+from polydom_runtime.features import MAX_FEATURES, members
+
+from .flight_record import FlightRecord
+
+MAGIC = b"polydom-flight "
+VERSION = 1
+PAGE = 4096
+MAX_HEADER_BYTES, MAX_CLASSES_BYTES, MAX_FILE_BYTES = 1 << 20, 1 << 16, 1 << 28
+MAX_REASON_BYTES = 80
+MET, IS_FLOAT = 1, 2
+CRC = struct.Struct("<I")
+
+
+@dataclass(frozen=True)
+class FlightHeader:
+    """What a ring is of.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Of the features that the positions in records stand for.
+    classes : tuple of labels
+        Of the class numbers; empty for a regressor, and where they are too many to be kept.
+    bundle : str
+        SHA-256 of the index of the bundle, in hexadecimal.
+    deadline : float
+        Seconds.
+    policy : str
+    capacity : int
+        Records in the ring.
+    """
+
+    names: tuple[str, ...]
+    classes: tuple[Label, ...]
+    bundle: str
+    deadline: float
+    policy: str
+    capacity: int
+
+    @cached_property
+    def packed(self) -> bytes:
+        """The header as it stands in the file, in whole pages."""
+        document = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        data = MAGIC + b"%d\n" % VERSION + frame(document)
+        return data.ljust(-(-len(data) // PAGE) * PAGE, b"\0")
+
+    @cached_property
+    def seed(self) -> int:
+        """Where the CRC-32 of each record starts."""
+        return zlib.crc32(self.packed)
+
+    @cached_property
+    def layout(self) -> struct.Struct:
+        """Of a record after its CRC-32.
+
+        sequence, number, time, size, slow-down, before, model, elapsed, set that answered, label; flags, number of
+        features, length of the reason; reason, features, times.
+        """
+        n = len(self.names)
+        return struct.Struct(f"<QqqddqqqQd3B{MAX_REASON_BYTES}s{n}s{8 * n}s")
+
+    @cached_property
+    def record_bytes(self) -> int:
+        """Bytes of a record, with its CRC-32."""
+        return CRC.size + self.layout.size
+
+    def slot_start(self, slot: int) -> int:
+        """Return where a slot of the ring starts in the file."""
+        return len(self.packed) + slot * self.record_bytes
+
+    @property
+    def file_bytes(self) -> int:
+        """Bytes of the whole file."""
+        return len(self.packed) + self.capacity * self.record_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Flight:
+    """A recording: what it is of, its records from oldest to newest, and how many more were not whole."""
+
+    header: FlightHeader
+    records: tuple[FlightRecord, ...]
+    n_torn: int
+
+
+def load_flight(path: str | os.PathLike[str]) -> Flight:
+    """Read a recording, also one that is being written. A record that is not whole is skipped and counted.
+
+    Raises
+    ------
+    RecordingError
+        If the file cannot be read, is cut, is something else or of another version, or its header is damaged.
+    """
+    file = Path(path)
+    try:
+        with open(file, "rb") as stream:
+            data = stream.read(MAX_FILE_BYTES + 1)
+    except OSError as e:
+        raise RecordingError(f"{file} must be a readable flight recording. {e}.") from e
+    return decoded_flight(file, data)
+
+
+def decoded_flight(file: Path, data: bytes) -> Flight:
+    """Return the content of a recording; `file` is for messages."""
+    header = decoded_header(file, data[:MAX_HEADER_BYTES])
+    if len(data) != header.file_bytes:
+        raise _bad(file, f"have {header.file_bytes} bytes", f"{len(data)}", "It was cut, or grew; copy it again")
+    records, n_torn = [], 0
+    for slot in range(header.capacity):
+        raw = data[header.slot_start(slot) : header.slot_start(slot + 1)]
+        if (record := decoded_record(header, slot, raw)) is not None:
+            records.append(record)
+        elif any(raw):
+            n_torn += 1
+    return Flight(header, tuple(sorted(records, key=lambda r: r.sequence)), n_torn)
+
+
+def decoded_header(file: Path, data: bytes) -> FlightHeader:
+    """Return the header at the start of a file, after checking each of its fields."""
+    line, newline, _ = data[:40].partition(b"\n")
+    version = line.removeprefix(MAGIC)
+    if not newline or not line.startswith(MAGIC) or not version.isdigit():
+        raise _bad(file, f"be a flight recording, which starts with {MAGIC.decode()!r}", line)
+    if int(version) != VERSION:
+        raise _bad(file, f"have format version {VERSION}", version.decode(), "Read it with the version that wrote it")
+    _, document = next(frames(data, len(line) + 1), (0, None))
+    header = None if document is None else _checked(document)
+    if header is None or not data.startswith(header.packed):
+        raise _bad(file, "have a sound header", "a cut or altered one")
+    return header
+
+
+def _checked(d: Mapping[str, Any]) -> FlightHeader | None:
+    names, classes, bundle, deadline, policy, capacity = map(d.get, FlightHeader.__dataclass_fields__)
+    if (
+        not isinstance(names, list)
+        or not 1 <= len(names) <= MAX_FEATURES
+        or not isinstance(classes, list)
+        or not all(isinstance(text, str) and text for text in (*names, bundle, policy))
+        or len(set(names)) != len(names)
+        or not all(isinstance(label, (int, str)) for label in classes)
+        or type(deadline) is not float
+        or not deadline > 0.0
+        or type(capacity) is not int
+        or capacity < 1
+    ):
+        return None
+    header = FlightHeader(tuple(names), tuple(classes), str(bundle), deadline, str(policy), capacity)
+    return header if header.file_bytes <= MAX_FILE_BYTES else None
+
+
+def _bad(file: Path, must: str, got: object, remedy: str = "Copy it again") -> RecordingError:
+    return RecordingError(f"{file} must {must}. Got {str(got)[:80]}. {remedy}.")
+
+
+def decoded_record(header: FlightHeader, slot: int, raw: bytes) -> FlightRecord | None:
+    """Return the record in a slot of the ring, or None if it is not whole or there is none."""
+    if zlib.crc32(raw[CRC.size :], header.seed) != CRC.unpack_from(raw)[0]:
+        return None
+    values: tuple[Any, ...] = header.layout.unpack_from(raw, CRC.size)
+    sequence, number, time_ns, size, slowdown, before_ns, model_ns, elapsed_ns, mask, label = values[:10]
+    flags, n, length, reason, features, times = values[10:]
+    n_names, is_class = len(header.names), not flags & IS_FLOAT
+    sound = (
+        sequence > 0
+        and (sequence - 1) % header.capacity == slot
+        and n <= n_names
+        and all(position < n_names for position in features[:n])
+        and not mask >> n_names
+        and (not is_class or (label.is_integer() and 0 <= label < (len(header.classes) or math.inf)))
+    )
+    if not sound:
+        return None
+    return FlightRecord(
+        sequence=sequence,
+        number=number,
+        time_ns=time_ns,
+        size=size,
+        slowdown=slowdown,
+        features=tuple(features[:n]),
+        feature_ns=struct.unpack_from(f"<{n}q", times),
+        before_ns=before_ns,
+        model_ns=model_ns,
+        elapsed_ns=elapsed_ns,
+        answered=tuple(members(mask)),
+        deadline_met=bool(flags & MET),
+        reason=reason[:length].decode("utf-8", "replace"),
+        label=int(label) if is_class else label,
+    )

@@ -1,0 +1,186 @@
+"""What a node has done so far, in memory that never grows: counts, times of the stages, misses and reasons."""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+from .histogram import Histogram
+
+if TYPE_CHECKING:
+    from polydom_runtime.predictor import Prediction
+
+QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
+MOST_REASONS, MOST_SETS = 200, 100
+"""So many different ones are told apart, the rest are counted together."""
+
+OTHER, PRIOR = "(other)", "(class prior)"
+
+K = TypeVar("K", bound=Hashable)
+
+
+class Named(Protocol):
+    """What is asked of a bundle: the names of its features."""
+
+    @property
+    def names(self) -> tuple[str, ...]: ...  # noqa: D102
+
+
+class Watched(Protocol):
+    """What is asked of a predictor."""
+
+    @property
+    def bundle(self) -> Named: ...  # noqa: D102
+    @property
+    def deadline(self) -> float: ...  # noqa: D102
+    @property
+    def failures(self) -> Mapping[str, int]: ...  # noqa: D102
+    @property
+    def out(self) -> frozenset[str]: ...  # noqa: D102
+
+
+class Steps(Protocol):
+    """What is asked of a trace; see `polydom_runtime.policy.trace.Trace`."""
+
+    @property
+    def size(self) -> float: ...  # noqa: D102
+    @property
+    def features(self) -> Sequence[int]: ...  # noqa: D102
+    @property
+    def marks(self) -> Sequence[int]: ...  # noqa: D102
+
+
+class BoundedCounter(Generic[K]):
+    """Counts keys, at most so many different ones; those that come later are counted together.
+
+    >>> counter = BoundedCounter(1)
+    >>> for key in "aba":
+    ...     counter.add(key)
+    >>> counter.counts, counter.n_other
+    ({'a': 2}, 1)
+    """
+
+    __slots__ = ("_most", "counts", "n_other")
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self.counts: dict[K, int] = {}
+        self.n_other = 0
+
+    def add(self, key: K) -> None:
+        """Count a key."""
+        if key in self.counts:
+            self.counts[key] += 1
+        elif len(self.counts) < self._most:
+            self.counts[key] = 1
+        else:
+            self.n_other += 1
+
+
+class Metrics:
+    """Counts over all answers since the start, for as long as the node runs.
+
+    Parameters
+    ----------
+    predictor : Predictor
+        Or anything with its `bundle`, `deadline`, `failures` and `out`.
+
+    Attributes
+    ----------
+    misses : int
+    slowdown, largest_slowdown : float
+        How much slower than measured this machine was at the last item, and at worst.
+    elapsed, model : Histogram
+    stages : tuple of Histogram, one a feature
+        From the start of the feature to the start of what came next.
+    """
+
+    def __init__(self, predictor: Watched) -> None:
+        self.watched = predictor
+        self.misses = 0
+        self.slowdown = self.largest_slowdown = 1.0
+        self.elapsed, self.model = Histogram(), Histogram()
+        self.stages = tuple(Histogram() for _ in predictor.bundle.names)
+        self._adds = tuple(stage.add for stage in self.stages)  # looked up once, not with every item
+        self._reasons = BoundedCounter[str](MOST_REASONS)
+        self._sets = BoundedCounter[tuple[str, ...]](MOST_SETS)
+
+    def add(self, prediction: "Prediction", trace: Steps) -> None:
+        """Count one answer. Costs some microseconds, allocates nothing that stays; call it after the answer is given.
+
+        A trace that is not complete, as of a worker that was killed, adds no times of stages.
+        """
+        self.elapsed.add(prediction.elapsed_ns)
+        if not prediction.deadline_met:
+            self.misses += 1
+        self._reasons.add(prediction.reason)
+        self._sets.add(prediction.features)
+        self.slowdown = s = prediction.slowdown
+        if s > self.largest_slowdown:
+            self.largest_slowdown = s
+        features, marks = trace.features, trace.marks
+        if len(marks) == len(features) + 3:
+            start, adds = marks[1], self._adds
+            for feature, end in zip(features, marks[2:], strict=False):
+                adds[feature](end - start)
+                start = end
+            self.model.add(marks[-1] - marks[-2])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the features, in the order of `stages`."""
+        return self.watched.bundle.names
+
+    @property
+    def reasons(self) -> dict[str, int]:
+        """The number of answers for each reason."""
+        return _labelled(self._reasons, str)
+
+    @property
+    def answers(self) -> dict[str, int]:
+        """The number of answers by each feature set."""
+        return _labelled(self._sets, lambda names: "+".join(names) or PRIOR)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all of it for JSON, times in seconds; quantiles are within `histogram.RELATIVE_ERROR`.
+
+        Nothing is NaN or infinite: what is not known is None.
+        """
+        return {
+            "items": self.elapsed.count,
+            "deadline": self.watched.deadline,
+            "misses": self.misses,
+            "slowdown": finite(self.slowdown),
+            "largest_slowdown": finite(self.largest_slowdown),
+            "elapsed": summary(self.elapsed),
+            "model": summary(self.model),
+            "stages": {name: summary(stage) for name, stage in zip(self.names, self.stages, strict=True)},
+            "features": self.answers,
+            "reasons": self.reasons,
+            "failures": dict(self.watched.failures),
+            "out": sorted(self.watched.out),
+        }
+
+
+def summary(histogram: Histogram) -> dict[str, float | int | None]:
+    """Return the count, and in seconds the total, the quantiles and the maximum."""
+    quantiles = dict(zip(QUANTILES, histogram.quantiles(list(QUANTILES.values())), strict=True))
+    count = histogram.count
+    return {
+        "count": count,
+        "total": histogram.total_ns / 1e9,
+        **{name: finite(float(f"{ns / 1e9:.6g}")) for name, ns in quantiles.items()},
+        "max": histogram.longest_ns / 1e9 if count else None,
+    }
+
+
+def finite(value: float) -> float | None:
+    """Return a number that JSON knows, or None."""
+    return value if math.isfinite(value) else None
+
+
+def _labelled(counter: BoundedCounter[K], label: Callable[[K], str]) -> dict[str, int]:
+    counts = Counter({OTHER: counter.n_other} if counter.n_other else {})
+    for key, n in counter.counts.items():
+        counts[label(key)] += n  # names may hold what joins them, so that two sets have the same label
+    return dict(counts.most_common())

@@ -1,0 +1,172 @@
+"""Where metrics are written: lines of JSON, a file for Prometheus. Never in the time of an item, never fatal."""
+
+import errno
+import json
+import os
+import stat
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Protocol, TextIO
+
+from polydom_runtime.exceptions import RecordingError
+
+from .metrics import Metrics
+from .prometheus import prometheus_text
+
+MODE = 0o644
+
+
+class MetricsOutput(Protocol):
+    """Somewhere that metrics can be written."""
+
+    def write(self, metrics: Metrics) -> None:
+        """Write them, or raise OSError."""
+        ...
+
+
+class JsonLines:
+    """Adds a line of JSON to a file or a stream each time.
+
+    A file is opened for each line, so that it can be moved away at any time. A line is written whole or not at all.
+
+    Parameters
+    ----------
+    target : path or text stream
+    wall_clock : callable
+        Seconds since 1970, the field ``time`` of each line.
+    """
+
+    def __init__(self, target: str | os.PathLike[str] | TextIO, *, wall_clock: Callable[[], float] = time.time) -> None:
+        self._target = target
+        self._wall_clock = wall_clock
+
+    def __str__(self) -> str:
+        return f"{self._target}" if isinstance(self._target, (str, os.PathLike)) else "the stream of metrics"
+
+    def write(self, metrics: Metrics) -> None:
+        """Add a line."""
+        line = json.dumps({"time": round(self._wall_clock(), 3), **metrics.as_dict()}) + "\n"
+        if isinstance(self._target, (str, os.PathLike)):
+            _append(self._target, line.encode())
+        else:
+            self._target.write(line)
+            self._target.flush()
+
+
+class PrometheusText:
+    """Replaces a file for the textfile collector of node_exporter, whole each time.
+
+    Every sample has the label ``node``, the name of the file without ``.prom``: node_exporter puts the files of a
+    folder together, and two nodes must not say the same.
+
+    Parameters
+    ----------
+    path : path
+        In the folder that node_exporter reads.
+
+    Raises
+    ------
+    RecordingError
+        If the name does not end in ``.prom``.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._path = Path(path)
+        if self._path.suffix != ".prom":
+            raise RecordingError(f"A file for node_exporter must be named NAME.prom, others are not read. Got {path}.")
+        self._labels: Mapping[str, str] = {"node": self._path.stem}
+        self._part = self._path.with_name(f"{self._path.name}.part")
+
+    def __str__(self) -> str:
+        return str(self._path)
+
+    def write(self, metrics: Metrics) -> None:
+        """Replace the file."""
+        text = prometheus_text(metrics, self._labels)
+        try:
+            with open(self._part, "wb") as stream:
+                stream.write(text.encode("utf-8", "replace"))
+            os.replace(self._part, self._path)
+        except OSError:
+            with suppress(OSError):
+                os.unlink(self._part)
+            raise
+
+
+class Regularly:
+    """Writes metrics every so often, in time that is left over, and goes on if they cannot be written.
+
+    What is due waits until there is twice as much slack as a write took lately; where it waits in vain, that time is
+    halved for each `every` that passes, so that one slow write does not end all others.
+
+    Parameters
+    ----------
+    output : MetricsOutput
+    metrics : Metrics
+    every : float
+        Seconds from one write, or failed attempt, to the next.
+    clock : callable
+        Monotonic seconds.
+    say : callable
+        Called with a text, once, at the first failure.
+
+    Attributes
+    ----------
+    failures : int
+    """
+
+    def __init__(
+        self,
+        output: MetricsOutput,
+        metrics: Metrics,
+        every: float,
+        *,
+        say: Callable[[str], object],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.failures = 0
+        self._output = output
+        self._metrics = metrics
+        self._every = every
+        self._say = say
+        self._clock = clock
+        self._due = clock()
+        self._took = 0.0
+
+    def on_slack(self, seconds_left: float) -> bool:
+        """Write if it is due and the time left is enough; return whether time was spent."""
+        if (now := self._clock()) < self._due:
+            return False
+        if seconds_left < 2.0 * self._took:
+            if now >= self._due + self._every:
+                self._took, self._due = 0.5 * self._took, now
+            return False
+        self.write()
+        return True
+
+    def write(self) -> None:
+        """Write now; a failure is counted, and said the first time."""
+        began = self._clock()
+        try:
+            self._output.write(self._metrics)
+        except (OSError, ValueError) as e:  # ValueError from a stream that was closed
+            self.failures += 1
+            if self.failures == 1:
+                self._say(f"{self._output} cannot be written: {e}. Trying again every {self._every:g} s.")
+        self._due = (now := self._clock()) + self._every
+        self._took = max(now - began, 0.5 * self._took)
+
+
+def _append(path: str | os.PathLike[str], data: bytes) -> None:
+    # Not waiting: a pipe that nobody reads must not stop the node.
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, MODE)
+    try:
+        before = os.fstat(descriptor)
+        if os.write(descriptor, data) < len(data):
+            if stat.S_ISREG(before.st_mode):
+                os.ftruncate(descriptor, before.st_size)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    finally:
+        os.close(descriptor)

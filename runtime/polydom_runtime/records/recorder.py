@@ -1,0 +1,197 @@
+"""The flight recorder: the last items of a node in a ring on disk, whole up to the instant that the node is killed."""
+
+import hashlib
+import mmap
+import os
+import struct
+import time
+import zlib
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from polydom_runtime.bundle import Bundle, Label, read_bounded
+from polydom_runtime.exceptions import RecordingError
+from polydom_runtime.features import MAX_FEATURES
+from polydom_runtime.index_file import INDEX_FILE, encode
+from polydom_runtime.schema import MAX_INDEX_BYTES
+
+from .flight_file import (
+    CRC,
+    IS_FLOAT,
+    MAX_CLASSES_BYTES,
+    MAX_FILE_BYTES,
+    MAX_REASON_BYTES,
+    MET,
+    Flight,
+    FlightHeader,
+    load_flight,
+)
+from .flight_record import FlightRecord
+from .metrics import Steps
+from .ring_file import Allocate, open_ring
+
+if TYPE_CHECKING:
+    from polydom_runtime.predictor import Prediction
+
+__all__ = ["Flight", "FlightRecord", "FlightRecorder", "load_flight", "read_flight"]
+
+MOST_SETS = 10_000
+TIMES = tuple(struct.Struct(f"<{k}q") for k in range(MAX_FEATURES + 1))
+
+
+class Flown(Protocol):
+    """What is asked of a predictor."""
+
+    @property
+    def bundle(self) -> Bundle: ...
+    @property
+    def deadline(self) -> float: ...
+    @property
+    def policy(self) -> str: ...
+
+
+class FlightRecorder:
+    """Keeps what was done for the last `capacity` items in a file that survives ``kill -9`` at any instant.
+
+    The file has its full size from the start, so that a full disk is told before the loop and not in it. A recording
+    of the same bundle, deadline, policy and capacity is continued; another one is kept as ``FILE.1``, ``FILE.2`` and so
+    on. While it is written, the file must not be cut: the system ends a process whose mapped file shrinks. What a power
+    cut loses is what the system had not yet written by itself, some seconds.
+
+    Parameters
+    ----------
+    path : path
+    predictor : Predictor
+        Or anything with its `bundle`, `deadline` and `policy`.
+    capacity : int
+        How many items are kept.
+    wall_clock : callable
+        Nanoseconds since 1970.
+    allocate : callable
+        As `os.posix_fallocate`.
+
+    Attributes
+    ----------
+    n_dropped : int
+        Items with a number that no record can hold, as from a clock that went mad.
+
+    Raises
+    ------
+    RecordingError
+        If the disk is full, the file cannot be written or is in use, is not a flight recording, or would be too large.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        predictor: Flown,
+        capacity: int = 10_000,
+        *,
+        wall_clock: Callable[[], int] = time.time_ns,
+        allocate: Allocate = os.posix_fallocate,
+    ) -> None:
+        self.n_dropped = 0
+        header = header_of(predictor, capacity)
+        self._capacity, self._record_bytes, self._first = capacity, header.record_bytes, header.slot_start(0)
+        self._pack, self._seed = header.layout.pack, header.seed
+        self._names = predictor.bundle.names
+        self._numbers: Mapping[Label | float, int] = {
+            label: number for number, label in enumerate(predictor.bundle.classes)
+        }
+        self._masks: dict[tuple[str, ...], int] = {}
+        self._wall_clock = wall_clock
+        self._descriptor, earlier = open_ring(Path(path), header, allocate)
+        self._sequence = earlier.records[-1].sequence if earlier and earlier.records else 0
+        # Populated, so that the pages of the ring are not faulted in one by one in the loop.
+        flags = mmap.MAP_SHARED | mmap.MAP_POPULATE
+        self._ring = mmap.mmap(self._descriptor, header.file_bytes, flags=flags)
+
+    def add(self, prediction: "Prediction", trace: Steps, number: int) -> None:
+        """Write one record over the oldest; never raises. Costs some microseconds, the same for ever.
+
+        Parameters
+        ----------
+        prediction : Prediction
+        trace : Trace
+            One that is not complete, as of a worker that was killed, is recorded without times of steps.
+        number : int
+            Of the item.
+        """
+        try:
+            body = self._packed(prediction, trace, number)
+        except (struct.error, OverflowError, ValueError, LookupError):
+            self.n_dropped += 1
+            return
+        start = self._first + self._sequence % self._capacity * self._record_bytes
+        self._ring[start : start + self._record_bytes] = CRC.pack(zlib.crc32(body, self._seed)) + body
+        self._sequence += 1
+
+    def close(self) -> None:
+        """Write everything down to the disk and let go of the file; adding is over."""
+        if not self._ring.closed:
+            self._ring.flush()
+            self._ring.close()
+            os.close(self._descriptor)
+
+    def _packed(self, prediction: "Prediction", trace: Steps, number: int) -> bytes:
+        features, marks = trace.features, trace.marks
+        if len(marks) != len(features) + 3:
+            features, marks = (), (0, 0, 0)
+        reason = prediction.reason.encode("utf-8", "replace")[:MAX_REASON_BYTES]
+        label, flags = (self._numbers[prediction.label], 0) if self._numbers else (prediction.label, IS_FLOAT)
+        n = len(features)
+        return self._pack(
+            self._sequence + 1,
+            number,
+            self._wall_clock(),
+            trace.size,
+            prediction.slowdown,
+            marks[1] - marks[0],
+            marks[-1] - marks[-2],
+            prediction.elapsed_ns,
+            self._mask(prediction.features),
+            label,
+            flags | MET if prediction.deadline_met else flags,
+            n,
+            len(reason),
+            reason,
+            bytes(features),
+            TIMES[n].pack(*[b - a for a, b in pairwise(marks[1:-1])]),
+        )
+
+    def _mask(self, features: tuple[str, ...]) -> int:
+        mask = self._masks.get(features)
+        if mask is None:
+            mask = sum(1 << self._names.index(name) for name in features)
+            if len(self._masks) < MOST_SETS:
+                self._masks[features] = mask
+        return mask
+
+
+def read_flight(path: str | os.PathLike[str]) -> list[FlightRecord]:
+    """Return the records of a recording from oldest to newest, those that are whole; see `load_flight`."""
+    return list(load_flight(path).records)
+
+
+def header_of(predictor: Flown, capacity: int) -> FlightHeader:
+    """Return the header of a recording of `predictor`."""
+    if capacity < 1:
+        raise RecordingError(f"The capacity of a flight recorder must be at least 1 item. Got {capacity}.")
+    bundle, classes = predictor.bundle, predictor.bundle.classes
+    if sum(len(str(label)) for label in classes) > MAX_CLASSES_BYTES:
+        classes = ()
+    header = FlightHeader(
+        bundle.names, classes, index_digest(bundle), float(predictor.deadline), predictor.policy, capacity
+    )
+    if header.file_bytes > MAX_FILE_BYTES:
+        most = (MAX_FILE_BYTES - len(header.packed)) // header.record_bytes
+        raise RecordingError(f"A flight recorder of this bundle must keep at most {most} items. Got {capacity}.")
+    return header
+
+
+def index_digest(bundle: Bundle) -> str:
+    """Return the SHA-256 of a bundle's index, as ``index.sha256`` says it, in hexadecimal."""
+    index = encode(bundle) if bundle.path is None else read_bounded(bundle.path / INDEX_FILE, MAX_INDEX_BYTES)
+    return hashlib.sha256(index).hexdigest()

@@ -1,0 +1,122 @@
+"""What ``polydom-node run`` keeps of its answers, as far as it was asked to: metrics and a flight recording."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from types import TracebackType
+from typing import TYPE_CHECKING, Protocol
+
+from polydom_runtime.arguments import duration
+from polydom_runtime.bundle import Bundle
+from polydom_runtime.exceptions import RecordingError
+
+from .metrics import Metrics, Steps, Watched
+from .metrics_files import JsonLines, MetricsOutput, PrometheusText, Regularly
+from .recorder import FlightRecorder, Flown
+
+if TYPE_CHECKING:
+    from polydom_runtime.predictor import Prediction
+
+
+class Observed(Watched, Flown, Protocol):
+    """What is asked of a predictor."""
+
+    @property
+    def bundle(self) -> Bundle: ...  # noqa: D102
+
+
+def say(text: str) -> None:
+    """Print on standard error, whether or not it takes it."""
+    with suppress(OSError):
+        print(f"polydom-node: {text}", file=sys.stderr, flush=True)
+
+
+class Records:
+    """Takes every answer to where it is wanted; with nothing wanted it does nothing.
+
+    Parameters
+    ----------
+    metrics : Metrics, optional
+    files : sequence of Regularly
+        Where the metrics are written.
+    recorder : FlightRecorder, optional
+    """
+
+    def __init__(
+        self,
+        metrics: Metrics | None = None,
+        files: Sequence[Regularly] = (),
+        recorder: FlightRecorder | None = None,
+    ) -> None:
+        self._metrics = metrics
+        self._files = files
+        self._recorder = recorder
+
+    def __enter__(self) -> "Records":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def add(self, prediction: "Prediction", trace: Steps, number: int) -> None:
+        """Count and record one answer, after it was given; never raises."""
+        if self._recorder is not None:
+            self._recorder.add(prediction, trace, number)
+        if self._metrics is not None:
+            self._metrics.add(prediction, trace)
+
+    def on_slack(self, seconds_left: float) -> None:
+        """Write what is due, one file at a time, if there is enough time before the next item."""
+        any(file.on_slack(seconds_left) for file in self._files)
+
+    def close(self) -> None:
+        """Write the metrics a last time and let go of the recording."""
+        for file in self._files:
+            file.write()
+            if file.failures:
+                say(f"{file.failures} times metrics were not written")
+        if self._recorder is not None:
+            self._recorder.close()
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add what `open_records` reads."""
+    group = command.add_argument_group("records")
+    group.add_argument("--metrics-json", metavar="FILE", help="add a line of metrics every so often; - for the output")
+    group.add_argument("--metrics-prometheus", metavar="NAME.prom", help="for node_exporter's textfile collector")
+    group.add_argument("--metrics-every", type=duration, default=10.0, metavar="TIME", help="such as 30s (default 10s)")
+    group.add_argument("--record", metavar="FILE", help="keep the last items in a file that survives kill -9")
+    group.add_argument("--record-items", type=int, default=10_000, metavar="N", help="how many (default 10000)")
+    group.add_argument("--record-optional", action="store_true", help="run without if the recording cannot be opened")
+
+
+def open_records(arguments: argparse.Namespace, predictor: Observed) -> Records:
+    """Open what the command line asks for, and write the metrics a first time so that trouble shows at the start.
+
+    Raises
+    ------
+    RecordingError
+        If the recording cannot be opened, unless it is optional.
+    """
+    outputs: list[MetricsOutput] = []
+    if arguments.metrics_json:
+        outputs.append(JsonLines(sys.stdout if arguments.metrics_json == "-" else arguments.metrics_json))
+    if arguments.metrics_prometheus:
+        outputs.append(PrometheusText(arguments.metrics_prometheus))
+    recorder = _recorder(arguments, predictor) if arguments.record else None
+    metrics = Metrics(predictor) if outputs else None
+    files = [Regularly(output, metrics, arguments.metrics_every, say=say) for output in outputs if metrics]
+    for file in files:
+        file.write()
+    return Records(metrics, files, recorder)
+
+
+def _recorder(arguments: argparse.Namespace, predictor: Observed) -> FlightRecorder | None:
+    try:
+        return FlightRecorder(arguments.record, predictor, arguments.record_items)
+    except RecordingError as e:
+        if not arguments.record_optional:
+            raise
+        say(f"running without a recording. {e}")
+        return None

@@ -1,0 +1,103 @@
+"""Opening the file of a flight recorder: continued if it is of the same kind, kept aside if not, never lost."""
+
+import errno
+import fcntl
+import os
+import stat
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+
+from polydom_runtime.exceptions import RecordingError
+
+from .flight_file import MAGIC, MAX_FILE_BYTES, Flight, FlightHeader, decoded_flight
+
+Allocate = Callable[[int, int, int], None]
+"""As `os.posix_fallocate`."""
+
+
+def open_ring(file: Path, header: FlightHeader, allocate: Allocate) -> tuple[int, Flight | None]:
+    """Return the descriptor of a ring of its full size, locked, and what it holds if it was there already.
+
+    Raises
+    ------
+    RecordingError
+        If there is no room, the file cannot be written or is in use, or is not a flight recording.
+    """
+    path = Path(os.path.realpath(file))
+    try:
+        if not _is_there(path):
+            return _created(path, header, allocate), None
+        descriptor = _locked(path, os.O_RDWR)
+        if (earlier := _of_same_kind(path, descriptor, header)) is not None:
+            return descriptor, earlier
+        try:
+            return _created(path, header, allocate, instead=True), None
+        finally:
+            os.close(descriptor)
+    except BlockingIOError as e:
+        raise RecordingError(f"{path} must be free. Another process records into it. Give another file.") from e
+    except OSError as e:
+        full = e.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        remedy = "Free some space, or keep fewer items" if full else "Give another file"
+        raise RecordingError(f"{path} must be writable, with {header.file_bytes} bytes. {e}. {remedy}.") from e
+
+
+def _is_there(path: Path) -> bool:
+    """Tell whether a file with some content is there; anything but a file is refused."""
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return False
+    if not stat.S_ISREG(status.st_mode):
+        raise RecordingError(f"{path} must be a file. It is something else. Give another name.")
+    return status.st_size > 0
+
+
+def _locked(path: Path, flags: int) -> int:
+    descriptor = os.open(path, flags | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _of_same_kind(path: Path, descriptor: int, header: FlightHeader) -> Flight | None:
+    """Return what the file holds if it can be continued, else None; what is not a recording is not touched."""
+    with open(descriptor, "rb", closefd=False) as stream:
+        data = stream.read(MAX_FILE_BYTES + 1)
+    if not data.startswith(MAGIC):
+        os.close(descriptor)
+        raise RecordingError(f"{path} must be a flight recording, or not be there. It is not. Give another name.")
+    try:
+        flight = decoded_flight(path, data)
+    except RecordingError:
+        return None  # cut, or of another version: whoever keeps it may still make something of it
+    return flight if flight.header == header else None
+
+
+def _created(path: Path, header: FlightHeader, allocate: Allocate, instead: bool = False) -> int:
+    """Make the whole file beside `path` first, so that a kill or a full disk leaves what is there as it is."""
+    part = path.with_name(f"{path.name}.part")
+    descriptor = _locked(part, os.O_RDWR | os.O_CREAT)
+    try:
+        if _is_there(path) is not instead:
+            raise BlockingIOError(errno.EAGAIN, "another process was quicker", str(path))
+        os.ftruncate(descriptor, 0)
+        allocate(descriptor, 0, header.file_bytes)
+        os.pwrite(descriptor, header.packed, 0)
+        os.fsync(descriptor)
+        if instead:
+            os.rename(path, _free_name(path))
+        os.rename(part, path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _free_name(path: Path) -> Path:
+    return next(name for k in count(1) if not (name := path.with_name(f"{path.name}.{k}")).exists())

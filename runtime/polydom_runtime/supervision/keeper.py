@@ -1,0 +1,224 @@
+"""The keeper: a thread of the supervisor that starts the nursery, and again if it ends, and collects new workers."""
+
+import os
+import socket
+import statistics
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Event, Thread
+from typing import Any
+
+import msgpack
+
+from polydom_runtime.clock import hardware_clock
+from polydom_runtime.exceptions import ItemError, WorkerError
+
+from .linux import Waiter
+from .nursery import ECHO, FAILED, WARM, WORKER
+from .shared_block import SharedBlock, map_shared, new_memory, write_item
+from .worker import MOST_BYTES, Link
+
+ECHOES, ECHO_RANK = 100, 90
+"""Hand-overs that are measured, and the one of them, from the shortest up, that is planned with."""
+
+START_NS = 60_000_000_000
+"""What a worker may take to become ready."""
+
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.05, 5.0
+"""Before a nursery that ended is started again: doubled while none gives a worker."""
+
+
+class Keeper:
+    """Has a worker ready.
+
+    Parameters
+    ----------
+    order : dict
+        What the nursery is to load: ``folder``, ``space``, ``policy``, ``deadline`` in seconds.
+    width : int
+        Of the row of features.
+    item_bytes : int
+        The largest item.
+
+    Attributes
+    ----------
+    block : SharedBlock
+    hand_over : float
+        Seconds that it takes to hand something to another process and get it back; NaN until it is measured.
+    nurseries, workers : int
+        Started so far.
+    nursery_pid : int
+        0 while there is none.
+    """
+
+    def __init__(self, order: dict[str, Any], width: int, item_bytes: int) -> None:
+        self.block = SharedBlock(width, item_bytes)
+        self.hand_over = float("nan")
+        self.nurseries = self.workers = self.nursery_pid = 0
+        self._order = order
+        self._ready: SimpleQueue[Link] = SimpleQueue()
+        self._closing = Event()
+        self._first = Event()
+        self._warmed: SimpleQueue[bool] = SimpleQueue()
+        self._failure = ""
+        self._warm_item: tuple[bytes, int] | None = None
+        self._control: socket.socket | None = None
+        # The nursery dies with the thread that started it, so this thread lives as long as the supervisor.
+        self._thread = Thread(target=self._keep, name="polydom-keeper", daemon=True)
+        self._thread.start()
+
+    def wait_for_first(self, seconds: float) -> None:
+        """Wait until a worker is ready.
+
+        Raises
+        ------
+        WorkerError
+            If the nursery failed, or took longer.
+        """
+        if not self._first.wait(seconds) or not self.workers:
+            raise WorkerError(
+                f"A worker must be ready within {seconds:g} s. {self._failure or 'None was.'} "
+                "Run the same bundle without supervision to see more."
+            )
+
+    def take(self, seconds: float) -> Link | None:
+        """Return a worker that nobody has yet, None if there is none within this time; at once without a nursery."""
+        with suppress(Empty):
+            return self._ready.get_nowait()
+        if seconds > 0.0 and self._control is not None:
+            with suppress(Empty):
+                return self._ready.get(timeout=seconds)
+        return None
+
+    def warm_up(self, item: Any, seconds: float) -> bool:
+        """Have workers, those of later nurseries too, born warm; tell whether the item is harmless enough for that."""
+        place = new_memory(self.block.item_bytes)
+        try:
+            header = write_item(item, map_shared(place, self.block.item_bytes))
+        except ItemError:
+            os.close(place)
+            return False
+        self._forget_warm_item()
+        self._warm_item = msgpack.packb((header, seconds)), place
+        with suppress(OSError, Empty):
+            if self._control is not None:
+                self._send_warm_item(self._control)
+                return self._warmed.get(timeout=2.0 * seconds)
+        return False
+
+    def close(self) -> None:
+        """End the nursery and its workers, and wait for the nursery's end."""
+        self._closing.set()
+        if self._control is not None:
+            with suppress(OSError):
+                self._control.shutdown(socket.SHUT_RDWR)
+        self._thread.join()
+        self._discard()
+        self._forget_warm_item()
+        self.block.close()
+
+    def _keep(self) -> None:
+        pause = FIRST_PAUSE_S
+        while not self._closing.is_set():
+            before = self.workers
+            with suppress(OSError):
+                self._with_nursery()
+            pause = FIRST_PAUSE_S if self.workers > before else min(2.0 * pause, LONGEST_PAUSE_S)
+            self._first.set()
+            self._closing.wait(pause)
+
+    def _with_nursery(self) -> None:
+        """Start a nursery and take its workers until it ends."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with ours:
+            with theirs:
+                process = _start(theirs.fileno(), self.block.descriptor)
+            self._control, self.nursery_pid = ours, process.pid
+            self.nurseries += 1
+            try:
+                if not self._closing.is_set():
+                    self._give_order(ours)
+                    self._heed(ours)
+            finally:
+                self._control, self.nursery_pid = None, 0
+                process.kill()
+                process.wait()
+
+    def _give_order(self, control: socket.socket) -> None:
+        self.hand_over = _round_trip(control)
+        rest = {
+            "dispatch": self.hand_over,
+            "deadline": self._order["deadline"] - self.hand_over,
+            "width": self.block.width,
+            "item_bytes": self.block.item_bytes,
+        }
+        control.send(msgpack.packb({**self._order, **rest}))
+        if self._warm_item is not None:
+            self._send_warm_item(control)
+
+    def _send_warm_item(self, control: socket.socket) -> None:
+        assert self._warm_item is not None
+        message, place = self._warm_item
+        socket.send_fds(control, [message], [place])
+
+    def _heed(self, control: socket.socket) -> None:
+        while True:
+            message, descriptors, _, _ = socket.recv_fds(control, MOST_BYTES, 2)
+            if not message:
+                return
+            what, value, number = msgpack.unpackb(message)
+            if what == WORKER:
+                self._welcome(value, number, *descriptors)
+            elif what == WARM:
+                self._discard()  # those from before
+                self._warmed.put(value)
+            elif what == FAILED:
+                self._failure = value
+
+    def _welcome(self, pid: int, number: int, connection: int, pidfd: int) -> None:
+        link = Link(pid, pidfd, socket.socket(fileno=connection), self.block.slot(number))
+        if link.is_ready(START_NS):
+            self.workers += 1
+            self._failure = ""
+            self._ready.put(link)
+            self._first.set()
+        else:
+            link.kill()
+
+    def _discard(self) -> None:
+        while (link := self.take(0.0)) is not None:
+            link.kill()
+
+    def _forget_warm_item(self) -> None:
+        if self._warm_item is not None:
+            os.close(self._warm_item[1])
+            self._warm_item = None
+
+
+def _start(control: int, block: int) -> "subprocess.Popen[bytes]":
+    package = str(Path(__file__).parent.parent)
+    path = os.pathsep.join(os.path.abspath(p) for p in [*sys.path, package])
+    return subprocess.Popen(
+        [sys.executable, "-m", "polydom_runtime.supervision.nursery", str(control), str(block), str(os.getpid())],
+        stdin=subprocess.DEVNULL,
+        pass_fds=(control, block),
+        env={**os.environ, "PYTHONPATH": path},
+    )
+
+
+def _round_trip(control: socket.socket) -> float:
+    """Return the seconds that a message there and back takes, seldom more."""
+    waiter = Waiter(control.fileno())
+    taken = []
+    for _ in range(ECHOES + 1):
+        start = hardware_clock()
+        control.send(ECHO)
+        while not waiter.wait(1_000_000_000):
+            pass
+        if not control.recv(MOST_BYTES):
+            raise ConnectionResetError
+        taken.append(hardware_clock() - start)
+    return statistics.quantiles(taken[1:], n=100)[ECHO_RANK - 1] * 1e-9

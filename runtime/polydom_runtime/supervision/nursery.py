@@ -1,0 +1,228 @@
+"""The nursery: a process that imports the features and loads the models once, and forks workers.
+
+``python -m polydom_runtime.supervision.nursery CONTROL BLOCK PARENT`` is started by a supervisor and talks with it over
+a socket that it inherits. It computes no item itself, so nothing that a feature does can stop it: a replacement for a
+worker that was killed is there in milliseconds.
+"""
+
+import gc
+import os
+import select
+import signal
+import socket
+import sys
+import traceback
+import warnings
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgpack
+import numpy as np
+from numpy.typing import NDArray
+
+from polydom_runtime.arguments import space_of
+from polydom_runtime.bundle import Bundle
+from polydom_runtime.clock import hardware_clock
+from polydom_runtime.costs import CostFunction
+from polydom_runtime.index_file import load_bundle
+from polydom_runtime.predictor import Predictor
+
+from .linux import die_with_parent, map_at, run_behind, survives
+from .shared_block import SINCE, SLOTS, Header, SharedBlock, Slot, announced, map_shared, read_item
+from .worker import MOST_BYTES, HandedClock, serve
+
+ECHO = b"?"
+WORKERS = 2
+"""One works, the other waits to take over."""
+
+LOOK_AFTER_S = 0.5
+"""How often workers are looked after: whether one is stuck, or is missing since the system refused a process."""
+
+GRACE, LEAST_GRACE_S = 10.0, 1.0
+"""A worker is stuck after so many deadlines, and at least so long. The supervisor kills it earlier if items come."""
+
+FAILED, WORKER, WARM = "failed", "worker", "warm"
+
+
+class Nursery:
+    """Keeps workers alive.
+
+    Parameters
+    ----------
+    control : socket
+        To the supervisor; where it ends, the nursery does.
+    block : SharedBlock
+    order : dict
+        ``folder``, ``space`` (MODULE:SPACE), ``deadline`` in seconds, ``dispatch`` (the hand-over in seconds) and
+        ``policy``.
+    """
+
+    def __init__(self, control: socket.socket, block: SharedBlock, order: dict[str, Any]) -> None:
+        self._control = control
+        self._block = block
+        self._clock = HandedClock()
+        self._grace_ns = int(max(GRACE * order["deadline"], LEAST_GRACE_S) * 1e9)
+        self._window = map_shared(block.descriptor, block.slot_bytes)
+        slot = Slot.over(self._window, block.width)
+        self._words = slot.words
+        bundle = load_bundle(Path(order["folder"]))
+        space = announced(bundle.space_of(space_of(order["space"])), self._window.data.cast("q"))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the deadline without the hand-over may be below what the bundle is for
+            self._predictor = Predictor(
+                with_hand_over(bundle, order["dispatch"]),
+                space,
+                deadline=order["deadline"],
+                policy=order["policy"],
+                clock=self._clock,
+                values=slot.values,
+                progress=slot.words[:1],
+            )
+        self._item: Any = None
+        self._workers: dict[int, tuple[int, int]] = {}  # pidfd: pid and slot
+        self._poll = select.poll()
+        self._poll.register(control, select.POLLIN)
+
+    def run(self) -> None:
+        """Replace workers that end, until the supervisor closes the control socket."""
+        gc.collect()
+        gc.freeze()  # a collection would write to every object, and so copy every page for each worker
+        while True:
+            self._fill()
+            for descriptor, _ in self._poll.poll(LOOK_AFTER_S * 1e3):
+                if descriptor in self._workers:
+                    self._reap(descriptor)
+                elif not self._heed():
+                    return
+            self._kill_stuck()
+
+    def _fill(self) -> None:
+        """Start the workers that are missing, as far as the system lets it."""
+        try:
+            while len(self._workers) < WORKERS:
+                self._fork()
+        except BrokenPipeError:
+            pass  # the supervisor is closing; the poll tells
+        except OSError as e:
+            print(f"polydom: no worker can be started now. {e}", file=sys.stderr)
+
+    def _kill_stuck(self) -> None:
+        limit = hardware_clock() - self._grace_ns
+        for pidfd, (_, number) in self._workers.items():
+            if 0 < self._block.slot(number).words[SINCE] < limit:
+                signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+
+    def _fork(self) -> None:
+        number = min(set(range(1, SLOTS)) - {number for _, number in self._workers.values()})
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        nursery = os.getpid()
+        with ours, theirs:
+            pid = os.fork()
+            if pid == 0:
+                ours.close()
+                self._become_worker(nursery, theirs, number)
+            pidfd = os.pidfd_open(pid)
+            self._workers[pidfd] = pid, number
+            self._poll.register(pidfd, select.POLLIN)
+            socket.send_fds(self._control, [msgpack.packb((WORKER, pid, number))], [ours.fileno(), pidfd])
+
+    def _become_worker(self, nursery: int, connection: socket.socket, number: int) -> None:
+        code = 1
+        try:
+            die_with_parent(nursery)
+            self._control.close()
+            for descriptor in self._workers:
+                os.close(descriptor)
+            self._take_slot(number)
+            self._words[SINCE] = 0
+            if self._item is not None:
+                self._predictor.warm_up(self._item)  # the pages that an answer writes to are this process's own now
+            serve(connection, self._predictor, self._clock, self._block.item, self._words)
+            code = 0
+        except BrokenPipeError:
+            code = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+
+    def _take_slot(self, number: int) -> None:
+        length = self._block.slot_bytes
+        map_at(self._window.ctypes.data, length, self._block.descriptor, number * length)
+
+    def _reap(self, pidfd: int) -> None:
+        """Take leave of a worker that has ended: only now nobody writes to its slot."""
+        pid, _ = self._workers.pop(pidfd)
+        self._poll.unregister(pidfd)
+        os.close(pidfd)
+        os.waitpid(pid, 0)
+
+    def _heed(self) -> bool:
+        """Do what the supervisor asks for; False if it is gone."""
+        message, descriptors, _, _ = socket.recv_fds(self._control, MOST_BYTES, 1)
+        if not message:
+            return False
+        header, seconds = msgpack.unpackb(message)
+        memory = map_shared(descriptors[0], os.fstat(descriptors[0]).st_size)
+        os.close(descriptors[0])
+        safe = self._warm_up(header, memory, seconds)
+        for pidfd in list(self._workers):
+            signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+            self._reap(pidfd)
+        with suppress(BrokenPipeError):
+            self._control.send(msgpack.packb((WARM, safe, 0)))
+        return True
+
+    def _warm_up(self, header: Header, memory: NDArray[np.uint8], seconds: float) -> bool:
+        """Warm up here, so that every worker is born warm, if a process that tried it has survived."""
+        try:
+            item = read_item(header, memory)
+        except Exception:  # of a class that can be imported only where the item was made
+            return False
+        if not survives(lambda: self._predictor.warm_up(item), seconds):
+            return False
+        self._predictor.warm_up(item)
+        self._item = item
+        gc.collect()
+        gc.freeze()
+        return True
+
+
+def with_hand_over(bundle: Bundle, seconds: float) -> Bundle:
+    """Return the bundle with dispatch costs that hold the hand-over to a worker."""
+    more = CostFunction.of(seconds)
+    times = {
+        name: replace(times, dispatch=times.dispatch + more)
+        for name in ("expected", "alone")
+        if (times := getattr(bundle, name)) is not None
+    }
+    costs = tuple(cost + more for cost in bundle.set_costs)
+    return replace(bundle, dispatch=bundle.dispatch + more, set_costs=costs, **times)
+
+
+def main(control: str, block: str, parent: str) -> int:
+    """Run a nursery: echo until the hand-over is measured, then load what is ordered, then keep workers."""
+    die_with_parent(int(parent))
+    run_behind()
+    for number in (signal.SIGINT, signal.SIGTERM):  # meant for the supervisor, which may still have an item to answer
+        signal.signal(number, signal.SIG_IGN)
+    with socket.socket(fileno=int(control)) as connection:
+        while (message := connection.recv(MOST_BYTES)) == ECHO:
+            connection.send(message)
+        if not message:
+            return 0
+        order = msgpack.unpackb(message)
+        try:
+            shared = SharedBlock(order["width"], order["item_bytes"], int(block))
+            nursery = Nursery(connection, shared, order)
+        except Exception as e:
+            connection.send(msgpack.packb((FAILED, f"{e}", 0)))
+            return 1
+        nursery.run()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

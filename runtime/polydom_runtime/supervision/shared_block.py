@@ -1,0 +1,161 @@
+"""Memory that the supervisor and its workers share: one place for the item, and a slot for each worker's progress.
+
+A worker that was killed may run on for a moment and write into its slot; so a slot is given to the next worker only
+when the process that had it is gone.
+"""
+
+import mmap
+import os
+import pickle
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polydom_runtime.exceptions import ItemError
+from polydom_runtime.features import Feature, FeatureSpace, Step, read_only
+
+SLOTS = 8
+"""More than live at a time: those that are being killed keep theirs."""
+
+PROGRESS, STAGE, SINCE = 0, 1, 2
+NO_STAGE = -1
+VALUES_AT = 64
+ARRAY, TRANSPOSED, PICKLED = 0, 1, 2
+PLAIN = "biufcmMSU"
+"""The kinds of arrays whose bytes and type's name say everything."""
+
+Header = Sequence[Any]
+"""How an item lies in its place: kind, bytes, and of an array its type and shape."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """What one worker publishes while it works on an item.
+
+    Parameters
+    ----------
+    words : int64 array of shape (8,)
+        At `PROGRESS` the mask of the features that are computed, at `STAGE` the position of the feature begun last; a
+        shared step counts on from the features; at `SINCE` the clock reading when it got the item, 0 if it has none.
+    values : float32 array of shape (sum of widths,)
+        The row of features.
+    """
+
+    words: NDArray[np.int64]
+    values: NDArray[np.float32]
+
+    @classmethod
+    def over(cls, memory: Any, width: int) -> "Slot":
+        """Lay a slot over memory."""
+        return cls(np.frombuffer(memory, np.int64, 8), np.frombuffer(memory, np.float32, width, VALUES_AT))
+
+
+class SharedBlock:
+    """An anonymous file in memory. Pages that no item has reached yet take none.
+
+    Parameters
+    ----------
+    width : int
+        Of the row of features.
+    item_bytes : int
+        The largest item.
+    descriptor : int, optional
+        Of a block that another process made; a new one if not given.
+    """
+
+    def __init__(self, width: int, item_bytes: int, descriptor: int | None = None) -> None:
+        self.width = width
+        self.slot_bytes = rounded(VALUES_AT + 4 * width)
+        self.item_bytes = rounded(item_bytes)
+        if descriptor is None:
+            descriptor = new_memory(SLOTS * self.slot_bytes + self.item_bytes)
+        self.descriptor = descriptor
+        self.item = map_shared(descriptor, self.item_bytes, SLOTS * self.slot_bytes)
+
+    def slot(self, number: int) -> Slot:
+        """Map one worker's slot."""
+        return Slot.over(map_shared(self.descriptor, self.slot_bytes, number * self.slot_bytes), self.width)
+
+    def close(self) -> None:
+        """Close the file; the memory goes with the last array over it."""
+        self.item = np.zeros(0, np.uint8)  # a mapping holds a descriptor of its own
+        os.close(self.descriptor)
+
+
+def new_memory(size_bytes: int) -> int:
+    """Return the descriptor of an anonymous file, closed when another program is executed."""
+    descriptor = os.memfd_create("polydom", os.MFD_CLOEXEC)
+    os.ftruncate(descriptor, size_bytes)
+    return descriptor
+
+
+def map_shared(descriptor: int, length: int, offset: int = 0) -> NDArray[np.uint8]:
+    """Map a part of a shared file; it is unmapped with the last array over it."""
+    return np.frombuffer(mmap.mmap(descriptor, length, offset=offset), np.uint8)
+
+
+def rounded(size_bytes: int) -> int:
+    """Return the size as whole pages, of which a mapping must consist."""
+    return -(-max(size_bytes, 1) // mmap.ALLOCATIONGRANULARITY) * mmap.ALLOCATIONGRANULARITY
+
+
+def write_item(item: Any, place: NDArray[np.uint8]) -> Header:
+    """Put an item into its place: an array as it is, anything else pickled.
+
+    Returns
+    -------
+    header
+        What `read_item` needs; plain numbers, text and lists.
+
+    Raises
+    ------
+    ItemError
+        If it does not fit, or cannot be pickled.
+    """
+    if type(item) is np.ndarray and item.dtype.kind in PLAIN:
+        if item.nbytes > len(place):
+            raise ItemError(f"the item is larger than {len(place)} bytes")
+        transposed = item.flags.f_contiguous and not item.flags.c_contiguous
+        laid_out = item.T if transposed else item
+        np.ndarray(laid_out.shape, item.dtype, place.data)[...] = laid_out
+        return TRANSPOSED if transposed else ARRAY, item.nbytes, item.dtype.str, laid_out.shape
+    try:
+        data = pickle.dumps(item, pickle.HIGHEST_PROTOCOL)
+    except Exception as e:  # whatever the item's own code raises
+        raise ItemError("the item can be neither shared nor pickled") from e
+    if len(data) > len(place):
+        raise ItemError(f"the item is larger than {len(place)} bytes")
+    place[: len(data)] = np.frombuffer(data, np.uint8)
+    return PICKLED, len(data), "", ()
+
+
+def read_item(header: Header, place: NDArray[np.uint8]) -> Any:
+    """Return the item that the supervisor, which started this process, put there; an array is not copied."""
+    kind, size_bytes, dtype, shape = header
+    if kind == PICKLED:
+        return pickle.loads(place[:size_bytes].data)
+    item = read_only(np.ndarray(shape, dtype, place.data))
+    return item.T if kind == TRANSPOSED else item
+
+
+def announced(space: FeatureSpace, words: memoryview) -> FeatureSpace:
+    """Return the space with functions that first write which of them it is, the features before the steps."""
+
+    def announce(function: Callable[[Any], Any], position: int) -> Callable[[Any], Any]:
+        def run(source: Any) -> Any:
+            words[STAGE] = position
+            return function(source)
+
+        return run
+
+    steps: dict[Step | None, Step | None] = {None: None}
+    for position, step in enumerate(space.steps, len(space)):
+        steps[step] = Step(step.name, announce(step.compute, position))
+    features: list[Feature] = [
+        replace(feature, extract=announce(feature.extract, position), step=steps[feature.step])
+        for position, feature in enumerate(space.features)
+    ]
+    return FeatureSpace(features, space.size)

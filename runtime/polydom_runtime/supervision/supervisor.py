@@ -1,0 +1,253 @@
+"""Answering in time whatever a feature does: features and models run in a process that can be killed."""
+
+import math
+import os
+import weakref
+from collections import Counter
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from polydom_runtime.arguments import space_of
+from polydom_runtime.clock import hardware_clock
+from polydom_runtime.exceptions import ItemError
+from polydom_runtime.index_file import load_bundle
+from polydom_runtime.jitter import wake_up_jitter
+from polydom_runtime.policy.answers import Answer
+from polydom_runtime.policy.trace import Trace
+from polydom_runtime.predictor import Policy, Prediction, checked_deadline
+
+from .fallback import LEAST_MARGIN_NS, Fallback, StageNames
+from .keeper import Keeper
+from .linux import sleep
+from .shared_block import write_item
+from .worker import Link, Reply
+
+START_S = 60.0
+WARM_UP_S = 30.0
+MOST_MARGIN = 0.25
+"""Of the deadline: on a machine that wakes up later than that, some answers are late."""
+
+
+class SupervisedPredictor:
+    """Answers every item inside the deadline, also when a feature hangs or crashes. For one thread at a time.
+
+    Features and models run in a worker process. If it has no answer when the deadline comes near, the supervisor runs
+    the best model over the features that the worker has finished, or gives the prior. A worker that is late is kept if
+    it is done before the next item comes, else killed; a spare one takes over. Where that or a crash happens several
+    times in a row in the same feature, new workers leave the feature out, and try it again ever more rarely.
+
+    Parameters
+    ----------
+    folder : str or path
+        The bundle.
+    space : str
+        ``MODULE:SPACE``, imported by the worker too.
+    deadline : float, optional
+        Seconds, from the call of `predict_one` to its return; the (largest) deadline of the bundle if not given.
+    policy : {"anytime", "strict"}
+    item_bytes : int
+        The largest item. Memory is taken only by what items really need.
+    margin : float, optional
+        Seconds before the deadline at which to stop waiting, for waking up late; measured if not given.
+
+    Attributes
+    ----------
+    bundle : Bundle
+    policy : {"anytime", "strict"}
+    trace : Trace
+        What the worker did for the last item; no features if the supervisor answered.
+    counts : Counter
+        Items by who answered and why: ``worker``, ``late``, ``died``, ``no worker``, ``not passed``.
+    n_oversized : int
+        Items that a worker answered on extrapolated costs.
+    restarts : int
+        Workers lost: killed since they were stuck, or found dead.
+    failures : dict of str to int
+        How many times in a row each feature has taken a worker down.
+    out : frozenset of str
+        Features out of the choice, as the worker says.
+    margin : float
+
+    Raises
+    ------
+    BundleFormatError, BundleMismatchError, DeadlineError
+        As by `Predictor`.
+    WorkerError
+        If no worker can be started.
+    """
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        space: str,
+        *,
+        deadline: float | None = None,
+        policy: Policy = "anytime",
+        item_bytes: int = 1 << 26,
+        margin: float | None = None,
+    ) -> None:
+        self.bundle = load_bundle(Path(folder))
+        self._stages = StageNames(self.bundle.space_of(space_of(space)))
+        self.deadline = checked_deadline(self.bundle, deadline)
+        self.policy: Policy = "strict" if self.bundle.sequences or self.bundle.set_costs else policy
+        self._fallback = Fallback(self.bundle)
+        order = {"folder": os.path.abspath(folder), "space": space, "policy": policy, "deadline": self.deadline}
+        self._keeper = Keeper(order, sum(self.bundle.widths), item_bytes)
+        self._finalizer = weakref.finalize(self, self._keeper.close)
+        self._budget_ns = int(self.deadline * 1e9)
+        self._link: Link | None = None
+        self._sequence = 0
+        self.slowdown = 1.0
+        self.trace = Trace()
+        self.counts: Counter[str] = Counter()
+        self.restarts = self.n_oversized = 0
+        self.failures: dict[str, int] = {}
+        self.out: frozenset[str] = frozenset()
+        try:
+            self._keeper.wait_for_first(START_S)
+        except BaseException:
+            self.close()
+            raise
+        self._margin_ns = _margin_ns(self._budget_ns, margin)
+        models = (math.ceil(model.seconds * 1e9) for model in self.bundle.models)
+        self._prepare_ns = 2 * self._margin_ns + max(models, default=0)  # it wakes up late twice
+
+    @property
+    def margin(self) -> float:
+        """Seconds before the deadline at which the supervisor stops waiting."""
+        return self._margin_ns * 1e-9
+
+    @property
+    def worker_pid(self) -> int:
+        """The process that has the last item; 0 if there is none."""
+        return self._link.pid if self._link else 0
+
+    @property
+    def nursery_pid(self) -> int:
+        """The process that starts workers; 0 while there is none."""
+        return self._keeper.nursery_pid
+
+    @property
+    def nursery_restarts(self) -> int:
+        """How many times the process that starts workers had to be started again."""
+        return max(self._keeper.nurseries - 1, 0)
+
+    def warm_up(self, item: Any) -> bool:
+        """Run everything on one item, and start workers anew that have done so; return whether they have.
+
+        If a feature hangs or crashes on the item, workers start cold.
+        """
+        warm = self._keeper.warm_up(item, WARM_UP_S)
+        if self._link is not None:
+            self._link.kill()
+        self._link = self._keeper.take(START_S)
+        return warm
+
+    def predict_one(self, item: Any) -> Prediction:
+        """Return the answer for one item in time; never raises on account of the item, a feature or a model."""
+        start = hardware_clock()
+        deadline = start + self._budget_ns
+        last = deadline - self._margin_ns
+        link = self._free_link(last)
+        if link is None:
+            return self._own(start, self._fallback.prior, "no worker", "supervised: no worker is ready")
+        try:
+            header = write_item(item, self._keeper.block.item)
+        except ItemError as e:
+            return self._own(start, self._fallback.prior, "not passed", f"supervised: {e}")
+        self._sequence += 1
+        answer, number = self._fallback.prior, self._fallback.prior.run()
+        try:
+            link.ask(self._sequence, start, self.failures, header)
+            reply = link.reply(deadline - self._prepare_ns - hardware_clock())
+            if reply is None:
+                answer, number = self._fallback.prepare(link, deadline)
+                reply = link.reply(last - hardware_clock())
+        except OSError:
+            reason = f"supervised: the worker died{self._stages.within(link.stage)}"
+            answer, number = self._fallback.prepare(link, deadline)
+            self._lose(link)
+            return self._own(start, answer, "died", reason, number)
+        if reply is None:
+            reason = f"supervised: {self._stages.name(link.stage)} was not done in time"
+            return self._own(start, answer, "late", reason, number)
+        return self._of_worker(start, link, reply)
+
+    def close(self) -> None:
+        """End all processes, and wait for their end."""
+        if self._link is not None:
+            self._link.kill()
+            self._link = None
+        self._finalizer()
+
+    def __enter__(self) -> "SupervisedPredictor":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _free_link(self, last: int) -> Link | None:
+        """Return a worker that has nothing to do: the same as before unless it is still busy, or dead."""
+        link = self._link
+        if link is not None:
+            try:
+                if link.asked:
+                    link.reply()
+                if not link.asked and link.lives():
+                    return link
+            except OSError:
+                pass
+            self._lose(link)
+        while (link := self._keeper.take((last - hardware_clock()) * 1e-9)) is not None:
+            if link.lives():
+                break
+            self.restarts += 1
+            link.kill()
+        self._link = link
+        return link
+
+    def _lose(self, link: Link) -> None:
+        """Kill a worker, if it lives, and hold it against the features that it was busy with."""
+        for name in self._stages.features(link.stage):
+            self.failures[name] = self.failures.get(name, 0) + 1
+        self.restarts += 1
+        link.kill()
+        self._link = None
+
+    def _of_worker(self, start: int, link: Link, reply: Reply) -> Prediction:
+        self.trace.size, self.trace.features, self.trace.marks = reply.size, reply.started, reply.marks
+        if reply.answer is None:
+            reason = "supervised: the item can be made only where it comes from"
+            return self._own(start, self._fallback.prior, "not passed", reason)
+        for name in self.failures and self._stages.space.names_of(link.done):
+            self.failures.pop(name, None)
+        self.out = frozenset(reply.out)
+        self.slowdown = reply.answer.slowdown
+        self.counts["worker"] += 1
+        self.n_oversized += reply.size > self.bundle.sizes[1]
+        elapsed = hardware_clock() - start
+        return reply.answer._replace(elapsed_ns=elapsed, deadline_met=elapsed <= self._budget_ns)
+
+    def _own(
+        self, start: int, answer: Answer, count: str, reason: str, number: int | float | None = None
+    ) -> Prediction:
+        """Return an answer of the supervisor's own."""
+        number = answer.run() if number is None else number
+        self.counts[count] += 1
+        elapsed = hardware_clock() - start
+        self.trace.size, self.trace.features, self.trace.marks = math.nan, [], [start, start + elapsed, start + elapsed]
+        met = elapsed <= self._budget_ns
+        return Prediction(
+            self._fallback.label(number), answer.features, answer.accuracy, elapsed, met, reason, self.slowdown
+        )
+
+
+def _margin_ns(budget_ns: int, seconds: float | None) -> int:
+    """Return what is given, or how late the system wakes this process."""
+    if seconds is not None:
+        return int(seconds * 1e9)
+    late = wake_up_jitter(100, 1_000_000, sleep=sleep)
+    return int(min(max(late.p99_ns, LEAST_MARGIN_NS), MOST_MARGIN * budget_ns))

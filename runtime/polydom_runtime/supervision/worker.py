@@ -1,0 +1,206 @@
+"""A worker and its link to the supervisor: both ends of the messages between them.
+
+A message is one datagram, so it arrives whole or not at all, wherever the sender is killed.
+"""
+
+import gc
+import os
+import signal
+import socket
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import NamedTuple
+
+import msgpack
+import numpy as np
+from numpy.typing import NDArray
+
+from polydom_runtime.clock import hardware_clock
+from polydom_runtime.pauses import collector_off
+from polydom_runtime.predictor import Prediction, Predictor
+
+from .linux import Waiter
+from .shared_block import NO_STAGE, PROGRESS, SINCE, STAGE, Header, Slot, read_item
+
+MOST_BYTES = 1 << 16
+READY = b"!"
+MOST_REPORTS = 32
+"""Failures beyond that do not lengthen the pause of a feature any more."""
+
+COLLECT_EVERY = 1000
+"""Items between two garbage collections, which come after an answer."""
+
+
+class Reply(NamedTuple):
+    """What a worker says of one item.
+
+    Attributes
+    ----------
+    sequence : int
+        The item's number.
+    answer : Prediction, or None if the item could not be read
+    size : float
+    started, marks : lists of int
+        As in `Trace`.
+    out : list of str
+        The features out of the choice.
+    """
+
+    sequence: int
+    answer: Prediction | None
+    size: float
+    started: list[int]
+    marks: list[int]
+    out: list[str]
+
+
+class HandedClock:
+    """The hardware clock, but for the reading after `hand`: that is when the supervisor got the item.
+
+    So the predictor of a worker counts the hand-over as time that the item has taken.
+    """
+
+    __slots__ = ("_start_ns",)
+
+    def __init__(self) -> None:
+        self._start_ns = 0
+
+    def hand(self, start_ns: int) -> None:
+        """Set the next reading."""
+        self._start_ns = start_ns
+
+    def __call__(self) -> int:
+        """Return the time in nanoseconds."""
+        if start_ns := self._start_ns:
+            self._start_ns = 0
+            return start_ns
+        return hardware_clock()
+
+
+def serve(
+    connection: socket.socket,
+    predictor: Predictor,
+    clock: HandedClock,
+    place: NDArray[np.uint8],
+    words: NDArray[np.int64],
+) -> None:
+    """Say that this worker is ready, and answer items until the supervisor closes the connection."""
+    answered = 0
+    with collector_off():
+        connection.send(READY)
+        while message := connection.recv(MOST_BYTES):
+            sequence, start_ns, failures, header = msgpack.unpackb(message)
+            for name, times in failures:
+                for _ in range(min(times, MOST_REPORTS)):
+                    predictor.report_failure(name)
+            reply = msgpack.packb(_reply(sequence, start_ns, header, predictor, clock, place))
+            words[SINCE] = 0
+            connection.send(reply)
+            answered += 1
+            if answered % COLLECT_EVERY == 0:
+                gc.collect()
+
+
+def _reply(
+    sequence: int, start_ns: int, header: Header, predictor: Predictor, clock: HandedClock, place: NDArray[np.uint8]
+) -> Reply:
+    try:
+        item = read_item(header, place)
+    except Exception:  # of a class that can be imported only where the item was made
+        return Reply(sequence, None, float("nan"), [], [], [])
+    clock.hand(start_ns)
+    answer, trace = predictor.predict_one(item), predictor.trace
+    return Reply(sequence, answer, float(trace.size), trace.features, trace.marks, list(predictor.out))
+
+
+class Link:
+    """The supervisor's end of one worker. A worker has one item at a time.
+
+    Parameters
+    ----------
+    pid, pidfd : int
+        The process, and a descriptor that means it and never another one with the same number.
+    connection : socket
+    slot : Slot
+
+    Attributes
+    ----------
+    asked : int
+        The number of the item that the worker has; 0 if it has none.
+    """
+
+    def __init__(self, pid: int, pidfd: int, connection: socket.socket, slot: Slot) -> None:
+        self.pid = pid
+        self.slot = slot
+        self.asked = 0
+        self._pidfd = pidfd
+        self._connection = connection
+        self._waiter = Waiter(connection.fileno())
+        self._is_new = True
+
+    def is_ready(self, nanoseconds: int) -> bool:
+        """Tell whether a new worker becomes ready within this time."""
+        try:
+            return self._waiter.wait(nanoseconds) and self._connection.recv(MOST_BYTES, socket.MSG_DONTWAIT) == READY
+        except OSError:
+            return False
+
+    def ask(self, sequence: int, start_ns: int, failures: Mapping[str, int], header: Header) -> None:
+        """Hand over an item.
+
+        Raises
+        ------
+        OSError
+            If the worker is gone.
+        """
+        self.slot.words[PROGRESS] = 0  # else a worker that has not begun would seem to be done with the last item's
+        self.slot.words[STAGE] = NO_STAGE
+        self.slot.words[SINCE] = start_ns
+        message = msgpack.packb((sequence, start_ns, list(failures.items()) if self._is_new else (), header))
+        self._connection.send(message, socket.MSG_DONTWAIT)
+        self._is_new = False
+        self.asked = sequence
+
+    def reply(self, nanoseconds: int = 0) -> Reply | None:
+        """Return the reply if it is there within this time.
+
+        Raises
+        ------
+        ConnectionError
+            If the worker is gone.
+        """
+        if not self._waiter.wait(nanoseconds):
+            return None
+        message = self._connection.recv(MOST_BYTES, socket.MSG_DONTWAIT)
+        if not message:
+            raise ConnectionResetError
+        self.asked = 0
+        sequence, answer, *trace = msgpack.unpackb(message)
+        return Reply(sequence, answer and Prediction(answer[0], tuple(answer[1]), *answer[2:]), *trace)
+
+    def lives(self) -> bool:
+        """Tell whether a worker without an item is there: a dead one's connection is readable."""
+        return not self._waiter.wait(0)
+
+    @property
+    def done(self) -> int:
+        """The mask of the features that are computed of the item."""
+        return int(self.slot.words[PROGRESS])
+
+    @property
+    def stage(self) -> int:
+        """The position of the feature, or the step, that was begun and is not done; `NO_STAGE` if none is known."""
+        stage = int(self.slot.words[STAGE])
+        return NO_STAGE if stage >= 0 and self.done >> stage & 1 else stage
+
+    def kill(self) -> None:
+        """Kill the worker, if it lives, and close the link."""
+        if self._pidfd >= 0:
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+            os.close(self._pidfd)
+            self._pidfd = -1
+            self._connection.close()
+
+    def __del__(self) -> None:
+        self.kill()

@@ -28,13 +28,14 @@ def parser() -> argparse.ArgumentParser:
         help="scenes, digits, flights, bearings, patches; only the last needs no data (default: all)",
     )
     command.add_argument("--redraw", action="store_true", help="draw from the raw results in the folder, run nothing")
+    command.add_argument("--drift", action="store_true", help="instead, let the device become slower than measured")
     command.add_argument("--quick", action="store_true", help="a small run, to see that everything works")
     return command
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Run the experiment, or draw it again."""
-    from .experiment import draw_deadlines, run_deadlines
+    from .experiment import draw_deadlines, run_deadlines, run_drift
 
     if importlib.util.find_spec("matplotlib") is None:
         raise ResultsError("Figures need matplotlib. It is not installed. Run pip install 'polydom-builder[demo]'.")
@@ -42,6 +43,8 @@ def run(arguments: argparse.Namespace) -> None:
         draw_deadlines(arguments.out)
     elif arguments.data is None and set(arguments.tasks) != {"patches"}:
         raise ResultsError("The data sets are needed. Got no --data. Give their folder, or --tasks patches.")
+    elif arguments.drift:
+        run_drift(arguments.data, arguments.out, arguments.tasks)
     else:
         run_deadlines(arguments.data, arguments.out, arguments.tasks, quick=arguments.quick)
 

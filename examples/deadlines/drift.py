@@ -1,7 +1,6 @@
 """A device that becomes slower than it was measured: with the estimate of the slow-down, and without."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
@@ -65,8 +64,3 @@ def drift_table(rows: Sequence[Row]) -> str:
             f"{float(r['s']):.2f} |"
         )
     return "\n".join(lines) + "\n"
-
-
-def write_drift(rows: Sequence[Row], out: Path) -> None:
-    """Write ``drift.md``."""
-    (out / "drift.md").write_text(drift_table(rows), encoding="utf-8")

@@ -5,23 +5,27 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 from joblib import Memory
 
 from examples.paper.figures import save, style
 from examples.paper.results import Row, load_rows, save_facts, save_rows
+from polydom_builder.simulation import Trials
 from polydom_runtime.cost_samples import CostSamples
 from polydom_runtime.costs import format_seconds
 
 from . import figure
+from .drift import drift_table, slow_down
 from .measuring import SECONDS, halves, measured_costs
 from .replay import Replay
-from .systems import Systems, build_systems
+from .systems import Systems, build_poly_dom, build_systems
 from .table import KINDS, as_markdown
 from .task import Task
 from .tasks import chosen_loaders
 
 ROWS, FACTS, TABLE = "deadlines.csv", "tasks.csv", "deadlines.md"
 QUICK_SECONDS = 3.0
+DRIFT_QUANTILE, DRIFT_ITEMS = 0.999, 10_000
 
 
 def run_deadlines(data: Path, out: Path, names: Sequence[str] = (), *, quick: bool = False, verbose: int = 1) -> None:
@@ -53,6 +57,22 @@ def run_deadlines(data: Path, out: Path, names: Sequence[str] = (), *, quick: bo
         facts.append(built | {"seconds": round(time.monotonic() - start)})
         write_results(rows, facts, out)
         print(f"{task.name}: done in {facts[-1]['seconds']} s; see {out / TABLE}", flush=True)
+
+
+def run_drift(data: Path, out: Path, names: Sequence[str] = (), *, verbose: int = 1) -> None:
+    """Let the device become slower than measured, for each task, and write ``drift.md``.
+
+    The bundles promise one late answer in a thousand, at the fifth of the eight deadlines.
+    """
+    rows: list[Row] = []
+    for load in chosen_loaders(names, quick=False):
+        task = load(data)
+        planned, fresh = halves(measured_costs(task, out))
+        bundle, deadlines = build_poly_dom(task, planned, out, DRIFT_QUANTILE, verbose)
+        sizes = np.random.default_rng(0).choice(task.test_sizes, DRIFT_ITEMS).tolist()
+        rows += slow_down(bundle, Trials.drawn(fresh, sizes), deadlines[4], task.name)
+        print(f"{task.name}: done")
+    (out / "drift.md").write_text(drift_table(rows), encoding="utf-8")
 
 
 def run_task(task: Task, samples: CostSamples, out: Path, verbose: int = 1) -> tuple[list[Row], Row]:

@@ -109,18 +109,7 @@ def build_systems(task: Task, samples: CostSamples, folder: Path, n_jobs: int = 
         1 shows progress bars.
     """
     deadlines = spread_deadlines(task, planned_costs(task, samples))
-    common: dict[str, Any] = {
-        "deadline": (deadlines[0], deadlines[-1]),
-        "size_range": _all_sizes(task),
-        "scoring": task.scoring,
-        "cv": task.folds,
-        "n_jobs": n_jobs,
-        "memory": Memory(folder / "cache", verbose=0),
-        "random_state": 0,
-        "verbose": verbose,
-        "quantile": QUANTILE,
-        "max_mismatches": math.ceil(MISMATCHES * len(task.items)),
-    }
+    common = _common(task, deadlines, folder, n_jobs, verbose)
     poly_dom = PolyDomSearch(estimator(task), task.space, tolerance=TOLERANCE, **common)
     searches: dict[str, Any] = {"Poly-Dom": poly_dom}
     for name, lambdas in LAMBDAS.items():
@@ -134,6 +123,34 @@ def build_systems(task: Task, samples: CostSamples, folder: Path, n_jobs: int = 
         bundles[name] = load_bundle(place)
         scores |= search.expanded_
     return Systems(task, poly_dom, scores, bundles, deadlines)
+
+
+def build_poly_dom(
+    task: Task, samples: CostSamples, folder: Path, quantile: float, verbose: int = 0
+) -> tuple[Bundle, tuple[float, ...]]:
+    """Return only the bundle of Poly-Dom, for another promise, and the eight deadlines."""
+    deadlines = spread_deadlines(task, planned_costs(task, samples))
+    common = _common(task, deadlines, folder, 1, verbose) | {"quantile": quantile}
+    search = PolyDomSearch(estimator(task), task.space, tolerance=TOLERANCE, **common)
+    search.fit(task.items, task.labels, task.groups, samples)
+    place = folder / f"{task.name}-{quantile:g}.bundle"
+    search.export(place)
+    return load_bundle(place), deadlines
+
+
+def _common(task: Task, deadlines: Sequence[float], folder: Path, n_jobs: int, verbose: int) -> dict[str, Any]:
+    return {
+        "deadline": (deadlines[0], deadlines[-1]),
+        "size_range": _all_sizes(task),
+        "scoring": task.scoring,
+        "cv": task.folds,
+        "n_jobs": n_jobs,
+        "memory": Memory(folder / "cache", verbose=0),
+        "random_state": 0,
+        "verbose": verbose,
+        "quantile": QUANTILE,
+        "max_mismatches": math.ceil(MISMATCHES * len(task.items)),
+    }
 
 
 def _all_sizes(task: Task) -> tuple[float, float]:

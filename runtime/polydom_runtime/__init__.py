@@ -10,17 +10,18 @@ from .exceptions import PolyDomError
 from .features import Feature, FeatureSpace, Step
 from .index import Candidate, PolyDomIndex, Staircase
 from .index_file import load_bundle
+from .policy.energy import EnergyBudget
+from .prediction import Prediction
 
 if TYPE_CHECKING:
     from .loop.monitor import Monitor
-    from .predictor import Prediction, Predictor
+    from .predictor import Predictor
     from .supervision.supervisor import SupervisedPredictor
 
 __version__ = "0.1.0"
 
 LATE = {
     "Monitor": "monitor",
-    "Prediction": "predictor",
     "Predictor": "predictor",
     "SupervisedPredictor": "supervisor",
 }
@@ -30,6 +31,7 @@ __all__ = [
     "Candidate",
     "Clock",
     "CostFunction",
+    "EnergyBudget",
     "Feature",
     "FeatureSpace",
     "Monitor",

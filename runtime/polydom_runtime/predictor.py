@@ -2,19 +2,17 @@
 
 import math
 import os
-import warnings
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .bundle import Bundle, Label
 from .clock import Clock, hardware_clock
-from .costs import format_seconds
 from .exceptions import BundleMismatchError, DeadlineError, FeatureError
 from .features import FeatureSpace, members
 from .greedy import Walk
@@ -23,44 +21,14 @@ from .index_file import load_bundle
 from .pauses import keep_freed_memory
 from .policy.answers import Answer, AnswerTable, Run
 from .policy.anytime import AnytimePlanner
+from .policy.deadline import checked_deadline
 from .policy.energy import EnergyBudget
 from .policy.failures import FailureBook
 from .policy.planners import Planner, StrictPlanner
 from .policy.slowdown import Slowdown
 from .policy.states import Move, State, reachable
 from .policy.trace import Trace
-
-Policy = Literal["anytime", "strict"]
-
-
-class Prediction(NamedTuple):
-    """An answer.
-
-    Attributes
-    ----------
-    label : int, str or bool; float from a regressor
-    features : tuple of str
-        The feature set of the model that answered, in the order of its columns; empty for the class prior.
-    accuracy : float
-        Its expected score.
-    elapsed_ns : int
-        From the call to the answer.
-    deadline_met : bool
-    reason : str
-        ``planned``; ``planned, larger than measured`` for an item beyond the measured range; ``extended`` if time was
-        left for a better set than planned; ``confident`` if a smaller set was sure; or why one answered: ``no time for
-        NAME``, ``NAME failed``, ``no time for the model``, ``the model failed``, ``size failed``.
-    slowdown : float
-        How much slower than expected recent items were, at least 1: the time left counted as so much less.
-    """
-
-    label: Label | float
-    features: tuple[str, ...]
-    accuracy: float
-    elapsed_ns: int
-    deadline_met: bool
-    reason: str
-    slowdown: float = 1.0
+from .prediction import Policy, Prediction
 
 
 class Predictor:
@@ -191,6 +159,11 @@ class Predictor:
     def out(self) -> frozenset[str]:
         """The features that are out of the choice because they kept failing."""
         return frozenset(self.bundle.names[i] for i in members(self._failures.out))
+
+    def expect_slowdown(self, at_least: float) -> None:
+        """Take the machine to be at least so many times slower than measured, until told otherwise."""
+        if self._slowdown:
+            self._slowdown.expect(at_least)
 
     def report_failure(self, name: str) -> None:
         """Count a failure of a feature that this process could not see, such as one that took a worker down.
@@ -367,29 +340,3 @@ class _AsIs(dict[float, float]):
 
 def _bad_size(n: object) -> int:
     raise ValueError(f"The size of an item must be a positive number. Got {n}.")
-
-
-def checked_deadline(bundle: Bundle, deadline: float | None) -> float:
-    """Return a deadline in seconds, the bundle's longest if none is given; DeadlineError if it is impossible."""
-    low, high = bundle.budgets
-    if deadline is None and high == math.inf:
-        raise DeadlineError("A deadline must be given: the bundle was built for any budget. Got none.")
-    try:
-        seconds = float(high if deadline is None else deadline)
-    except (TypeError, ValueError):
-        seconds = math.nan
-    if not 0.0 < seconds < math.inf:
-        raise DeadlineError(f"The deadline must be a positive number of seconds. Got {deadline!r}.")
-    shortest = bundle.dispatch(bundle.sizes[0])
-    if seconds < shortest:
-        raise DeadlineError(
-            f"The deadline must be at least {format_seconds(shortest)}, what dispatch alone may take here. "
-            f"Got {format_seconds(seconds)}."
-        )
-    if not low <= seconds <= high:
-        warnings.warn(
-            f"The bundle was built for deadlines from {format_seconds(low)} to {format_seconds(high)}; for "
-            f"{format_seconds(seconds)} it may lack the best models. Build it for a range that holds all deadlines.",
-            stacklevel=4,
-        )
-    return seconds

@@ -13,6 +13,7 @@ from .exceptions import EnergyError
 from .index_file import load_bundle
 from .items import iterate
 from .loop import loop_answers, loop_command
+from .loop.throttle_watch import ThrottleWatch
 from .pauses import collector_off
 from .policy.energy import EnergyBudget
 from .records import records_command
@@ -120,7 +121,10 @@ def _periodic(
         records.add(prediction, predictor.trace, number)
         answers.on_answer(number, item, prediction)
 
-    monitor = loop_command.build_loop(arguments, predictor, source, on_answer, on_slack=[records.on_slack])
+    hooks = [records.on_slack]
+    if not arguments.supervised:
+        hooks.append(ThrottleWatch(predictor).on_slack)
+    monitor = loop_command.build_loop(arguments, predictor, source, on_answer, on_slack=hooks)
     answers.on_closed = monitor.stop
     summary = loop_command.run_loop(arguments, monitor)
     if not answers.is_read:

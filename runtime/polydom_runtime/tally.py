@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import Any
 
 from .items import UNLABELLED
-from .predictor import Prediction
+from .prediction import Prediction
 from .records.histogram import Histogram
 
 PRIOR = "(class prior)"

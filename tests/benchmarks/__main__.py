@@ -3,7 +3,19 @@
 import importlib
 import sys
 
-NAMES = ("lookup", "predict", "startup", "search", "trainings", "indexes", "scale")
+NAMES = (
+    "lookup",
+    "predict",
+    "startup",
+    "supervised",
+    "faults",
+    "wakeups",
+    "records",
+    "search",
+    "trainings",
+    "indexes",
+    "scale",
+)
 
 for name in sys.argv[1:] or NAMES:
     print(f"\n== {name}")

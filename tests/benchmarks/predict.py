@@ -11,7 +11,7 @@ import numpy as np
 from polydom_runtime import CostFunction, Feature, FeatureSpace, Predictor
 from polydom_runtime.bundle import Bundle, ModelEntry
 from polydom_runtime.index import Interval
-from polydom_runtime.predictor import Policy
+from polydom_runtime.prediction import Policy
 from tests.runtime.conftest import constant_model, write
 
 from .side_by_side import report, samples

@@ -11,7 +11,7 @@ import numpy as np
 
 from polydom_runtime.loop.monitor import Monitor
 from polydom_runtime.loop.wakeups import Sleeper, precise_timers
-from polydom_runtime.predictor import Prediction
+from polydom_runtime.prediction import Prediction
 
 PERIOD_NS = 2_000_000
 PERIODS, ROUNDS = 250, 8

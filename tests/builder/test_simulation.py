@@ -15,7 +15,7 @@ from polydom_runtime.bundle import Bundle
 from polydom_runtime.cost_samples import DISPATCH, CostSamples
 from polydom_runtime.index_file import load_bundle
 from polydom_runtime.policy.unit_times import UnitTimes
-from polydom_runtime.predictor import Policy
+from polydom_runtime.prediction import Policy
 from tests.runtime.lattice_world import STEP, US, LatticeWorld, lattice_bundle, microseconds
 
 from . import task

@@ -17,7 +17,7 @@ from polydom_runtime.features import members
 from polydom_runtime.policy.size_cells import size_cells
 from polydom_runtime.policy.states import State, reachable
 from polydom_runtime.policy.unit_times import UnitTimes
-from polydom_runtime.predictor import Policy
+from polydom_runtime.prediction import Policy
 
 from .lattice_world import DISPATCH, STEP, US, LatticeWorld, lattice_bundle, microseconds, worst_ns
 

@@ -9,7 +9,7 @@ import pytest
 from polydom_runtime import Predictor
 from polydom_runtime.exceptions import EnergyError
 from polydom_runtime.policy.energy import EnergyBudget
-from polydom_runtime.predictor import Policy
+from polydom_runtime.prediction import Policy
 
 from .conftest import US, World, make_bundle
 

@@ -7,7 +7,7 @@ import pytest
 
 from polydom_runtime import Predictor
 from polydom_runtime.policy.failures import FIRST_PAUSE, K_IN_A_ROW, LONGEST_PAUSE, FailureBook
-from polydom_runtime.predictor import Policy
+from polydom_runtime.prediction import Policy
 
 from .lattice_world import US, LatticeWorld, lattice_bundle, microseconds
 

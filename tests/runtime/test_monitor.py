@@ -20,7 +20,7 @@ from polydom_runtime.exceptions import DeadlineError, LoopError
 from polydom_runtime.loop.loop_counts import LoopSummary, Miss
 from polydom_runtime.loop.monitor import Monitor
 from polydom_runtime.loop.wakeups import SlackCollector, Sleeper
-from polydom_runtime.predictor import Prediction
+from polydom_runtime.prediction import Prediction
 from polydom_runtime.testing import ManualClock
 
 PERIOD = 100

@@ -9,7 +9,7 @@ import pytest
 from polydom_runtime import Predictor
 from polydom_runtime.exceptions import BundleMismatchError, DeadlineError
 from polydom_runtime.features import Feature, FeatureSpace
-from polydom_runtime.predictor import Policy
+from polydom_runtime.prediction import Policy
 
 from .conftest import US, World, make_bundle
 

@@ -9,7 +9,7 @@ from polydom_builder.exceptions import FitError
 from polydom_runtime.bundle import Bundle
 from polydom_runtime.cost_samples import DISPATCH, CostSamples
 from polydom_runtime.costs import format_seconds
-from polydom_runtime.predictor import Policy
+from polydom_runtime.prediction import Policy
 
 from .oracle import oracle_score
 from .simulate import simulate

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from polydom_runtime.bundle import Bundle
 from polydom_runtime.cost_samples import DISPATCH
 from polydom_runtime.features import Feature, FeatureSpace, Step
-from polydom_runtime.predictor import Policy, Prediction, Predictor
+from polydom_runtime.prediction import Policy, Prediction
+from polydom_runtime.predictor import Predictor
 from polydom_runtime.testing import ManualClock
 
 from .trials import Trials

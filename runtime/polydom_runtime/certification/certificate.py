@@ -18,7 +18,7 @@ from polydom_runtime.records.metrics import MOST_REASONS, BoundedCounter
 from .binomial import Look, SamplingPlan, misses_allowed
 
 if TYPE_CHECKING:
-    from polydom_runtime.predictor import Prediction
+    from polydom_runtime.prediction import Prediction
 
 FORMAT, VERSION = "polydom-certificate", 1
 Verdict = Literal["proven", "refuted", "undecided"]

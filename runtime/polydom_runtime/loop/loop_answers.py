@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from polydom_runtime.items import UNLABELLED
 
 if TYPE_CHECKING:
-    from polydom_runtime.predictor import Prediction
+    from polydom_runtime.prediction import Prediction
     from polydom_runtime.tally import Tally
 
 UNREADABLE = object()

@@ -19,7 +19,7 @@ from .wakeups import OVERRUNS, Overrun, Sleeper
 from .watchdogs import WATCHDOG_DEVICE, HardwareWatchdog, ServiceManager, Watchdog
 
 if TYPE_CHECKING:
-    from polydom_runtime.predictor import Prediction
+    from polydom_runtime.prediction import Prediction
 
 STATUS_EVERY_NS = 10_000_000_000
 PRIORITIES = range(1, 100)

@@ -15,7 +15,7 @@ from .wakeups import OVERRUNS, Overrun, Schedule, SlackCollector, Sleeper, preci
 from .watchdogs import Pulse, Watchdog
 
 if TYPE_CHECKING:
-    from polydom_runtime.predictor import Prediction
+    from polydom_runtime.prediction import Prediction
 
 
 class Answering(Protocol):

@@ -16,14 +16,24 @@ class Slowdown:
     ...     slowdown.add(ratio)
     >>> slowdown.value
     2.0
+
+    Attributes
+    ----------
+    value : float
     """
 
-    __slots__ = ("_next", "_ratios", "value")
+    __slots__ = ("_least", "_next", "_ratios", "value")
 
     def __init__(self) -> None:
         self._ratios = [1.0] * SLOW
         self._next = 0
+        self._least = 1.0
         self.value = 1.0
+
+    def expect(self, at_least: float) -> None:
+        """Take the machine to be at least so much slower, until told otherwise."""
+        self._least = max(1.0, at_least)
+        self._update()
 
     def add(self, ratio: float) -> None:
         """Take one item into account; O(1) while nothing is slow."""
@@ -31,5 +41,9 @@ class Slowdown:
         ratios[k] = ratio
         self._next = k + 1 if k + 1 < SLOW else 0
         if ratio > 1.0 or self.value > 1.0:
-            last = ratios[max(k + 1 - QUICK, 0) : k + 1] + ratios[SLOW + min(k + 1 - QUICK, 0) :]
-            self.value = max(1.0, sorted(last)[QUICK // 2], sorted(ratios)[SLOW // 2])
+            self._update()
+
+    def _update(self) -> None:
+        ratios, k = self._ratios, self._next
+        last = ratios[max(k - QUICK, 0) : k] + ratios[SLOW + min(k - QUICK, 0) :]
+        self.value = max(self._least, sorted(last)[QUICK // 2], sorted(ratios)[SLOW // 2])

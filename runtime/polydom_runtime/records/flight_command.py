@@ -8,6 +8,7 @@ from itertools import accumulate
 from typing import Any
 
 from polydom_runtime.policy.trace import Trace
+from polydom_runtime.prediction import Prediction
 
 from .flight_file import Flight, FlightHeader, load_flight
 from .flight_record import FlightRecord
@@ -67,8 +68,6 @@ class _Recorded:
 
 def summary(flight: Flight) -> dict[str, Any]:
     """Return the metrics over all records, and what the recording is of."""
-    from polydom_runtime.predictor import Prediction  # imports onnxruntime, which printing the records does not need
-
     header, trace = flight.header, Trace()
     metrics = Metrics(_Recorded(header, header.deadline))
     for r in flight.records:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from .histogram import Histogram
 
 if TYPE_CHECKING:
-    from polydom_runtime.predictor import Prediction
+    from polydom_runtime.prediction import Prediction
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
 MOST_REASONS, MOST_SETS = 200, 100

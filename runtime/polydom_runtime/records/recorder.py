@@ -33,7 +33,7 @@ from .metrics import Steps
 from .ring_file import Allocate, open_ring
 
 if TYPE_CHECKING:
-    from polydom_runtime.predictor import Prediction
+    from polydom_runtime.prediction import Prediction
 
 __all__ = ["Flight", "FlightRecord", "FlightRecorder", "load_flight", "read_flight"]
 

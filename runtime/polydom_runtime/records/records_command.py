@@ -16,7 +16,7 @@ from .metrics_files import JsonLines, MetricsOutput, PrometheusText, Regularly
 from .recorder import FlightRecorder, Flown
 
 if TYPE_CHECKING:
-    from polydom_runtime.predictor import Prediction
+    from polydom_runtime.prediction import Prediction
 
 
 class Observed(Watched, Flown, Protocol):

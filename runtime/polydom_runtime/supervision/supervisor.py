@@ -14,8 +14,9 @@ from polydom_runtime.exceptions import ItemError
 from polydom_runtime.index_file import load_bundle
 from polydom_runtime.jitter import wake_up_jitter
 from polydom_runtime.policy.answers import Answer
+from polydom_runtime.policy.deadline import checked_deadline
 from polydom_runtime.policy.trace import Trace
-from polydom_runtime.predictor import Policy, Prediction, checked_deadline
+from polydom_runtime.prediction import Policy, Prediction
 
 from .fallback import LEAST_MARGIN_NS, Fallback, StageNames
 from .keeper import Keeper

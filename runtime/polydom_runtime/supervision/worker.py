@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from polydom_runtime.clock import hardware_clock
 from polydom_runtime.pauses import collector_off
-from polydom_runtime.predictor import Prediction, Predictor
+from polydom_runtime.prediction import Prediction
+from polydom_runtime.predictor import Predictor
 
 from .linux import Waiter
 from .shared_block import NO_STAGE, PROGRESS, SINCE, STAGE, Header, Slot, read_item

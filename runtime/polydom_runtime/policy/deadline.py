@@ -1,0 +1,34 @@
+"""Checking a deadline against the bundle that is to keep it."""
+
+import math
+import warnings
+
+from polydom_runtime.bundle import Bundle
+from polydom_runtime.costs import format_seconds
+from polydom_runtime.exceptions import DeadlineError
+
+
+def checked_deadline(bundle: Bundle, deadline: float | None) -> float:
+    """Return a deadline in seconds, the bundle's longest if none is given; DeadlineError if it is impossible."""
+    low, high = bundle.budgets
+    if deadline is None and high == math.inf:
+        raise DeadlineError("A deadline must be given: the bundle was built for any budget. Got none.")
+    try:
+        seconds = float(high if deadline is None else deadline)
+    except (TypeError, ValueError):
+        seconds = math.nan
+    if not 0.0 < seconds < math.inf:
+        raise DeadlineError(f"The deadline must be a positive number of seconds. Got {deadline!r}.")
+    shortest = bundle.dispatch(bundle.sizes[0])
+    if seconds < shortest:
+        raise DeadlineError(
+            f"The deadline must be at least {format_seconds(shortest)}, what dispatch alone may take here. "
+            f"Got {format_seconds(seconds)}."
+        )
+    if not low <= seconds <= high:
+        warnings.warn(
+            f"The bundle was built for deadlines from {format_seconds(low)} to {format_seconds(high)}; for "
+            f"{format_seconds(seconds)} it may lack the best models. Build it for a range that holds all deadlines.",
+            stacklevel=4,
+        )
+    return seconds

@@ -249,8 +249,8 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("--policy", choices=POLICIES, help="both if not given")
     command.add_argument("--slowdown", type=positive, default=1.0, help="of the device against its costs (default 1)")
     command.add_argument("--no-adapt", action="store_true", help="without the estimate of the slow-down")
-    command.add_argument("--count", type=int, default=2000, help="items (default 2000)")
-    command.add_argument("--seed", type=int, default=0)
+    command.add_argument("--count", type=count, default=2000, help="items (default 2000)")
+    command.add_argument("--seed", type=count, default=1, help="of what is drawn (default 1)")
     command.add_argument("--json", action="store_true")
     command.set_defaults(run=simulate)
 
@@ -281,6 +281,17 @@ def deadlines(text: str) -> float | tuple[float, float]:
     """
     low, colon, high = text.partition(":")
     return (duration(low), duration(high)) if colon else duration(text)
+
+
+def count(text: str) -> int:
+    """Return a whole number of at least 1.
+
+    >>> count("20")
+    20
+    """
+    if text.isdecimal() and int(text) >= 1:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"must be a whole number of at least 1. Got {text!r}")
 
 
 def slack(text: str) -> float | str:

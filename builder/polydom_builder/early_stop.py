@@ -34,6 +34,8 @@ def fit_stops(trainer: Trainer, orders: Sequence[tuple[int, ...]], given_up: flo
     """Return for each model the least confidence at which its answer may stand; infinite if there is none.
 
     Of the items on which a model is so sure, it is wrong more often than the best of all models by at most `given_up`.
+    That holds for each model on all items: of several in a row, a later one sees only what earlier ones were not sure
+    of, so all together may give up more.
 
     Parameters
     ----------

@@ -142,7 +142,7 @@ def assemble(
         widths=space.widths,
         classes=tuple(trainer.table.classes.tolist()),
         sizes=region.sizes,
-        budgets=(region.budgets[0] * slowdown, region.budgets[1]),
+        budgets=(min(region.budgets[0] * slowdown, region.budgets[1]), region.budgets[1]),
         alpha=alpha,
         tolerance=tolerance,
         costs=units.features,

@@ -1,11 +1,13 @@
 """The figure: one panel a task, score against deadline for every system."""
 
+import math
 from collections.abc import Sequence
 
+from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from examples.paper.figures import label_lines, panels, plain_numbers
+from examples.paper.figures import plain_numbers
 from examples.paper.results import Row, column, where
 
 from .replay import ANY_TIME, ORACLE, SINGLE, STRICT
@@ -21,6 +23,8 @@ LINES = {
 }
 """Colour, of the palette of the paper's figures, and dashes."""
 
+COLUMNS = 3
+
 
 def draw(rows: Sequence[Row], kind: str = "tested") -> Figure:
     """Draw the real score on the test items, or the promised one.
@@ -32,10 +36,16 @@ def draw(rows: Sequence[Row], kind: str = "tested") -> Figure:
     kind : {"tested", "estimated"}
     """
     names = list(dict.fromkeys(str(row["task"]) for row in rows))
-    figure, axes = panels(names, "Score against deadline", width=4.2)
-    for ax, name in zip(axes, names, strict=True):
+    n_rows = math.ceil((len(names) + 1) / COLUMNS)  # one panel more, for the legend
+    figure, grid = pyplot.subplots(n_rows, COLUMNS, figsize=(11.0, 3.4 * n_rows), layout="constrained", squeeze=False)
+    for ax, name in zip(grid.flat, names, strict=False):
         _draw_task(ax, where(rows, task=name), kind)
-    axes[0].set_ylabel("score on test items (%)" if kind == "tested" else "promised score (%)")
+        ax.set_title(name, loc="left")
+    for ax in grid.flat[len(names) :]:
+        ax.axis("off")
+    for ax in grid[:, 0]:
+        ax.set_ylabel("score on test items (%)" if kind == "tested" else "promised score (%)")
+    grid.flat[len(names)].legend(*grid.flat[0].get_legend_handles_labels(), loc="center left", frameon=False)
     return figure
 
 
@@ -49,4 +59,3 @@ def _draw_task(ax: Axes, rows: Sequence[Row], kind: str) -> None:
             line.set(linewidth=6.0, zorder=1, solid_capstyle="round")
     plain_numbers(ax.xaxis)
     ax.set(xlabel="deadline (ms)", ylim=(0.0, 100.0))
-    label_lines(ax)

@@ -101,7 +101,8 @@ class Replay:
     def _single(self, mask: int, deadline: float) -> Answers:
         """Return the answers of one set, which nothing can cut short."""
         late = self.seconds_of(mask) > deadline
-        return Answers(self._codes(mask), np.full(len(late), self.systems.scores[mask]), late)
+        (score,) = self.systems.search.trainer_.scores([mask])  # perhaps of a set that no system trained
+        return Answers(self._codes(mask), np.full(len(late), score), late)
 
     def _foreseen(self, deadline: float) -> Answers:
         """Return for each item the answer of the best set, by held-out score, of those that will be in time."""

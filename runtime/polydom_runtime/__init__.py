@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 LATE = {
-    "Monitor": "monitor",
+    "Monitor": "loop.monitor",
     "Predictor": "predictor",
-    "SupervisedPredictor": "supervisor",
+    "SupervisedPredictor": "supervision.supervisor",
 }
 
 __all__ = [

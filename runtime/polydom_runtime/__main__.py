@@ -36,7 +36,8 @@ def info(arguments: argparse.Namespace) -> None:
     print(f"item sizes {bundle.sizes[0]:g} to {bundle.sizes[1]:g}, deadlines {deadlines}")
     print(f"models for slow-downs up to {bundle.slowdown:g} at the shortest deadline")
     quantile = f"the {bundle.planning_quantile:g} quantile" if bundle.planning_quantile else "worst cases"
-    print(f"planned at {quantile} of what each feature takes")
+    guard = f"the {bundle.guard_quantile:g} quantile" if bundle.guard_quantile else "worst cases"
+    print(f"planned at {quantile} of what each feature takes, each begun only if {guard} fits")
     print(f"longest step: {longest_step(bundle)}; an answer can be late by what one step overruns its worst case")
     print(f"alpha {bundle.alpha:g}, tolerance {bundle.tolerance:g}, dispatch {bundle.dispatch}")
     print(bundle.origin)

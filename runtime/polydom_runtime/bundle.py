@@ -121,7 +121,8 @@ class Bundle:
     median_size : float
         Of the items that the sequences were made for.
     expected, alone : UnitTimes, optional
-        What the any-time policy plans with, and the worst case of each unit alone; the costs above if not given.
+        What the any-time policy plans with, and what it leaves time for before it starts a unit, each seldom exceeded;
+        the costs above if not given.
     typical : UnitTimes, optional
         What units take as a rule, by which a slow-down is told.
     planning_quantile : float
@@ -129,7 +130,9 @@ class Bundle:
     stops : tuple of float
         For each model the confidence at which its answer may stand though there is time for more; empty if unknown.
     stop_loss : float
-        The score given up where that happens.
+        The accuracy that each of them may give up on the items where that happens.
+    guard_quantile : float
+        Of the times that each unit is guarded by; 0 if they are not given.
     slowdown : float
         Up to which slow-down it has the models that are best then, at the shortest of its deadlines.
     reference_seconds : float
@@ -160,6 +163,7 @@ class Bundle:
     alone: UnitTimes | None = None
     typical: UnitTimes | None = None
     planning_quantile: float = 0.0
+    guard_quantile: float = 0.0
     stops: tuple[float, ...] = ()
     stop_loss: float = 0.0
     slowdown: float = 1.0

@@ -26,7 +26,9 @@ VERSION = 4
 time for each unit, its worst."""
 
 INDEX_FILE, DIGEST_FILE = "index.msgpack", "index.sha256"
-MAX_MODELS, MAX_MODEL_BYTES, MAX_CLASSES, MAX_TEXT = 100_000, 1 << 30, 100_000, 1000
+MAX_MODELS, MAX_MODEL_BYTES, MAX_CLASSES, MAX_TEXT = 10_000, 1 << 30, 100_000, 1000
+LONGEST = 1e6
+"""No model takes so many seconds."""
 
 
 def load_bundle(folder: str | os.PathLike[str]) -> Bundle:
@@ -85,6 +87,7 @@ def encode(bundle: Bundle) -> bytes:
         "typical": _times_rows(bundle.typical),
         "stops": schema.pack_floats(bundle.stops),
         "planning_quantile": float(bundle.planning_quantile),
+        "guard_quantile": float(bundle.guard_quantile),
         "reference_seconds": float(bundle.reference_seconds),
         "slowdown": float(bundle.slowdown),
         "stop_loss": float(bundle.stop_loss),
@@ -113,7 +116,7 @@ def decode(data: bytes, path: Path | None = None) -> Bundle:
     sequences = _sequences(d, {m.order for m in models}, len(models)) if version > 2 else ()
     shipped = tuple(schema.in_range("A model number", s, 0, len(models) - 1) for s in schema.field(d, "shipped", list))
     sizes = schema.ordered("sizes", schema.floats(d, "sizes", (2,)), 0.0)
-    if sizes[1] == math.inf:
+    if sizes[1] >= HUGE:
         raise schema.bad("Field 'sizes' must be finite", sizes)
     return Bundle(
         names=names,
@@ -145,6 +148,7 @@ def decode(data: bytes, path: Path | None = None) -> Bundle:
 def _planning(d: Mapping[str, Any], n_models: int) -> dict[str, Any]:
     return {
         "planning_quantile": schema.number(d, "planning_quantile", 0.0, 1.0),
+        "guard_quantile": schema.number(d, "guard_quantile", 0.0, 1.0),
         "reference_seconds": schema.number(d, "reference_seconds", 0.0, HUGE),
         "slowdown": schema.number(d, "slowdown", 1.0, HUGE),
         "stops": _stops(d, n_models),
@@ -211,7 +215,7 @@ def _models(d: Mapping[str, Any], n_features: int) -> tuple[ModelEntry, ...]:
         features = tuple(schema.in_range("A feature number", i, 0, n_features - 1) for i in order)
         if len(set(features)) != len(features) or features in orders:
             raise schema.bad("A model must have different features, in an order that no other model has", order)
-        if not (0.0 <= seconds < math.inf and math.isfinite(accuracy)):
+        if not (0.0 <= seconds < LONGEST and math.isfinite(accuracy)):
             raise schema.bad("A model must have a finite accuracy and time", (accuracy, seconds))
         orders.add(features)
         size = schema.in_range("A model's size", size, 1, MAX_MODEL_BYTES)

@@ -1,8 +1,10 @@
 """What a predictor answers."""
 
+import math
+from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
-from .bundle import Label
+from .bundle import Bundle, Label
 
 Policy = Literal["anytime", "strict"]
 
@@ -35,3 +37,26 @@ class Prediction(NamedTuple):
     deadline_met: bool
     reason: str
     slowdown: float = 1.0
+
+
+def labels_of(bundle: Bundle) -> Mapping[int | float, Label | float]:
+    """Return the label of each class number; for a regressor each finite number is its own.
+
+    Examples
+    --------
+    >>> from polydom_runtime.costs import CostFunction
+    >>> bundle = Bundle(("mean",), (1,), ("no", "yes"), (1.0, 9.0), (1.0, 1.0), 1.0, 0.0,
+    ...                 (CostFunction.of(),), (), CostFunction.of(), (0, 0.5))
+    >>> dict(labels_of(bundle))
+    {0: 'no', 1: 'yes'}
+    """
+    return dict(enumerate(bundle.classes)) if bundle.classes else _AsIs()
+
+
+class _AsIs(dict[int | float, Label | float]):
+    """Stands for the classes of a regressor."""
+
+    def __missing__(self, number: float) -> float:
+        if not math.isfinite(number):
+            raise KeyError(number)
+        return number

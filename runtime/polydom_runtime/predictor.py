@@ -3,7 +3,7 @@
 import math
 import os
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from .policy.planners import Planner, StrictPlanner
 from .policy.slowdown import Slowdown
 from .policy.states import Move, State, reachable
 from .policy.trace import Trace
-from .prediction import Policy, Prediction
+from .prediction import Policy, Prediction, labels_of
 
 
 class Predictor:
@@ -125,7 +125,7 @@ class Predictor:
         self.trace = Trace()
         self.n_oversized = 0
         self._clock = clock
-        self._labels: Mapping[float, float] | Sequence[Label] = bundle.classes or _AsIs()
+        self._labels: Mapping[int | float, Label | float] = labels_of(bundle)
         self._size = space.size
         self._no_steps = [None] * len(space.steps)
         self.deadline = seconds
@@ -179,12 +179,13 @@ class Predictor:
 
     def warm_up(self, item: Any) -> None:
         """Compute every feature and run every model on one item: the first answer must not pay for cold code."""
-        for state in reachable(self._root):
-            shared = self._no_steps.copy()
-            for move in state.ways:
-                with suppress(Exception):  # predict_one will say what fails
-                    move.run(item, shared)
-                    move.after.answer.run()
+        states, shared = reachable(self._root), self._no_steps.copy()
+        for move in {move.feature: move for state in states for move in state.ways}.values():
+            with suppress(Exception):  # predict_one will say what fails
+                move.run(item, shared)
+        for answer in {id(state.answer): state.answer for state in states}.values():
+            with suppress(Exception):
+                answer.run()
         self.predict_one(item)
         self._slowdown = Slowdown() if self._slowdown else None
         self._failures = FailureBook(len(self.bundle.names))
@@ -197,8 +198,9 @@ class Predictor:
         deadline = start + self._budget_ns
         slowdown = 1.0 if self._slowdown is None else self._slowdown.value
         self._items += 1
-        state, planned, last, reason, sure = self._root, None, None, "", None
-        early_stop = self._early_stop
+        latest = deadline - self._closing_ns
+        state, planned, last, reason = self._root, None, None, ""
+        early_stop, asked, said, asked_ns = self._early_stop, None, None, 0
         features: list[int] = []
         marks, begun = [start], start
         if (progress := self._progress) is not None:
@@ -239,21 +241,32 @@ class Predictor:
             state = after
             if progress is not None:
                 progress[0] = state.mask
-            if early_stop and state.answer.stop <= 1.0 and (sure := self._sure(state.answer)) is not None:
-                reason = "confident"
-                marks.append(clock())
-                break
+            if early_stop and state.answer.stop <= 1.0:
+                began = clock()
+                if (latest - began) / slowdown >= state.answer.model_ns:
+                    asked, said = state.answer, self._said(state.answer)
+                    now = clock()
+                    if said is not None and asked.confidence() >= asked.stop:
+                        reason, asked_ns = "confident", 0
+                        marks.append(now)
+                        break
+                    asked_ns = now - began
+                    begun += asked_ns  # the plan knows nothing of it
         answer = state.answer
-        if sure is None and (latest := deadline - self._closing_ns) - answer.model_ns < now <= deadline:
+        if answer is asked and said is not None:  # it was run already
+            begun -= asked_ns
+        elif (left_ns := (latest - now) / slowdown) < answer.model_ns and now <= deadline:
             # A feature failed, or took longer than its worst case: a quicker model may still be in time.
-            answer, reason = self.answers.best_loaded(state.mask, latest - now), "no time for the model"
+            answer, said, reason = self.answers.best_loaded(state.mask, left_ns), None, "no time for the model"
+        else:
+            said = None
         try:
-            number = answer.run() if sure is None else sure
+            number = answer.run() if said is None else said
+            label = self._labels[number]
         except FloatingPointError:
-            answer, number, reason = self._without_failures(state.mask, latest - now)
+            answer, label, reason = self._without_failures(state.mask, (latest - now) / slowdown)
         except Exception:
-            answer, reason = self.answers.prior, "the model failed"
-            number = answer.run()
+            answer, label, reason = self.answers.prior, self._labels[self.answers.prior.run()], "the model failed"
         end = clock()
         marks.append(end)
         elapsed = end - start
@@ -269,7 +282,7 @@ class Predictor:
         if self._failures.any or elapsed > self._deadline_ns:
             self._judge(state.mask, cell)
         return Prediction(
-            self._labels[number],  # type: ignore[index]  # a class number is an int
+            label,
             answer.features,
             answer.accuracy,
             elapsed,
@@ -278,13 +291,12 @@ class Predictor:
             slowdown,
         )
 
-    def _sure(self, answer: Answer) -> int | float | None:
-        """Return what a model says if it is sure enough."""
+    def _said(self, answer: Answer) -> int | float | None:
+        """Return what a model says, if it runs: the end will tell what is wrong."""
         try:
-            number = answer.run()
+            return answer.run()
         except Exception:
-            return None  # the end will say what is wrong
-        return number if answer.confidence() >= answer.stop else None
+            return None
 
     def _reason(self, state: State, answer: Answer, planned: Move | None, last: Move | None, cell: int) -> str:
         """Return how the answer relates to the plan that was made at the start."""
@@ -306,7 +318,7 @@ class Predictor:
         self._failures.failed(feature, self._items)
         return f"{self.bundle.names[feature]} failed"
 
-    def _without_failures(self, mask: int, left_ns: int) -> tuple[Answer, int | float, str]:
+    def _without_failures(self, mask: int, left_ns: float) -> tuple[Answer, Label | float, str]:
         """Answer without the features that are not finite; the prior if no model can."""
         broken = [i for i in members(mask) if not np.isfinite(self.answers.values[self.answers.places[i]]).all()]
         reason = "the model failed"
@@ -315,9 +327,9 @@ class Predictor:
             mask ^= 1 << feature
         answer = self.answers.best_loaded(mask, left_ns)
         try:
-            return answer, answer.run(), reason
+            return answer, self._labels[answer.run()], reason
         except Exception:
-            return self.answers.prior, self.answers.prior.run(), "the model failed"
+            return self.answers.prior, self._labels[self.answers.prior.run()], "the model failed"
 
     def _judge(self, mask: int, cell: int) -> None:
         """Forget failures of features that worked; count it as one if a feature alone took up the deadline."""
@@ -329,13 +341,6 @@ class Predictor:
                 failed.failed(feature, self._items)
             else:
                 failed.worked(1 << feature)
-
-
-class _AsIs(dict[float, float]):
-    """Stands for the classes of a regressor: its number is the answer."""
-
-    def __missing__(self, number: float) -> float:
-        return number
 
 
 def _bad_size(n: object) -> int:

@@ -81,6 +81,8 @@ def _predictor(arguments: argparse.Namespace) -> "Predictor | SupervisedPredicto
         if arguments.early_stop or arguments.energy is not None:
             raise EnergyError("--supervised must be without --early-stop and --energy. Leave one out.")
         return SupervisedPredictor(arguments.bundle, arguments.space, **common)
+    if arguments.energy is None and (arguments.watts or arguments.energy_costs):
+        raise EnergyError("--watts and --energy-costs must come with --energy, the budget of an item. It is missing.")
     bundle, energy = load_bundle(arguments.bundle), None
     if arguments.energy is not None and arguments.energy_costs:
         energy = EnergyBudget.measured(arguments.energy_costs, arguments.energy, bundle)

@@ -46,6 +46,7 @@ def planned(bundle: Bundle, target: Target, samples: CostSamples, sizes: Sequenc
     draft = replace(
         bundle,
         alone=target.alone,
+        guard_quantile=1.0 - allowed,
         typical=times[0.5],
         reference_seconds=target.reference_seconds,
         expected=times[UNIT_QUANTILE],
@@ -55,7 +56,7 @@ def planned(bundle: Bundle, target: Target, samples: CostSamples, sizes: Sequenc
         return draft
     rng = np.random.default_rng(0)
     trials = Trials.drawn(samples, rng.choice(np.asarray(sizes, dtype=np.float64), N_TRIALS).tolist())
-    draft = _best([draft, *(replace(draft, alone=times[q]) for q in GUARDS)], trials, allowed)
+    draft = _best([draft, *(replace(draft, alone=times[q], guard_quantile=q) for q in GUARDS)], trials, allowed)
     return _best((replace(draft, expected=e, planning_quantile=q) for q, e in times.items()), trials, allowed)
 
 

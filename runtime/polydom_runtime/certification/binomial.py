@@ -169,12 +169,12 @@ class SamplingPlan:
 
 
 def _check(rate: float, confidence: float, misses: int) -> None:
-    if not 0.0 < rate < 1.0:
-        raise CertificateError(f"The rate of misses must be above 0 and below 1, such as 0.001. Got {rate!r}.")
+    if not 1e-9 <= rate < 1.0:
+        raise CertificateError(f"The rate of misses must be at least 1e-9 and below 1, such as 0.001. Got {rate!r}.")
     if not 0.5 <= confidence < 1.0:
         raise CertificateError(f"The confidence must be at least 0.5 and below 1, such as 0.99. Got {confidence!r}.")
-    if misses < 0:
-        raise CertificateError(f"The number of misses that are allowed must be 0 or more. Got {misses}.")
+    if not 0 <= misses <= 10_000:
+        raise CertificateError(f"The number of misses that are allowed must be from 0 to 10000. Got {misses}.")
 
 
 def _spending(rate: float, chance: float, most_misses: int) -> Iterator[Look]:

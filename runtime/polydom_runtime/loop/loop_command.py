@@ -56,7 +56,7 @@ def period(text: str) -> float:
     >>> period("20ms")
     0.02
     """
-    if not 1e-6 <= (seconds := duration(text)) < math.inf:
+    if not 1e-6 <= (seconds := duration(text)) < 1e6:
         raise argparse.ArgumentTypeError(f"must be at least 1us. Got {text!r}")
     return seconds
 

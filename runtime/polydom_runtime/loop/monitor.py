@@ -218,7 +218,9 @@ class Monitor:
     def _warm_up(self, k: int, item: Any) -> None:
         """Run code that never ran, and let period k begin when that is done."""
         self._warm = True
+        self._pulse.beat()
         self._call("predictor", self._predictor.warm_up, item)
+        self._pulse.beat()
         self._collector.use(1)  # whatever it takes: that is how long one takes
         period_ns = self.schedule.period_ns
         self.schedule = Schedule(self.clock() - k * period_ns, period_ns)

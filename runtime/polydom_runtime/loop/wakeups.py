@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from polydom_runtime.clock import Clock, hardware_clock
+from polydom_runtime.exceptions import LoopError
 from polydom_runtime.pauses import collector_off
 from polydom_runtime.records.histogram import Histogram
 
@@ -93,7 +94,7 @@ class Sleeper:
 
     Raises
     ------
-    ValueError
+    LoopError
         If `spin` is negative or not finite.
 
     Examples
@@ -115,7 +116,7 @@ class Sleeper:
         spin: float = 0.0,
     ) -> None:
         if not 0.0 <= spin < math.inf:
-            raise ValueError(f"The spin must be a number of seconds >= 0. Got {spin!r}.")
+            raise LoopError(f"The spin must be a number of seconds of at least 0. Got {spin!r}.")
         self._clock = clock
         self._sleep = sleep
         self._spin_ns = round(spin * 1e9)

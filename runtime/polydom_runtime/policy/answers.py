@@ -1,6 +1,7 @@
 """What can be said once some features are computed: for every set of them the best model that reads no others."""
 
 import math
+from bisect import insort
 from collections.abc import Callable
 from itertools import pairwise
 
@@ -111,6 +112,7 @@ class AnswerTable:
         self._row = InputRow(len(self.values), len(bundle.classes))
         self._run_of = self._exported if run_of is None else run_of
         self._loaded: dict[int, Answer] = {}
+        self._ranked: list[Answer] = []  # the most accurate first, for when time is short
         self.masks = np.array([model.mask for model in bundle.models], dtype=np.int64)
         self.accuracies = np.array([model.accuracy for model in bundle.models])
         nothing = np.zeros(0, dtype=np.float32)
@@ -144,7 +146,7 @@ class AnswerTable:
         if number not in self._loaded:
             entry = self._bundle.models[number]
             columns = np.concatenate([np.arange(p.start, p.stop) for p in (self.places[i] for i in entry.order)])
-            self._loaded[number] = Answer(
+            loaded = self._loaded[number] = Answer(
                 tuple(self._bundle.names[i] for i in entry.order),
                 entry.accuracy,
                 math.ceil(entry.seconds * 1e9),
@@ -153,12 +155,14 @@ class AnswerTable:
                 (self.values, columns, self._row.values[: len(columns)]),
                 self._stops[number] if self._stops else math.inf,
             )
+            if loaded.accuracy >= self.prior.accuracy:
+                insort(self._ranked, loaded, key=lambda answer: -answer.accuracy)
         return self._loaded[number]
 
     def best_loaded(self, mask: int, left_ns: float = math.inf) -> Answer:
         """Return the most accurate model in memory that is in time and reads no others; the prior if there is none."""
-        known = [a for a in self._loaded.values() if a.mask & ~mask == 0 and a.model_ns <= left_ns]
-        return max(known, key=lambda a: a.accuracy, default=self.prior)
+        others = ~mask
+        return next((a for a in self._ranked if not a.mask & others and a.model_ns <= left_ns), self.prior)
 
     @property
     def loaded(self) -> tuple[int, ...]:

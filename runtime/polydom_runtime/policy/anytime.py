@@ -21,8 +21,8 @@ from .planners import Planner
 from .states import Floats, Move, Options, State, decision_rows
 from .unit_times import SetTimes
 
-MOST_STATES = 4096
-"""Ways to further states are left out: tables of so many take a minute to lay out."""
+MOST_STATES, MOST_WORK = 512, 400_000
+"""Beyond so many states, or states times models, ways to further states are left out: their tables take a minute."""
 
 
 class AnytimePlanner(Planner):
@@ -67,7 +67,7 @@ class AnytimePlanner(Planner):
         if moves:
             state.rows = decision_rows(thresholds[reachable], moves, self._budget_ns)
             guard = self._guards(state.mask, following, models)[1]
-            state.options = Options(masks, plan[reachable], guard, moves)
+            state.options = Options(masks, plan[reachable], guard, moves, self.joules(masks), self.most_joules)
 
     def _plan(self, done: int, masks: NDArray[np.int64], seconds: Floats) -> Floats:
         """Return what the rest of each target is planned to take: what is expected, or by worst cases if that is less.
@@ -141,7 +141,7 @@ class AnytimePlanner(Planner):
 
     def _has_room(self, done: int, following: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Tell whether the state after each feature is there or may be made."""
-        if len(self._states) < MOST_STATES:
+        if len(self._states) < min(MOST_STATES, MOST_WORK // len(self._seconds)):
             return np.ones(len(following), dtype=bool)
         return np.array([done | 1 << feature in self._states for feature in following.tolist()], dtype=bool)
 

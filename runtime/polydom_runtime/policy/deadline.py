@@ -7,6 +7,9 @@ from polydom_runtime.bundle import Bundle
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.exceptions import DeadlineError
 
+LONGEST = 1e6
+"""Eleven days; in nanoseconds still an integer that counts."""
+
 
 def checked_deadline(bundle: Bundle, deadline: float | None) -> float:
     """Return a deadline in seconds, the bundle's longest if none is given; DeadlineError if it is impossible."""
@@ -17,8 +20,10 @@ def checked_deadline(bundle: Bundle, deadline: float | None) -> float:
         seconds = float(high if deadline is None else deadline)
     except (TypeError, ValueError):
         seconds = math.nan
-    if not 0.0 < seconds < math.inf:
-        raise DeadlineError(f"The deadline must be a positive number of seconds. Got {deadline!r}.")
+    if not 0.0 < seconds < LONGEST:
+        raise DeadlineError(
+            f"The deadline must be a positive number of seconds, less than {LONGEST:g}. Got {deadline!r}."
+        )
     shortest = bundle.dispatch(bundle.sizes[0])
     if seconds < shortest:
         raise DeadlineError(

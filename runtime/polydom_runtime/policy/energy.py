@@ -81,7 +81,7 @@ class EnergyBudget:
             )
         except KeyError as e:
             raise EnergyError(f"{file} must have the energy of every feature and step. {e} is missing.") from e
-        except (OSError, ValueError, TypeError, AttributeError) as e:
+        except (OSError, ValueError, TypeError, AttributeError, OverflowError, RecursionError) as e:
             raise EnergyError(f"{file} must be a JSON file of energies, as the documentation shows. {e}") from e
         return cls(joules, costs=costs)
 

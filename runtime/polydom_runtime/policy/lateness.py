@@ -13,7 +13,7 @@ class LongestStep(NamedTuple):
     ----------
     name : str
     seconds : float
-        Its worst case alone.
+        Its worst case alone, dispatch and what pauses may add included.
     size : float
         At which size.
     """
@@ -29,9 +29,9 @@ class LongestStep(NamedTuple):
 def longest_step(bundle: Bundle, n: float | None = None) -> LongestStep:
     """Return the longest single step at a size, the largest measured one if not given.
 
-    The guard looks at the timer between steps. Each is begun only if its worst case fits, so an answer is late only by
-    what one step takes beyond that: by `seconds` if it takes twice its worst case. What a step does beyond that is not
-    bounded inside the process; see `polydom_runtime.supervision.supervisor`.
+    The guard looks at the timer between steps, and begins one only if what it seldom exceeds fits. So an answer is late
+    only by what a single step takes beyond that, and by less than `seconds` if it stays within its worst case. What a
+    step does beyond that is not bounded inside the process; see `polydom_runtime.supervision.supervisor`.
 
     Examples
     --------
@@ -39,14 +39,14 @@ def longest_step(bundle: Bundle, n: float | None = None) -> LongestStep:
     >>> bundle = Bundle(("mean",), (1,), (0, 1), (1.0, 1000.0), (1.0, 1.0), 1.0, 0.0,
     ...                 (CostFunction.of(1e-6, linear=1e-9),), (), CostFunction.of(1e-6), (0, 0.5))
     >>> print(longest_step(bundle))
-    mean, 2 µs at size 1000
+    mean, 3 µs at size 1000
     """
     n = bundle.sizes[1] if n is None else n
-    times = bundle.alone or bundle.worst
+    pause = bundle.dispatch(n)
     steps = {
-        name: cost(n) + sum(s(n) for s, entry in zip(times.steps, bundle.steps, strict=True) if entry.users >> i & 1)
-        for i, (name, cost) in enumerate(zip(bundle.names, times.features, strict=True))
+        name: pause + cost(n) + sum(step.cost(n) for step in bundle.steps if step.users >> i & 1)
+        for i, (name, cost) in enumerate(zip(bundle.names, bundle.costs, strict=True))
     }
-    models = {"model of " + "+".join(bundle.names[i] for i in m.order): m.seconds * times.model for m in bundle.models}
+    models = {"model of " + "+".join(bundle.names[i] for i in m.order): pause + m.seconds for m in bundle.models}
     name, seconds = max((steps | models).items(), key=lambda pair: pair[1])
     return LongestStep(name, seconds, n)

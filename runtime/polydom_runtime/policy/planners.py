@@ -51,6 +51,7 @@ class Planner:
         self.cells = size_cells(bundle.sizes, (end for end, _ in staircase.steps[:-1]))
         self._bundle, self._space, self._answers, self._staircase = bundle, space, answers, staircase
         self._energy = energy
+        self.most_joules = math.inf if energy is None else energy.joules
         self._budget_ns = staircase.deadline * 1e9
         self._terms = basis_terms(np.array(self.cells)).reshape(-1, 6).T
         self._users = tuple(step.users for step in bundle.steps)
@@ -78,12 +79,18 @@ class Planner:
 
     def affordable(self, masks: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Tell which sets the energy pays for at the end of each cell, shape ``(n_sets, n_cells + 1)``."""
-        if self._energy is None or self._energy.costs is None:
+        if (joules := self.joules(masks)) is None:
             return np.ones((len(masks), len(self.cells) + 1), dtype=bool)
+        return self.at_cells(joules) <= self.most_joules * 1e9
+
+    def joules(self, masks: NDArray[np.int64]) -> Floats | None:
+        """Return weights of the energy of sets, shape ``(n_sets, 6)``; None if it is not measured."""
+        if self._energy is None or self._energy.costs is None:
+            return None
         spent = SetTimes(self._energy.costs, self._users)
-        joules = spent.added(0, masks) + spent.dispatch
+        joules: Floats = spent.added(0, masks) + spent.dispatch
         joules[:, 0] += spent.model
-        return self.at_cells(joules) <= self._energy.joules * 1e9
+        return joules
 
     def new_state(self, mask: int) -> State:
         """Return a state without ways on."""
@@ -117,7 +124,7 @@ class StrictPlanner(Planner):
         better = (c for c in candidates if c.mask and (walked or c.accuracy > self._answers.prior.accuracy))
         wanted = sorted(better, key=lambda c: -c.accuracy)
         costs = np.array([self._remaining(c) for c in wanted]).reshape(-1, 6)
-        paid = self.affordable(np.array([c.mask for c in wanted], dtype=np.int64))
+        paid = self.affordable(np.array([self._first(c) if walked else c.mask for c in wanted], dtype=np.int64))
         thresholds = np.where(paid, self.at_cells(costs), math.inf)
         fitting = np.flatnonzero((thresholds <= self._budget_ns).any(axis=1) | walked)
         if not len(fitting):
@@ -127,7 +134,8 @@ class StrictPlanner(Planner):
         plan = guards if walked else costs[fitting]
         least = np.where(paid[fitting], np.maximum(self.at_cells(plan), self.at_cells(guards)), math.inf)
         root.rows = decision_rows(least, moves, self._budget_ns)
-        root.options = Options(np.array([wanted[k].mask for k in fitting]), plan, guards, moves)
+        masks = np.array([wanted[k].mask for k in fitting], dtype=np.int64)
+        root.options = Options(masks, plan, guards, moves, self.joules(masks), self.most_joules)
         return root
 
     def _remaining(self, candidate: Candidate) -> Floats:
@@ -148,11 +156,17 @@ class StrictPlanner(Planner):
             guards.append(cost + model + CostFunction(tuple(rest.tolist())))
             moves.append(self.move(feature, states[k + 1], candidate.accuracy, candidate.mask))
         for state, move, guard in zip(states[1:], moves[1:], guards[1:], strict=False):
-            state.rows = self._guarded(move, guard)
+            state.rows = self._guarded(move, guard, state.mask | 1 << move.feature)
         return moves[0], guards[0]
 
-    def _guarded(self, move: Move, guard: CostFunction) -> list[Row]:
-        return [([ns], [None, move]) for ns in self.at_cells(np.array(guard.weights)).tolist()]
+    def _guarded(self, move: Move, guard: CostFunction, mask: int) -> list[Row]:
+        paid = self.affordable(np.array([mask], dtype=np.int64))[0]
+        least = np.where(paid, self.at_cells(np.array(guard.weights)), math.inf)
+        return [([ns], [None, move]) for ns in least.tolist()]
+
+    def _first(self, candidate: Candidate) -> int:
+        """Return the set of a walk's first feature: how far it goes is for each feature to say."""
+        return 1 << self._space.names.index(candidate.features[0])
 
     def _stage_cost(self, order: Sequence[int], k: int, before: CostFunction, done: int) -> CostFunction:
         """Return what stage k adds to the worst case: its feature and steps, or the growth of the whole set's cost."""

@@ -5,6 +5,7 @@ the decision changes, and the moves between them. A decision is then one binary 
 weighed when the table was made.
 """
 
+import math
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -61,17 +62,24 @@ class Options:
     plan, guard : float arrays of shape (n_options, 6)
         Weights of the seconds that the rest of the target is expected to take, and that the next feature may take.
     moves : list of Move
+    joules : float array of shape (n_options, 6), optional
+        Weights of the energy of the whole targets.
+    most_joules : float
     """
 
     masks: NDArray[np.int64]
     plan: Floats
     guard: Floats
     moves: Sequence[Move]
+    joules: Floats | None = None
+    most_joules: float = math.inf
 
     def best(self, banned: int, n: float, left_ns: float) -> Move | None:
         """Return the move to the best target without the banned features that fits; O(options)."""
         terms = basis_terms(min(n, HUGE))  # the cube of a larger one is no float
         fits = np.maximum(self.plan @ terms, self.guard @ terms) * 1e9 <= left_ns
+        if self.joules is not None:
+            fits &= self.joules @ terms <= self.most_joules
         fitting = np.flatnonzero(fits & ((self.masks & banned) == 0))
         return self.moves[int(fitting[0])] if len(fitting) else None
 

@@ -15,8 +15,9 @@ Weights = NDArray[np.float64]
 class UnitTimes:
     """Times of every unit at one quantile.
 
-    A bundle has them twice: what is expected, which the any-time policy plans with, and the worst case of each unit
-    alone, which it leaves time for before it starts one. The bundle's own costs are the worst case of sums.
+    A bundle has them three times: what is typical, by which a slow-down is told; what is expected, which the any-time
+    policy plans with; and what each unit alone seldom exceeds, which it leaves time for before it starts one. The
+    bundle's own costs are the worst case of sums.
 
     Parameters
     ----------

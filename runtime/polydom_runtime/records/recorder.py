@@ -177,8 +177,8 @@ def read_flight(path: str | os.PathLike[str]) -> list[FlightRecord]:
 
 def header_of(predictor: Flown, capacity: int) -> FlightHeader:
     """Return the header of a recording of `predictor`."""
-    if capacity < 1:
-        raise RecordingError(f"The capacity of a flight recorder must be at least 1 item. Got {capacity}.")
+    if not 1 <= capacity <= MAX_FILE_BYTES:
+        raise RecordingError(f"A flight recorder must have room for 1 to {MAX_FILE_BYTES} items. Got {capacity}.")
     bundle, classes = predictor.bundle, predictor.bundle.classes
     if sum(len(str(label)) for label in classes) > MAX_CLASSES_BYTES:
         classes = ()

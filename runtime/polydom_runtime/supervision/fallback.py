@@ -6,6 +6,7 @@ from polydom_runtime.bundle import Bundle, Label
 from polydom_runtime.clock import hardware_clock
 from polydom_runtime.features import FeatureSpace, members
 from polydom_runtime.policy.answers import Answer, AnswerTable
+from polydom_runtime.prediction import labels_of
 
 from .shared_block import NO_STAGE
 from .worker import Link
@@ -24,17 +25,19 @@ class Fallback:
     Attributes
     ----------
     prior : Answer
+    labels : mapping
+        The label of each class number.
     """
 
     def __init__(self, bundle: Bundle) -> None:
-        self._classes = bundle.classes
+        self.labels = labels_of(bundle)
         self._table = AnswerTable(bundle)
         for number in range(len(bundle.models)):
             self._table.answer(number)
         self.prior = self._table.prior
 
-    def prepare(self, link: Link, deadline: int) -> tuple[Answer, int | float]:
-        """Return the best answer from what a worker has finished so far, and what its model says.
+    def prepare(self, link: Link, deadline: int) -> tuple[Answer, Label | float]:
+        """Return the best answer from what a worker has finished so far, and the label that its model gives.
 
         The prior if there is no time left for the model.
         """
@@ -46,14 +49,10 @@ class Fallback:
         answer = answer if answer.mask & ~mask == 0 else table.best_loaded(mask)
         if hardware_clock() + answer.model_ns + LEAST_MARGIN_NS <= deadline:
             try:
-                return answer, answer.run()
-            except Exception:  # whatever onnxruntime raises
+                return answer, self.labels[answer.run()]
+            except Exception:  # whatever onnxruntime raises, or a class that does not exist
                 pass
-        return self.prior, self.prior.run()
-
-    def label(self, number: int | float) -> Label | float:
-        """Return what is answered for a model's output."""
-        return self._classes[int(number)] if self._classes else number
+        return self.prior, self.labels[self.prior.run()]
 
 
 class StageNames:

@@ -124,7 +124,7 @@ class Keeper:
         pause = FIRST_PAUSE_S
         while not self._closing.is_set():
             before = self.workers
-            with suppress(OSError):
+            with suppress(OSError, TypeError, ValueError):  # also a message that lost its descriptors
                 self._with_nursery()
             pause = FIRST_PAUSE_S if self.workers > before else min(2.0 * pause, LONGEST_PAUSE_S)
             self._first.set()

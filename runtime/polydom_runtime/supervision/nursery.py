@@ -195,7 +195,7 @@ def with_hand_over(bundle: Bundle, seconds: float) -> Bundle:
     more = CostFunction.of(seconds)
     times = {
         name: replace(times, dispatch=times.dispatch + more)
-        for name in ("expected", "alone")
+        for name in ("expected", "alone", "typical")
         if (times := getattr(bundle, name)) is not None
     }
     costs = tuple(cost + more for cost in bundle.set_costs)

@@ -4,11 +4,13 @@ import math
 import os
 import weakref
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from polydom_runtime.arguments import space_of
+from polydom_runtime.bundle import Label
 from polydom_runtime.clock import hardware_clock
 from polydom_runtime.exceptions import ItemError
 from polydom_runtime.index_file import load_bundle
@@ -37,6 +39,8 @@ class SupervisedPredictor:
     the best model over the features that the worker has finished, or gives the prior. A worker that is late is kept if
     it is done before the next item comes, else killed; a spare one takes over. Where that or a crash happens several
     times in a row in the same feature, new workers leave the feature out, and try it again ever more rarely.
+
+    Items should be arrays: those are copied as they are. Anything else is pickled, in whatever time that takes.
 
     Parameters
     ----------
@@ -93,6 +97,7 @@ class SupervisedPredictor:
         self.deadline = checked_deadline(self.bundle, deadline)
         self.policy: Policy = "strict" if self.bundle.sequences or self.bundle.set_costs else policy
         self._fallback = Fallback(self.bundle)
+        self._prior_label = self._fallback.labels[self._fallback.prior.run()]
         order = {"folder": os.path.abspath(folder), "space": space, "policy": policy, "deadline": self.deadline}
         self._keeper = Keeper(order, sum(self.bundle.widths), item_bytes)
         self._finalizer = weakref.finalize(self, self._keeper.close)
@@ -139,6 +144,8 @@ class SupervisedPredictor:
 
         If a feature hangs or crashes on the item, workers start cold.
         """
+        with suppress(ItemError):  # the first item must not pay for the pages of the shared memory
+            write_item(item, self._keeper.block.item)
         warm = self._keeper.warm_up(item, WARM_UP_S)
         if self._link is not None:
             self._link.kill()
@@ -158,21 +165,21 @@ class SupervisedPredictor:
         except ItemError as e:
             return self._own(start, self._fallback.prior, "not passed", f"supervised: {e}")
         self._sequence += 1
-        answer, number = self._fallback.prior, self._fallback.prior.run()
+        answer, label = self._fallback.prior, self._prior_label
         try:
             link.ask(self._sequence, start, self.failures, header)
             reply = link.reply(deadline - self._prepare_ns - hardware_clock())
             if reply is None:
-                answer, number = self._fallback.prepare(link, deadline)
+                answer, label = self._fallback.prepare(link, deadline)
                 reply = link.reply(last - hardware_clock())
         except OSError:
             reason = f"supervised: the worker died{self._stages.within(link.stage)}"
-            answer, number = self._fallback.prepare(link, deadline)
+            answer, label = self._fallback.prepare(link, deadline)
             self._lose(link)
-            return self._own(start, answer, "died", reason, number)
+            return self._own(start, answer, "died", reason, label)
         if reply is None:
             reason = f"supervised: {self._stages.name(link.stage)} was not done in time"
-            return self._own(start, answer, "late", reason, number)
+            return self._own(start, answer, "late", reason, label)
         return self._of_worker(start, link, reply)
 
     def close(self) -> None:
@@ -233,17 +240,15 @@ class SupervisedPredictor:
         return reply.answer._replace(elapsed_ns=elapsed, deadline_met=elapsed <= self._budget_ns)
 
     def _own(
-        self, start: int, answer: Answer, count: str, reason: str, number: int | float | None = None
+        self, start: int, answer: Answer, count: str, reason: str, label: Label | float | None = None
     ) -> Prediction:
-        """Return an answer of the supervisor's own."""
-        number = answer.run() if number is None else number
+        """Return an answer of the supervisor's own; the prior's without a label."""
+        label = self._prior_label if label is None else label
         self.counts[count] += 1
         elapsed = hardware_clock() - start
         self.trace.size, self.trace.features, self.trace.marks = math.nan, [], [start, start + elapsed, start + elapsed]
         met = elapsed <= self._budget_ns
-        return Prediction(
-            self._fallback.label(number), answer.features, answer.accuracy, elapsed, met, reason, self.slowdown
-        )
+        return Prediction(label, answer.features, answer.accuracy, elapsed, met, reason, self.slowdown)
 
 
 def _margin_ns(budget_ns: int, seconds: float | None) -> int:

@@ -116,7 +116,7 @@ def decode(data: bytes, path: Path | None = None) -> Bundle:
     sequences = _sequences(d, {m.order for m in models}, len(models)) if version > 2 else ()
     shipped = tuple(schema.in_range("A model number", s, 0, len(models) - 1) for s in schema.field(d, "shipped", list))
     sizes = schema.ordered("sizes", schema.floats(d, "sizes", (2,)), 0.0)
-    if sizes[1] >= HUGE:
+    if sizes[1] > HUGE:
         raise schema.bad("Field 'sizes' must be finite", sizes)
     return Bundle(
         names=names,

@@ -2,6 +2,7 @@
 
 import argparse
 import math
+from collections.abc import Mapping
 from contextlib import suppress
 
 from .exceptions import FeatureError
@@ -15,11 +16,7 @@ def duration(text: str) -> float:
     >>> duration("2ms")
     0.002
     """
-    for unit, scale in (("ms", 1e-3), ("us", 1e-6), ("µs", 1e-6), ("ns", 1e-9), ("s", 1.0)):
-        if text.endswith(unit):
-            with suppress(ValueError):
-                return float(text.removesuffix(unit)) * scale
-    raise argparse.ArgumentTypeError(f"must be a number with a unit (s, ms, us, ns), such as 2ms. Got {text!r}")
+    return _with_unit(text, {"ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9, "s": 1.0}, "2ms")
 
 
 def joules(text: str) -> float:
@@ -28,11 +25,17 @@ def joules(text: str) -> float:
     >>> joules("5mJ")
     0.005
     """
-    for unit, scale in (("mJ", 1e-3), ("uJ", 1e-6), ("µJ", 1e-6), ("J", 1.0)):
+    return _with_unit(text, {"mJ": 1e-3, "uJ": 1e-6, "µJ": 1e-6, "J": 1.0}, "5mJ")
+
+
+def _with_unit(text: str, scales: Mapping[str, float], example: str) -> float:
+    for unit, scale in scales.items():
         if text.endswith(unit):
             with suppress(ValueError):
                 return float(text.removesuffix(unit)) * scale
-    raise argparse.ArgumentTypeError(f"must be a number with a unit (J, mJ, uJ), such as 5mJ. Got {text!r}")
+    raise argparse.ArgumentTypeError(
+        f"must be a number with a unit ({', '.join(scales)}), such as {example}. Got {text!r}"
+    )
 
 
 def share(text: str) -> float:

@@ -242,16 +242,12 @@ class Predictor:
             if progress is not None:
                 progress[0] = state.mask
             if early_stop and state.answer.stop <= 1.0:
-                began = clock()
-                if (latest - began) / slowdown >= state.answer.model_ns:
-                    asked, said = state.answer, self._said(state.answer)
-                    now = clock()
-                    if said is not None and asked.confidence() >= asked.stop:
-                        reason, asked_ns = "confident", 0
-                        marks.append(now)
-                        break
-                    asked_ns = now - began
-                    begun += asked_ns  # the plan knows nothing of it
+                asked, said, asked_ns = self._ask(state.answer, latest, slowdown)
+                if said is not None and asked.confidence() >= asked.stop:
+                    reason, asked_ns = "confident", 0
+                    marks.append(now := clock())
+                    break
+                begun += asked_ns  # the plan knows nothing of it
         answer = state.answer
         if answer is asked and said is not None:  # it was run already
             begun -= asked_ns
@@ -291,12 +287,13 @@ class Predictor:
             slowdown,
         )
 
-    def _said(self, answer: Answer) -> int | float | None:
-        """Return what a model says, if it runs: the end will tell what is wrong."""
-        try:
-            return answer.run()
-        except Exception:
-            return None
+    def _ask(self, answer: Answer, latest: int, slowdown: float) -> tuple[Answer, int | float | None, int]:
+        """Return what a model says, if there is time to ask it and it runs, and how long that took."""
+        began, said = self._clock(), None
+        if (latest - began) / slowdown >= answer.model_ns:
+            with suppress(Exception):  # the end will tell what is wrong
+                said = answer.run()
+        return answer, said, self._clock() - began
 
     def _reason(self, state: State, answer: Answer, planned: Move | None, last: Move | None, cell: int) -> str:
         """Return how the answer relates to the plan that was made at the start."""

@@ -116,7 +116,7 @@ def decode(data: bytes, path: Path | None = None) -> Bundle:
     sequences = _sequences(d, {m.order for m in models}, len(models)) if version > 2 else ()
     shipped = tuple(schema.in_range("A model number", s, 0, len(models) - 1) for s in schema.field(d, "shipped", list))
     sizes = schema.ordered("sizes", schema.floats(d, "sizes", (2,)), 0.0)
-    if sizes[1] > HUGE:
+    if sizes[1] == math.inf:
         raise schema.bad("Field 'sizes' must be finite", sizes)
     return Bundle(
         names=names,
@@ -215,7 +215,7 @@ def _models(d: Mapping[str, Any], n_features: int) -> tuple[ModelEntry, ...]:
         features = tuple(schema.in_range("A feature number", i, 0, n_features - 1) for i in order)
         if len(set(features)) != len(features) or features in orders:
             raise schema.bad("A model must have different features, in an order that no other model has", order)
-        if not (0.0 <= seconds < LONGEST and math.isfinite(accuracy)):
+        if not (0.0 <= seconds <= LONGEST and math.isfinite(accuracy)):
             raise schema.bad("A model must have a finite accuracy and time", (accuracy, seconds))
         orders.add(features)
         size = schema.in_range("A model's size", size, 1, MAX_MODEL_BYTES)

@@ -28,6 +28,9 @@ from .worker import Link, Reply
 
 START_S = 60.0
 WARM_UP_S = 30.0
+GRACE = 4
+"""The share of the next item's time, one in so many, that a late worker has to finish: a new one takes longer."""
+
 MOST_MARGIN = 0.25
 """Of the deadline: on a machine that wakes up later than that, some answers are late."""
 
@@ -37,8 +40,8 @@ class SupervisedPredictor:
 
     Features and models run in a worker process. If it has no answer when the deadline comes near, the supervisor runs
     the best model over the features that the worker has finished, or gives the prior. A worker that is late is kept if
-    it is done before the next item comes, else killed; a spare one takes over. Where that or a crash happens several
-    times in a row in the same feature, new workers leave the feature out, and try it again ever more rarely.
+    it is done soon after the next item comes, else killed; a spare one takes over. Where that or a crash happens
+    several times in a row in the same feature, new workers leave the feature out, and try it again ever more rarely.
 
     Items should be arrays: those are copied as they are. Anything else is pickled, in whatever time that takes.
 
@@ -203,7 +206,7 @@ class SupervisedPredictor:
         if link is not None:
             try:
                 if link.asked:
-                    link.reply()
+                    link.reply(self._budget_ns // GRACE)
                 if not link.asked and link.lives():
                     return link
             except OSError:

@@ -44,10 +44,6 @@ class Stage:
             raise FeatureError(f"The extractor must return {self._width} numbers. Got {len(values)}.")
         self._place[:] = values
 
-    def is_finite(self) -> bool:
-        """Tell whether the numbers of the last run are all finite."""
-        return bool(np.isfinite(self._place).all())
-
 
 def seems_finite(values: NDArray[np.float32], ones: NDArray[np.float32]) -> bool:
     """Tell whether the sum of the values is finite: a quick screen, as a product the fastest in numpy.

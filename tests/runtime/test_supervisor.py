@@ -273,9 +273,10 @@ def test_stuck_worker_is_killed_though_no_item_comes(tmp_path: Path) -> None:
     with SupervisedPredictor(make_folder(tmp_path / "b"), SPACE, deadline=0.1) as predictor:
         answer_by_worker(predictor)
         worker = predictor.worker_pid
-        predictor.predict_one(item(faults.HOLDS_THE_LOCK))
+        answer = predictor.predict_one(item(faults.HOLDS_THE_LOCK))
 
         wait_until(lambda: not is_alive(worker))
+        assert answer.reason.startswith("supervised: ")
 
 
 def test_other_space_is_refused(tmp_path: Path) -> None:

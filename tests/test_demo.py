@@ -10,8 +10,8 @@ from polydom_builder.baselines import best_single_set
 from polydom_builder.demo import run_demo
 from polydom_builder.exceptions import ExportError
 from polydom_builder.search import PolyDomSearch
+from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.exceptions import ItemError
-from polydom_runtime.index_file import load_bundle
 from tests.builder import task
 from tests.runtime.test_node_command import node_python
 

@@ -12,10 +12,10 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-from polydom_runtime.bundle import MODEL_FOLDER, Bundle, ModelEntry, model_file
+from polydom_runtime.bundles.bundle import MODEL_FOLDER, Bundle, ModelEntry, model_file
+from polydom_runtime.bundles.index_file import DIGEST_FILE, INDEX_FILE, digest_line, encode, load_bundle
 from polydom_runtime.costs import CostFunction
 from polydom_runtime.features import FeatureSpace, members
-from polydom_runtime.index_file import DIGEST_FILE, INDEX_FILE, digest_line, encode, load_bundle
 from polydom_runtime.machine import identity
 
 from .costs.model_times import ModelTimes

@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from polydom_runtime.bundle import Bundle
+from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.costs import format_seconds
 
 

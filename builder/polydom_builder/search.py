@@ -9,11 +9,11 @@ from joblib import Memory, effective_n_jobs
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from polydom_runtime.bundle import Bundle
+from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.index import Candidate, Staircase
 from polydom_runtime.cost_samples import CostSamples
 from polydom_runtime.device_profile import DeviceProfile
 from polydom_runtime.features import FeatureSpace
-from polydom_runtime.index import Candidate, Staircase
 
 from .costs.unit_costs import UnitCosts
 from .exploration import SEARCHES, Exploration, Explored

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from polydom_runtime.bundle import CostOrigin
+from polydom_runtime.bundles.bundle import CostOrigin
 from polydom_runtime.cost_samples import CostSamples
 from polydom_runtime.device_profile import DeviceProfile
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.memory import memory_need
-from polydom_runtime.policy.unit_times import UnitTimes
+from polydom_runtime.unit_times import UnitTimes
 
 from .costs.allowance import Allowance
 from .costs.carry_over import carried_cost, carried_fits, carried_models, carried_units, ratios

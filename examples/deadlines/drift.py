@@ -6,7 +6,7 @@ import numpy as np
 
 from examples.paper.results import Row
 from polydom_builder.simulation import Trials, simulate
-from polydom_runtime.bundle import Bundle
+from polydom_runtime.bundles.bundle import Bundle
 
 FACTORS = (1.0, 1.5, 2.0, 3.0)
 BEFORE, FIRST = 200, 10

@@ -13,7 +13,7 @@ from examples.paper.results import Row
 from polydom_builder.onnx_models import OnnxModel
 from polydom_builder.simulation import Trials, simulate
 from polydom_builder.table import Table, extract_table
-from polydom_runtime.bundle import Bundle, step_users
+from polydom_runtime.bundles.bundle import Bundle, step_users
 from polydom_runtime.cost_samples import DISPATCH, CostSamples
 from polydom_runtime.features import members
 

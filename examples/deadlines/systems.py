@@ -19,9 +19,9 @@ from polydom_builder.greedy import PAPER_LAMBDAS
 from polydom_builder.greedy_search import GreedySearch
 from polydom_builder.lattice.inputs import CostsOfSets
 from polydom_builder.search import PolyDomSearch
-from polydom_runtime.bundle import Bundle
+from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.cost_samples import CostSamples
-from polydom_runtime.index_file import load_bundle
 
 from .measuring import QUANTILE
 from .task import Task

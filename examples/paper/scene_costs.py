@@ -17,7 +17,7 @@ from polydom_builder.lattice.inputs import weights_of
 from polydom_builder.lattice.region import QueryRegion, evaluate
 from polydom_builder.lattice.set_costs import SetCosts
 from polydom_runtime import FeatureSpace
-from polydom_runtime.bundle import step_users
+from polydom_runtime.bundles.bundle import step_users
 from polydom_runtime.cost_samples import DISPATCH, CostSamples
 from polydom_runtime.costs_file import load_costs
 from polydom_runtime.features import members

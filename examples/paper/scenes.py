@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from polydom_builder.lattice.witnesses import fewest_trainings
-from polydom_runtime.greedy import GreedyIndex
+from polydom_runtime.bundles.greedy import GreedyIndex
 
 from .figures import save, style
 from .results import Row, load_facts, load_rows, save_facts, save_rows

@@ -20,7 +20,7 @@ from polydom_builder.lattice.inputs import CostsOfSets
 from polydom_builder.lattice.printed import expand_as_printed, select_as_printed
 from polydom_builder.lattice.region import QueryRegion
 from polydom_runtime import Candidate, PolyDomIndex
-from polydom_runtime.greedy import GreedyIndex
+from polydom_runtime.bundles.greedy import GreedyIndex
 
 Scores = dict[int, float]
 

@@ -3,13 +3,13 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .bundle import Bundle
+from .bundles.bundle import Bundle
+from .bundles.index import Candidate, PolyDomIndex, Staircase
+from .bundles.index_file import load_bundle
 from .clock import Clock, hardware_clock
 from .costs import CostFunction
 from .exceptions import PolyDomError
 from .features import Feature, FeatureSpace, Step
-from .index import Candidate, PolyDomIndex, Staircase
-from .index_file import load_bundle
 from .policy.energy import EnergyBudget
 from .prediction import Prediction
 

@@ -9,11 +9,11 @@ from dataclasses import asdict
 from . import run_command
 from .arguments import positive, share, sizes, space_of
 from .board import Board, usable_cpus
+from .bundles.index_file import load_bundle
 from .certification import certify_command
 from .costs import format_seconds
 from .exceptions import PolyDomError
 from .findings import as_text, exit_code
-from .index_file import load_bundle
 from .items import iterate
 from .policy.lateness import longest_step
 from .probe import probe

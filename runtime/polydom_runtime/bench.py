@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .bundle import Bundle, StepEntry, step_users
+from .bundles.bundle import Bundle, StepEntry, step_users
 from .calibration import kernels, reference_models
 from .clock import Clock
 from .cost_samples import Floats

@@ -4,11 +4,11 @@ import os
 from collections.abc import Mapping
 
 from .board import Board
-from .bundle import Bundle
+from .bundles.bundle import Bundle
+from .bundles.index_file import load_bundle
 from .clock import Clock, hardware_clock
 from .exceptions import BundleFormatError
 from .findings import Finding, as_text, exit_code, finding
-from .index_file import load_bundle
 from .jitter import Jitter, Permissions, permissions, wake_up_jitter
 from .machine_findings import (
     check_governor,

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from .board import Board, BoardState
+from .bundles.models import ONNXRUNTIME_VERSION
 from .clock import Clock, hardware_clock
-from .models import ONNXRUNTIME_VERSION
 from .probe import Probe
 from .stamps import IDENTITY, THREAD_VARIABLES
 from .timer import reading_ns, timer_tick_ns

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
-from .bundle import Bundle, Label
+from .bundles.bundle import Bundle, Label
 
 Policy = Literal["anytime", "strict"]
 

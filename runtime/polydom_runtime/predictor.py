@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .bundle import Bundle, Label
+from .bundles.bundle import Bundle, Label
+from .bundles.greedy import Walk
+from .bundles.index import Staircase
+from .bundles.index_file import load_bundle
 from .clock import Clock, hardware_clock
 from .exceptions import BundleMismatchError, DeadlineError, FeatureError
 from .features import FeatureSpace, members
-from .greedy import Walk
-from .index import Staircase
-from .index_file import load_bundle
 from .pauses import keep_freed_memory
 from .policy.answers import Answer, AnswerTable, Run
 from .policy.anytime import AnytimePlanner

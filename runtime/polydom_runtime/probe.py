@@ -60,7 +60,7 @@ def look() -> Probe:
     """Import onnxruntime here and try it."""
     import numpy as np
 
-    from . import models  # imported first, for it turns telemetry off
+    from .bundles import models
     from .tiny_models import IR_VERSION, ML_OPSET, OPSET, trial_model
 
     def loads(ir_version: int = IR_VERSION, opset: int = OPSET, ml_opset: int = ML_OPSET) -> bool:

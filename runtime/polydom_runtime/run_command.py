@@ -9,8 +9,8 @@ from contextlib import ExitStack, closing, suppress
 from typing import TYPE_CHECKING, Any
 
 from .arguments import duration, joules, positive, space_of
+from .bundles.index_file import load_bundle
 from .exceptions import EnergyError
-from .index_file import load_bundle
 from .items import iterate
 from .loop import loop_answers, loop_command
 from .loop.throttle_watch import ThrottleWatch

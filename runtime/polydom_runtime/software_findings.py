@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 
 from .board import Board
-from .bundle import Bundle, model_file
+from .bundles.bundle import Bundle, model_file
 from .exceptions import BundleFormatError
 from .findings import Finding, Level, finding
 from .probe import Probe
@@ -70,7 +70,10 @@ def check_bundle(bundle: Bundle, found: Probe | str) -> Finding:
     why = "a model that does not run here cannot answer"
     if isinstance(found, str):
         return finding("bundle", "warning", "not tried without onnxruntime", why, "make onnxruntime work first")
-    from .models import InputRow, ModelRunner  # not above: where onnxruntime kills its process, all else can be told
+    from .bundles.models import (  # not above: where onnxruntime kills its process, all else can be told
+        InputRow,
+        ModelRunner,
+    )
 
     row, broken = InputRow(sum(bundle.widths)), []
     for number, entry in enumerate(bundle.models):

@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 
 from polydom_builder import PolyDomSearch, UnitCosts
 from polydom_runtime import CostFunction
-from polydom_runtime.bundle import StepEntry
+from polydom_runtime.bundles.bundle import StepEntry
 
 from .parity import BUDGETS
 from .signals import items, space

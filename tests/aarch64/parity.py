@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from polydom_runtime import Bundle, Predictor, load_bundle
+from polydom_runtime.bundles.models import InputRow, ModelRunner
 from polydom_runtime.items import read_packed
-from polydom_runtime.models import InputRow, ModelRunner
 from polydom_runtime.testing import ManualClock
 
 from .signals import space

@@ -10,8 +10,8 @@ from polydom_builder.index.envelope import build_index
 from polydom_builder.index.scan import ScanIndex
 from polydom_builder.index.sweep import Sweep, intersections
 from polydom_builder.lattice.region import QueryRegion
+from polydom_runtime.bundles.index import Candidate, PolyDomIndex
 from polydom_runtime.costs import CostFunction, basis_terms
-from polydom_runtime.index import Candidate, PolyDomIndex
 from tests import synthetic
 
 from .side_by_side import medians, report

@@ -9,8 +9,8 @@ import numpy as np
 
 from polydom_builder.index.envelope import build_index
 from polydom_builder.lattice.region import QueryRegion
+from polydom_runtime.bundles.index import Candidate, PolyDomIndex
 from polydom_runtime.costs import CostFunction, basis_terms
-from polydom_runtime.index import Candidate, PolyDomIndex
 
 from .side_by_side import medians, report
 

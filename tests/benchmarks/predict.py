@@ -9,8 +9,8 @@ from statistics import median
 import numpy as np
 
 from polydom_runtime import CostFunction, Feature, FeatureSpace, Predictor
-from polydom_runtime.bundle import Bundle, ModelEntry
-from polydom_runtime.index import Interval
+from polydom_runtime.bundles.bundle import Bundle, ModelEntry
+from polydom_runtime.bundles.index import Interval
 from polydom_runtime.prediction import Policy
 from tests.runtime.conftest import constant_model, write
 

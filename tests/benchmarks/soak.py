@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 
 from polydom_runtime import CostFunction, Predictor
-from polydom_runtime.bundle import Bundle, ModelEntry, StepEntry, step_users
-from polydom_runtime.index import Interval
+from polydom_runtime.bundles.bundle import Bundle, ModelEntry, StepEntry, step_users
+from polydom_runtime.bundles.index import Interval
 from polydom_runtime.pauses import collector_off
 from polydom_runtime.records.metrics import Metrics
 from polydom_runtime.records.metrics_files import JsonLines, Regularly

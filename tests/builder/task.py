@@ -6,7 +6,7 @@ import numpy as np
 
 from polydom_builder import UnitCosts
 from polydom_runtime import CostFunction, Feature, FeatureSpace, Step
-from polydom_runtime.bundle import StepEntry
+from polydom_runtime.bundles.bundle import StepEntry
 
 US = 1e-6
 

@@ -11,7 +11,7 @@ from distributed import Client, LocalCluster
 from sklearn.linear_model import LogisticRegression
 
 from polydom_builder import PolyDomSearch
-from polydom_runtime.index_file import load_bundle
+from polydom_runtime.bundles.index_file import load_bundle
 
 from . import task
 from .slow_score import FatalOnce

@@ -17,8 +17,8 @@ from polydom_builder.lattice.combined_costs import CombinedCosts, upper
 from polydom_builder.lattice.proof import prove
 from polydom_builder.lattice.set_costs import SetCosts
 from polydom_builder.verification.proof_checks import omissions, pair_faults
+from polydom_runtime.bundles.index import Candidate
 from polydom_runtime.costs import CostFunction, total
-from polydom_runtime.index import Candidate
 from tests.property import strategies as own
 from tests.property.lattice_oracle import ROUNDING, score_of, worst_ratio
 

@@ -8,8 +8,8 @@ import pytest
 
 from polydom_builder.index.envelope import build_index
 from polydom_builder.lattice.region import QueryRegion
+from polydom_runtime.bundles.index import Candidate, PolyDomIndex, Staircase
 from polydom_runtime.costs import CostFunction, basis_terms
-from polydom_runtime.index import Candidate, PolyDomIndex, Staircase
 
 EMPTY = Candidate(0, (), 0.5, CostFunction.of())
 MEAN = Candidate(1, ("mean",), 0.7, CostFunction.of(8, linear=1))

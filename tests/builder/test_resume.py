@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from polydom_runtime.index_file import load_bundle
+from polydom_runtime.bundles.index_file import load_bundle
 
 ROOT = Path(__file__).parents[2]
 

@@ -20,10 +20,10 @@ from sklearn.preprocessing import StandardScaler
 from polydom_builder import PolyDomSearch
 from polydom_builder.exceptions import ExportError, FitError, LatticeError, TrainingError
 from polydom_runtime import Feature, FeatureSpace, Predictor
+from polydom_runtime.bundles.index_file import INDEX_FILE, load_bundle
 from polydom_runtime.cost_samples import DISPATCH
 from polydom_runtime.exceptions import DeadlineError, FeatureError, ItemError, PolyDomError
 from polydom_runtime.fingerprint import source_fingerprint
-from polydom_runtime.index_file import INDEX_FILE, load_bundle
 from polydom_runtime.testing import ManualClock
 
 from . import task

@@ -19,7 +19,7 @@ from polydom_builder.lattice.combined_costs import upper
 from polydom_builder.lattice.region import QueryRegion
 from polydom_builder.verification.verify import verify_bundle
 from polydom_runtime import Feature, FeatureSpace, Predictor, Step
-from polydom_runtime.bundle import StepEntry
+from polydom_runtime.bundles.bundle import StepEntry
 from polydom_runtime.costs import ZERO, CostFunction
 from polydom_runtime.exceptions import BundleFormatError
 from polydom_runtime.testing import ManualClock

@@ -26,9 +26,9 @@ from polydom_builder.lattice.tabled_costs import TabledCosts
 from polydom_builder.verification.proof_checks import TIE, covers, omissions, pair_faults
 from polydom_builder.verification.proof_file import PROOF_FILE
 from polydom_builder.verification.verify import verify, verify_bundle
-from polydom_runtime.bundle import Bundle
+from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.index import PolyDomIndex
 from polydom_runtime.exceptions import BundleFormatError
-from polydom_runtime.index import PolyDomIndex
 from tests.builder.proofs import save_proof
 from tests.property import strategies as own
 from tests.property.lattice_oracle import score_of

@@ -5,8 +5,8 @@ import math
 from hypothesis import strategies as st
 
 from polydom_builder.lattice.region import QueryRegion
+from polydom_runtime.bundles.index import Candidate
 from polydom_runtime.costs import CostFunction
-from polydom_runtime.index import Candidate
 
 LARGEST = 64.0
 

@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polydom_runtime import Bundle, CostFunction
-from polydom_runtime.bundle import ModelEntry, StepEntry
+from polydom_runtime.bundles.bundle import ModelEntry, StepEntry
+from polydom_runtime.bundles.index import Interval
+from polydom_runtime.bundles.index_file import decode, encode
 from polydom_runtime.exceptions import BundleFormatError
-from polydom_runtime.index import Interval
-from polydom_runtime.index_file import decode, encode
-from polydom_runtime.policy.unit_times import UnitTimes
+from polydom_runtime.unit_times import UnitTimes
 
 weights = st.one_of(st.just(0.0), st.floats(0.0, 1e300, allow_subnormal=True))
 cost_functions = st.builds(CostFunction, st.tuples(*[weights] * 6))

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from polydom_builder.index.envelope import build_index
 from polydom_builder.lattice.region import QueryRegion
+from polydom_runtime.bundles.index import Candidate, Staircase
 from polydom_runtime.costs import CostFunction
-from polydom_runtime.index import Candidate, Staircase
 from tests.property.cost_strategies import cases, integer_costs, real_costs
 
 Case = tuple[list[Candidate], QueryRegion, list[tuple[float, float]]]

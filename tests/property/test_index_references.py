@@ -12,8 +12,8 @@ from polydom_builder.index import INDEXES, AllCrossingsIndex, ScanIndex, build_i
 from polydom_builder.index.crossings import crossings
 from polydom_builder.index.sweep import intersections
 from polydom_builder.lattice.region import QueryRegion
+from polydom_runtime.bundles.index import Candidate, PolyDomIndex
 from polydom_runtime.costs import CostFunction
-from polydom_runtime.index import Candidate, PolyDomIndex
 from tests import synthetic
 from tests.property.cost_strategies import cases, integer_costs, real_costs, regions
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from polydom_runtime import CostFunction, Feature, FeatureSpace, Predictor, Step
-from polydom_runtime.bundle import Bundle, ModelEntry, StepEntry
+from polydom_runtime.bundles.bundle import Bundle, ModelEntry, StepEntry
 from polydom_runtime.features import members
 from polydom_runtime.testing import ManualClock
 

@@ -11,13 +11,13 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from polydom_runtime import CostFunction
-from polydom_runtime.bundle import Bundle
+from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.costs import total
 from polydom_runtime.features import members
 from polydom_runtime.policy.size_cells import size_cells
 from polydom_runtime.policy.states import State, reachable
-from polydom_runtime.policy.unit_times import UnitTimes
 from polydom_runtime.prediction import Policy
+from polydom_runtime.unit_times import UnitTimes
 
 from .lattice_world import DISPATCH, STEP, US, LatticeWorld, lattice_bundle, microseconds, worst_ns
 

@@ -12,12 +12,20 @@ from typing import Any
 import msgpack
 import pytest
 
-from polydom_runtime.bundle import MODEL_FOLDER, Bundle, CostOrigin
+from polydom_runtime.bundles.bundle import MODEL_FOLDER, Bundle, CostOrigin
+from polydom_runtime.bundles.index_file import (
+    DIGEST_FILE,
+    INDEX_FILE,
+    VERSION,
+    decode,
+    digest_line,
+    encode,
+    load_bundle,
+)
+from polydom_runtime.bundles.schema import pack_floats
 from polydom_runtime.costs import CostFunction
 from polydom_runtime.exceptions import BundleFormatError
-from polydom_runtime.index_file import DIGEST_FILE, INDEX_FILE, VERSION, decode, digest_line, encode, load_bundle
-from polydom_runtime.policy.unit_times import UnitTimes
-from polydom_runtime.schema import pack_floats
+from polydom_runtime.unit_times import UnitTimes
 
 from .conftest import make_bundle, write
 

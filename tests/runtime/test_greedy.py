@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from polydom_runtime.bundles.greedy import GreedyIndex
+from polydom_runtime.bundles.index import Candidate
 from polydom_runtime.costs import CostFunction, total
 from polydom_runtime.exceptions import BundleFormatError
-from polydom_runtime.greedy import GreedyIndex
-from polydom_runtime.index import Candidate
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "lattice_figure.json").read_text())
 ACCURACY = {sum(1 << (i - 1) for i in row["set"]): row["a"] for row in GOLDEN["accuracy"]}

@@ -156,7 +156,7 @@ WRITER = """
 import os, sys
 from pathlib import Path
 from types import SimpleNamespace as Some
-from polydom_runtime.index_file import load_bundle
+from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.records.recorder import FlightRecorder
 
 predictor = Some(bundle=load_bundle(sys.argv[1]), deadline=2e-4, policy="anytime")

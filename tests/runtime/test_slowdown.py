@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from polydom_runtime.policy.slowdown import QUICK, SLOW, Slowdown
-from polydom_runtime.policy.unit_times import UnitTimes
+from polydom_runtime.unit_times import UnitTimes
 
 from .lattice_world import DISPATCH, US, LatticeWorld, lattice_bundle, microseconds
 

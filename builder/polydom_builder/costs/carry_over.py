@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from polydom_builder.exceptions import FitError
-from polydom_runtime.bundle import StepEntry
+from polydom_runtime.bundles.bundle import StepEntry
 from polydom_runtime.calibration import KERNELS
 from polydom_runtime.cost_samples import Floats
 from polydom_runtime.costs import BASIS, CostFunction

@@ -13,8 +13,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from polydom_runtime.bundles.models import InputRow, ModelRunner
 from polydom_runtime.calibration import reference_models
-from polydom_runtime.models import InputRow, ModelRunner
 
 TIMED_RUNS, WARM_UP_RUNS = 150, 20
 KINDS = ("model linear", "model trees")

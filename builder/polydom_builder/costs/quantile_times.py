@@ -8,7 +8,7 @@ import numpy as np
 from polydom_runtime.cost_samples import DISPATCH, CostSamples
 from polydom_runtime.costs import CostFunction
 from polydom_runtime.features import FeatureSpace
-from polydom_runtime.policy.unit_times import UnitTimes
+from polydom_runtime.unit_times import UnitTimes
 
 from .fitting import fit_quantile
 from .unit_costs import TYPICAL_MODEL

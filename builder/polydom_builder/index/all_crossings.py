@@ -7,7 +7,7 @@ from itertools import chain, groupby
 from operator import itemgetter
 
 from polydom_builder.lattice.region import QueryRegion
-from polydom_runtime.index import Candidate
+from polydom_runtime.bundles.index import Candidate
 
 from .pairs import Pairs, Range
 from .scan import ranked

@@ -7,8 +7,8 @@ from itertools import groupby
 from operator import itemgetter
 
 from polydom_builder.lattice.region import QueryRegion
+from polydom_runtime.bundles.index import Candidate, Interval, PolyDomIndex
 from polydom_runtime.costs import CostFunction
-from polydom_runtime.index import Candidate, Interval, PolyDomIndex
 
 from .crossings import order
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 
-from polydom_runtime.index import Candidate
+from polydom_runtime.bundles.index import Candidate
 
 
 def ranked(candidates: Iterable[Candidate]) -> list[Candidate]:

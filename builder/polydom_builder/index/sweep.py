@@ -9,8 +9,8 @@ from heapq import heappop, heappush
 from itertools import groupby
 
 from polydom_builder.lattice.region import QueryRegion
+from polydom_runtime.bundles.index import Candidate, Interval, PolyDomIndex
 from polydom_runtime.costs import CostFunction
-from polydom_runtime.index import Candidate, Interval, PolyDomIndex
 
 from .pairs import Pairs, Range
 from .scan import ranked

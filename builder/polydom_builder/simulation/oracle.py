@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from polydom_runtime.bundle import Bundle
+from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.cost_samples import DISPATCH
 
 from .trials import Floats, Trials

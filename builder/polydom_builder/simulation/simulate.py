@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polydom_runtime.bundle import Bundle
+from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.cost_samples import DISPATCH
 from polydom_runtime.features import Feature, FeatureSpace, Step
 from polydom_runtime.prediction import Policy, Prediction

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from polydom_builder.index.crossings import crossings
 from polydom_builder.lattice.region import QueryRegion
-from polydom_runtime.bundle import Bundle
+from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.index import Candidate
 from polydom_runtime.costs import CostFunction, basis_terms
-from polydom_runtime.index import Candidate
 
 from .proof_checks import TIE
 

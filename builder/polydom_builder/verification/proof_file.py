@@ -15,7 +15,7 @@ from polydom_builder.lattice.proof import Proof
 from polydom_builder.lattice.region import QueryRegion
 from polydom_builder.lattice.set_costs import SetCosts
 from polydom_builder.lattice.tabled_costs import TabledCosts
-from polydom_runtime import schema
+from polydom_runtime.bundles import schema
 from polydom_runtime.costs import BASIS, ZERO, CostFunction
 from polydom_runtime.exceptions import BundleFormatError
 from polydom_runtime.features import MAX_FEATURES

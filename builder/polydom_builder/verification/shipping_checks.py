@@ -7,7 +7,7 @@ import numpy as np
 from polydom_builder.lattice.proof import Proof
 from polydom_builder.lattice.region import QueryRegion
 from polydom_builder.lattice.set_costs import SetCosts
-from polydom_runtime.bundle import Bundle
+from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.costs import CostFunction
 
 from .index_checks import costs_at, sizes_between, turns

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from itertools import islice
 
 from polydom_builder.lattice.proof import Proof
-from polydom_runtime.bundle import Bundle
-from polydom_runtime.index_file import load_bundle
+from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.index_file import load_bundle
 
 from .index_checks import index_faults, index_queries, staircase_faults, staircase_queries
 from .proof_checks import omissions, pair_faults

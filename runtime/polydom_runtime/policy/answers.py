@@ -8,8 +8,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from polydom_runtime.bundle import Bundle
-from polydom_runtime.models import InputRow, ModelRunner
+from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.models import InputRow, ModelRunner
 from polydom_runtime.stages import seems_finite
 
 Run = Callable[[], int | float]

@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polydom_runtime.bundle import Bundle
+from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.costs import basis_terms
 from polydom_runtime.features import FeatureSpace
+from polydom_runtime.unit_times import SetTimes
 
 from .answers import AnswerTable
 from .planners import Planner
 from .states import Floats, Move, Options, State, decision_rows
-from .unit_times import SetTimes
 
 MOST_STATES, MOST_WORK = 512, 400_000
 """Beyond so many states, or states times models, ways to further states are left out: their tables take a minute."""

@@ -3,7 +3,7 @@
 import math
 import warnings
 
-from polydom_runtime.bundle import Bundle
+from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.exceptions import DeadlineError
 

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from polydom_runtime.bundle import Bundle
+from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.costs import ZERO, CostFunction
 from polydom_runtime.exceptions import EnergyError
-
-from .unit_times import UnitTimes
+from polydom_runtime.unit_times import UnitTimes
 
 MOST_BYTES = 1 << 20
 

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from polydom_runtime.bundle import Bundle
+from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.costs import format_seconds
 
 

@@ -6,18 +6,18 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from polydom_runtime.bundle import Bundle
+from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.greedy import Walk
+from polydom_runtime.bundles.index import Candidate, Staircase
 from polydom_runtime.costs import CostFunction, basis_terms, total
 from polydom_runtime.features import FeatureSpace
-from polydom_runtime.greedy import Walk
-from polydom_runtime.index import Candidate, Staircase
 from polydom_runtime.stages import stage_of
+from polydom_runtime.unit_times import SetTimes
 
 from .answers import AnswerTable
 from .energy import EnergyBudget
 from .size_cells import size_cells
 from .states import ANSWER, Floats, Move, Options, Row, State, decision_rows
-from .unit_times import SetTimes
 
 
 class Planner:

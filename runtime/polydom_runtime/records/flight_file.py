@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from polydom_runtime.bundle import Label
+from polydom_runtime.bundles.bundle import Label
 from polydom_runtime.costs_file import frame, frames
 from polydom_runtime.exceptions import RecordingError
 from polydom_runtime.features import MAX_FEATURES, members

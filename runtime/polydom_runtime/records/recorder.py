@@ -11,11 +11,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from polydom_runtime.bundle import Bundle, Label, read_bounded
+from polydom_runtime.bundles.bundle import Bundle, Label, read_bounded
+from polydom_runtime.bundles.index_file import INDEX_FILE, encode
+from polydom_runtime.bundles.schema import MAX_INDEX_BYTES
 from polydom_runtime.exceptions import RecordingError
 from polydom_runtime.features import MAX_FEATURES
-from polydom_runtime.index_file import INDEX_FILE, encode
-from polydom_runtime.schema import MAX_INDEX_BYTES
 
 from .flight_file import (
     CRC,

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Protocol
 
 from polydom_runtime.arguments import duration
-from polydom_runtime.bundle import Bundle
+from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.exceptions import RecordingError
 
 from .metrics import Metrics, Steps, Watched

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from polydom_runtime.bundle import Bundle, Label
+from polydom_runtime.bundles.bundle import Bundle, Label
 from polydom_runtime.clock import hardware_clock
 from polydom_runtime.features import FeatureSpace, members
 from polydom_runtime.policy.answers import Answer, AnswerTable

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from polydom_runtime.costs import CostFunction
+from .costs import CostFunction
 
 Weights = NDArray[np.float64]
 

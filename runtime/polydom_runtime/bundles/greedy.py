@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from .exceptions import BundleFormatError
+from polydom_runtime.exceptions import BundleFormatError
+
 from .index import Candidate
 
 

@@ -12,13 +12,14 @@ from typing import Any
 
 import msgpack
 
+from polydom_runtime.costs import HUGE, CostFunction
+from polydom_runtime.exceptions import BundleFormatError
+from polydom_runtime.features import MAX_FEATURES
+from polydom_runtime.unit_times import UnitTimes
+
 from . import schema
 from .bundle import Bundle, CostOrigin, Label, ModelEntry, StepEntry, read_bounded
-from .costs import HUGE, CostFunction
-from .exceptions import BundleFormatError
-from .features import MAX_FEATURES
 from .index import Interval
-from .policy.unit_times import UnitTimes
 
 FORMAT = "polydom-bundle"
 VERSION = 4

@@ -8,7 +8,7 @@ import msgpack
 import numpy as np
 from numpy.typing import NDArray
 
-from .exceptions import BundleFormatError
+from polydom_runtime.exceptions import BundleFormatError
 
 MAX_INDEX_BYTES = 64 << 20
 

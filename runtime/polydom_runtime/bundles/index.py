@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from .costs import CostFunction
+from polydom_runtime.costs import CostFunction
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 import numpy as np
 import onnxruntime as ort
 
-from .exceptions import BundleFormatError
+from polydom_runtime.exceptions import BundleFormatError
 
 ONNXRUNTIME_VERSION: str = ort.__version__
 

@@ -9,13 +9,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from polydom_runtime.costs import CostFunction, total
+from polydom_runtime.exceptions import BundleMismatchError
+from polydom_runtime.features import FeatureSpace
+from polydom_runtime.unit_times import UnitTimes
+
 from . import schema
-from .costs import CostFunction, total
-from .exceptions import BundleMismatchError
-from .features import FeatureSpace
 from .greedy import GreedyIndex
 from .index import Candidate, Interval, PolyDomIndex
-from .policy.unit_times import UnitTimes
 
 MODEL_FOLDER = "models"
 

@@ -1,0 +1,1 @@
+"""What a node reads: the bundle, its index, its file format and its models."""

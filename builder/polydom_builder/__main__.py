@@ -14,7 +14,7 @@ from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.cost_samples import CostSamples
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.costs_file import load_costs
-from polydom_runtime.device_profile import DeviceProfile
+from polydom_runtime.device.device_profile import DeviceProfile
 from polydom_runtime.exceptions import ItemError, PolyDomError, ProfileError
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.items import UNLABELLED, iterate, load_object

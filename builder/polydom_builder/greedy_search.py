@@ -13,7 +13,7 @@ from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.greedy import GreedyIndex
 from polydom_runtime.bundles.index import Candidate
 from polydom_runtime.cost_samples import CostSamples
-from polydom_runtime.device_profile import DeviceProfile
+from polydom_runtime.device.device_profile import DeviceProfile
 from polydom_runtime.features import FeatureSpace
 
 from .costs.unit_costs import UnitCosts

@@ -8,7 +8,7 @@ import numpy as np
 import onnxruntime as ort
 from numpy.typing import NDArray
 
-from polydom_runtime.tiny_models import ML_DOMAIN
+from polydom_runtime.device.tiny_models import ML_DOMAIN
 
 from .exceptions import ExportError
 

@@ -12,7 +12,7 @@ from tqdm import tqdm
 
 from polydom_runtime.cost_samples import CostSamples
 from polydom_runtime.costs import CostFunction
-from polydom_runtime.device_profile import DeviceProfile
+from polydom_runtime.device.device_profile import DeviceProfile
 from polydom_runtime.exceptions import DeadlineError
 from polydom_runtime.features import MAX_FEATURES, FeatureSpace
 from polydom_runtime.item_sizes import checked_size

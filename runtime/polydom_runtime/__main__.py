@@ -8,15 +8,15 @@ from dataclasses import asdict
 
 from . import run_command
 from .arguments import positive, share, sizes, space_of
-from .board import Board, usable_cpus
 from .bundles.index_file import load_bundle
 from .certification import certify_command
 from .costs import format_seconds
+from .device.board import Board, usable_cpus
+from .device.probe import probe
 from .exceptions import PolyDomError
 from .findings import as_text, exit_code
 from .items import iterate
 from .policy.lateness import longest_step
-from .probe import probe
 from .progress import ProgressBar
 from .records import flight_command
 
@@ -45,7 +45,7 @@ def info(arguments: argparse.Namespace) -> None:
 
 def measure(arguments: argparse.Namespace) -> None:
     """Time the features on this machine and write the samples."""
-    from .device_profile import dump
+    from .device.device_profile import dump
     from .journal import FileJournal
     from .machine import onnx_limits
     from .own_profile import own_profile

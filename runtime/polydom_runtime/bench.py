@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from .bundles.bundle import Bundle, StepEntry, step_users
-from .calibration import kernels, reference_models
 from .clock import Clock
 from .cost_samples import Floats
 from .costs import ZERO
+from .device.calibration import kernels, reference_models
 from .features import FeatureSpace, read_only
 from .predictor import Predictor
 from .stages import stage_of

@@ -3,13 +3,14 @@
 import os
 from collections.abc import Mapping
 
-from .board import Board
 from .bundles.bundle import Bundle
 from .bundles.index_file import load_bundle
 from .clock import Clock, hardware_clock
+from .device.board import Board
+from .device.jitter import Jitter, Permissions, permissions, wake_up_jitter
+from .device.probe import Probe, probe
 from .exceptions import BundleFormatError
 from .findings import Finding, as_text, exit_code, finding
-from .jitter import Jitter, Permissions, permissions, wake_up_jitter
 from .machine_findings import (
     check_governor,
     check_jitter,
@@ -21,7 +22,6 @@ from .machine_findings import (
     check_throttling,
     check_timer,
 )
-from .probe import Probe, probe
 from .software_findings import check_bundle, check_costs, check_software, check_threads
 
 __all__ = ["Finding", "as_text", "examine", "exit_code"]

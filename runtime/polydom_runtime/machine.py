@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from .board import Board, BoardState
 from .bundles.models import ONNXRUNTIME_VERSION
 from .clock import Clock, hardware_clock
-from .probe import Probe
+from .device.board import Board, BoardState
+from .device.probe import Probe
+from .device.timer import reading_ns, timer_tick_ns
 from .stamps import IDENTITY, THREAD_VARIABLES
-from .timer import reading_ns, timer_tick_ns
 
 CLOCK_MOVED, HEATED = 0.05, 10.0
 """A clock that fell by this fraction or a temperature that rose by so many degrees is waited for."""

@@ -3,13 +3,13 @@
 import re
 from collections.abc import Sequence
 
-from .board import Board
 from .clock import Clock
 from .costs import format_seconds
+from .device.board import Board
+from .device.jitter import Jitter, Permissions
+from .device.memory import memory_need
+from .device.timer import reading_ns, step_back_ns, timer_tick_ns
 from .findings import Finding, Level, finding
-from .jitter import Jitter, Permissions
-from .memory import memory_need
-from .timer import reading_ns, step_back_ns, timer_tick_ns
 
 COARSEST_TICK_NS = 10_000
 LATEST_WAKE_UP_NS = 1_000_000

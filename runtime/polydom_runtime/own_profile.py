@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from .calibration import KERNELS
 from .cost_samples import CostSamples
-from .device_profile import Calibrated, DeviceProfile, OnnxLimits, Quantity, System
+from .device.calibration import KERNELS
+from .device.device_profile import Calibrated, DeviceProfile, OnnxLimits, Quantity, System
 from .exceptions import ProfileError
 from .tails import relative_error
 

@@ -6,11 +6,11 @@ import struct
 import sys
 from collections.abc import Mapping
 
-from .board import Board
 from .bundles.bundle import Bundle, model_file
+from .device.board import Board
+from .device.probe import Probe
 from .exceptions import BundleFormatError
 from .findings import Finding, Level, finding
-from .probe import Probe
 from .stamps import THREAD_VARIABLES
 
 REQUIRED = {"onnxruntime": ">=1.20,<1.29", "numpy": ">=2.0"}

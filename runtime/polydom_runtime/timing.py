@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from .bench import Bench
-from .board import Board
 from .clock import Clock, hardware_clock
 from .cost_samples import CostSamples, Floats, units_of
 from .costs_file import Header, same_measurement
+from .device.board import Board
 from .exceptions import ItemError, MeasurementError
 from .features import FeatureSpace
 from .fingerprint import source_fingerprint

@@ -77,7 +77,7 @@ def test_device_that_loads_nothing_of_ours_is_refused(limits: tuple[int, int, in
 def test_models_written_by_hand_are_sound() -> None:
     import onnx
 
-    from polydom_runtime import tiny_models
+    from polydom_runtime.device import tiny_models
 
     for data in (
         tiny_models.linear_classifier(20, 3),

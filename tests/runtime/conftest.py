@@ -11,8 +11,8 @@ from polydom_runtime import CostFunction, Feature, FeatureSpace, Step
 from polydom_runtime.bundles.bundle import MODEL_FOLDER, Bundle, ModelEntry, StepEntry, model_file
 from polydom_runtime.bundles.index import Interval
 from polydom_runtime.bundles.index_file import DIGEST_FILE, INDEX_FILE, digest_line, encode
+from polydom_runtime.device.tiny_models import constant_classifier as constant_model
 from polydom_runtime.testing import ManualClock
-from polydom_runtime.tiny_models import constant_classifier as constant_model
 
 US = 1e-6
 

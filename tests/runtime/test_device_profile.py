@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from polydom_runtime import device_profile
-from polydom_runtime.calibration import KERNELS
-from polydom_runtime.device_profile import Calibrated, DeviceProfile, OnnxLimits, Quantity, System, dump
+from polydom_runtime.device import device_profile
+from polydom_runtime.device.calibration import KERNELS
+from polydom_runtime.device.device_profile import Calibrated, DeviceProfile, OnnxLimits, Quantity, System, dump
 from polydom_runtime.exceptions import ProfileError
 
 SHIPPED = sorted(file.stem for file in device_profile.PROFILES.glob("*.toml"))

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from polydom_runtime.board import Board
 from polydom_runtime.cost_samples import CostSamples
+from polydom_runtime.device.board import Board
 from polydom_runtime.exceptions import ProfileError
 from polydom_runtime.machine import Conditions, describe, onnx_limits
 from polydom_runtime.own_profile import own_profile

@@ -13,7 +13,7 @@ import pytest
 from polydom_runtime.__main__ import main
 from polydom_runtime.arguments import duration
 from polydom_runtime.costs_file import load_costs
-from polydom_runtime.device_profile import DeviceProfile
+from polydom_runtime.device.device_profile import DeviceProfile
 from polydom_runtime.items import write_packed
 
 SPACE = "tests.runtime.node_space:space"

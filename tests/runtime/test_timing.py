@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from polydom_runtime.board import Board
 from polydom_runtime.cost_samples import DISPATCH, CostSamples
 from polydom_runtime.costs_file import load_costs
+from polydom_runtime.device.board import Board
 from polydom_runtime.exceptions import FeatureError, ItemError, MeasurementError
 from polydom_runtime.item_sizes import chosen_items, spread_by_size
 from polydom_runtime.journal import FileJournal

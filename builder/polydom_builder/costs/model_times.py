@@ -2,7 +2,7 @@
 
 A model that is called over and over takes a fraction of what it takes among features, whose data push its code out of
 the caches, and on another machine it takes another time altogether. Reference models of two kinds and several sizes
-are timed among features on the device (`polydom_runtime.calibration.reference_models`) and alone here; a model timed
+are timed among features on the device (`polydom_runtime.device.calibration.reference_models`) and alone here; a model timed
 alone here, in turns with the references, is placed among them.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polydom_runtime.bundles.models import InputRow, ModelRunner
-from polydom_runtime.calibration import reference_models
+from polydom_runtime.device.calibration import reference_models
 
 TIMED_RUNS, WARM_UP_RUNS = 150, 20
 KINDS = ("model linear", "model trees")

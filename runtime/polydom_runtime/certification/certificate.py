@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from polydom_runtime.costs import format_seconds
+from polydom_runtime.device.jitter import Jitter
 from polydom_runtime.exceptions import CertificateError
-from polydom_runtime.jitter import Jitter
 from polydom_runtime.records.histogram import Histogram
 from polydom_runtime.records.metrics import MOST_REASONS, BoundedCounter
 

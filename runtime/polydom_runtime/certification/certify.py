@@ -10,8 +10,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from polydom_runtime.clock import Clock, hardware_clock
+from polydom_runtime.device.jitter import Jitter, wake_up_jitter
 from polydom_runtime.exceptions import ItemError
-from polydom_runtime.jitter import Jitter, wake_up_jitter
 from polydom_runtime.pauses import collector_off
 from polydom_runtime.records.histogram import Histogram
 from polydom_runtime.records.metrics import OTHER, summary

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from polydom_runtime import __version__
 from polydom_runtime.arguments import duration, positive, share, space_of
-from polydom_runtime.board import Board
 from polydom_runtime.bundles.index_file import load_bundle
+from polydom_runtime.device.board import Board
 from polydom_runtime.exceptions import CertificateError
 from polydom_runtime.items import iterate
 from polydom_runtime.progress import ProgressBar

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Protocol
 
-from polydom_runtime.board import Board
 from polydom_runtime.clock import Clock, hardware_clock
+from polydom_runtime.device.board import Board
 
 EVERY_NS = 1_000_000_000
 LEAST_SLACK = 0.002

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from threading import Thread
 
-from .clock import Clock, hardware_clock
+from polydom_runtime.clock import Clock, hardware_clock
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ from functools import partial
 
 import numpy as np
 
-from .bundles.models import InputRow, ModelRunner
+from polydom_runtime.bundles.models import InputRow, ModelRunner
+
 from .tiny_models import linear_classifier, linear_pipeline, tree_classifier
 
 IN_CACHE = 4096

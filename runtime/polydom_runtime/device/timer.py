@@ -3,7 +3,7 @@
 from itertools import pairwise
 from statistics import median_low
 
-from .clock import Clock
+from polydom_runtime.clock import Clock
 
 READINGS = 2000
 MOST_READINGS = 500_000

@@ -9,8 +9,9 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from polydom_runtime.exceptions import ProfileError
+
 from .calibration import KERNELS
-from .exceptions import ProfileError
 
 FORMAT = 1
 PROVENANCES = ("measured", "published", "derived")
@@ -73,7 +74,7 @@ class DeviceProfile:
     name : str
     system : System
     calibration : mapping of str to Calibrated
-        For each of `polydom_runtime.calibration.KERNELS`.
+        For each of `polydom_runtime.device.calibration.KERNELS`.
     onnx : OnnxLimits
     """
 

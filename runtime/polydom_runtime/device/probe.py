@@ -41,7 +41,7 @@ def probe(python: str = sys.executable, timeout: float = 120.0) -> Probe | str:
     """Return what a child process saw, or why it did not come back."""
     package = str(Path(__file__).parents[1])
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in (package, os.getenv("PYTHONPATH")) if p)}
-    command = [python, "-m", "polydom_runtime.probe"]
+    command = [python, "-m", "polydom_runtime.device.probe"]
     try:
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=timeout)
     except (OSError, subprocess.TimeoutExpired) as e:
@@ -60,7 +60,8 @@ def look() -> Probe:
     """Import onnxruntime here and try it."""
     import numpy as np
 
-    from .bundles import models
+    from polydom_runtime.bundles import models
+
     from .tiny_models import IR_VERSION, ML_OPSET, OPSET, trial_model
 
     def loads(ir_version: int = IR_VERSION, opset: int = OPSET, ml_opset: int = ML_OPSET) -> bool:

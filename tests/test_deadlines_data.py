@@ -21,9 +21,9 @@ from examples.deadlines.systems import N_DEADLINES
 from examples.deadlines.task import Task
 from examples.paper.results import Row, column, load_rows, where
 from polydom_runtime import Feature, FeatureSpace, Step
-from polydom_runtime.cost_samples import CostSamples, units_of
 from polydom_runtime.device.calibration import REFERENCES
 from polydom_runtime.exceptions import ItemError
+from polydom_runtime.measuring.cost_samples import CostSamples, units_of
 
 SPEAKERS = ("george", "jackson", "lucas", "theo")
 CONDITIONS = {

@@ -17,8 +17,8 @@ from examples.paper.scene_lattice import SceneLattice
 from examples.paper.scenes import Scale
 from examples.paper.systems import BEST_FIRST, INDEXES
 from polydom_runtime import Feature, FeatureSpace, Step
-from polydom_runtime.cost_samples import CostSamples, units_of
 from polydom_runtime.device.calibration import REFERENCES
+from polydom_runtime.measuring.cost_samples import CostSamples, units_of
 
 N_FEATURES = 5
 TINY = Scale(alphas=(1.0, 1.1, 1.2, 1.3), tolerances=(0.0, 0.02, 0.05), budgets=12, queries=2_000, timed=8, drawn=20)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from polydom_runtime.costs_file import load_costs
 from polydom_runtime.items import write_packed
+from polydom_runtime.measuring.costs_file import load_costs
 
 ROOT = Path(__file__).parents[1]
 

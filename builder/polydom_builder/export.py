@@ -16,7 +16,7 @@ from polydom_runtime.bundles.bundle import MODEL_FOLDER, Bundle, ModelEntry, mod
 from polydom_runtime.bundles.index_file import DIGEST_FILE, INDEX_FILE, digest_line, encode, load_bundle
 from polydom_runtime.costs import CostFunction
 from polydom_runtime.features import FeatureSpace, members
-from polydom_runtime.machine import identity
+from polydom_runtime.measuring.conditions import identity
 
 from .costs.model_times import ModelTimes
 from .costs.unit_costs import UnitCosts

@@ -12,9 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.greedy import GreedyIndex
 from polydom_runtime.bundles.index import Candidate
-from polydom_runtime.cost_samples import CostSamples
 from polydom_runtime.device.device_profile import DeviceProfile
 from polydom_runtime.features import FeatureSpace
+from polydom_runtime.measuring.cost_samples import CostSamples
 
 from .costs.unit_costs import UnitCosts
 from .export import assemble, checked_target, export_models, with_prefixes, write_bundle

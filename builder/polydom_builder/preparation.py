@@ -10,12 +10,12 @@ from joblib import Memory
 from sklearn.base import is_classifier
 from tqdm import tqdm
 
-from polydom_runtime.cost_samples import CostSamples
 from polydom_runtime.costs import CostFunction
 from polydom_runtime.device.device_profile import DeviceProfile
 from polydom_runtime.exceptions import DeadlineError
 from polydom_runtime.features import MAX_FEATURES, FeatureSpace
-from polydom_runtime.item_sizes import checked_size
+from polydom_runtime.measuring.cost_samples import CostSamples
+from polydom_runtime.measuring.item_sizes import checked_size
 
 from .costs.measuring import measure_here, time_model
 from .costs.model_times import ModelTimes

@@ -10,7 +10,7 @@ from joblib import hash as content_hash
 from numpy.typing import NDArray
 
 from polydom_runtime.features import FeatureSpace
-from polydom_runtime.fingerprint import source_fingerprint
+from polydom_runtime.measuring.fingerprint import source_fingerprint
 
 from .exceptions import TrainingError
 

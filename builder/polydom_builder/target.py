@@ -6,10 +6,10 @@ from functools import partial
 from typing import Any
 
 from polydom_runtime.bundles.bundle import CostOrigin
-from polydom_runtime.cost_samples import CostSamples
 from polydom_runtime.device.device_profile import DeviceProfile
 from polydom_runtime.device.memory import memory_need
 from polydom_runtime.features import FeatureSpace
+from polydom_runtime.measuring.cost_samples import CostSamples
 from polydom_runtime.unit_times import UnitTimes
 
 from .costs.allowance import Allowance

@@ -11,8 +11,8 @@ from joblib import Memory
 from examples.paper.figures import save, style
 from examples.paper.results import Row, load_rows, save_facts, save_rows
 from polydom_builder.simulation import Trials
-from polydom_runtime.cost_samples import CostSamples
 from polydom_runtime.costs import format_seconds
+from polydom_runtime.measuring.cost_samples import CostSamples
 
 from . import figure
 from .drift import drift_table, slow_down

@@ -4,12 +4,12 @@ from pathlib import Path
 
 from polydom_builder.costs.unit_costs import check_coverage
 from polydom_builder.exceptions import FitError
-from polydom_runtime.cost_samples import CostSamples
-from polydom_runtime.costs_file import load_costs
 from polydom_runtime.exceptions import MeasurementError
-from polydom_runtime.fingerprint import source_fingerprint
-from polydom_runtime.journal import FileJournal
-from polydom_runtime.timing import measure
+from polydom_runtime.measuring.cost_samples import CostSamples
+from polydom_runtime.measuring.costs_file import load_costs
+from polydom_runtime.measuring.fingerprint import source_fingerprint
+from polydom_runtime.measuring.journal import FileJournal
+from polydom_runtime.measuring.measure import measure
 
 from .task import Task
 

@@ -14,8 +14,8 @@ from polydom_builder.onnx_models import OnnxModel
 from polydom_builder.simulation import Trials, simulate
 from polydom_builder.table import Table, extract_table
 from polydom_runtime.bundles.bundle import Bundle, step_users
-from polydom_runtime.cost_samples import DISPATCH, CostSamples
 from polydom_runtime.features import members
+from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples
 
 from .systems import LAMBDAS, Systems
 

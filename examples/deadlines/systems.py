@@ -21,7 +21,7 @@ from polydom_builder.lattice.inputs import CostsOfSets
 from polydom_builder.search import PolyDomSearch
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index_file import load_bundle
-from polydom_runtime.cost_samples import CostSamples
+from polydom_runtime.measuring.cost_samples import CostSamples
 
 from .measuring import QUANTILE
 from .task import Task

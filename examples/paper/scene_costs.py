@@ -18,11 +18,11 @@ from polydom_builder.lattice.region import QueryRegion, evaluate
 from polydom_builder.lattice.set_costs import SetCosts
 from polydom_runtime import FeatureSpace
 from polydom_runtime.bundles.bundle import step_users
-from polydom_runtime.cost_samples import DISPATCH, CostSamples
-from polydom_runtime.costs_file import load_costs
 from polydom_runtime.features import members
-from polydom_runtime.journal import FileJournal
-from polydom_runtime.timing import measure
+from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples
+from polydom_runtime.measuring.costs_file import load_costs
+from polydom_runtime.measuring.journal import FileJournal
+from polydom_runtime.measuring.measure import measure
 
 from . import scene_features
 from .results import Row
@@ -121,7 +121,7 @@ def measured_costs(
     cache : Path
         Folder that keeps the samples; delete ``*.costs`` there to measure again.
     rounds, seconds
-        At most so many samples, at most so long; see `polydom_runtime.timing.measure`.
+        At most so many samples, at most so long; see `polydom_runtime.measuring.measure.measure`.
     """
     file = cache / f"scenes-{_key(space)}.costs"
     if not file.exists():

@@ -46,10 +46,10 @@ def info(arguments: argparse.Namespace) -> None:
 def measure(arguments: argparse.Namespace) -> None:
     """Time the features on this machine and write the samples."""
     from .device.device_profile import dump
-    from .journal import FileJournal
-    from .machine import onnx_limits
-    from .own_profile import own_profile
-    from .timing import measure
+    from .measuring.conditions import onnx_limits
+    from .measuring.journal import FileJournal
+    from .measuring.measure import measure
+    from .measuring.own_profile import own_profile
 
     space = space_of(arguments.space)
     items = [item for item, _ in iterate(arguments.items) if item is not None]

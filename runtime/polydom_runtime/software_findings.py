@@ -11,7 +11,7 @@ from .device.board import Board
 from .device.probe import Probe
 from .exceptions import BundleFormatError
 from .findings import Finding, Level, finding
-from .stamps import THREAD_VARIABLES
+from .measuring.stamps import THREAD_VARIABLES
 
 REQUIRED = {"onnxruntime": ">=1.20,<1.29", "numpy": ">=2.0"}
 """The versions that the runtime is made for, as in its package's dependencies."""

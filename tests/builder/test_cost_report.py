@@ -7,8 +7,8 @@ import pytest
 
 from polydom_builder.__main__ import main
 from polydom_builder.costs.report import as_report, plot_costs, report_costs
-from polydom_runtime.costs_file import Header
-from polydom_runtime.journal import FileJournal
+from polydom_runtime.measuring.costs_file import Header
+from polydom_runtime.measuring.journal import FileJournal
 
 from .test_target import samples
 

@@ -21,9 +21,9 @@ from polydom_builder import PolyDomSearch
 from polydom_builder.exceptions import ExportError, FitError, LatticeError, TrainingError
 from polydom_runtime import Feature, FeatureSpace, Predictor
 from polydom_runtime.bundles.index_file import INDEX_FILE, load_bundle
-from polydom_runtime.cost_samples import DISPATCH
 from polydom_runtime.exceptions import DeadlineError, FeatureError, ItemError, PolyDomError
-from polydom_runtime.fingerprint import source_fingerprint
+from polydom_runtime.measuring.cost_samples import DISPATCH
+from polydom_runtime.measuring.fingerprint import source_fingerprint
 from polydom_runtime.testing import ManualClock
 
 from . import task

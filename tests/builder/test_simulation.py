@@ -13,7 +13,7 @@ from polydom_builder.simulation import Trials, planning, simulate
 from polydom_builder.simulation.report import deadlines_of
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index_file import load_bundle
-from polydom_runtime.cost_samples import DISPATCH, CostSamples
+from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples
 from polydom_runtime.prediction import Policy
 from polydom_runtime.unit_times import UnitTimes
 from tests.runtime.lattice_world import STEP, US, LatticeWorld, lattice_bundle, microseconds

@@ -13,12 +13,12 @@ from polydom_builder.costs.model_times import ModelTimes
 from polydom_builder.exceptions import ExportError, FitError
 from polydom_builder.onnx_models import to_onnx
 from polydom_builder.target import Target
-from polydom_runtime.cost_samples import CostSamples, units_of
 from polydom_runtime.costs import BASIS, CostFunction
 from polydom_runtime.device.calibration import KERNELS, REFERENCES
 from polydom_runtime.device.device_profile import Calibrated, DeviceProfile
 from polydom_runtime.exceptions import MeasurementError
-from polydom_runtime.fingerprint import source_fingerprint
+from polydom_runtime.measuring.cost_samples import CostSamples, units_of
+from polydom_runtime.measuring.fingerprint import source_fingerprint
 
 from . import task
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from polydom_runtime.costs_file import MAGIC, Header, frame, load_costs
 from polydom_runtime.exceptions import MeasurementError
-from polydom_runtime.journal import FileJournal
+from polydom_runtime.measuring.costs_file import MAGIC, Header, frame, load_costs
+from polydom_runtime.measuring.journal import FileJournal
 
 HEADER = Header(("mean", "(dispatch)"), (10.0, 100.0), (1, 1, 4, 4), ("timer",), "f" * 64, {"device": "a board"})
 

@@ -12,9 +12,9 @@ import pytest
 
 from polydom_runtime.__main__ import main
 from polydom_runtime.arguments import duration
-from polydom_runtime.costs_file import load_costs
 from polydom_runtime.device.device_profile import DeviceProfile
 from polydom_runtime.items import write_packed
+from polydom_runtime.measuring.costs_file import load_costs
 
 SPACE = "tests.runtime.node_space:space"
 
@@ -175,9 +175,7 @@ def test_node_environment_runs_a_bundle(bundle_folder: Path, items: Path) -> Non
 
 
 def test_importing_the_runtime_imports_nothing_else() -> None:
-    script = (
-        "import sys, polydom_runtime, polydom_runtime.__main__, polydom_runtime.timing; print(*sorted(sys.modules))"
-    )
+    script = "import sys, polydom_runtime, polydom_runtime.__main__, polydom_runtime.measuring.measure; print(*sorted(sys.modules))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     loaded = {name.partition(".")[0] for name in done.stdout.split()}
 

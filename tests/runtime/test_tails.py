@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polydom_runtime.tails import relative_error, tail_quantile
+from polydom_runtime.measuring.tails import relative_error, tail_quantile
 
 
 @settings(max_examples=100, deadline=None)

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from polydom_runtime.cost_samples import DISPATCH, CostSamples
-from polydom_runtime.costs_file import load_costs
 from polydom_runtime.device.board import Board
 from polydom_runtime.exceptions import FeatureError, ItemError, MeasurementError
-from polydom_runtime.item_sizes import chosen_items, spread_by_size
-from polydom_runtime.journal import FileJournal
+from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples
+from polydom_runtime.measuring.costs_file import load_costs
+from polydom_runtime.measuring.item_sizes import chosen_items, spread_by_size
+from polydom_runtime.measuring.journal import FileJournal
+from polydom_runtime.measuring.measure import measure
 from polydom_runtime.testing import ManualClock
-from polydom_runtime.timing import measure
 
 from .conftest import World
 
@@ -24,8 +24,8 @@ ITEMS = [np.ones(n) for n in (100, 1, 10, 50, 1000, 2, 5, 20, 200, 500)]
 @pytest.fixture(autouse=True)
 def no_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave out what only the hardware clock could time; the command's tests run it."""
-    monkeypatch.setattr("polydom_runtime.bench.kernels", dict)
-    monkeypatch.setattr("polydom_runtime.bench.reference_models", dict)
+    monkeypatch.setattr("polydom_runtime.measuring.bench.kernels", dict)
+    monkeypatch.setattr("polydom_runtime.measuring.bench.reference_models", dict)
 
 
 @pytest.fixture
@@ -131,7 +131,7 @@ def throttled_board(tmp_path: Path, flags: str) -> Board:
 
 def test_throttling_is_waited_for_and_said(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[float] = []
-    monkeypatch.setattr("polydom_runtime.timing.time.sleep", waits.append)
+    monkeypatch.setattr("polydom_runtime.measuring.measure.time.sleep", waits.append)
     board = throttled_board(tmp_path, "0x50005\n")
     samples = measure(world.space, ITEMS, seconds=1e6, precision=0.0, rounds=40, clock=ticking(world), board=board)
 

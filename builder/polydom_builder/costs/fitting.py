@@ -10,7 +10,7 @@ from scipy.optimize import linprog, nnls
 
 from polydom_builder.exceptions import FitError
 from polydom_runtime.costs import BASIS, CostFunction, basis_terms
-from polydom_runtime.tails import tail_quantile
+from polydom_runtime.measuring.tails import tail_quantile
 
 Floats = NDArray[np.float64]
 Basis = tuple[int, ...]
@@ -30,7 +30,7 @@ class CostFit:
         Non-negative least squares on the median at each size (the paper's fit), in relative error.
     worst : CostFunction
         The tightest non-negative combination on or above the chosen quantile at every measured size, that of the
-        samples and that of their fitted tail; see `polydom_runtime.tails`.
+        samples and that of their fitted tail; see `polydom_runtime.measuring.tails`.
     slack : float array of shape (n_sizes,)
         How far `worst` lies above the samples' quantile at each size, as a fraction of it.
     inflation : float array of shape (n_sizes,)

@@ -6,12 +6,12 @@ from joblib import Memory
 
 from polydom_builder.onnx_models import OnnxVersions, to_onnx
 from polydom_builder.training import Trainer
-from polydom_runtime.cost_samples import CostSamples
 from polydom_runtime.features import FeatureSpace
-from polydom_runtime.fingerprint import source_fingerprint
-from polydom_runtime.item_sizes import chosen_items
-from polydom_runtime.machine import identity
-from polydom_runtime.timing import measure
+from polydom_runtime.measuring.conditions import identity
+from polydom_runtime.measuring.cost_samples import CostSamples
+from polydom_runtime.measuring.fingerprint import source_fingerprint
+from polydom_runtime.measuring.item_sizes import chosen_items
+from polydom_runtime.measuring.measure import measure
 
 from .model_times import ModelTimes
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from polydom_runtime.cost_samples import DISPATCH, CostSamples
 from polydom_runtime.costs import CostFunction
 from polydom_runtime.features import FeatureSpace
+from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples
 from polydom_runtime.unit_times import UnitTimes
 
 from .fitting import fit_quantile

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from polydom_runtime.cost_samples import DISPATCH, CostSamples
-from polydom_runtime.tails import relative_error
+from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples
+from polydom_runtime.measuring.tails import relative_error
 
 from .fitting import CostFit, Floats, fit_cost
 

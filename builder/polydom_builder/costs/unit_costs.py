@@ -9,12 +9,12 @@ from polydom_builder.exceptions import FitError
 from polydom_builder.lattice.combined_costs import Combine, CombinedCosts
 from polydom_builder.lattice.set_costs import SetCosts
 from polydom_runtime.bundles.bundle import StepEntry, step_users
-from polydom_runtime.cost_samples import DISPATCH, CostSamples, units_of
 from polydom_runtime.costs import CostFunction, total
 from polydom_runtime.device.calibration import REFERENCES
 from polydom_runtime.features import FeatureSpace
-from polydom_runtime.fingerprint import source_fingerprint
-from polydom_runtime.timing import FEWEST_SIZES
+from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples, units_of
+from polydom_runtime.measuring.fingerprint import source_fingerprint
+from polydom_runtime.measuring.measure import FEWEST_SIZES
 
 from .allowance import Allowance, find_allowance
 from .fitting import CostFit, fit_cost

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.cost_samples import DISPATCH
+from polydom_runtime.measuring.cost_samples import DISPATCH
 
 from .trials import Floats, Trials
 

@@ -8,7 +8,7 @@ import numpy as np
 from polydom_builder.costs.unit_costs import UNIT_QUANTILE
 from polydom_builder.target import Target
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.cost_samples import CostSamples
+from polydom_runtime.measuring.cost_samples import CostSamples
 
 from .report import deadlines_of
 from .simulate import Outcome, simulate

@@ -7,8 +7,8 @@ import numpy as np
 
 from polydom_builder.exceptions import FitError
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.cost_samples import DISPATCH, CostSamples
 from polydom_runtime.costs import format_seconds
+from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples
 from polydom_runtime.prediction import Policy
 
 from .oracle import oracle_score

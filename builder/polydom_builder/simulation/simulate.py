@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.cost_samples import DISPATCH
 from polydom_runtime.features import Feature, FeatureSpace, Step
+from polydom_runtime.measuring.cost_samples import DISPATCH
 from polydom_runtime.prediction import Policy, Prediction
 from polydom_runtime.predictor import Predictor
 from polydom_runtime.testing import ManualClock

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polydom_builder.costs.unit_costs import TYPICAL_MODEL
-from polydom_runtime.cost_samples import CostSamples
+from polydom_runtime.measuring.cost_samples import CostSamples
 
 Floats = NDArray[np.float64]
 

@@ -47,7 +47,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Certify, print what was found, and return the exit code of the verdict."""
-    from polydom_runtime.machine import Conditions, describe
+    from polydom_runtime.measuring.conditions import Conditions, describe
     from polydom_runtime.predictor import Predictor
 
     if arguments.out and not os.access(Path(arguments.out).absolute().parent, os.W_OK):

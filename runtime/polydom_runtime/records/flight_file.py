@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from polydom_runtime.bundles.bundle import Label
-from polydom_runtime.costs_file import frame, frames
 from polydom_runtime.exceptions import RecordingError
 from polydom_runtime.features import MAX_FEATURES, members
+from polydom_runtime.measuring.costs_file import frame, frames
 
 from .flight_record import FlightRecord
 

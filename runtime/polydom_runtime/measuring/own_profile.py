@@ -2,10 +2,11 @@
 
 import numpy as np
 
+from polydom_runtime.device.calibration import KERNELS
+from polydom_runtime.device.device_profile import Calibrated, DeviceProfile, OnnxLimits, Quantity, System
+from polydom_runtime.exceptions import ProfileError
+
 from .cost_samples import CostSamples
-from .device.calibration import KERNELS
-from .device.device_profile import Calibrated, DeviceProfile, OnnxLimits, Quantity, System
-from .exceptions import ProfileError
 from .tails import relative_error
 
 LEAST_UNCERTAINTY = 1.1

@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from .bundles.bundle import Bundle, StepEntry, step_users
-from .clock import Clock
+from polydom_runtime.bundles.bundle import Bundle, StepEntry, step_users
+from polydom_runtime.clock import Clock
+from polydom_runtime.costs import ZERO
+from polydom_runtime.device.calibration import kernels, reference_models
+from polydom_runtime.features import FeatureSpace, read_only
+from polydom_runtime.predictor import Predictor
+from polydom_runtime.stages import stage_of
+
 from .cost_samples import Floats
-from .costs import ZERO
-from .device.calibration import kernels, reference_models
-from .features import FeatureSpace, read_only
-from .predictor import Predictor
-from .stages import stage_of
 
 FEWEST_TICKS = 100
 """A call shorter than so many ticks of the timer is also timed in blocks."""

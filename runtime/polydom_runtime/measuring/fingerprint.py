@@ -7,7 +7,7 @@ from functools import cache, partial
 from pathlib import Path
 from types import ModuleType
 
-from .features import FeatureSpace
+from polydom_runtime.features import FeatureSpace
 
 STANDARD = tuple(Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib"))
 OURS = __name__.partition(".")[0]

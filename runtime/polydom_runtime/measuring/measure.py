@@ -9,18 +9,19 @@ from typing import Any
 
 import numpy as np
 
+from polydom_runtime.clock import Clock, hardware_clock
+from polydom_runtime.device.board import Board
+from polydom_runtime.exceptions import ItemError, MeasurementError
+from polydom_runtime.features import FeatureSpace
+from polydom_runtime.pauses import collector_off, memory_kept
+
 from .bench import Bench
-from .clock import Clock, hardware_clock
+from .conditions import Conditions, describe
 from .cost_samples import CostSamples, Floats, units_of
 from .costs_file import Header, same_measurement
-from .device.board import Board
-from .exceptions import ItemError, MeasurementError
-from .features import FeatureSpace
 from .fingerprint import source_fingerprint
 from .item_sizes import chosen_items
 from .journal import Earlier, Journal
-from .machine import Conditions, describe
-from .pauses import collector_off, memory_kept
 from .stopping import StoppingRule
 
 FEWEST_SIZES, MOST_ROUNDS = 8, 5000

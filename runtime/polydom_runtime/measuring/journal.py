@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from polydom_runtime.exceptions import MeasurementError
+
 from .cost_samples import Floats
 from .costs_file import (
     MAGIC,
@@ -21,7 +23,6 @@ from .costs_file import (
     has_frame,
     start_of_frames,
 )
-from .exceptions import MeasurementError
 
 
 @dataclass(slots=True)

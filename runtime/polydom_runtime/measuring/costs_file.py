@@ -18,8 +18,9 @@ import msgpack
 import numpy as np
 from numpy.typing import NDArray
 
+from polydom_runtime.exceptions import MeasurementError
+
 from .cost_samples import CostSamples, Floats
-from .exceptions import MeasurementError
 from .stamps import IDENTITY, stamp_fault
 
 VERSION = 1

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .exceptions import ItemError
-from .features import FeatureSpace
+from polydom_runtime.exceptions import ItemError
+from polydom_runtime.features import FeatureSpace
 
 
 def checked_size(space: FeatureSpace, item: Any) -> float:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .exceptions import MeasurementError
-from .features import FeatureSpace
+from polydom_runtime.exceptions import MeasurementError
+from polydom_runtime.features import FeatureSpace
 
 Floats = NDArray[np.float64]
 
@@ -37,7 +37,7 @@ class CostSamples:
     kernels : dict of str to float array of shape (n_rounds,)
         The timer, an empty call, and runs of reference models and calibration kernels, one by one.
     machine : dict of str to plain values
-        What was stamped; see `polydom_runtime.machine`.
+        What was stamped; see `polydom_runtime.measuring.conditions`.
     fingerprint : str
         Hash of the source of the features.
     stopped : str

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from .bundles.models import ONNXRUNTIME_VERSION
-from .clock import Clock, hardware_clock
-from .device.board import Board, BoardState
-from .device.probe import Probe
-from .device.timer import reading_ns, timer_tick_ns
+from polydom_runtime.bundles.models import ONNXRUNTIME_VERSION
+from polydom_runtime.clock import Clock, hardware_clock
+from polydom_runtime.device.board import Board, BoardState
+from polydom_runtime.device.probe import Probe
+from polydom_runtime.device.timer import reading_ns, timer_tick_ns
+
 from .stamps import IDENTITY, THREAD_VARIABLES
 
 CLOCK_MOVED, HEATED = 0.05, 10.0

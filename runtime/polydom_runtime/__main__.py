@@ -13,8 +13,8 @@ from .certification import certify_command
 from .costs import format_seconds
 from .device.board import Board, usable_cpus
 from .device.probe import probe
+from .diagnosis.findings import as_text, exit_code
 from .exceptions import PolyDomError
-from .findings import as_text, exit_code
 from .items import iterate
 from .policy.lateness import longest_step
 from .progress import ProgressBar
@@ -79,7 +79,7 @@ def measure(arguments: argparse.Namespace) -> None:
 
 def doctor(arguments: argparse.Namespace) -> int:
     """Look for what makes answers late on this machine."""
-    from .doctor import examine
+    from .diagnosis.doctor import examine
 
     findings = examine(Board(), bundle=arguments.bundle)
     print(json.dumps([asdict(f) for f in findings], indent=2) if arguments.json else as_text(findings))

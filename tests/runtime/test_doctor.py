@@ -15,9 +15,9 @@ from polydom_runtime.device.board import Board
 from polydom_runtime.device.jitter import Jitter, Permissions, permissions, wake_up_jitter
 from polydom_runtime.device.probe import Probe
 from polydom_runtime.device.timer import reading_ns, step_back_ns, timer_tick_ns
-from polydom_runtime.doctor import as_text, examine, exit_code
-from polydom_runtime.findings import Finding
-from polydom_runtime.software_findings import REQUIRED, check_software
+from polydom_runtime.diagnosis.doctor import as_text, examine, exit_code
+from polydom_runtime.diagnosis.findings import Finding
+from polydom_runtime.diagnosis.software_findings import REQUIRED, check_software
 from polydom_runtime.testing import ManualClock
 
 from .conftest import make_bundle, write

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from polydom_runtime.arguments import duration
-from polydom_runtime.findings import Finding
+from polydom_runtime.diagnosis.findings import Finding
 
 from . import realtime
 from .loop_counts import LoopSummary, Miss

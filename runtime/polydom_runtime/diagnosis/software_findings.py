@@ -6,12 +6,13 @@ import struct
 import sys
 from collections.abc import Mapping
 
-from .bundles.bundle import Bundle, model_file
-from .device.board import Board
-from .device.probe import Probe
-from .exceptions import BundleFormatError
+from polydom_runtime.bundles.bundle import Bundle, model_file
+from polydom_runtime.device.board import Board
+from polydom_runtime.device.probe import Probe
+from polydom_runtime.exceptions import BundleFormatError
+from polydom_runtime.measuring.stamps import THREAD_VARIABLES
+
 from .findings import Finding, Level, finding
-from .measuring.stamps import THREAD_VARIABLES
 
 REQUIRED = {"onnxruntime": ">=1.20,<1.29", "numpy": ">=2.0"}
 """The versions that the runtime is made for, as in its package's dependencies."""
@@ -70,7 +71,7 @@ def check_bundle(bundle: Bundle, found: Probe | str) -> Finding:
     why = "a model that does not run here cannot answer"
     if isinstance(found, str):
         return finding("bundle", "warning", "not tried without onnxruntime", why, "make onnxruntime work first")
-    from .bundles.models import (  # not above: where onnxruntime kills its process, all else can be told
+    from polydom_runtime.bundles.models import (  # not above: where onnxruntime kills its process, all else can be told
         InputRow,
         ModelRunner,
     )

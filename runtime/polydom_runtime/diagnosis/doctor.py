@@ -3,13 +3,14 @@
 import os
 from collections.abc import Mapping
 
-from .bundles.bundle import Bundle
-from .bundles.index_file import load_bundle
-from .clock import Clock, hardware_clock
-from .device.board import Board
-from .device.jitter import Jitter, Permissions, permissions, wake_up_jitter
-from .device.probe import Probe, probe
-from .exceptions import BundleFormatError
+from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.index_file import load_bundle
+from polydom_runtime.clock import Clock, hardware_clock
+from polydom_runtime.device.board import Board
+from polydom_runtime.device.jitter import Jitter, Permissions, permissions, wake_up_jitter
+from polydom_runtime.device.probe import Probe, probe
+from polydom_runtime.exceptions import BundleFormatError
+
 from .findings import Finding, as_text, exit_code, finding
 from .machine_findings import (
     check_governor,

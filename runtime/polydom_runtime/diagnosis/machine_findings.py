@@ -3,12 +3,13 @@
 import re
 from collections.abc import Sequence
 
-from .clock import Clock
-from .costs import format_seconds
-from .device.board import Board
-from .device.jitter import Jitter, Permissions
-from .device.memory import memory_need
-from .device.timer import reading_ns, step_back_ns, timer_tick_ns
+from polydom_runtime.clock import Clock
+from polydom_runtime.costs import format_seconds
+from polydom_runtime.device.board import Board
+from polydom_runtime.device.jitter import Jitter, Permissions
+from polydom_runtime.device.memory import memory_need
+from polydom_runtime.device.timer import reading_ns, step_back_ns, timer_tick_ns
+
 from .findings import Finding, Level, finding
 
 COARSEST_TICK_NS = 10_000

@@ -1,0 +1,1 @@
+"""What makes answers late on a machine, and how to cure it."""

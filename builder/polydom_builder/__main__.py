@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from polydom_runtime.arguments import duration, positive, share, space_of
 from polydom_runtime.bundles.index_file import load_bundle
+from polydom_runtime.commands.arguments import duration, positive, share, space_of
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.device.device_profile import DeviceProfile
 from polydom_runtime.exceptions import ItemError, PolyDomError, ProfileError

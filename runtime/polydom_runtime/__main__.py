@@ -6,10 +6,12 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from . import run_command
-from .arguments import positive, share, sizes, space_of
 from .bundles.index_file import load_bundle
-from .certification import certify_command
+from .commands import certify as certify_command
+from .commands import flight as flight_command
+from .commands import run as run_command
+from .commands.arguments import positive, share, sizes, space_of
+from .commands.progress import ProgressBar
 from .costs import format_seconds
 from .device.board import Board, usable_cpus
 from .device.probe import probe
@@ -17,8 +19,6 @@ from .diagnosis.findings import as_text, exit_code
 from .exceptions import PolyDomError
 from .items import iterate
 from .policy.lateness import longest_step
-from .progress import ProgressBar
-from .records import flight_command
 
 
 def info(arguments: argparse.Namespace) -> None:

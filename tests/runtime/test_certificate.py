@@ -17,7 +17,7 @@ from polydom_runtime.bundles.index_file import DIGEST_FILE
 from polydom_runtime.certification.binomial import SamplingPlan
 from polydom_runtime.certification.certificate import Certificate, Claim
 from polydom_runtime.certification.certify import MOST_REPEATED, certify, endless, longest_pause
-from polydom_runtime.certification.certify_command import add_arguments, run
+from polydom_runtime.commands.certify import add_arguments, run
 from polydom_runtime.exceptions import CertificateError, ItemError
 from polydom_runtime.items import write_packed
 from polydom_runtime.prediction import Prediction

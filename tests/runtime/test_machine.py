@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from polydom_runtime.commands.progress import ProgressBar
 from polydom_runtime.device.board import Board
 from polydom_runtime.exceptions import ProfileError
 from polydom_runtime.measuring.conditions import Conditions, describe, onnx_limits
 from polydom_runtime.measuring.cost_samples import CostSamples
 from polydom_runtime.measuring.own_profile import own_profile
-from polydom_runtime.progress import ProgressBar
 
 CLOCK = "sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq"
 GOVERNOR = "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"

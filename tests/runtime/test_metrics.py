@@ -20,13 +20,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polydom_runtime import Bundle, Prediction, Predictor
+from polydom_runtime.commands.record_options import add_arguments, open_records
 from polydom_runtime.exceptions import RecordingError
 from polydom_runtime.policy.trace import Trace
 from polydom_runtime.records.histogram import LONGEST_NS, RELATIVE_ERROR, Histogram
 from polydom_runtime.records.metrics import MOST_REASONS, MOST_SETS, OTHER, PRIOR, QUANTILES, Metrics
 from polydom_runtime.records.metrics_files import JsonLines, PrometheusText, Regularly
 from polydom_runtime.records.prometheus import EDGES_NS, prometheus_text
-from polydom_runtime.records.records_command import add_arguments, open_records
 
 from .conftest import US, World, make_bundle
 

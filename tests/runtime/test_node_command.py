@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from polydom_runtime.__main__ import main
-from polydom_runtime.arguments import duration
+from polydom_runtime.commands.arguments import duration
 from polydom_runtime.device.device_profile import DeviceProfile
 from polydom_runtime.items import write_packed
 from polydom_runtime.measuring.costs_file import load_costs

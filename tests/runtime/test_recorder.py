@@ -20,11 +20,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from polydom_runtime import Predictor
+from polydom_runtime.commands.flight import add_arguments, marks_of, run
+from polydom_runtime.commands.record_options import open_records
 from polydom_runtime.exceptions import RecordingError
-from polydom_runtime.records.flight_command import add_arguments, marks_of, run
 from polydom_runtime.records.flight_file import CRC, MAX_FILE_BYTES, MAX_REASON_BYTES, FlightHeader, decoded_flight
 from polydom_runtime.records.recorder import FlightRecorder, header_of, index_digest, load_flight, read_flight
-from polydom_runtime.records.records_command import open_records
 
 from .conftest import US, World, make_bundle
 from .test_metrics import ANSWER, Watched, files_of_at_most, options, traced

@@ -22,10 +22,10 @@ import msgpack
 import numpy as np
 from numpy.typing import NDArray
 
-from polydom_runtime.arguments import space_of
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.clock import hardware_clock
+from polydom_runtime.commands.arguments import space_of
 from polydom_runtime.costs import CostFunction
 from polydom_runtime.predictor import Predictor
 

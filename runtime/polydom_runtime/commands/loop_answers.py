@@ -8,7 +8,8 @@ from polydom_runtime.items import UNLABELLED
 
 if TYPE_CHECKING:
     from polydom_runtime.prediction import Prediction
-    from polydom_runtime.tally import Tally
+
+    from .tally import Tally
 
 UNREADABLE = object()
 """Stands for an item that could not be read."""

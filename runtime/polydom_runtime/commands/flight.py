@@ -9,10 +9,9 @@ from typing import Any
 
 from polydom_runtime.policy.trace import Trace
 from polydom_runtime.prediction import Prediction
-
-from .flight_file import Flight, FlightHeader, load_flight
-from .flight_record import FlightRecord
-from .metrics import Metrics, finite
+from polydom_runtime.records.flight_file import Flight, FlightHeader, load_flight
+from polydom_runtime.records.flight_record import FlightRecord
+from polydom_runtime.records.metrics import Metrics, finite
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:

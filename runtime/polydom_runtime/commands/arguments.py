@@ -5,9 +5,9 @@ import math
 from collections.abc import Mapping
 from contextlib import suppress
 
-from .exceptions import FeatureError
-from .features import FeatureSpace
-from .items import load_object
+from polydom_runtime.exceptions import FeatureError
+from polydom_runtime.features import FeatureSpace
+from polydom_runtime.items import load_object
 
 
 def duration(text: str) -> float:

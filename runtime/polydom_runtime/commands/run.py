@@ -8,19 +8,22 @@ import sys
 from contextlib import ExitStack, closing, suppress
 from typing import TYPE_CHECKING, Any
 
+from polydom_runtime.bundles.index_file import load_bundle
+from polydom_runtime.exceptions import EnergyError
+from polydom_runtime.items import iterate
+from polydom_runtime.loop.throttle_watch import ThrottleWatch
+from polydom_runtime.pauses import collector_off
+from polydom_runtime.policy.energy import EnergyBudget
+
+from . import loop_answers
+from . import loop_options as loop_command
+from . import record_options as records_command
 from .arguments import duration, joules, positive, space_of
-from .bundles.index_file import load_bundle
-from .exceptions import EnergyError
-from .items import iterate
-from .loop import loop_answers, loop_command
-from .loop.throttle_watch import ThrottleWatch
-from .pauses import collector_off
-from .policy.energy import EnergyBudget
-from .records import records_command
 
 if TYPE_CHECKING:
-    from .predictor import Predictor
-    from .supervision.supervisor import SupervisedPredictor
+    from polydom_runtime.predictor import Predictor
+    from polydom_runtime.supervision.supervisor import SupervisedPredictor
+
     from .tally import Tally
 
 COLLECT_EVERY = 1000
@@ -72,11 +75,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _predictor(arguments: argparse.Namespace) -> "Predictor | SupervisedPredictor":
-    from .predictor import Predictor
+    from polydom_runtime.predictor import Predictor
 
     common: dict[str, Any] = {"deadline": arguments.deadline, "policy": arguments.policy}
     if arguments.supervised:
-        from .supervision.supervisor import SupervisedPredictor
+        from polydom_runtime.supervision.supervisor import SupervisedPredictor
 
         if arguments.early_stop or arguments.energy is not None:
             raise EnergyError("--supervised must be without --early-stop and --energy. Leave one out.")

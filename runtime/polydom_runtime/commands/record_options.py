@@ -7,13 +7,13 @@ from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Protocol
 
-from polydom_runtime.arguments import duration
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.exceptions import RecordingError
+from polydom_runtime.records.metrics import Metrics, Steps, Watched
+from polydom_runtime.records.metrics_files import JsonLines, MetricsOutput, PrometheusText, Regularly
+from polydom_runtime.records.recorder import FlightRecorder, Flown
 
-from .metrics import Metrics, Steps, Watched
-from .metrics_files import JsonLines, MetricsOutput, PrometheusText, Regularly
-from .recorder import FlightRecorder, Flown
+from .arguments import duration
 
 if TYPE_CHECKING:
     from polydom_runtime.prediction import Prediction

@@ -4,9 +4,9 @@ from collections import Counter
 from contextlib import suppress
 from typing import Any
 
-from .items import UNLABELLED
-from .prediction import Prediction
-from .records.histogram import Histogram
+from polydom_runtime.items import UNLABELLED
+from polydom_runtime.prediction import Prediction
+from polydom_runtime.records.histogram import Histogram
 
 PRIOR = "(class prior)"
 QUANTILES = (("p50", 0.5), ("p99", 0.99))

@@ -10,18 +10,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from polydom_runtime import __version__
-from polydom_runtime.arguments import duration, positive, share, space_of
 from polydom_runtime.bundles.index_file import load_bundle
+from polydom_runtime.certification.binomial import MOST_MISSES, SamplingPlan
+from polydom_runtime.certification.certificate import Claim
+from polydom_runtime.certification.certify import certify
+from polydom_runtime.certification.load import UnderLoad, loads
 from polydom_runtime.device.board import Board
 from polydom_runtime.exceptions import CertificateError
 from polydom_runtime.items import iterate
-from polydom_runtime.progress import ProgressBar
 from polydom_runtime.records.recorder import index_digest
 
-from .binomial import MOST_MISSES, SamplingPlan
-from .certificate import Claim
-from .certify import certify
-from .load import UnderLoad, loads
+from .arguments import duration, positive, share, space_of
+from .progress import ProgressBar
 
 if TYPE_CHECKING:
     from polydom_runtime.predictor import Predictor

@@ -9,14 +9,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from polydom_runtime.arguments import duration
 from polydom_runtime.diagnosis.findings import Finding
+from polydom_runtime.loop import realtime
+from polydom_runtime.loop.loop_counts import LoopSummary, Miss
+from polydom_runtime.loop.monitor import Answering, Monitor
+from polydom_runtime.loop.wakeups import OVERRUNS, Overrun, Sleeper
+from polydom_runtime.loop.watchdogs import WATCHDOG_DEVICE, HardwareWatchdog, ServiceManager, Watchdog
 
-from . import realtime
-from .loop_counts import LoopSummary, Miss
-from .monitor import Answering, Monitor
-from .wakeups import OVERRUNS, Overrun, Sleeper
-from .watchdogs import WATCHDOG_DEVICE, HardwareWatchdog, ServiceManager, Watchdog
+from .arguments import duration
 
 if TYPE_CHECKING:
     from polydom_runtime.prediction import Prediction

@@ -11,7 +11,7 @@ from .export import plan_order
 from .lattice import expand_best_first
 from .lattice.region import QueryRegion
 from .search import PolyDomSearch
-from .table import Table
+from .training.table import Table
 
 Order = tuple[int, ...]
 

@@ -20,7 +20,7 @@ from polydom_runtime.items import write_packed
 from .baselines import Baselines
 from .exceptions import ExportError
 from .search import PolyDomSearch
-from .table import extract_table
+from .training.table import extract_table
 
 DEADLINES = (0.0004, 0.0006, 0.001, 0.002, 0.004)
 QUANTILE = 0.99

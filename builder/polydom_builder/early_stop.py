@@ -9,7 +9,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from .exceptions import TrainingError
-from .training import Trainer
+from .training.trainer import Trainer
 
 FEWEST_ITEMS = 30
 """A threshold that fewer held-out items passed tells nothing."""

@@ -26,9 +26,9 @@ from .folders import replace_folder
 from .index import build_index
 from .lattice.combined_costs import Combine
 from .lattice.region import QueryRegion
-from .onnx_models import OnnxModel, OnnxVersions, check_parity, to_onnx
 from .target import Target
-from .training import Trainer
+from .training.onnx import OnnxModel, OnnxVersions, check_parity, to_onnx
+from .training.trainer import Trainer
 from .verification.proof_file import PROOF_FILE
 
 Order = tuple[int, ...]

@@ -22,13 +22,13 @@ from .costs.model_times import ModelTimes
 from .costs.unit_costs import UnitCosts, check_coverage
 from .exceptions import TrainingError
 from .lattice.region import QueryRegion
-from .onnx_models import to_onnx
 from .parameters import check_count, checked_budgets, checked_estimator, checked_memory, checked_sizes
 from .preselection import BlockSelector
-from .splits import make_splits
-from .table import Table, extract_table
 from .target import Target
-from .training import Trainer
+from .training.folds import make_splits
+from .training.onnx import to_onnx
+from .training.table import Table, extract_table
+from .training.trainer import Trainer
 
 MODEL_MARGIN = 1.2
 """The full set's model, timed, times this bounds every model's time during the search."""

@@ -18,7 +18,7 @@ from .costs.fitting import CostFit
 from .costs.quantile_times import carried, plannable, times_at
 from .costs.unit_costs import TYPICAL_MODEL, UnitCosts, fit_units
 from .exceptions import ExportError
-from .onnx_models import OnnxVersions
+from .training.onnx import OnnxVersions
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from joblib import Memory
 from numpy.typing import NDArray
 
 from examples.paper.results import Row
-from polydom_builder.onnx_models import OnnxModel
 from polydom_builder.simulation import Trials, simulate
-from polydom_builder.table import Table, extract_table
+from polydom_builder.training.onnx import OnnxModel
+from polydom_builder.training.table import Table, extract_table
 from polydom_runtime.bundles.bundle import Bundle, step_users
 from polydom_runtime.features import members
 from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples

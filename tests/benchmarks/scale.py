@@ -11,9 +11,9 @@ from sklearn.linear_model import LogisticRegression
 
 from polydom_builder.lattice import expand_best_first
 from polydom_builder.lattice.region import QueryRegion
-from polydom_builder.splits import make_splits
-from polydom_builder.table import Table
-from polydom_builder.training import Trainer
+from polydom_builder.training.folds import make_splits
+from polydom_builder.training.table import Table
+from polydom_builder.training.trainer import Trainer
 from tests.synthetic import SIZES, costs
 
 N_FEATURES = 14

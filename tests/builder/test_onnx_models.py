@@ -14,7 +14,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from polydom_builder.exceptions import ExportError
-from polydom_builder.onnx_models import OnnxModel, OnnxVersions, check_parity, to_onnx
+from polydom_builder.training.onnx import OnnxModel, OnnxVersions, check_parity, to_onnx
 
 rng = np.random.default_rng(0)
 GRID = (rng.integers(-20, 20, (1500, 6)) / 10).astype(np.float32)

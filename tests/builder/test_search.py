@@ -105,7 +105,7 @@ def test_every_prefix_of_a_plan_has_a_model(folder: Path) -> None:
 
 
 def test_accuracy_in_the_bundle_is_measured_through_onnx(fitted: PolyDomSearch, folder: Path) -> None:
-    from polydom_builder.onnx_models import OnnxModel, to_onnx
+    from polydom_builder.training.onnx import OnnxModel, to_onnx
 
     entry = load_bundle(folder).models[-1]
     width = sum(task.space.widths[i] for i in entry.order)
@@ -322,7 +322,8 @@ def test_estimator_without_a_converter_is_refused_before_training() -> None:
 
 
 def test_model_whose_export_differs_stops_by_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from polydom_builder import export, onnx_models
+    from polydom_builder import export
+    from polydom_builder.training.trainer import onnx as onnx_models
 
     honest: Callable[..., bytes] = onnx_models.to_onnx
 

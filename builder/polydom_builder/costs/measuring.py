@@ -4,8 +4,8 @@ from typing import Any
 
 from joblib import Memory
 
-from polydom_builder.onnx_models import OnnxVersions, to_onnx
-from polydom_builder.training import Trainer
+from polydom_builder.training.onnx import OnnxVersions, to_onnx
+from polydom_builder.training.trainer import Trainer
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.measuring.conditions import identity
 from polydom_runtime.measuring.cost_samples import CostSamples

@@ -8,9 +8,8 @@ import numpy as np
 import onnxruntime as ort
 from numpy.typing import NDArray
 
+from polydom_builder.exceptions import ExportError
 from polydom_runtime.device.tiny_models import ML_DOMAIN
-
-from .exceptions import ExportError
 
 OLDEST_OPSET = 9
 """Classifiers are converted to this opset of ONNX or newer."""

@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold, check_cv
 
-from .exceptions import TrainingError
+from polydom_builder.exceptions import TrainingError
+
 from .table import Table
 
 Splits = list[tuple[NDArray[np.intp], NDArray[np.intp]]]

@@ -16,10 +16,10 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import get_scorer
 
+from polydom_builder.exceptions import TrainingError
 from polydom_runtime.features import members
 
-from .exceptions import TrainingError
-from .splits import Splits
+from .folds import Splits
 from .table import Table
 
 

@@ -9,10 +9,9 @@ from joblib import Memory, Parallel, delayed
 from joblib import hash as content_hash
 from numpy.typing import NDArray
 
+from polydom_builder.exceptions import TrainingError
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.measuring.fingerprint import source_fingerprint
-
-from .exceptions import TrainingError
 
 CHUNK = 64
 

@@ -1,9 +1,9 @@
 """Poly-Dom on the host: from items and labels to a bundle that the node decides with."""
 
+from .costs.set_costs import SetCosts
 from .costs.unit_costs import UnitCosts
 from .greedy_search import GreedySearch
 from .lattice.region import QueryRegion
-from .lattice.set_costs import SetCosts
 from .preselection import BlockSelector
 from .search import PolyDomSearch
 

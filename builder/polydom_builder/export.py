@@ -18,15 +18,15 @@ from polydom_runtime.costs import CostFunction
 from polydom_runtime.features import FeatureSpace, members
 from polydom_runtime.measuring.conditions import identity
 
+from .costs.combined_costs import Combine
 from .costs.model_times import ModelTimes
+from .costs.target import Target
 from .costs.unit_costs import UnitCosts
 from .early_stop import fit_stops
 from .exceptions import ExportError
 from .folders import replace_folder
 from .index import build_index
-from .lattice.combined_costs import Combine
 from .lattice.region import QueryRegion
-from .target import Target
 from .training.onnx import OnnxModel, OnnxVersions, check_parity, to_onnx
 from .training.trainer import Trainer
 from .verification.proof_file import PROOF_FILE

@@ -19,12 +19,12 @@ from polydom_runtime.measuring.item_sizes import checked_size
 
 from .costs.measuring import measure_here, time_model
 from .costs.model_times import ModelTimes
+from .costs.target import Target
 from .costs.unit_costs import UnitCosts, check_coverage
 from .exceptions import TrainingError
 from .lattice.region import QueryRegion
 from .parameters import check_count, checked_budgets, checked_estimator, checked_memory, checked_sizes
 from .preselection import BlockSelector
-from .target import Target
 from .training.folds import make_splits
 from .training.onnx import to_onnx
 from .training.table import Table, extract_table

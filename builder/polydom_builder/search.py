@@ -15,11 +15,11 @@ from polydom_runtime.device.device_profile import DeviceProfile
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.measuring.cost_samples import CostSamples
 
+from .costs.combined_costs import Combine
 from .costs.unit_costs import UnitCosts
 from .exploration import SEARCHES, Exploration, Explored
 from .export import ExportedModel, assemble, checked_target, export_models, plan_order, with_prefixes, write_bundle
 from .index import INDEXES, build_index
-from .lattice.combined_costs import Combine
 from .lattice.proof import prove
 from .parameters import check_choice, check_count, check_number, checked_alphas
 from .preparation import counted_scores, prepare, progress_bar, publish
@@ -81,7 +81,7 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
     tolerance_quantile : float
         Which quantile of the violations "auto" takes; 1 is the largest.
     combine : callable, optional
-        The cost of a set where it is not the sum of its features': see `polydom_builder.lattice.combined_costs`.
+        The cost of a set where it is not the sum of its features': see `polydom_builder.costs.combined_costs`.
     lattice : {"best-first", "layers", "as-printed", "all"}
         Which search. The first is ours; "layers" is the paper's, made complete; "as-printed" is its pseudo-code, which
         may break the promise; "all" trains every set.

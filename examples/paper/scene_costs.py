@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from polydom_builder.costs.fitting import CostFit
 from polydom_builder.costs.report import report_costs
+from polydom_builder.costs.set_costs import SetCosts
 from polydom_builder.costs.unit_costs import TYPICAL_MODEL, UnitCosts, fit_units
 from polydom_builder.greedy import PAPER_LAMBDAS
 from polydom_builder.lattice.inputs import weights_of
 from polydom_builder.lattice.region import QueryRegion, evaluate
-from polydom_builder.lattice.set_costs import SetCosts
 from polydom_runtime import FeatureSpace
 from polydom_runtime.bundles.bundle import step_users
 from polydom_runtime.features import members

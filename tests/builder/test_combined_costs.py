@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from polydom_builder.costs import combined_costs
+from polydom_builder.costs.combined_costs import CombinedCosts, upper
+from polydom_builder.costs.set_costs import SetCosts
 from polydom_builder.exceptions import LatticeError
 from polydom_builder.index.envelope import build_index
-from polydom_builder.lattice import combined_costs, expand_best_first, expand_layers, feasible
+from polydom_builder.lattice import expand_best_first, expand_layers, feasible
 from polydom_builder.lattice.candidates import select_candidates
-from polydom_builder.lattice.combined_costs import CombinedCosts, upper
 from polydom_builder.lattice.proof import prove
-from polydom_builder.lattice.set_costs import SetCosts
 from polydom_builder.verification.proof_checks import omissions, pair_faults
 from polydom_runtime.bundles.index import Candidate
 from polydom_runtime.costs import CostFunction, total

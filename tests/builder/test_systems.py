@@ -13,9 +13,9 @@ from sklearn.preprocessing import StandardScaler
 
 from polydom_builder import GreedySearch, PolyDomSearch, UnitCosts
 from polydom_builder.__main__ import main
+from polydom_builder.costs.combined_costs import upper
 from polydom_builder.exceptions import ExportError, LatticeError, TrainingError
 from polydom_builder.lattice import expand_best_first
-from polydom_builder.lattice.combined_costs import upper
 from polydom_builder.lattice.region import QueryRegion
 from polydom_builder.verification.verify import verify_bundle
 from polydom_runtime import Feature, FeatureSpace, Predictor, Step

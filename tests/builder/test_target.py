@@ -10,8 +10,8 @@ from sklearn.linear_model import LogisticRegression
 from polydom_builder import PolyDomSearch
 from polydom_builder.costs.carry_over import KERNELS_OF_TERM, Ratio, carried_cost, of_term, ratios
 from polydom_builder.costs.model_times import ModelTimes
+from polydom_builder.costs.target import Target
 from polydom_builder.exceptions import ExportError, FitError
-from polydom_builder.target import Target
 from polydom_builder.training.onnx import to_onnx
 from polydom_runtime.costs import BASIS, CostFunction
 from polydom_runtime.device.calibration import KERNELS, REFERENCES

@@ -6,8 +6,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from polydom_builder.exceptions import FitError
-from polydom_builder.lattice.combined_costs import Combine, CombinedCosts
-from polydom_builder.lattice.set_costs import SetCosts
 from polydom_runtime.bundles.bundle import StepEntry, step_users
 from polydom_runtime.costs import CostFunction, total
 from polydom_runtime.device.calibration import REFERENCES
@@ -17,7 +15,9 @@ from polydom_runtime.measuring.fingerprint import source_fingerprint
 from polydom_runtime.measuring.measure import FEWEST_SIZES
 
 from .allowance import Allowance, find_allowance
+from .combined_costs import Combine, CombinedCosts
 from .fitting import CostFit, fit_cost
+from .set_costs import SetCosts
 
 UNIT_QUANTILE = 0.9
 """At which each unit is planned; rarer times are the allowance's part."""

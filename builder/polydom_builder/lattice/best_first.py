@@ -72,7 +72,7 @@ def expand_best_first(
     · 1.2 is less than .8. The cheapest feature gives .8, all that the full set does, and so settles every set:
 
     >>> from polydom_runtime.costs import CostFunction
-    >>> from polydom_builder.lattice.set_costs import SetCosts
+    >>> from polydom_builder.costs.set_costs import SetCosts
     >>> costs = SetCosts([CostFunction.of(linear=w) for w in (1, 2, 4)])
     >>> def score(masks):
     ...     return [0.8 if m & 1 else 0.6 if m else 0.5 for m in masks]

@@ -61,7 +61,7 @@ def select_candidates(
     set, .701 · 1.1 < .846. A single feature could, .77 · 1.1 >= .846, but is gone itself, so the full set stays:
 
     >>> from polydom_runtime.costs import CostFunction
-    >>> from polydom_builder.lattice.set_costs import SetCosts
+    >>> from polydom_builder.costs.set_costs import SetCosts
     >>> costs = SetCosts([CostFunction.of(1), CostFunction.of(1)])
     >>> expanded = {0: 0.701, 1: 0.77, 2: 0.77, 3: 0.846}
     >>> select_candidates(expanded, costs, QueryRegion((1, 100)), alpha=1.1)

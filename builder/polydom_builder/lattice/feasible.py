@@ -49,7 +49,7 @@ def feasible_sets(costs: CostsOfSets, region: QueryRegion, enough: Costs, limit:
     Three features that cost 1, 2, 4 and a budget of 5:
 
     >>> from polydom_runtime.costs import CostFunction
-    >>> from polydom_builder.lattice.set_costs import SetCosts
+    >>> from polydom_builder.costs.set_costs import SetCosts
     >>> costs = SetCosts([CostFunction.of(1), CostFunction.of(2), CostFunction.of(4)])
     >>> region = QueryRegion((1, 9), (5, 5))
     >>> feasible_sets(costs, region, Costs(np.empty((0, 6)), region))[0]

@@ -180,7 +180,7 @@ def select_as_printed(
     full set, .77 · 1.1 >= .846. The answer to the budget 2 scores .69 instead of .846 / 1.1 = .769:
 
     >>> from polydom_runtime.costs import CostFunction
-    >>> from polydom_builder.lattice.set_costs import SetCosts
+    >>> from polydom_builder.costs.set_costs import SetCosts
     >>> costs = SetCosts([CostFunction.of(1), CostFunction.of(1)])
     >>> expanded = {0: 0.69, 1: 0.77, 2: 0.77, 3: 0.846}
     >>> select_as_printed(expanded, costs, QueryRegion((1, 100)), alpha=1.1)

@@ -94,7 +94,7 @@ def expand_progressively(
     = 1, and prove a little more than that, .8 / .7:
 
     >>> from polydom_runtime.costs import CostFunction
-    >>> from polydom_builder.lattice.set_costs import SetCosts
+    >>> from polydom_builder.costs.set_costs import SetCosts
     >>> costs = SetCosts([CostFunction.of(linear=w) for w in (1, 2, 4)])
     >>> def score(masks):
     ...     return [0.5 + 0.1 * m.bit_count() for m in masks]
@@ -150,7 +150,7 @@ def proven_alpha(expanded: Mapping[int, float], costs: CostsOfSets, region: Quer
     {1} was not trained. It may score .75 as the full set does, and {0}, which costs less, scores .5:
 
     >>> from polydom_runtime.costs import CostFunction
-    >>> from polydom_builder.lattice.set_costs import SetCosts
+    >>> from polydom_builder.costs.set_costs import SetCosts
     >>> costs = SetCosts([CostFunction.of(1), CostFunction.of(2)])
     >>> proven_alpha({0: 0.25, 1: 0.5, 3: 0.75}, costs, QueryRegion((1, 100)), tolerance=0.0)
     1.5

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from polydom_builder.costs.set_costs import SetCosts
 from polydom_builder.exceptions import LatticeError
 
 from .covers import Costs
 from .feasible import sets_in_doubt
 from .inputs import CostsOfSets, check_parameters, weights_of
 from .region import QueryRegion
-from .set_costs import SetCosts
 from .tabled_costs import TabledCosts, smallest_outside
 
 Floats = NDArray[np.float64]

@@ -82,7 +82,7 @@ def fewest_trainings(
     .8 / 1.2. {0} is enough for all the others:
 
     >>> from polydom_runtime.costs import CostFunction
-    >>> from polydom_builder.lattice.set_costs import SetCosts
+    >>> from polydom_builder.costs.set_costs import SetCosts
     >>> costs = SetCosts([CostFunction.of(linear=w) for w in (1, 2, 4)])
     >>> scores = np.where(np.arange(8) & 1, 0.8, 0.5)
     >>> fewest_trainings(scores, costs, QueryRegion((1, 500)), alpha=1.2)

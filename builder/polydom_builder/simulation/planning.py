@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from polydom_builder.costs.target import Target
 from polydom_builder.costs.unit_costs import UNIT_QUANTILE
-from polydom_builder.target import Target
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.measuring.cost_samples import CostSamples
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from polydom_builder.costs.set_costs import SetCosts
 from polydom_builder.lattice.proof import Proof
 from polydom_builder.lattice.region import QueryRegion
-from polydom_builder.lattice.set_costs import SetCosts
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.costs import CostFunction
 

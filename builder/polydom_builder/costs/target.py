@@ -5,6 +5,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from polydom_builder.exceptions import ExportError
+from polydom_builder.training.onnx import OnnxVersions
 from polydom_runtime.bundles.bundle import CostOrigin
 from polydom_runtime.device.device_profile import DeviceProfile
 from polydom_runtime.device.memory import memory_need
@@ -12,13 +14,11 @@ from polydom_runtime.features import FeatureSpace
 from polydom_runtime.measuring.cost_samples import CostSamples
 from polydom_runtime.unit_times import UnitTimes
 
-from .costs.allowance import Allowance
-from .costs.carry_over import carried_cost, carried_fits, carried_models, carried_units, ratios
-from .costs.fitting import CostFit
-from .costs.quantile_times import carried, plannable, times_at
-from .costs.unit_costs import TYPICAL_MODEL, UnitCosts, fit_units
-from .exceptions import ExportError
-from .training.onnx import OnnxVersions
+from .allowance import Allowance
+from .carry_over import carried_cost, carried_fits, carried_models, carried_units, ratios
+from .fitting import CostFit
+from .quantile_times import carried, plannable, times_at
+from .unit_costs import TYPICAL_MODEL, UnitCosts, fit_units
 
 
 @dataclass(frozen=True)

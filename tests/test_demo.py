@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from polydom_builder.__main__ import default_estimator
-from polydom_builder.baselines import best_single_set
-from polydom_builder.demo import run_demo
+from polydom_builder.commands.baselines import best_single_set
+from polydom_builder.commands.demo import run_demo
 from polydom_builder.exceptions import ExportError
 from polydom_builder.search import PolyDomSearch
 from polydom_runtime.bundles.index_file import load_bundle
@@ -65,7 +65,7 @@ def test_best_single_set_fits_the_largest_item_and_no_other_such_set_is_better()
 
 
 def test_node_that_fails_is_quoted(tmp_path: Path) -> None:
-    from polydom_builder.demo import run_node
+    from polydom_builder.commands.demo import run_node
 
     with pytest.raises(ExportError, match="bundle folder"):
         run_node(node_python(), SURFACE, tmp_path, 0.01)

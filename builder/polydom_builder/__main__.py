@@ -20,14 +20,14 @@ from polydom_runtime.measuring.cost_samples import CostSamples
 from polydom_runtime.measuring.costs_file import load_costs
 from polydom_runtime.records.flight_file import load_flight
 
+from .bundling.export import checked_target
+from .commands.demo import DEADLINES, run_demo
+from .commands.inspection import as_text, description
 from .costs.report import as_report, plot_costs, report_costs
-from .demo import DEADLINES, run_demo
 from .exceptions import FitError
 from .exploration import SEARCHES
-from .export import checked_target
-from .greedy import PAPER_LAMBDAS
 from .greedy_search import GreedySearch
-from .inspection import as_text, description
+from .lattice.greedy import PAPER_LAMBDAS
 from .search import PolyDomSearch
 from .simulation.flights import flown, trials_of_flight
 from .simulation.report import POLICIES, as_table, deadlines_of, rehearse, trials_of

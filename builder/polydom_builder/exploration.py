@@ -5,19 +5,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from .exceptions import LatticeError, TrainingError
-from .lattice import (
-    expand_all,
-    expand_as_printed,
-    expand_best_first,
-    expand_layers,
-    select_as_printed,
-)
+from .lattice import expand_best_first
 from .lattice.candidates import select_candidates
 from .lattice.climbing import climb
 from .lattice.inputs import CostsOfSets
 from .lattice.monotonicity import estimate_tolerance
 from .lattice.progressive import expand_progressively
 from .lattice.region import QueryRegion
+from .paper import expand_all, expand_as_printed, expand_layers, select_as_printed
 
 SEARCHES = ("best-first", "layers", "as-printed", "all")
 

@@ -16,12 +16,12 @@ from polydom_runtime.device.device_profile import DeviceProfile
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.measuring.cost_samples import CostSamples
 
+from .bundling.export import assemble, checked_target, export_models, with_prefixes, write_bundle
+from .bundling.quantiles import planned
 from .costs.unit_costs import UnitCosts
-from .export import assemble, checked_target, export_models, with_prefixes, write_bundle
-from .greedy import PAPER_LAMBDAS, greedy_sequences
+from .lattice.greedy import PAPER_LAMBDAS, greedy_sequences
 from .parameters import checked_lambdas
 from .preparation import counted_scores, prepare, progress_bar, publish
-from .simulation.planning import planned
 
 
 class GreedySearch(BaseEstimator):  # type: ignore[misc]

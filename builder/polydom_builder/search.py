@@ -15,15 +15,24 @@ from polydom_runtime.device.device_profile import DeviceProfile
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.measuring.cost_samples import CostSamples
 
+from .bundling.export import (
+    ExportedModel,
+    assemble,
+    checked_target,
+    export_models,
+    plan_order,
+    with_prefixes,
+    write_bundle,
+)
+from .bundling.quantiles import planned
 from .costs.combined_costs import Combine
 from .costs.unit_costs import UnitCosts
 from .exploration import SEARCHES, Exploration, Explored
-from .export import ExportedModel, assemble, checked_target, export_models, plan_order, with_prefixes, write_bundle
-from .index import INDEXES, build_index
+from .index import build_index
 from .lattice.proof import prove
+from .paper import INDEXES
 from .parameters import check_choice, check_count, check_number, checked_alphas
 from .preparation import counted_scores, prepare, progress_bar, publish
-from .simulation.planning import planned
 from .verification.proof_file import encode_proof
 
 MOST_SLOWDOWN = 1000.0

@@ -13,10 +13,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from polydom_builder.baselines import best_single_set
+from polydom_builder.commands.baselines import best_single_set
 from polydom_builder.costs.unit_costs import TYPICAL_MODEL, fit_units
-from polydom_builder.greedy import PAPER_LAMBDAS
 from polydom_builder.greedy_search import GreedySearch
+from polydom_builder.lattice.greedy import PAPER_LAMBDAS
 from polydom_builder.lattice.inputs import CostsOfSets
 from polydom_builder.search import PolyDomSearch
 from polydom_runtime.bundles.bundle import Bundle

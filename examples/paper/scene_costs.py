@@ -13,7 +13,7 @@ from polydom_builder.costs.fitting import CostFit
 from polydom_builder.costs.report import report_costs
 from polydom_builder.costs.set_costs import SetCosts
 from polydom_builder.costs.unit_costs import TYPICAL_MODEL, UnitCosts, fit_units
-from polydom_builder.greedy import PAPER_LAMBDAS
+from polydom_builder.lattice.greedy import PAPER_LAMBDAS
 from polydom_builder.lattice.inputs import weights_of
 from polydom_builder.lattice.region import QueryRegion, evaluate
 from polydom_runtime import FeatureSpace

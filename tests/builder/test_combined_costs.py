@@ -14,9 +14,10 @@ from polydom_builder.costs.combined_costs import CombinedCosts, upper
 from polydom_builder.costs.set_costs import SetCosts
 from polydom_builder.exceptions import LatticeError
 from polydom_builder.index.envelope import build_index
-from polydom_builder.lattice import expand_best_first, expand_layers, feasible
+from polydom_builder.lattice import expand_best_first, feasible
 from polydom_builder.lattice.candidates import select_candidates
 from polydom_builder.lattice.proof import prove
+from polydom_builder.paper import expand_layers
 from polydom_builder.verification.proof_checks import omissions, pair_faults
 from polydom_runtime.bundles.index import Candidate
 from polydom_runtime.costs import CostFunction, total

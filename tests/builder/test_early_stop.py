@@ -9,7 +9,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.svm import LinearSVC
 
 from polydom_builder import PolyDomSearch
-from polydom_builder.early_stop import HeldOut, _threshold
+from polydom_builder.bundling.early_stop import HeldOut, _threshold
 from polydom_builder.exceptions import TrainingError
 from polydom_runtime import Predictor
 from polydom_runtime.exceptions import BundleMismatchError

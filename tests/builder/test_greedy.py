@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polydom_builder.exceptions import LatticeError
-from polydom_builder.greedy import PAPER_LAMBDAS, greedy_sequences
+from polydom_builder.lattice.greedy import PAPER_LAMBDAS, greedy_sequences
 from tests.synthetic import costs, scores
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "lattice_figure.json").read_text())

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polydom_builder.exceptions import LatticeError
-from polydom_builder.lattice import expand_all, expand_as_printed, expand_layers, select_as_printed
 from polydom_builder.lattice.covers import Costs
 from polydom_builder.lattice.region import QueryRegion
+from polydom_builder.paper import expand_all, expand_as_printed, expand_layers, select_as_printed
 from tests import synthetic
 from tests.builder.test_lattice import EVERYTHING, constant_costs, flat, load, mask_of, scores_of
 from tests.property import strategies as own

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from polydom_builder import PolyDomSearch
+from polydom_builder.bundling import quantiles as planning
 from polydom_builder.costs.unit_costs import TYPICAL_MODEL
-from polydom_builder.simulation import Trials, planning, simulate
+from polydom_builder.simulation import Trials, simulate
 from polydom_builder.simulation.report import deadlines_of
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index_file import load_bundle

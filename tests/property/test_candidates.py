@@ -6,9 +6,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polydom_builder.lattice import expand_best_first, expand_layers, feasible
+from polydom_builder.lattice import expand_best_first, feasible
 from polydom_builder.lattice.candidates import select_candidates
 from polydom_builder.lattice.covers import Costs
+from polydom_builder.paper import expand_layers
 from tests.property import strategies as own
 from tests.property.lattice_oracle import ROUNDING, score_of, worst_ratio
 

@@ -4,9 +4,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polydom_builder.lattice import expand_best_first, expand_layers
+from polydom_builder.lattice import expand_best_first
 from polydom_builder.lattice.covers import Costs
 from polydom_builder.lattice.region import evaluate
+from polydom_builder.paper import expand_layers
 from tests.property import strategies as own
 from tests.property.lattice_oracle import ROUNDING, score_of, worst_ratio
 

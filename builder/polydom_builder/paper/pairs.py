@@ -5,9 +5,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from polydom_builder.index.crossings import order
 from polydom_runtime.costs import CostFunction
-
-from .crossings import order
 
 Range = tuple[float, float]
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .export import plan_order
-from .lattice import expand_best_first
-from .lattice.region import QueryRegion
-from .search import PolyDomSearch
-from .training.table import Table
+from polydom_builder.bundling.export import plan_order
+from polydom_builder.lattice import expand_best_first
+from polydom_builder.lattice.region import QueryRegion
+from polydom_builder.search import PolyDomSearch
+from polydom_builder.training.table import Table
 
 Order = tuple[int, ...]
 

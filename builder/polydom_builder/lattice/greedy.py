@@ -4,8 +4,9 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 
-from .exceptions import LatticeError
-from .lattice.inputs import Score, ask, check_parameters
+from polydom_builder.exceptions import LatticeError
+
+from .inputs import Score, ask, check_parameters
 
 PAPER_LAMBDAS = (0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0)
 """The λs of the paper, in score per unit of cost. It tuned them by hand: scale them to the unit of your costs."""

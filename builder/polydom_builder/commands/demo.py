@@ -13,14 +13,14 @@ from typing import Any
 
 from joblib import Memory
 
+from polydom_builder.exceptions import ExportError
+from polydom_builder.search import PolyDomSearch
+from polydom_builder.training.table import extract_table
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.exceptions import ItemError
 from polydom_runtime.items import write_packed
 
 from .baselines import Baselines
-from .exceptions import ExportError
-from .search import PolyDomSearch
-from .training.table import extract_table
 
 DEADLINES = (0.0004, 0.0006, 0.001, 0.002, 0.004)
 QUANTILE = 0.99

@@ -12,24 +12,24 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
+from polydom_builder.costs.combined_costs import Combine
+from polydom_builder.costs.model_times import ModelTimes
+from polydom_builder.costs.target import Target
+from polydom_builder.costs.unit_costs import UnitCosts
+from polydom_builder.exceptions import ExportError
+from polydom_builder.index import build_index
+from polydom_builder.lattice.region import QueryRegion
+from polydom_builder.training.onnx import OnnxModel, OnnxVersions, check_parity, to_onnx
+from polydom_builder.training.trainer import Trainer
+from polydom_builder.verification.proof_file import PROOF_FILE
 from polydom_runtime.bundles.bundle import MODEL_FOLDER, Bundle, ModelEntry, model_file
 from polydom_runtime.bundles.index_file import DIGEST_FILE, INDEX_FILE, digest_line, encode, load_bundle
 from polydom_runtime.costs import CostFunction
 from polydom_runtime.features import FeatureSpace, members
 from polydom_runtime.measuring.conditions import identity
 
-from .costs.combined_costs import Combine
-from .costs.model_times import ModelTimes
-from .costs.target import Target
-from .costs.unit_costs import UnitCosts
 from .early_stop import fit_stops
-from .exceptions import ExportError
 from .folders import replace_folder
-from .index import build_index
-from .lattice.region import QueryRegion
-from .training.onnx import OnnxModel, OnnxVersions, check_parity, to_onnx
-from .training.trainer import Trainer
-from .verification.proof_file import PROOF_FILE
 
 Order = tuple[int, ...]
 

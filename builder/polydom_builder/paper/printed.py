@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polydom_builder.exceptions import LatticeError
+from polydom_builder.lattice.covers import Costs
+from polydom_builder.lattice.inputs import CostsOfSets, Score, ask, check_parameters, weights_of
+from polydom_builder.lattice.region import QueryRegion, evaluate
 
-from .covers import Costs
-from .inputs import CostsOfSets, Score, ask, check_parameters, weights_of
 from .layers import MAX_DENSE_FEATURES
-from .region import QueryRegion, evaluate
 
 Masks = NDArray[np.int64]
 

@@ -8,8 +8,8 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-from .exceptions import TrainingError
-from .training.trainer import Trainer
+from polydom_builder.exceptions import TrainingError
+from polydom_builder.training.trainer import Trainer
 
 FEWEST_ITEMS = 30
 """A threshold that fewer held-out items passed tells nothing."""

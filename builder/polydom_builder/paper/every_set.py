@@ -1,8 +1,8 @@
 """The paper's Naive-Expand-All: train every feature set there is."""
 
 from polydom_builder.exceptions import LatticeError
+from polydom_builder.lattice.inputs import Score, ask, check_parameters
 
-from .inputs import Score, ask, check_parameters
 from .layers import MAX_DENSE_FEATURES
 
 

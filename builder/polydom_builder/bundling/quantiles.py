@@ -7,12 +7,11 @@ import numpy as np
 
 from polydom_builder.costs.target import Target
 from polydom_builder.costs.unit_costs import UNIT_QUANTILE
+from polydom_builder.simulation.report import deadlines_of
+from polydom_builder.simulation.simulate import Outcome, simulate
+from polydom_builder.simulation.trials import Trials
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.measuring.cost_samples import CostSamples
-
-from .report import deadlines_of
-from .simulate import Outcome, simulate
-from .trials import Trials
 
 N_TRIALS, N_DEADLINES = 2000, 4
 

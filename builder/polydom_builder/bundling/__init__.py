@@ -1,0 +1,1 @@
+"""From what was searched to a bundle on the disk."""

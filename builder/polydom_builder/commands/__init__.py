@@ -1,0 +1,1 @@
+"""The commands of ``polydom``: each file adds its arguments and runs."""

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from polydom_runtime.bundles.index_file import load_bundle
-from polydom_runtime.commands.arguments import duration, positive, share, space_of
+from polydom_runtime.commands.arguments import duration, positive, share
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.device.device_profile import DeviceProfile
 from polydom_runtime.exceptions import ItemError, PolyDomError, ProfileError
 from polydom_runtime.features import FeatureSpace
-from polydom_runtime.items import UNLABELLED, iterate, load_object
+from polydom_runtime.items import UNLABELLED, iterate, load_object, space_of
 from polydom_runtime.measuring.cost_samples import CostSamples
 from polydom_runtime.measuring.costs_file import load_costs
 from polydom_runtime.records.flight_file import load_flight

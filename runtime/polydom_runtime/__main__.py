@@ -10,14 +10,14 @@ from .bundles.index_file import load_bundle
 from .commands import certify as certify_command
 from .commands import flight as flight_command
 from .commands import run as run_command
-from .commands.arguments import positive, share, sizes, space_of
+from .commands.arguments import positive, share, sizes
 from .commands.progress import ProgressBar
 from .costs import format_seconds
 from .device.board import Board, usable_cpus
 from .device.probe import probe
 from .diagnosis.findings import as_text, exit_code
 from .exceptions import PolyDomError
-from .items import iterate
+from .items import iterate, space_of
 from .policy.lateness import longest_step
 
 

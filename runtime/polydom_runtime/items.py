@@ -12,7 +12,8 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from .exceptions import ItemError
+from .exceptions import FeatureError, ItemError
+from .features import FeatureSpace
 
 UNLABELLED = object()
 """Stands for the label of an item that has none."""
@@ -35,6 +36,20 @@ def load_object(reference: str) -> Any:
         return getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as e:
         raise ItemError(f"{reference!r} must name something importable from {os.getcwd()}. {e}") from e
+
+
+def space_of(reference: str) -> FeatureSpace:
+    """Import the feature space ``MODULE:SPACE``.
+
+    Raises
+    ------
+    FeatureError
+        If what stands there is not a `FeatureSpace`.
+    """
+    space = load_object(reference)
+    if not isinstance(space, FeatureSpace):
+        raise FeatureError(f"{reference!r} must be a polydom_runtime.FeatureSpace. Got {type(space).__name__}.")
+    return space
 
 
 def iterate(source: str) -> Iterator[tuple[Any, Any]]:

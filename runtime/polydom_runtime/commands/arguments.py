@@ -5,10 +5,6 @@ import math
 from collections.abc import Mapping
 from contextlib import suppress
 
-from polydom_runtime.exceptions import FeatureError
-from polydom_runtime.features import FeatureSpace
-from polydom_runtime.items import load_object
-
 
 def duration(text: str) -> float:
     """Return seconds from ``2ms``, ``500us`` or ``0.5s``; a number without a unit is refused.
@@ -76,11 +72,3 @@ def sizes(text: str) -> tuple[int, tuple[float, float] | None]:
         if len(count) <= 1 and 0.0 < float(low) < float(high):
             return int(count[0]) if count else 12, (float(low), float(high))
     raise argparse.ArgumentTypeError(f"must be COUNT, LOW:HIGH or LOW:HIGH:COUNT. Got {text!r}")
-
-
-def space_of(reference: str) -> FeatureSpace:
-    """Import the feature space MODULE:SPACE."""
-    space = load_object(reference)
-    if not isinstance(space, FeatureSpace):
-        raise FeatureError(f"{reference!r} must be a polydom_runtime.FeatureSpace. Got {type(space).__name__}.")
-    return space

@@ -17,10 +17,10 @@ from polydom_runtime.certification.certify import certify
 from polydom_runtime.certification.load import UnderLoad, loads
 from polydom_runtime.device.board import Board
 from polydom_runtime.exceptions import CertificateError
-from polydom_runtime.items import iterate
+from polydom_runtime.items import iterate, space_of
 from polydom_runtime.records.recorder import index_digest
 
-from .arguments import duration, positive, share, space_of
+from .arguments import duration, positive, share
 from .progress import ProgressBar
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.exceptions import EnergyError
-from polydom_runtime.items import iterate
+from polydom_runtime.items import iterate, space_of
 from polydom_runtime.loop.throttle_watch import ThrottleWatch
 from polydom_runtime.pauses import collector_off
 from polydom_runtime.policy.energy import EnergyBudget
@@ -18,7 +18,7 @@ from polydom_runtime.policy.energy import EnergyBudget
 from . import loop_answers
 from . import loop_options as loop_command
 from . import record_options as records_command
-from .arguments import duration, joules, positive, space_of
+from .arguments import duration, joules, positive
 
 if TYPE_CHECKING:
     from polydom_runtime.predictor import Predictor

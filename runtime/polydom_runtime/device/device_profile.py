@@ -16,7 +16,7 @@ from .calibration import KERNELS
 FORMAT = 1
 PROVENANCES = ("measured", "published", "derived")
 LARGEST_FILE = 1_000_000
-PROFILES = Path(__file__).parent / "device_profiles"
+PROFILES = Path(__file__).parents[1] / "device_profiles"
 """Where named profiles are: package data, in a clone a link to the folder at its top."""
 
 T = TypeVar("T", str, int, float)

@@ -39,7 +39,7 @@ class Probe:
 
 def probe(python: str = sys.executable, timeout: float = 120.0) -> Probe | str:
     """Return what a child process saw, or why it did not come back."""
-    package = str(Path(__file__).parents[1])
+    package = str(Path(__file__).parents[2])
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in (package, os.getenv("PYTHONPATH")) if p)}
     command = [python, "-m", "polydom_runtime.device.probe"]
     try:

@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.clock import hardware_clock
-from polydom_runtime.commands.arguments import space_of
 from polydom_runtime.costs import CostFunction
+from polydom_runtime.items import space_of
 from polydom_runtime.predictor import Predictor
 
 from .linux import die_with_parent, map_at, run_behind, survives

@@ -12,9 +12,9 @@ from typing import Any
 from polydom_runtime.bundles.bundle import Label
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.clock import hardware_clock
-from polydom_runtime.commands.arguments import space_of
 from polydom_runtime.device.jitter import wake_up_jitter
 from polydom_runtime.exceptions import ItemError
+from polydom_runtime.items import space_of
 from polydom_runtime.policy.answers import Answer
 from polydom_runtime.policy.deadline import checked_deadline
 from polydom_runtime.policy.trace import Trace

@@ -13,7 +13,7 @@ from polydom_builder.search import PolyDomSearch
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.exceptions import ItemError
 from tests.builder import task
-from tests.runtime.test_node_command import node_python
+from tests.runtime.commands.test_node_command import node_python
 
 SURFACE = Path(__file__).parents[1] / "examples" / "surface"
 

@@ -34,7 +34,7 @@ PROCESSORS = ("cortex-a53", "cortex-a72")
 """Those of a Raspberry Pi 3 and 4. Wheels that need instructions of newer ones die on these, and only on these."""
 
 DESELECTED = {
-    "tests/runtime/test_node_command.py::test_node_environment_holds_the_three_dependencies_only": (
+    "tests/runtime/commands/test_node_command.py::test_node_environment_holds_the_three_dependencies_only": (
         "the userland also holds pytest, and has the runtime's source tree in place of its wheel"
     ),
 }

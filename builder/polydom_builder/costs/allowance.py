@@ -3,8 +3,8 @@
 Each unit is planned at a moderate quantile. Were each planned at a high one, a pause of the machine, which hits an
 answer once, would be paid for by every feature of a set, and short deadlines would hold almost none. Every round of a
 measurement timed all units within moments, so the sums over a set's units in one round are samples of whole answers,
-with the pauses and the slow spells that units share. Their high quantile (see `polydom_runtime.measuring.tails`) is covered by a
-constant and a share of the planned time, which is again a sum over units.
+with the pauses and the slow spells that units share. Their high quantile (see `polydom_runtime.measuring.tails`)
+is covered by a constant and a share of the planned time, which is again a sum over units.
 """
 
 from collections.abc import Iterator, Sequence

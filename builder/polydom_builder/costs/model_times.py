@@ -2,8 +2,8 @@
 
 A model that is called over and over takes a fraction of what it takes among features, whose data push its code out of
 the caches, and on another machine it takes another time altogether. Reference models of two kinds and several sizes
-are timed among features on the device (`polydom_runtime.device.calibration.reference_models`) and alone here; a model timed
-alone here, in turns with the references, is placed among them.
+are timed among features on the device (`polydom_runtime.device.calibration.reference_models`) and alone here; a model
+timed alone here, in turns with the references, is placed among them.
 """
 
 import time

@@ -1,0 +1,187 @@
+"""The device that is planned for: measured there, or estimated from here."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from polydom_builder import PolyDomSearch
+from polydom_builder.costs.carry_over import KERNELS_OF_TERM, Ratio, carried_cost, of_term, ratios
+from polydom_builder.costs.model_times import ModelTimes
+from polydom_builder.costs.target import Target
+from polydom_builder.exceptions import ExportError, FitError
+from polydom_builder.training.onnx import to_onnx
+from polydom_runtime.costs import BASIS, CostFunction
+from polydom_runtime.device.calibration import KERNELS, REFERENCES
+from polydom_runtime.device.device_profile import Calibrated, DeviceProfile
+from polydom_runtime.exceptions import MeasurementError
+from polydom_runtime.measuring.cost_samples import CostSamples, units_of
+from polydom_runtime.measuring.fingerprint import source_fingerprint
+from tests.builder import task
+
+SIZES = np.geomspace(8, 2000, 12)
+LINEAR_SECONDS, TREE_SECONDS = 50e-6, 80e-6
+
+
+def samples(**changes: Any) -> CostSamples:
+    """Return samples of the task's costs on a board where everything jitters by a tenth."""
+    rng = np.random.default_rng(0)
+    step_costs = [s.cost for s in task.costs.steps]
+    costs = [*step_costs, *task.costs.features, task.costs.dispatch]
+    exact = np.array([[c(n) for n in SIZES] for c in costs])
+    seconds = exact[:, :, None] * rng.uniform(1.0, 1.1, (*exact.shape, 100))
+    kernels = {name: rng.uniform(1e-5, 1.1e-5, 100) for name in KERNELS}
+    kernels |= {
+        name: rng.uniform(1.0, 1.1, 100) * (TREE_SECONDS if "trees" in name else LINEAR_SECONDS) for name in REFERENCES
+    }
+    machine = {
+        "device": "a board",
+        "numpy": "2.0",
+        "onnxruntime": "1.28.0",
+        "memory_bytes": 1 << 30,
+        "onnx": {"ir_version": 9, "opset": 19, "ml_opset": 3},
+    }
+    loops = np.ones(exact.shape, dtype=np.int64)
+    made = CostSamples(
+        units_of(task.space),
+        SIZES,
+        seconds,
+        loops,
+        np.full(seconds.shape, np.nan),
+        kernels,
+        machine,
+        source_fingerprint(task.space),
+        "enough",
+    )
+    return replace(made, **changes)
+
+
+def search(**changes: Any) -> PolyDomSearch:
+    parameters = {"estimator": LogisticRegression(), "space": task.space, "deadline": 0.001, "cv": 3, "alpha": 2.0}
+    return PolyDomSearch(**parameters | changes)
+
+
+def test_bundle_says_where_its_costs_come_from_and_keeps_to_the_device(tmp_path: Any) -> None:
+    bundle = search().fit(*task.items(90), costs=samples()).export(tmp_path / "b")
+
+    assert str(bundle.origin) == "costs measured on a board"
+    assert bundle.origin.versions == {"numpy": "2.0", "onnxruntime": "1.28.0"}
+    assert all(LINEAR_SECONDS < m.seconds < 2.0 * LINEAR_SECONDS for m in bundle.models)
+    for weight, given in zip(bundle.costs, task.costs.features, strict=True):
+        assert 1.0 < weight(500) / given(500) < 1.3
+
+
+def test_throttled_measurement_is_repeated_by_the_bundle(tmp_path: Any) -> None:
+    throttled = samples(machine={**samples().machine, "warnings": ["the clock was held down"]})
+    bundle = search().fit(*task.items(90), costs=throttled).export(tmp_path / "b")
+
+    assert str(bundle.origin) == "costs measured on a board; the clock was held down"
+
+
+def test_profile_gives_an_estimate_that_says_so(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("polydom_builder.preparation.measure_here", lambda *arguments: samples())
+    here = search().fit(*task.items(90), costs=samples())
+    there = search(deadline=0.05).fit(*task.items(90), costs=DeviceProfile.named("raspberry_pi_4b"))
+
+    assert "estimated, not measured" in str(there.export(tmp_path / "b").origin)
+    assert all(b(500) > a(500) for a, b in zip(here.units_.features, there.units_.features, strict=True))
+    assert there.units_.dispatch(1) > here.units_.dispatch(1)
+
+
+def profile_with(seconds: float, uncertainty: float) -> DeviceProfile:
+    calibration = {name: Calibrated(seconds, uncertainty, "derived", "for a test") for name in KERNELS}
+    return replace(DeviceProfile.named("raspberry_pi_5"), calibration=calibration)
+
+
+def test_machine_with_the_same_calibration_gets_the_same_costs() -> None:
+    kernels = {name: np.full(50, 2e-5) for name in KERNELS}
+    by_kernel = ratios(profile_with(2e-5, 1.0), kernels)
+    cost = CostFunction((1e-6, 2e-6, 3e-9, 4e-9, 5e-12, 6e-15))
+
+    for worst in (False, True):
+        assert carried_cost(cost, by_kernel, worst=worst).weights == pytest.approx(cost.weights)
+
+
+def test_each_term_is_carried_over_by_its_kernels() -> None:
+    """Twice the interpreter's time, eight times that of small numpy calls: four times a constant, eight at worst."""
+    same = {name: Ratio(1.0, 1.0) for name in KERNELS}
+    slow = same | {"interpreter": Ratio(2.0, 3.0), "numpy_call": Ratio(8.0, 12.0)}
+
+    assert of_term("1", slow) == Ratio(4.0, 12.0)
+    assert of_term("n", slow) == Ratio(1.0, 1.0)
+    assert set(KERNELS_OF_TERM) == set(BASIS)
+
+
+def test_worst_case_is_widened_by_the_uncertainty() -> None:
+    kernels = {name: np.full(50, 2e-5) for name in KERNELS}
+    by_kernel = ratios(profile_with(4e-5, 1.5), kernels)
+
+    assert by_kernel["fft"] == Ratio(2.0, 3.0)
+
+
+def test_samples_without_calibration_cannot_be_carried_over() -> None:
+    models = {name: times for name, times in samples().kernels.items() if name in REFERENCES}
+    with pytest.raises(FitError, match="calibration kernels"):
+        Target.estimated(task.space, samples(kernels=models), DeviceProfile.named("raspberry_pi_5"), 0.99)
+    with pytest.raises(FitError, match="reference models"):
+        Target.measured(task.space, samples(kernels={}), 0.99)
+
+
+def test_model_is_placed_among_the_references() -> None:
+    """Linear references take 50 to 200 µs there."""
+    rows = np.random.default_rng(0).normal(size=(50, 6)).astype(np.float32)
+    model = to_onnx(LogisticRegression().fit(rows, rows[:, 0] > 0), 6)
+    there = {name: LINEAR_SECONDS * (1 + k) for k, name in enumerate(REFERENCES)}
+
+    assert LINEAR_SECONDS <= ModelTimes(there)(model, rows, 2) <= 4 * LINEAR_SECONDS
+
+
+def test_other_features_are_refused() -> None:
+    with pytest.raises(FitError, match="units"):
+        search().fit(*task.items(90), costs=samples(units=("other", *samples().units[1:])))
+
+
+def test_other_feature_code_is_refused() -> None:
+    with pytest.raises(FitError, match="has changed since"):
+        search().fit(*task.items(90), costs=samples(fingerprint="0" * 64))
+
+
+def test_too_few_sizes_are_refused() -> None:
+    few = samples(sizes=SIZES[:5], seconds=samples().seconds[:, :5], loops=samples().loops[:, :5])
+    with pytest.raises(FitError, match="at 8 sizes or more"):
+        search().fit(*task.items(90), costs=replace(few, blocks=few.seconds * np.nan))
+
+
+def test_backward_clock_is_refused() -> None:
+    broken = samples().seconds.copy()
+    broken[3, 3, 4] = -1e-6
+    with pytest.raises(MeasurementError, match=r"roughness.*run backwards"):
+        search().fit(*task.items(90), costs=samples(seconds=broken))
+
+
+def test_items_beyond_the_measured_sizes_are_refused() -> None:
+    with pytest.raises(FitError, match="cover the item sizes"):
+        search(size_range=(8, 10_000)).fit(*task.items(90), costs=samples())
+
+
+def test_models_too_large_for_the_memory_are_refused_by_name() -> None:
+    target = Target.measured(task.space, samples(), 0.99)
+    target.check_memory(["level", "level+spread"], [1000, 2000])
+
+    with pytest.raises(ExportError, match=r"a board, 1024 MiB.*level\+spread"):
+        target.check_memory(["level", "level+spread"], [1000, 300 << 20])
+
+
+def test_device_with_less_memory_than_the_models_need_is_refused_at_build(tmp_path: Any) -> None:
+    small = samples(machine={**samples().machine, "memory_bytes": 60_000_000})
+    with pytest.raises(ExportError, match="fit the memory of a board, 57 MiB"):
+        search().fit(*task.items(90), costs=small).export(tmp_path / "b")
+    assert not (tmp_path / "b").exists()
+
+
+def test_device_that_cannot_load_our_models_is_refused() -> None:
+    old = samples(machine={**samples().machine, "onnx": {"ir_version": 3, "opset": 7, "ml_opset": 1}})
+    with pytest.raises(ExportError, match="a board must load ONNX"):
+        search().fit(*task.items(90), costs=old)

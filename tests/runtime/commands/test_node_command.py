@@ -1,0 +1,184 @@
+"""The command polydom-node, in this process and in the node's own environment."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from polydom_runtime.__main__ import main
+from polydom_runtime.commands.arguments import duration
+from polydom_runtime.device.device_profile import DeviceProfile
+from polydom_runtime.items import write_packed
+from polydom_runtime.measuring.costs_file import load_costs
+
+SPACE = "tests.runtime.node_space:space"
+
+
+@pytest.fixture
+def items(tmp_path: Path) -> Path:
+    write_packed(tmp_path / "items.npz", [np.arange(n, dtype=np.float32) for n in (3, 40, 900)], ["yes", "no", "no"])
+    return tmp_path / "items.npz"
+
+
+@pytest.mark.filterwarnings("ignore:The bundle was built for deadlines")
+def test_run_prints_an_answer_a_line_and_a_summary(
+    bundle_folder: Path, items: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", str(bundle_folder), SPACE, "--items", str(items), "--deadline", "10s"]) == 0
+
+    *answers, last = map(json.loads, capsys.readouterr().out.splitlines())
+    assert [a["label"] for a in answers] == ["yes", "yes", "yes"]
+    assert [a["features"] for a in answers] == [["mean", "spread", "ends"]] * 3
+    summary = last["summary"]
+    assert (summary["items"], summary["missed"], summary["oversized"]) == (3, 0, 0)
+    assert summary["accuracy"] == pytest.approx(1 / 3)
+    assert summary["reasons"] == {"planned": 3}
+
+
+def test_info_says_what_is_inside(bundle_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["info", str(bundle_folder)]) == 0
+    said = capsys.readouterr().out
+
+    assert "mean, spread, ends" in said
+    assert "100 µs to 200 µs" in said
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["info", "no_such_folder"],
+        ["run", "BUNDLE", "tests.runtime.node_space:nothing", "--items", "ITEMS"],
+        ["run", "BUNDLE", "tests.runtime.node_space:other", "--items", "ITEMS"],
+        ["run", "BUNDLE", SPACE, "--items", "no_such_file.npz"],
+        ["run", "BUNDLE", SPACE, "--items", "ITEMS", "--deadline", "1ns"],
+    ],
+)
+def test_user_errors_are_one_line_and_exit_code_2(
+    arguments: list[str], bundle_folder: Path, items: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paths = {"BUNDLE": str(bundle_folder), "ITEMS": str(items)}
+
+    assert main([paths.get(a, a) for a in arguments]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("polydom-node: ")
+    assert error.count("\n") == 1
+
+
+def measured(items: Path, out: Path, *more: str) -> int:
+    return main(["measure", SPACE, "--items", str(items), "--out", str(out), "--seconds", "0.1", *more])
+
+
+def test_measure_writes_costs_and_a_profile_of_this_machine(
+    items: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, profile = tmp_path / "here.costs", tmp_path / "here.toml"
+    assert measured(items, out, "--profile-out", str(profile)) == 0
+
+    samples = load_costs(out)
+    assert samples.sizes.tolist() == [3.0, 40.0, 900.0]
+    assert samples.machine["onnx"]["opset"] >= 17
+    assert set(DeviceProfile.load(profile).calibration) <= set(samples.kernels)
+    assert {q.provenance for q in DeviceProfile.load(profile).calibration.values()} == {"measured"}
+    assert "3 sizes from 3 to 900" in capsys.readouterr().out
+
+
+def test_measure_goes_on_after_a_kill(items: Path, tmp_path: Path) -> None:
+    """Nothing of what a killed process has written is lost."""
+    out, part = tmp_path / "here.costs", tmp_path / "here.costs.part"
+    command = [sys.executable, "-m", "polydom_runtime", "measure", SPACE, "--items", str(items), "--out", str(out)]
+    with subprocess.Popen([*command, "--seconds", "600", "--quantile", "0.99999"], stderr=subprocess.PIPE) as process:
+        while process.poll() is None and not (part.exists() and part.stat().st_size > 40_000):
+            time.sleep(0.02)
+        process.kill()
+    before = part.read_bytes()
+
+    assert measured(items, out) == 2
+    assert measured(items, out, "--resume") == 0
+    assert out.read_bytes().startswith(before[:40_000])
+    assert load_costs(out).n_rounds > 10
+
+
+def test_measure_refuses_a_range_that_the_items_do_not_cover(
+    items: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert measured(items, tmp_path / "here.costs", "--sizes", "3:5000") == 2
+    assert "cover the sizes 3 to 5000" in capsys.readouterr().err
+
+
+def test_doctor_prints_findings_and_its_exit_code_tells(
+    bundle_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = main(["doctor", "--bundle", str(bundle_folder), "--json"])
+    findings = {f["check"]: f for f in json.loads(capsys.readouterr().out)}
+
+    assert code == int(any(f["level"] == "problem" for f in findings.values()))
+    assert "all 3 models run" in findings["bundle"]["found"]
+
+
+@pytest.mark.parametrize("fate", ["import os; os.kill(os.getpid(), 4)", "raise ImportError('no such wheel')"])
+def test_doctor_survives_an_onnxruntime_that_does_not(fate: str, tmp_path: Path) -> None:
+    (tmp_path / "onnxruntime.py").write_text(fate)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(tmp_path), os.environ.get("PYTHONPATH", "")))}
+    done = subprocess.run(
+        [sys.executable, "-m", "polydom_runtime", "doctor"], env=environment, capture_output=True, text=True
+    )
+
+    assert done.returncode == 1
+    problem = done.stdout.splitlines()[0]
+    assert "onnxruntime" in problem
+    assert "SIGILL" in problem or "no such wheel" in problem
+
+
+def test_durations() -> None:
+    assert [duration(t) for t in ("2ms", "500us", "500µs", "1.5s", "10ns")] == pytest.approx(
+        [2e-3, 5e-4, 5e-4, 1.5, 1e-8]
+    )
+
+
+def node_python() -> str:
+    """Return the Python of an environment with nothing but the runtime's wheel, which the Makefile makes."""
+    default = Path(__file__).parents[3] / ".venv-node" / "bin" / "python"
+    return os.environ.get("POLYDOM_NODE_PYTHON", str(default))
+
+
+def test_node_environment_holds_the_three_dependencies_only() -> None:
+    script = (
+        "import importlib.metadata as m, importlib.util as u;"
+        "print(sorted(d.name.lower() for d in m.distributions() if d.name.lower() not in ('pip', 'setuptools')));"
+        "print([n for n in ('sklearn', 'skl2onnx', 'onnx', 'scipy', 'polydom_builder') if u.find_spec(n)])"
+    )
+    done = subprocess.run([node_python(), "-c", script], capture_output=True, text=True, check=True, cwd="/")
+    installed, forbidden = map(eval, done.stdout.splitlines())
+
+    pulled_in = {"flatbuffers", "packaging", "protobuf", "coloredlogs", "humanfriendly", "sympy", "mpmath"}
+    assert set(installed) - pulled_in == {"numpy", "onnxruntime", "msgpack", "polydom-runtime"}
+    assert forbidden == []
+
+
+def test_node_environment_runs_a_bundle(bundle_folder: Path, items: Path) -> None:
+    command = [node_python(), "-m", "polydom_runtime", "run", str(bundle_folder), "node_space:space"]
+    done = subprocess.run(
+        [*command, "--items", str(items), "--deadline", "10s"],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(__file__).parents[1],
+        env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"},
+    )
+
+    assert json.loads(done.stdout.splitlines()[-1])["summary"]["items"] == 3
+
+
+def test_importing_the_runtime_imports_nothing_else() -> None:
+    modules = "polydom_runtime, polydom_runtime.__main__, polydom_runtime.measuring.measure"
+    script = f"import sys, {modules}; print(*sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    loaded = {name.partition(".")[0] for name in done.stdout.split()}
+
+    assert {"numpy", "onnxruntime", "msgpack"} <= loaded
+    assert not loaded & {"sklearn", "scipy", "skl2onnx", "onnx", "joblib", "tqdm", "polydom_builder"}

@@ -1,0 +1,446 @@
+"""The flight recorder: what a killed node leaves, and what a damaged file can never make of it."""
+
+import argparse
+import errno
+import json
+import math
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+import zlib
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from polydom_runtime import Predictor
+from polydom_runtime.commands.flight import add_arguments, marks_of, run
+from polydom_runtime.commands.record_options import open_records
+from polydom_runtime.exceptions import RecordingError
+from polydom_runtime.records.flight_file import CRC, MAX_FILE_BYTES, MAX_REASON_BYTES, FlightHeader, decoded_flight
+from polydom_runtime.records.recorder import FlightRecorder, header_of, index_digest, load_flight, read_flight
+from tests.runtime.conftest import US, World, make_bundle
+from tests.runtime.records.test_metrics import ANSWER, Watched, files_of_at_most, options, traced
+
+shared = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "node.flight"
+
+
+def recorded(file: Path, numbers: range, capacity: int = 4) -> None:
+    recorder = FlightRecorder(file, Watched(), capacity, wall_clock=lambda: 1_700_000_000_000_000_000)
+    for number in numbers:
+        recorder.add(ANSWER._replace(elapsed_ns=50_000 + number), traced(), number)
+    recorder.close()
+
+
+def test_record_says_what_was_done(file: Path) -> None:
+    recorded(file, range(7, 8))
+
+    (r,) = read_flight(file)
+    assert (r.sequence, r.number, r.time_ns) == (1, 7, 1_700_000_000_000_000_000)
+    assert (r.size, r.slowdown, r.label, r.reason, r.deadline_met) == (10.0, 1.0, 1, "planned", True)
+    assert (r.features, r.feature_ns, r.answered) == ((0, 1), (10_000, 30_000), (0, 1))
+    assert (r.before_ns, r.model_ns, r.elapsed_ns) == (1_000, 9_000, 50_007)
+    assert marks_of(r) == traced().marks
+
+
+def test_header_says_what_it_is_of(file: Path) -> None:
+    recorded(file, range(1))
+
+    bundle = make_bundle()[0]
+    expected = FlightHeader(bundle.names, ("no", "yes"), index_digest(bundle), 200 * US, "anytime", 4)
+    assert load_flight(file).header == expected
+
+
+def test_digest_is_that_of_the_index_file(bundle_folder: Path, world: World) -> None:
+    bundle = Predictor.load(bundle_folder, world.space).bundle
+
+    assert (bundle_folder / "index.sha256").read_text().startswith(index_digest(bundle) + " ")
+
+
+@shared
+@given(st.integers(1, 6), st.lists(st.integers(0, 15), min_size=1, max_size=3))
+def test_last_records_come_back_in_order_however_often_it_was_reopened(
+    tmp_path_factory: pytest.TempPathFactory, capacity: int, runs: list[int]
+) -> None:
+    file, total = tmp_path_factory.mktemp("ring") / "r", 0
+    for n in runs:
+        recorded(file, range(total, total + n), capacity)
+        total += n
+
+    records = read_flight(file)
+    assert [r.number for r in records] == list(range(max(total - capacity, 0), total))
+    assert [r.sequence for r in records] == [r.number + 1 for r in records]
+
+
+@shared
+@given(
+    st.floats() | st.integers(1, 10**6),
+    st.floats(min_value=1.0),
+    st.text(max_size=100),
+    st.permutations((0, 1, 2)).flatmap(lambda p: st.integers(0, 3).map(lambda k: tuple(p[:k]))),
+    st.lists(st.integers(-(1 << 61), 1 << 61), min_size=6, max_size=6),
+    st.booleans(),
+)
+def test_any_answer_comes_back(
+    tmp_path_factory: pytest.TempPathFactory,
+    size: float,
+    slowdown: float,
+    reason: str,
+    features: tuple[int, ...],
+    marks: list[int],
+    met: bool,
+) -> None:
+    file = tmp_path_factory.mktemp("ring") / "r"
+    trace = traced(features, tuple(marks[: len(features) + 3]))
+    trace.size = size
+    recorder = FlightRecorder(file, Watched(), 2)
+    recorder.add(ANSWER._replace(slowdown=slowdown, reason=reason, deadline_met=met), trace, 5)
+    recorder.close()
+
+    (r,) = read_flight(file)
+    assert repr((r.size, r.slowdown, r.features, r.deadline_met)) == repr((float(size), slowdown, features, met))
+    assert marks_of(r) == [mark - marks[0] for mark in trace.marks]
+    assert r.reason.encode()[:77] == reason.encode()[:MAX_REASON_BYTES].decode(errors="replace").encode()[:77]
+
+
+def test_regressor_s_number_comes_back(file: Path) -> None:
+    regressor = Watched(replace(make_bundle()[0], classes=(), prior=(0.0, 0.5)))
+    recorder = FlightRecorder(file, regressor, 4)
+    recorder.add(ANSWER._replace(label=2.5), traced(), 0)
+    recorder.close()
+
+    assert read_flight(file)[0].label == 2.5
+
+
+def test_trace_that_is_not_complete_is_recorded_without_times(file: Path) -> None:
+    recorder = FlightRecorder(file, Watched(), 4)
+    recorder.add(ANSWER, traced((0, 1), (0, 1_000)), 0)
+    recorder.close()
+
+    (r,) = read_flight(file)
+    assert (r.features, r.feature_ns, r.answered, r.elapsed_ns) == ((), (), (0, 1), 50_000)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        ANSWER._replace(elapsed_ns=1 << 70),
+        ANSWER._replace(label="another"),
+        ANSWER._replace(features=("unknown",)),
+    ],
+)
+def test_what_no_record_can_hold_is_counted(file: Path, answer: object) -> None:
+    recorder = FlightRecorder(file, Watched(), 4)
+    recorder.add(answer, traced(), 0)  # type: ignore[arg-type]
+    recorder.add(ANSWER, traced(marks=(0, 1, 2, 3, 1 << 70)), 1)
+    recorder.add(ANSWER, traced(), 2)
+    recorder.close()
+
+    assert recorder.n_dropped == 2
+    assert [(r.sequence, r.number) for r in read_flight(file)] == [(1, 2)]
+
+
+WRITER = """
+import os, sys
+from pathlib import Path
+from types import SimpleNamespace as Some
+from polydom_runtime.bundles.index_file import load_bundle
+from polydom_runtime.records.recorder import FlightRecorder
+
+predictor = Some(bundle=load_bundle(sys.argv[1]), deadline=2e-4, policy="anytime")
+answer = Some(label="yes", features=("mean",), deadline_met=True, reason="planned", slowdown=1.0, elapsed_ns=0)
+trace = Some(size=0.0, features=[0], marks=[])
+
+def write():
+    recorder, k = FlightRecorder(sys.argv[2], predictor, 50), 0
+    while True:
+        trace.size, trace.marks, answer.elapsed_ns = k / 2, [0, k, 3 * k, 7 * k], k
+        recorder.add(answer, trace, k)
+        k += 1
+        if k == 20:
+            print(os.getpid(), flush=True)
+
+for _ in sys.stdin:
+    if not (child := os.fork()):
+        write()
+    os.waitpid(child, 0)
+    print("gone", flush=True)
+"""
+
+
+def test_kill_at_any_instant_leaves_all_but_the_record_being_written(bundle_folder: Path, file: Path) -> None:
+    """A process that starts others, each of which records until it is killed: 25 times, at random instants."""
+    command, moments = [sys.executable, "-c", WRITER, str(bundle_folder), str(file)], random.Random(0)
+    last, pipe = 0, subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
+        assert process.stdin
+        assert process.stdout
+        for _ in range(25):
+            print("next", file=process.stdin, flush=True)
+            pid = int(process.stdout.readline())
+            time.sleep(moments.uniform(0.0, 0.01))
+            os.kill(pid, signal.SIGKILL)
+            assert process.stdout.readline() == "gone\n"
+
+            flight = load_flight(file)
+            sequences = [r.sequence for r in flight.records]
+            assert flight.n_torn <= 1
+            assert sequences == list(range(sequences[0], sequences[0] + len(sequences)))
+            assert sequences[-1] >= last + 20
+            assert len(sequences) >= min(sequences[-1], 50) - 1
+            for r in flight.records:
+                k = r.number
+                assert (r.size, r.feature_ns, r.model_ns, r.elapsed_ns, r.before_ns) == (k / 2, (2 * k,), 4 * k, k, k)
+            last = sequences[-1]
+        process.stdin.close()
+
+
+def test_record_that_is_partly_written_is_skipped_and_then_written_over(file: Path) -> None:
+    """Whatever part of a record the kill let through, all others are there."""
+    recorded(file, range(6))
+    before = file.read_bytes()
+    recorded(file, range(6, 7))
+    after, header = file.read_bytes(), load_flight(file).header
+    start = header.slot_start(6 % 4)
+
+    for k in range(1, header.record_bytes):
+        torn = before[:start] + after[start : start + k] + before[start + k :]
+        flight = decoded_flight(file, torn)
+        numbers = [r.number for r in flight.records]
+        assert (numbers, flight.n_torn) in (([3, 4, 5], 1), ([2, 3, 4, 5], 0), ([3, 4, 5, 6], 0))
+    file.write_bytes(before[:start] + after[start : start + 30] + before[start + 30 :])
+    recorded(file, range(6, 7))
+    assert [r.number for r in read_flight(file)] == [3, 4, 5, 6]
+
+
+def test_every_cut_is_noticed(file: Path) -> None:
+    recorded(file, range(6))
+    data = file.read_bytes()
+
+    for end in (*range(len(data)), len(data) + 1):
+        with pytest.raises(RecordingError):
+            decoded_flight(file, data.ljust(end, b"x")[:end])
+
+
+def test_altered_byte_never_makes_another_record(file: Path) -> None:
+    recorded(file, range(3))
+    data, whole = bytearray(file.read_bytes()), load_flight(file)
+    n_refused = 0
+    for at in range(len(data)):
+        for flip in (1 << at % 8, 0xFF):
+            data[at] ^= flip
+            try:
+                flight = decoded_flight(file, bytes(data))
+            except RecordingError:
+                n_refused += 1
+            else:
+                assert flight.header == whole.header
+                assert set(flight.records) < set(whole.records) or (flight.records, flight.n_torn) == (whole.records, 1)
+            data[at] ^= flip
+
+    assert n_refused == 2 * whole.header.slot_start(0)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {0: 0},
+        {0: 2},
+        {8: 1 << 3},
+        {9: math.nan},
+        {9: 0.5},
+        {9: 2.0},
+        {9: -1.0},
+        {11: 4},
+        {14: b"\3"},
+    ],
+    ids=str,
+)
+def test_record_of_impossible_values_is_not_taken_though_its_checksum_is_right(
+    file: Path, changed: dict[int, object]
+) -> None:
+    recorded(file, range(1))
+    header, data = load_flight(file).header, bytearray(file.read_bytes())
+    values = list(header.layout.unpack_from(data, header.slot_start(0) + CRC.size))
+    for position, value in changed.items():
+        values[position] = value
+    body = header.layout.pack(*values)
+    data[header.slot_start(0) : header.slot_start(1)] = CRC.pack(zlib.crc32(body, header.seed)) + body
+
+    flight = decoded_flight(file, bytes(data))
+    assert (flight.records, flight.n_torn) == ((), 1)
+
+
+def test_record_of_another_ring_is_not_taken(file: Path, tmp_path: Path) -> None:
+    recorded(file, range(4))
+    FlightRecorder(tmp_path / "other", Watched(deadline=1.0), 4).close()
+    ours, theirs = file.read_bytes(), (tmp_path / "other").read_bytes()
+    start = load_flight(file).header.slot_start(0)
+
+    flight = decoded_flight(file, theirs[:start] + ours[start:])
+    assert (flight.records, flight.n_torn) == ((), 4)
+
+
+def test_other_version_says_so(file: Path) -> None:
+    recorded(file, range(1))
+    data = file.read_bytes().replace(b"polydom-flight 1\n", b"polydom-flight 2\n")
+
+    with pytest.raises(RecordingError, match=r"format version 1\. Got 2\. Read it with the version that wrote it"):
+        decoded_flight(file, data)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Watched(deadline=1e-3),
+        Watched(policy="strict"),
+        Watched(replace(make_bundle()[0], alpha=1.5)),
+        Watched(replace(make_bundle()[0], names=("mean", "spread", "edges"))),
+    ],
+    ids=["deadline", "policy", "bundle", "names"],
+)
+def test_recording_of_something_else_is_kept_aside(file: Path, other: Watched) -> None:
+    recorded(file, range(3))
+    FlightRecorder(file, other, 4).close()
+    FlightRecorder(file, Watched(), 5).close()
+
+    assert [r.number for r in read_flight(file.with_name("node.flight.1"))] == [0, 1, 2]
+    assert load_flight(file.with_name("node.flight.2")).header == header_of(other, 4)
+    assert read_flight(file) == []
+
+
+def test_cut_recording_is_kept_aside(file: Path) -> None:
+    recorded(file, range(3))
+    cut = file.read_bytes()[:-1]
+    file.write_bytes(cut)
+    recorded(file, range(1))
+
+    assert file.with_name("node.flight.1").read_bytes() == cut
+    assert [r.number for r in read_flight(file)] == [0]
+
+
+def test_file_that_is_no_recording_is_left_alone(file: Path, tmp_path: Path) -> None:
+    file.write_text("a diary")
+    for path in (file, tmp_path, Path("/dev/null")):
+        with pytest.raises(RecordingError, match="must be a"):
+            FlightRecorder(path, Watched(), 4)
+
+    assert file.read_text() == "a diary"
+    assert [p.name for p in tmp_path.iterdir()] == ["node.flight"]
+    with pytest.raises(RecordingError, match="must be a flight recording"):
+        read_flight(file)
+    with pytest.raises(RecordingError, match="must be a readable"):
+        read_flight(tmp_path)
+
+
+def test_two_recorders_do_not_share_a_file(file: Path) -> None:
+    first = FlightRecorder(file, Watched(), 4)
+    with pytest.raises(RecordingError, match="must be free"):
+        FlightRecorder(file, Watched(), 4)
+    first.close()
+    first.close()
+
+    FlightRecorder(file, Watched(), 4).close()
+
+
+def no_room(descriptor: int, offset: int, length: int) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_full_disk_is_told_at_the_start_and_nothing_is_lost(file: Path, tmp_path: Path) -> None:
+    recorded(file, range(3))
+    before = file.read_bytes()
+
+    with pytest.raises(RecordingError, match=r"with \d+ bytes\..*No space left.*Free some space"):
+        FlightRecorder(file, Watched(deadline=1.0), 4, allocate=no_room)
+    with files_of_at_most(8192), pytest.raises(RecordingError, match="Free some space, or keep fewer items"):
+        FlightRecorder(tmp_path / "new", Watched(), 10_000)
+    assert file.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["node.flight"]
+
+
+def test_full_disk_does_not_touch_a_ring_that_has_its_room(bundle_folder: Path, world: World, file: Path) -> None:
+    """Written with no byte of room left on the disk: all of 300 items are answered and recorded."""
+    predictor = Predictor.load(bundle_folder, world.space, deadline=200 * US, clock=world.clock)
+    recorder, answers = FlightRecorder(file, predictor, 1_000), []
+    with files_of_at_most(0):
+        for number in range(300):
+            answers.append(predictor.predict_one(np.arange(10.0)))
+            recorder.add(answers[-1], predictor.trace, number)
+    recorder.close()
+
+    assert [a.label for a in answers] == ["yes"] * 300
+    assert [(r.number, r.label, r.reason, len(r.features)) for r in read_flight(file)] == [
+        (number, 1, "planned", 3) for number in range(300)
+    ]
+
+
+@pytest.mark.parametrize("capacity", [0, -1, MAX_FILE_BYTES])
+def test_impossible_capacity_is_refused(file: Path, capacity: int) -> None:
+    with pytest.raises(RecordingError, match=r"must keep at most|must have room for 1 to"):
+        FlightRecorder(file, Watched(), capacity)
+
+
+def test_folder_that_cannot_be_written_is_an_error_or_no_recording(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file.touch()
+    for path in (tmp_path / "missing" / "r", file / "r", Path("/proc/r")):
+        with pytest.raises(RecordingError, match="must be writable"):
+            open_records(options("--record", str(path)), Watched())
+        with open_records(options("--record", str(path), "--record-optional"), Watched()) as records:
+            records.add(ANSWER, traced(), 0)
+
+    assert capsys.readouterr().err.count("running without a recording") == 3
+
+
+def flight_lines(capsys: pytest.CaptureFixture[str], *line: str) -> list[dict[str, object]]:
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    run(parser.parse_args(line))
+    return [json.loads(text) for text in capsys.readouterr().out.splitlines()]
+
+
+def test_flight_prints_names_and_labels(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with open_records(options("--record", str(file), "--record-items", "2"), Watched()) as records:
+        for number in range(3):
+            records.add(ANSWER, traced(), number)
+
+    said = flight_lines(capsys, str(file))
+    assert [x["item"] for x in said] == [1, 2]
+    assert (said[0]["label"], said[0]["features"]) == ("yes", ["mean", "spread"])
+    assert said[0]["steps_ns"] == {"mean": 10_000, "spread": 30_000}
+
+
+def test_flight_prints_a_summary(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    recorder = FlightRecorder(file, Watched(), 10)
+    recorder.add(ANSWER, traced(), 0)
+    recorder.add(ANSWER._replace(deadline_met=False, features=(), slowdown=2.5), traced(), 1)
+    recorder.close()
+
+    (line,) = flight_lines(capsys, str(file), "--summary")
+    said = line["summary"]
+    assert isinstance(said, dict)
+    assert (said["items"], said["misses"], said["largest_slowdown"], said["torn"]) == (2, 1, 2.5, 0)
+    assert said["features"] == {"mean+spread": 1, "(class prior)": 1}
+    assert said["stages"]["mean"]["total"] == 2e-5
+
+
+def test_number_too_large_for_json_is_null(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    regressor = Watched(replace(make_bundle()[0], classes=(), prior=(0.0, 0.5)))
+    recorder = FlightRecorder(file, regressor, 10)
+    recorder.add(ANSWER._replace(label=math.inf), traced(), 0)
+    recorder.close()
+
+    assert flight_lines(capsys, str(file))[0]["label"] is None

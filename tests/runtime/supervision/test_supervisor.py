@@ -1,0 +1,324 @@
+"""The supervised predictor: every item is answered, whatever becomes of the processes that compute."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from threading import Event, Thread
+from typing import Any
+
+import numpy as np
+import pytest
+
+from polydom_runtime.exceptions import BundleMismatchError, ItemError, WorkerError
+from polydom_runtime.supervision.shared_block import SharedBlock, read_item, write_item
+from polydom_runtime.supervision.supervisor import SupervisedPredictor
+from tests.runtime import supervised_space as faults
+from tests.runtime.conftest import make_bundle, write
+
+SPACE = "tests.runtime.supervised_space:space"
+KILLS = 100
+"""In the tests; a thousand in tests/benchmarks/faults.py."""
+
+EVER_S = 60.0
+"""Nothing here takes so long unless it never happens."""
+
+
+def make_folder(folder: Path) -> Path:
+    bundle, models = make_bundle()
+    return write(folder, replace(bundle, budgets=(1e-3, 10.0), steps=()), models)
+
+
+def supervised(folder: Path) -> SupervisedPredictor:
+    return SupervisedPredictor(make_folder(folder), SPACE, deadline=0.4, margin=0.1, item_bytes=1 << 20)
+
+
+@pytest.fixture(scope="module")
+def predictor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SupervisedPredictor]:
+    """One for all tests that leave nothing behind: to start it takes most of their time."""
+    with supervised(tmp_path_factory.mktemp("shared") / "b") as shared:
+        yield shared
+
+
+@pytest.fixture
+def own_predictor(tmp_path: Path) -> Iterator[SupervisedPredictor]:
+    with supervised(tmp_path / "b") as own:
+        yield own
+
+
+def item(first: float = 0.0) -> np.ndarray:
+    x = np.arange(100.0)
+    x[0] = first
+    return x
+
+
+def wait_until(condition: Any) -> None:
+    end = time.monotonic() + EVER_S
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def answer_by_worker(predictor: SupervisedPredictor) -> Any:
+    """Answer items until a worker does."""
+    end = time.monotonic() + EVER_S
+    while (answer := predictor.predict_one(item())).reason.startswith("supervised"):
+        assert time.monotonic() < end
+    return answer
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1][0] not in "ZX"
+    except OSError:
+        return False
+
+
+def children(pid: int) -> list[int]:
+    return [int(c) for c in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def test_worker_answers_as_a_predictor_does(predictor: SupervisedPredictor) -> None:
+    answer = answer_by_worker(predictor)
+
+    assert (answer.label, answer.features, answer.accuracy) == ("yes", ("mean", "spread", "ends"), 0.9)
+    assert answer.reason == "planned"
+    assert predictor.trace.size == 100.0
+    assert predictor.trace.features == [0, 1, 2]
+    assert len(predictor.trace.marks) == 6
+    assert predictor.n_oversized == 0
+
+
+@pytest.mark.parametrize("fault", [faults.STEPS_ASIDE, faults.HOLDS_THE_LOCK, faults.STOPS])
+def test_feature_that_hangs_costs_only_itself(predictor: SupervisedPredictor, fault: int) -> None:
+    answer_by_worker(predictor)
+
+    answer = predictor.predict_one(item(fault))
+
+    assert (answer.label, answer.features, answer.accuracy) == ("no", ("mean", "spread"), 0.8)
+    assert answer.reason == "supervised: ends was not done in time"
+    assert answer_by_worker(predictor).features == ("mean", "spread", "ends")
+    assert predictor.counts["late"] >= 1
+    assert predictor.restarts >= 1
+
+
+@pytest.mark.parametrize("fault", [faults.CRASHES, faults.EXITS])
+def test_feature_that_ends_its_process_costs_only_itself(predictor: SupervisedPredictor, fault: int) -> None:
+    answer_by_worker(predictor)
+
+    answer = predictor.predict_one(item(fault))
+
+    assert (answer.label, answer.features) == ("no", ("mean", "spread"))
+    assert answer.reason == "supervised: the worker died in ends"
+    assert answer_by_worker(predictor).features == ("mean", "spread", "ends")
+
+
+@pytest.mark.parametrize("fault", [faults.RAISES, faults.NOT_A_NUMBER, faults.WRONG_WIDTH, faults.HUGE])
+def test_feature_that_fails_costs_no_worker(predictor: SupervisedPredictor, fault: int) -> None:
+    answer_by_worker(predictor)
+    worker = predictor.worker_pid
+
+    answer = predictor.predict_one(item(fault))
+
+    assert (answer.features, answer.reason) == (("mean", "spread"), "ends failed")
+    assert predictor.worker_pid == worker
+
+
+def test_feature_that_keeps_crashing_is_left_out(own_predictor: SupervisedPredictor) -> None:
+    def crashed_three_times() -> bool:
+        own_predictor.predict_one(item(faults.CRASHES))
+        return own_predictor.failures.get("ends", 0) == 3
+
+    wait_until(crashed_three_times)
+    wait_until(lambda: not own_predictor.predict_one(item(faults.CRASHES)).reason.startswith("supervised"))
+    answer = own_predictor.predict_one(item(faults.CRASHES))
+
+    assert answer.features == ("mean", "spread")
+    assert own_predictor.out == {"ends"}
+    assert own_predictor.failures == {"ends": 3}
+
+
+def test_workers_killed_at_random_instants_cost_no_answer(own_predictor: SupervisedPredictor) -> None:
+    """A thread kills whichever worker is there, at instants drawn from a seeded generator."""
+    rng, over, killed = Random(0), Event(), []
+
+    def kill() -> None:
+        while len(killed) < KILLS:
+            time.sleep(rng.random() * 0.02)
+            worker = own_predictor.worker_pid
+            if worker and worker not in killed[-1:]:
+                killed.append(worker)
+                try:
+                    os.kill(worker, signal.SIGKILL)
+                except ProcessLookupError:
+                    killed.pop()
+        over.set()
+
+    killer = Thread(target=kill)
+    killer.start()
+    answers = []
+    while not over.is_set():
+        answers.append(own_predictor.predict_one(item()))
+    killer.join()
+
+    lost = sum(answer.label not in ("no", "yes") for answer in answers)
+    assert (len(killed), lost) == (KILLS, 0)
+    assert sum(own_predictor.counts.values()) == len(answers)
+    assert answer_by_worker(own_predictor).features == ("mean", "spread", "ends")
+
+
+def test_nursery_that_is_killed_is_started_again(own_predictor: SupervisedPredictor) -> None:
+    answer_by_worker(own_predictor)
+    nursery = own_predictor.nursery_pid
+
+    os.kill(nursery, signal.SIGKILL)
+    answers = [own_predictor.predict_one(item())]
+    answers.append(answer_by_worker(own_predictor))
+    wait_until(lambda: own_predictor.nursery_restarts)
+
+    assert {answer.label for answer in answers} <= {"no", "yes"}
+    assert own_predictor.nursery_restarts == 1
+
+
+def test_workers_are_born_warm_unless_that_crashes(own_predictor: SupervisedPredictor) -> None:
+    assert own_predictor.warm_up(item())
+    assert not own_predictor.warm_up(item(faults.CRASHES))
+    assert answer_by_worker(own_predictor).features == ("mean", "spread", "ends")
+
+
+@pytest.mark.parametrize(
+    ("unfit", "reason"),
+    [
+        (np.zeros(1 << 18), "supervised: the item is larger than 1048576 bytes"),
+        (lambda: 0, "supervised: the item can be neither shared nor pickled"),
+    ],
+)
+def test_item_that_cannot_be_passed_gets_the_prior(predictor: SupervisedPredictor, unfit: Any, reason: str) -> None:
+    answer = predictor.predict_one(unfit)
+
+    assert (answer.label, answer.features, answer.reason) == ("no", (), reason)
+
+
+def test_item_without_a_size_gets_the_prior(predictor: SupervisedPredictor) -> None:
+    answer_by_worker(predictor)
+
+    assert predictor.predict_one(None).reason == "size failed"
+
+
+LEAK_CHECK = """
+import os, numpy
+from polydom_runtime.supervision.supervisor import SupervisedPredictor
+
+def used():
+    maps = [line for line in open("/proc/self/maps") if "polydom" in line and "memfd" in line]
+    return len(os.listdir("/proc/self/fd")), len(maps)
+
+def work():
+    with SupervisedPredictor(FOLDER, SPACE, deadline=0.4) as predictor:
+        for fault in (0, CRASHES, 0, STEPS_ASIDE, 0):
+            predictor.predict_one(numpy.full(10, float(fault)))
+        during = used()
+        nursery = predictor.nursery_pid
+        print(nursery, open(f"/proc/{nursery}/task/{nursery}/children").read())
+    return predictor, during
+
+work()
+before = used()
+predictor, during = work()
+assert during > before and used() == before, (before, during, used())
+"""
+
+
+def test_close_leaves_no_process_descriptor_or_memory(tmp_path: Path) -> None:
+    """In a process of its own, where nothing else opens and closes."""
+    names = {"CRASHES": faults.CRASHES, "STEPS_ASIDE": faults.STEPS_ASIDE, "SPACE": SPACE}
+    names["FOLDER"] = str(make_folder(tmp_path / "b"))
+    program = "\n".join(f"{name} = {value!r}" for name, value in names.items()) + LEAK_CHECK
+
+    done = subprocess.run([sys.executable, "-W", "error", "-c", program], stdout=subprocess.PIPE, text=True)
+
+    assert done.returncode == 0
+    processes = [int(pid) for pid in done.stdout.split()]
+    assert len(processes) > 2
+    wait_until(lambda: not any(map(is_alive, processes)))
+
+
+def test_killed_supervisor_leaves_no_process(tmp_path: Path) -> None:
+    program = (
+        "import numpy, sys\n"
+        "from polydom_runtime.supervision.supervisor import SupervisedPredictor\n"
+        f"p = SupervisedPredictor({str(make_folder(tmp_path / 'b'))!r}, {SPACE!r}, deadline=0.4)\n"
+        f"p.predict_one(numpy.full(10, {faults.HOLDS_THE_LOCK}.0))\n"
+        "print(p.nursery_pid, flush=True)\n"
+        "sys.stdin.read()\n"
+    )
+    pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, "-c", program], **pipes) as supervisor:
+        assert supervisor.stdout
+        nursery = int(supervisor.stdout.readline())
+        processes = [nursery, *children(nursery)]
+        supervisor.kill()
+
+    assert len(processes) > 1
+    wait_until(lambda: not any(map(is_alive, processes)))
+
+
+def test_stuck_worker_is_killed_though_no_item_comes(tmp_path: Path) -> None:
+    with SupervisedPredictor(make_folder(tmp_path / "b"), SPACE, deadline=0.1) as predictor:
+        answer_by_worker(predictor)
+        worker = predictor.worker_pid
+        answer = predictor.predict_one(item(faults.HOLDS_THE_LOCK))
+
+        wait_until(lambda: not is_alive(worker))
+        assert answer.reason.startswith("supervised: ")
+
+
+def test_other_space_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BundleMismatchError):
+        SupervisedPredictor(make_folder(tmp_path / "b"), "tests.runtime.node_space:other", deadline=0.4)
+
+
+def test_nursery_that_cannot_load_says_why(tmp_path: Path) -> None:
+    """Dispatch takes 1 µs in this bundle, the hand-over to another process more."""
+    with pytest.warns(UserWarning, match="built for"), pytest.raises(WorkerError, match="deadline must be"):
+        SupervisedPredictor(make_folder(tmp_path / "b"), SPACE, deadline=2e-6)
+
+
+@pytest.mark.parametrize(
+    "passed",
+    [
+        np.arange(6.0).reshape(2, 3),
+        np.asfortranarray(np.arange(6, dtype=np.int16).reshape(2, 3)),
+        np.arange(20)[::3],
+        np.zeros((0, 3)),
+        np.float32(2.5),
+        np.array(7),
+        "text",
+        [1, 2.5],
+    ],
+)
+def test_item_arrives_as_it_was_sent(passed: Any) -> None:
+    block = SharedBlock(1, 1 << 16)
+
+    received = read_item(write_item(passed, block.item), block.item)
+
+    block.close()
+    assert type(received) is type(passed)
+    assert np.array_equal(received, passed)
+    if isinstance(passed, np.ndarray):
+        assert received.dtype == passed.dtype
+        assert not received.flags.writeable
+        assert received.flags.f_contiguous == passed.flags.f_contiguous or not passed.flags.contiguous
+
+
+def test_item_beyond_the_block_is_refused() -> None:
+    block = SharedBlock(1, 4096)
+
+    with pytest.raises(ItemError, match="larger than"):
+        write_item("x" * 100_000, block.item)
+    block.close()

@@ -139,7 +139,7 @@ def test_features_work_on_the_smallest_and_the_largest_item(loaded: dict[str, Ta
 
 
 @pytest.mark.parametrize(
-    ("name", "smallest"), [("digits", 1148), ("flights", flights.SHORTEST), ("bearings", bearings.SHORTEST)]
+    ("name", "smallest"), [("digits", 1148), ("flights", flights.MIN_LENGTH), ("bearings", bearings.MIN_LENGTH)]
 )
 def test_features_of_signals_are_finite_on_silence(name: str, smallest: int) -> None:
     shape = (smallest, flights.CHANNELS) if name == "flights" else (smallest,)
@@ -151,9 +151,9 @@ def test_features_of_signals_are_finite_on_silence(name: str, smallest: int) -> 
 @pytest.mark.parametrize(
     ("name", "low", "high"),
     [
-        ("flights", flights.SHORTEST, flights.LONGEST),
-        ("bearings", bearings.SHORTEST, bearings.LONGEST),
-        ("scenes", scenes.SMALLEST**2, scenes.LARGEST**2),
+        ("flights", flights.MIN_LENGTH, flights.MAX_LENGTH),
+        ("bearings", bearings.MIN_LENGTH, bearings.MAX_LENGTH),
+        ("scenes", scenes.MIN_SIDE**2, scenes.MAX_SIDE**2),
     ],
 )
 def test_sizes_stay_in_range_and_differ_by_a_factor_of_four(

@@ -35,7 +35,7 @@ from .parameters import check_choice, check_count, check_number, checked_alphas
 from .preparation import counted_scores, prepare, progress_bar, publish
 from .verification.proof_file import encode_proof
 
-MOST_SLOWDOWN = 1000.0
+MAX_SLOWDOWN = 1000.0
 
 
 class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
@@ -218,7 +218,7 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
         check_number("tolerance_quantile", self.tolerance_quantile, 0.0, 1.0)
         if self.early_stop is not None:
             check_number("early_stop", self.early_stop, 0.0, 1.0)
-        check_number("slowdown", self.slowdown, 1.0, MOST_SLOWDOWN)
+        check_number("slowdown", self.slowdown, 1.0, MAX_SLOWDOWN)
         prepared = prepare(self, list(items), labels, groups, costs, self.slowdown)
         publish(self, prepared)
         self.set_costs_ = self.units_.set_costs(prepared.model_seconds, self.combine, self.space_.names)

@@ -23,7 +23,7 @@ from .windows import cut, varied_lengths
 
 Signal = NDArray[np.float32]
 
-SHORTEST, LONGEST = 64, 4096  # samples
+MIN_LENGTH, MAX_LENGTH = 64, 4096  # samples
 RATE, TESTED_LOAD = 12_000, 3  # Hz, hp
 WINDOWS = 1200
 """To build with, and as many to test."""
@@ -39,7 +39,7 @@ def level(x: Signal) -> list[float]:
 
 def glance(x: Signal) -> list[float]:
     """Root mean square and mean strength of 64 samples from the middle; constant."""
-    middle = x[(x.size - SHORTEST) // 2 :][:SHORTEST]
+    middle = x[(x.size - MIN_LENGTH) // 2 :][:MIN_LENGTH]
     return [float(np.log(middle @ middle / middle.size + TINY)), float(np.log(np.abs(middle).mean() + TINY))]
 
 
@@ -193,6 +193,6 @@ def _windows(
     """Return windows in g from recordings that take turns, each with its recording."""
     signals, scales = split_signal(arrays), arrays["scale"]
     sources = [recordings[k % len(recordings)] for k in range(count)]
-    lengths = varied_lengths(count, SHORTEST, LONGEST, rng)
+    lengths = varied_lengths(count, MIN_LENGTH, MAX_LENGTH, rng)
     pairs = zip(sources, lengths, strict=True)
     return sources, [(cut(signals[i], length, rng) * scales[i]).astype(np.float32) for i, length in pairs]

@@ -23,7 +23,7 @@ from .windows import cut, varied_lengths
 
 Signal = NDArray[np.float32]
 
-SHORTEST, LONGEST = 48, 864  # samples
+MIN_LENGTH, MAX_LENGTH = 48, 864  # samples
 CHANNELS, THRUST = 8, 4
 """Three rates of turning, vertical acceleration, then what the controller commands: thrust, roll, pitch, yaw."""
 
@@ -207,7 +207,7 @@ def _windows(flight: Signal, count: int, rng: np.random.Generator) -> list[Signa
     airborne = np.flatnonzero(np.diff(flight[:, THRUST] > 0.0, prepend=False, append=False))
     stretches = [flight[a:b] for a, b in airborne.reshape(-1, 2).tolist()]
     cuts = []
-    for length in varied_lengths(count, SHORTEST, LONGEST, rng):
+    for length in varied_lengths(count, MIN_LENGTH, MAX_LENGTH, rng):
         fitting = [part for part in stretches if len(part) >= length]
         if fitting:
             cuts.append(cut(fitting[int(rng.integers(len(fitting)))], length, rng))

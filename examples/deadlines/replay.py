@@ -13,13 +13,13 @@ from examples.paper.results import Row
 from polydom_builder.simulation import Trials, simulate
 from polydom_builder.training.onnx import OnnxModel
 from polydom_builder.training.table import Table, extract_table
+from polydom_runtime.arrays import Floats
 from polydom_runtime.bundles.bundle import Bundle, step_users
 from polydom_runtime.features import members
 from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples
 
 from .systems import LAMBDAS, Systems
 
-Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
 ANY_TIME, STRICT, SINGLE, ORACLE = "any-time", "strict", "best single set", "oracle"

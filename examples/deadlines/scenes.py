@@ -16,7 +16,7 @@ from examples.paper.scene_images import Image, Photo, read_photos, split, square
 from .task import Task
 from .windows import varied_lengths
 
-SMALLEST, LARGEST = 65, 250  # pixels a side
+MIN_SIDE, MAX_SIDE = 65, 250  # pixels a side
 PHOTOS = 1200
 """To build with, and as many to test."""
 
@@ -72,5 +72,5 @@ def load(data: Path, photos: int = PHOTOS, a_class: int | None = None, seed: int
 
 
 def _images(photos: Sequence[Photo], rng: np.random.Generator) -> list[Image]:
-    sides = varied_lengths(len(photos), SMALLEST, LARGEST, rng)
+    sides = varied_lengths(len(photos), MIN_SIDE, MAX_SIDE, rng)
     return [next(squares(photo, [side])) for photo, side in zip(photos, sides, strict=True)]

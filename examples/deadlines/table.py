@@ -11,7 +11,7 @@ from .replay import ANY_TIME, ORACLE, STRICT, SYSTEMS
 
 KINDS = {"tested": "on the test items", "estimated": "as promised (the mean held-out score of what answered)"}
 
-LEAST_GAP = 0.005
+MIN_GAP = 0.005
 """Half a point of score: where strict is nearer to the oracle there is nothing to close, and a share says nothing."""
 
 
@@ -50,7 +50,7 @@ def closed_gap(rows: Sequence[Row], kind: str) -> float:
     0.5
     """
     best, ours, least = (np.array(column(where(rows, system=name), kind)) for name in (ORACLE, ANY_TIME, STRICT))
-    open_gaps = best - least >= LEAST_GAP
+    open_gaps = best - least >= MIN_GAP
     if not open_gaps.any():
         return float("nan")
     return float(((ours - least)[open_gaps] / (best - least)[open_gaps]).mean())

@@ -7,7 +7,6 @@ from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from polydom_builder.costs.fitting import CostFit
 from polydom_builder.costs.report import report_costs
@@ -17,6 +16,7 @@ from polydom_builder.lattice.greedy import PAPER_LAMBDAS
 from polydom_builder.lattice.inputs import weights_of
 from polydom_builder.lattice.region import QueryRegion, evaluate
 from polydom_runtime import FeatureSpace
+from polydom_runtime.arrays import Floats
 from polydom_runtime.bundles.bundle import step_users
 from polydom_runtime.features import members
 from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples
@@ -29,9 +29,7 @@ from .results import Row
 from .scene_features import gradients
 from .scene_images import Image, Photo, squares
 from .scene_lattice import SceneLattice
-from .systems import BEST_FIRST, Scores, Search, System, World, envelope, greedy, greedy_acc, greedy_cost
-
-Floats = NDArray[np.float64]
+from .systems import BEST_FIRST, ComparedSystem, Scores, Search, World, envelope, greedy, greedy_acc, greedy_cost
 
 MEASURED_SIDES = (65, 73, 83, 94, 106, 125, 136, 153, 170, 187, 216, 250)
 """In pixels; the four sizes of the photographs are among them."""
@@ -191,13 +189,15 @@ class Scenes:
         trained = self.trained(search, alpha, e)
         return search.select(trained, self.world, *((alpha, e) if pruned else (1.0, 0.0)))
 
-    def poly_dom(self, alpha: float, e: float = 0.0, search: Search = BEST_FIRST, *, pruned: bool = True) -> System:
+    def poly_dom(
+        self, alpha: float, e: float = 0.0, search: Search = BEST_FIRST, *, pruned: bool = True
+    ) -> ComparedSystem:
         """Return Poly-Dom with its index."""
         candidates = self.world.candidates(self.kept(search, alpha, e, pruned=pruned))
         index, entries = envelope(candidates, self.world.region)
-        return System(search.name, self.trained(search, alpha, e), tuple(candidates), index, entries)
+        return ComparedSystem(search.name, self.trained(search, alpha, e), tuple(candidates), index, entries)
 
-    def greedies(self) -> dict[str, System]:
+    def greedies(self) -> dict[str, ComparedSystem]:
         """Return the paper's heuristics."""
         first = greedy(self.world, LAMBDAS)
         return {"Greedy": first, "Greedy-Acc": greedy_acc(self.world), "Greedy-Cost": greedy_cost(self.world)}

@@ -27,13 +27,13 @@ from .scene_lattice import lattice_of_scenes, learned_space
 from .scene_scale import QUICK, Scale
 from .scene_table import as_markdown
 from .synthetic_index import lookups, microseconds
-from .systems import AS_PRINTED, BEST_FIRST, LAYERED, System, World, array_entries, envelope, every_crossing
+from .systems import AS_PRINTED, BEST_FIRST, LAYERED, ComparedSystem, World, array_entries, envelope, every_crossing
 
 FACTS, TABLE = "scenes.json", "scenes.md"
 INDEX_ALPHA = 1.3
 """At which the paper varies e for its indexes."""
 
-MOST_CROSSED = 500
+MAX_CROSSED = 500
 """Candidates up to which every crossing is indexed; more take minutes."""
 
 
@@ -84,7 +84,7 @@ def measure_indexes(scenes: Scenes, scale: Scale) -> list[Row]:
 def _entries(world: World, masks: Sequence[int]) -> Row:
     candidates = world.candidates(masks)
     index, intervals = envelope(candidates, world.region)
-    crossings = float(every_crossing(candidates, world.region)[1]) if len(masks) <= MOST_CROSSED else math.nan
+    crossings = float(every_crossing(candidates, world.region)[1]) if len(masks) <= MAX_CROSSED else math.nan
     return {"intervals": intervals, "array": array_entries(index), "all_crossings": crossings}
 
 
@@ -104,7 +104,7 @@ def measure_accuracy(scenes: Scenes, scale: Scale) -> list[Row]:
     return rows
 
 
-def _systems(scenes: Scenes) -> dict[str, System]:
+def _systems(scenes: Scenes) -> dict[str, ComparedSystem]:
     return {
         "Poly-Dom": scenes.poly_dom(1.0),
         "Poly-Dom, α = 1.02": scenes.poly_dom(1.02),

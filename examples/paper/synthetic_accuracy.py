@@ -12,7 +12,7 @@ from polydom_builder.lattice.region import evaluate
 from .figures import band, panels, plain_numbers
 from .results import Row, where
 from .synthetic_world import KINDS, Scale, synthetic_world
-from .systems import BEST_FIRST, LAYERED, System, World, greedy, greedy_acc, greedy_cost, poly_dom
+from .systems import BEST_FIRST, LAYERED, ComparedSystem, World, greedy, greedy_acc, greedy_cost, poly_dom
 
 SIZE = 50.0
 """The paper's n."""
@@ -40,7 +40,7 @@ def measure(scale: Scale) -> list[Row]:
     return rows
 
 
-def _systems(world: World) -> dict[str, System]:
+def _systems(world: World) -> dict[str, ComparedSystem]:
     exact = poly_dom(world, 1.0, search=LAYERED)  # with α = 1 any search leads to the same answers; this is the fastest
     return {
         "Poly-Dom, α = 1": exact,

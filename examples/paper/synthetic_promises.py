@@ -6,17 +6,15 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from polydom_builder.lattice.inputs import weights_of
+from polydom_runtime.arrays import Floats
 from polydom_runtime.costs import basis_terms
 
 from .figures import COLOURS, panels
 from .results import Row, column, where
 from .synthetic_world import KINDS, Scale, synthetic_world
 from .systems import AS_PRINTED, BEST_FIRST, LAYERED, Search, World
-
-Floats = NDArray[np.float64]
 
 ALPHAS = (1.1, 1.2)
 BLOCK = 512

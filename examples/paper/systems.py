@@ -83,7 +83,7 @@ class Index(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class System:
+class ComparedSystem:
     """A system after its offline phase.
 
     Parameters
@@ -190,7 +190,7 @@ def poly_dom(
     *,
     search: Search = BEST_FIRST,
     indexer: Indexer = envelope,
-) -> System:
+) -> ComparedSystem:
     """Train, select and index.
 
     Parameters
@@ -206,29 +206,29 @@ def poly_dom(
 
     Returns
     -------
-    System
+    ComparedSystem
     """
     trained = search.expand(world, alpha, tolerance)
     candidates = world.candidates(search.select(trained, world, alpha, tolerance))
     index, entries = indexer(candidates, world.region)
-    return System(f"Poly-Dom {search.name}, α = {alpha:g}", trained, tuple(candidates), index, entries)
+    return ComparedSystem(f"Poly-Dom {search.name}, α = {alpha:g}", trained, tuple(candidates), index, entries)
 
 
-def greedy(world: World, lambdas: Sequence[float] = PAPER_LAMBDAS, name: str = "Greedy") -> System:
+def greedy(world: World, lambdas: Sequence[float] = PAPER_LAMBDAS, name: str = "Greedy") -> ComparedSystem:
     """Train Greedy's sequences at the median size."""
     orders, trained = greedy_sequences(
         world.n_features, world.score, lambda mask: world.costs(mask)(world.median_size), lambdas
     )
     sequences = [[world.candidate(order[:k]) for k in range(len(order) + 1)] for order in orders]
     index = GreedyIndex(sequences, world.median_size)
-    return System(name, trained, index.candidates, index, sum(len(s) for s in sequences))
+    return ComparedSystem(name, trained, index.candidates, index, sum(len(s) for s in sequences))
 
 
-def greedy_acc(world: World) -> System:
+def greedy_acc(world: World) -> ComparedSystem:
     """Train Greedy-Acc: the most accurate feature first."""
     return greedy(world, [0.0], "Greedy-Acc")
 
 
-def greedy_cost(world: World) -> System:
+def greedy_cost(world: World) -> ComparedSystem:
     """Train Greedy-Cost: the cheapest feature first."""
     return greedy(world, [math.inf], "Greedy-Cost")

@@ -22,7 +22,7 @@ Levels = NDArray[np.intp]
 Transform = NDArray[np.complex64]
 
 SURFACES = ("brick", "grass", "gravel")
-SMALLEST, LARGEST = 12, 192  # sides of the patches, in pixels
+MIN_SIDE, MAX_SIDE = 12, 192  # sides of the patches, in pixels
 GAIN, OFFSET, NOISE = (0.2, 1.0), (-0.2, 0.4), (0.0, 0.06)  # ranges of the exposure and of the sensor noise
 TINY = 1e-6  # keeps divisions and logarithms finite on a constant patch
 LEVELS = 8  # grey levels of the histogram and the co-occurrence matrix
@@ -248,7 +248,7 @@ def patches(part: str, count: int = 1500, seed: int = 0) -> tuple[list[Image], l
     for index in range(count):
         surface = SURFACES[index % len(SURFACES)]
         half = halves[surface]
-        side = round(float(np.exp(random.uniform(np.log(SMALLEST), np.log(LARGEST)))))
+        side = round(float(np.exp(random.uniform(np.log(MIN_SIDE), np.log(MAX_SIDE)))))
         top, left = (int(random.integers(0, limit - side + 1)) for limit in half.shape)
         patch = np.rot90(half[top : top + side, left : left + side], int(random.integers(4)))
         noise = random.normal(0.0, random.uniform(*NOISE), patch.shape)

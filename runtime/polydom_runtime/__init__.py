@@ -1,4 +1,7 @@
-"""Poly-Dom on the node: for each item, the most accurate model that fits the deadline."""
+"""Poly-Dom on the node: for each item, the most accurate model that fits the deadline.
+
+What this module exports is promised; everything else may move between versions.
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -8,47 +11,118 @@ from .bundles.index import Candidate, PolyDomIndex, Staircase
 from .bundles.index_file import load_bundle
 from .clock import Clock, hardware_clock
 from .costs import CostFunction
-from .exceptions import PolyDomError
+from .exceptions import (
+    BundleFormatError,
+    BundleMismatchError,
+    CertificateError,
+    CostFunctionError,
+    DeadlineError,
+    EnergyError,
+    FeatureError,
+    ItemError,
+    LoopError,
+    MeasurementError,
+    PolyDomError,
+    ProfileError,
+    RecordingError,
+    WorkerError,
+)
 from .features import Feature, FeatureSpace, Step
 from .policy.energy import EnergyBudget
 from .prediction import Prediction
 
 if TYPE_CHECKING:
+    from .device.device_profile import DeviceProfile
+    from .items import write_packed
+    from .loop.loop_counts import LoopCounts, LoopSummary, Miss
     from .loop.monitor import Monitor
+    from .loop.wakeups import Lateness, Overrun, SlackCollector, Sleeper
+    from .loop.watchdogs import HardwareWatchdog, ServiceManager, Watchdog
+    from .measuring.cost_samples import CostSamples
+    from .measuring.costs_file import load_costs
+    from .measuring.measure import measure
     from .predictor import Predictor
     from .supervision.supervisor import SupervisedPredictor
+    from .testing import ManualClock
 
 __version__ = "0.1.0"
 
-LATE = {
+_LAZY = {
+    "CostSamples": "measuring.cost_samples",
+    "DeviceProfile": "device.device_profile",
+    "HardwareWatchdog": "loop.watchdogs",
+    "Lateness": "loop.wakeups",
+    "LoopCounts": "loop.loop_counts",
+    "LoopSummary": "loop.loop_counts",
+    "ManualClock": "testing",
+    "Miss": "loop.loop_counts",
     "Monitor": "loop.monitor",
+    "Overrun": "loop.wakeups",
     "Predictor": "predictor",
+    "ServiceManager": "loop.watchdogs",
+    "SlackCollector": "loop.wakeups",
+    "Sleeper": "loop.wakeups",
     "SupervisedPredictor": "supervision.supervisor",
+    "Watchdog": "loop.watchdogs",
+    "load_costs": "measuring.costs_file",
+    "measure": "measuring.measure",
+    "write_packed": "items",
 }
+"""Where to import from, when it is first used: a node that only answers must start quickly, and ``polydom-node doctor``
+must work where onnxruntime does not."""
 
 __all__ = [
     "Bundle",
+    "BundleFormatError",
+    "BundleMismatchError",
     "Candidate",
+    "CertificateError",
     "Clock",
     "CostFunction",
+    "CostFunctionError",
+    "CostSamples",
+    "DeadlineError",
+    "DeviceProfile",
     "EnergyBudget",
+    "EnergyError",
     "Feature",
+    "FeatureError",
     "FeatureSpace",
+    "HardwareWatchdog",
+    "ItemError",
+    "Lateness",
+    "LoopCounts",
+    "LoopError",
+    "LoopSummary",
+    "ManualClock",
+    "MeasurementError",
+    "Miss",
     "Monitor",
+    "Overrun",
     "PolyDomError",
     "PolyDomIndex",
     "Prediction",
     "Predictor",
+    "ProfileError",
+    "RecordingError",
+    "ServiceManager",
+    "SlackCollector",
+    "Sleeper",
     "Staircase",
     "Step",
     "SupervisedPredictor",
+    "Watchdog",
+    "WorkerError",
     "hardware_clock",
     "load_bundle",
+    "load_costs",
+    "measure",
+    "write_packed",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """Import what needs onnxruntime when it is used: `polydom-node doctor` must work where onnxruntime does not."""
-    if name in LATE:
-        return getattr(import_module(f".{LATE[name]}", __name__), name)
+    """Import a name when it is first used."""
+    if name in _LAZY:
+        return getattr(import_module(f".{_LAZY[name]}", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -13,7 +13,7 @@ from .exceptions import FeatureError
 MAX_FEATURES = 60
 """Of a bundle and a lattice: a feature set is a bit mask in a signed 64-bit integer."""
 
-MOST_FEATURES = 10_000
+MAX_SPACE_FEATURES = 10_000
 """Of a space, of which a pre-selection leaves at most `MAX_FEATURES`."""
 
 
@@ -161,8 +161,8 @@ def read_only(item: Any) -> Any:
 
 
 def _check_features(space: FeatureSpace) -> None:
-    if not 1 <= len(space) <= MOST_FEATURES:
-        raise FeatureError(f"A feature space must have 1 to {MOST_FEATURES} features. Got {len(space)}.")
+    if not 1 <= len(space) <= MAX_SPACE_FEATURES:
+        raise FeatureError(f"A feature space must have 1 to {MAX_SPACE_FEATURES} features. Got {len(space)}.")
     for f in space.features:
         if not callable(f.extract) or not (f.step is None or isinstance(f.step, Step)):
             raise FeatureError(f"Feature {f.name!r} must have a function, and a Step or none. Got {f}.")

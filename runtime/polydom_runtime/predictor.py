@@ -19,11 +19,11 @@ from .clock import Clock, hardware_clock
 from .exceptions import BundleMismatchError, DeadlineError, FeatureError
 from .features import FeatureSpace, members
 from .pauses import keep_freed_memory
-from .policy.answers import Answer, AnswerTable, Run
 from .policy.anytime import AnytimePlanner
 from .policy.deadline import checked_deadline
 from .policy.energy import EnergyBudget
 from .policy.failures import FailureBook
+from .policy.loaded_models import LoadedModel, LoadedModels, Run
 from .policy.planners import Planner, StrictPlanner
 from .policy.slowdown import Slowdown
 from .policy.states import Move, State, reachable
@@ -72,7 +72,7 @@ class Predictor:
     policy : {"anytime", "strict"}
     staircase : Staircase or Walk
         Which feature set is planned for which size by worst cases; of a greedy bundle the sequence that is walked.
-    answers : AnswerTable
+    answers : LoadedModels
     trace : Trace
         What was done for the last item, and when.
     n_oversized : int
@@ -121,7 +121,7 @@ class Predictor:
                 "To stop early a bundle must be built with early_stop. This one was built without."
             )
         self._early_stop = early_stop
-        self.answers = AnswerTable(bundle, values, run_of, early_stop)
+        self.answers = LoadedModels(bundle, values, run_of, early_stop)
         self.trace = Trace()
         self.n_oversized = 0
         self._clock = clock
@@ -287,7 +287,7 @@ class Predictor:
             slowdown,
         )
 
-    def _ask(self, answer: Answer, latest: int, slowdown: float) -> tuple[Answer, int | float | None, int]:
+    def _ask(self, answer: LoadedModel, latest: int, slowdown: float) -> tuple[LoadedModel, int | float | None, int]:
         """Return what a model says, if there is time to ask it and it runs, and how long that took."""
         began, said = self._clock(), None
         if (latest - began) / slowdown >= answer.model_ns:
@@ -295,7 +295,7 @@ class Predictor:
                 said = answer.run()
         return answer, said, self._clock() - began
 
-    def _reason(self, state: State, answer: Answer, planned: Move | None, last: Move | None, cell: int) -> str:
+    def _reason(self, state: State, answer: LoadedModel, planned: Move | None, last: Move | None, cell: int) -> str:
         """Return how the answer relates to the plan that was made at the start."""
         if planned is None or last is None:
             ends, moves = state.rows[cell]
@@ -315,7 +315,7 @@ class Predictor:
         self._failures.failed(feature, self._items)
         return f"{self.bundle.names[feature]} failed"
 
-    def _without_failures(self, mask: int, left_ns: float) -> tuple[Answer, Label | float, str]:
+    def _without_failures(self, mask: int, left_ns: float) -> tuple[LoadedModel, Label | float, str]:
         """Answer without the features that are not finite; the prior if no model can."""
         broken = [i for i in members(mask) if not np.isfinite(self.answers.values[self.answers.places[i]]).all()]
         reason = "the model failed"

@@ -27,7 +27,7 @@ from .run import ROOT, USERLAND, set_up
 
 EXAMPLE = ROOT / "examples" / "surface"
 DEADLINES_MS = (15, 30, 60)
-SECONDS, LARGEST_SIDE, TRAIN, TEST, QUANTILE = 120, 96, 900, 300, 0.99
+SECONDS, MAX_SIDE, TRAIN, TEST, QUANTILE = 120, 96, 900, 300, 0.99
 HOST = (sys.executable, "-m", "polydom_builder")
 
 
@@ -61,7 +61,7 @@ def cut_items(folder: Path) -> None:
     from surface import patches
 
     for part, count in (("train", TRAIN), ("test", TEST)):
-        pairs = [pair for pair in zip(*patches(part, 2 * count), strict=True) if max(pair[0].shape) <= LARGEST_SIDE]
+        pairs = [pair for pair in zip(*patches(part, 2 * count), strict=True) if max(pair[0].shape) <= MAX_SIDE]
         write_packed(folder / f"{part}.npz", *zip(*pairs[:count], strict=True))
 
 

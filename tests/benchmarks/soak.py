@@ -31,7 +31,7 @@ from .signal_space import Signal, space, windows
 
 NAMES = ("mean", "rms", "extremes", "turns", "histogram")
 DEADLINE = 2e-3
-WARM_UP, BLOCK, LEAST_BLOCKS, COLLECT_EVERY = 10_000, 100_000, 10, 1000
+WARM_UP, BLOCK, MIN_BLOCKS, COLLECT_EVERY = 10_000, 100_000, 10, 1000
 """Items before memory is looked at the first time; between looks, of which there are at least so many; between garbage
 collections, outside timed calls."""
 
@@ -98,7 +98,7 @@ def items(count: int = 64) -> list[Signal]:
 def soak(predictor: Predictor, folder: Path, count: int) -> list[Look]:
     """Answer so many items, printing a look after the warm-up and after every block; return the looks."""
     looks: list[Look] = []
-    block = max(min(BLOCK, count // LEAST_BLOCKS), 1)
+    block = max(min(BLOCK, count // MIN_BLOCKS), 1)
     times = np.full((2, block), 1, dtype=np.int64)
     look(0, times, 0)  # what looking takes is taken before the first look
     metrics = Metrics(predictor)

@@ -8,7 +8,7 @@ from polydom_builder.lattice.region import QueryRegion
 from polydom_runtime.bundles.index import Candidate
 from polydom_runtime.costs import CostFunction
 
-LARGEST = 64.0
+MAX_SIZE = 64.0
 
 
 @st.composite
@@ -43,7 +43,7 @@ def candidates(costs: st.SearchStrategy[CostFunction]) -> st.SearchStrategy[list
 @st.composite
 def regions(draw: st.DrawFn, candidates: list[Candidate]) -> QueryRegion:
     """A rectangle, one size, one deadline or a band of budgets, with limits near the costs there are."""
-    size = st.one_of(st.integers(0, int(LARGEST)).map(float), st.floats(0.0, LARGEST))
+    size = st.one_of(st.integers(0, int(MAX_SIZE)).map(float), st.floats(0.0, MAX_SIZE))
     sizes = sorted((draw(size), draw(size)))
     if draw(st.booleans()):
         sizes = [sizes[0], sizes[draw(st.integers(0, 1))]]

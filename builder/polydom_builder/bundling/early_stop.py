@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from polydom_builder.exceptions import TrainingError
 from polydom_builder.training.trainer import Trainer
 
-FEWEST_ITEMS = 30
+MIN_ITEMS = 30
 """A threshold that fewer held-out items passed tells nothing."""
 
 
@@ -65,7 +65,7 @@ def _threshold(model: HeldOut, best: HeldOut, given_up: float) -> float:
     loss = np.cumsum(best.hits[surest].astype(float) - model.hits[surest]) / np.arange(1, len(surest) + 1)
     confidence = model.confidence[surest]
     last = np.append(confidence[1:] < confidence[:-1], True)  # ties are in or out together
-    fine = np.flatnonzero((loss <= given_up) & last & (np.arange(len(surest)) >= FEWEST_ITEMS - 1))
+    fine = np.flatnonzero((loss <= given_up) & last & (np.arange(len(surest)) >= MIN_ITEMS - 1))
     return float(confidence[fine[-1]]) if len(fine) else math.inf
 
 

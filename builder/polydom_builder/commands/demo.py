@@ -26,7 +26,7 @@ DEADLINES = (0.0004, 0.0006, 0.001, 0.002, 0.004)
 QUANTILE = 0.99
 """One answer in a hundred may be late: a desktop, or a virtual machine, does other work too and pauses at will."""
 
-MOST_SETS, MOST_MISSES = 3, 30
+MAX_SETS, MAX_MISSES = 3, 30
 
 
 def run_demo(
@@ -135,16 +135,16 @@ def as_table(results: Sequence[dict[str, Any]]) -> str:
     for r in results:
         shares = Counter(r["features"])
         deadline = format_seconds(r["deadline"])
-        for names, count in shares.most_common(MOST_SETS):
+        for names, count in shares.most_common(MAX_SETS):
             lines.append(f"{deadline:>8}   {count / r['items']:4.0%}  {names}")
             deadline = ""
-        if len(shares) > MOST_SETS:
-            rest = sum(count for _, count in shares.most_common()[MOST_SETS:])
-            lines.append(f"{'':>8}   {rest / r['items']:4.0%}  {len(shares) - MOST_SETS} other sets")
+        if len(shares) > MAX_SETS:
+            rest = sum(count for _, count in shares.most_common()[MAX_SETS:])
+            lines.append(f"{'':>8}   {rest / r['items']:4.0%}  {len(shares) - MAX_SETS} other sets")
     misses = [f"{format_seconds(r['deadline']):>8}   {what}" for r in results for what in r["misses"]]
-    lines += ["", "Missed deadlines:" if misses else "No deadline was missed.", *misses[:MOST_MISSES]]
-    if len(misses) > MOST_MISSES:
-        lines.append(f"  and {len(misses) - MOST_MISSES} more; is the machine busy?")
+    lines += ["", "Missed deadlines:" if misses else "No deadline was missed.", *misses[:MAX_MISSES]]
+    if len(misses) > MAX_MISSES:
+        lines.append(f"  and {len(misses) - MAX_MISSES} more; is the machine busy?")
     return "\n".join(lines)
 
 

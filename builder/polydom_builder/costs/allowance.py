@@ -14,7 +14,8 @@ import numpy as np
 from scipy.optimize import linprog
 
 from polydom_builder.exceptions import FitError
-from polydom_runtime.measuring.tails import Floats, tail_quantile
+from polydom_runtime.arrays import Floats
+from polydom_runtime.measuring.tails import tail_quantile
 
 GROUPS = 24
 """Sets and sizes are grouped by their planned time: a rare pause must be counted among all answers that are as long."""

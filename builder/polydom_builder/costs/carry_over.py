@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from polydom_builder.exceptions import FitError
+from polydom_runtime.arrays import Floats
 from polydom_runtime.bundles.bundle import StepEntry
 from polydom_runtime.costs import BASIS, CostFunction
 from polydom_runtime.device.calibration import KERNELS
 from polydom_runtime.device.device_profile import DeviceProfile
-from polydom_runtime.measuring.cost_samples import Floats
 
 from .fitting import CostFit
 from .unit_costs import UnitCosts

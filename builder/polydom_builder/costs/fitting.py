@@ -5,14 +5,13 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linprog, nnls
 
 from polydom_builder.exceptions import FitError
+from polydom_runtime.arrays import Floats
 from polydom_runtime.costs import BASIS, CostFunction, basis_terms
 from polydom_runtime.measuring.tails import tail_quantile
 
-Floats = NDArray[np.float64]
 Basis = tuple[int, ...]
 
 MAX_GROWING_TERMS = 2

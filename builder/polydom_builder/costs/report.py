@@ -6,10 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
+from polydom_runtime.arrays import Floats
 from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples
 from polydom_runtime.measuring.tails import relative_error
 
-from .fitting import CostFit, Floats, fit_cost
+from .fitting import CostFit, fit_cost
 
 RUN_TO_RUN = 0.05
 """By which one process differs from the next through the layout of its memory alone (Mytkowicz and others, 2009)."""

@@ -12,7 +12,7 @@ from polydom_runtime.device.calibration import REFERENCES
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples, units_of
 from polydom_runtime.measuring.fingerprint import source_fingerprint
-from polydom_runtime.measuring.measure import FEWEST_SIZES
+from polydom_runtime.measuring.measure import MIN_SIZES
 
 from .allowance import Allowance, find_allowance
 from .combined_costs import Combine, CombinedCosts
@@ -175,7 +175,7 @@ def _allowance(space: FeatureSpace, samples: CostSamples, fits: Mapping[str, Cos
 
 def check_coverage(samples: CostSamples, item_sizes: Sequence[float], wanted: tuple[float, float]) -> None:
     """Raise FitError unless the samples show how costs grow over the wanted sizes."""
-    needed = min(FEWEST_SIZES, len(set(item_sizes)))
+    needed = min(MIN_SIZES, len(set(item_sizes)))
     if len(samples.sizes) < needed:
         raise FitError(f"Costs must be measured at {needed} sizes or more. Got {len(samples.sizes)}. Measure again.")
     low, high = float(samples.sizes[0]), float(samples.sizes[-1])

@@ -6,13 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polydom_builder.exceptions import LatticeError
+from polydom_runtime.arrays import Floats
 
 from .covers import Costs
 from .feasible import sets_in_doubt
 from .inputs import CostsOfSets, check_parameters, weights_of
 from .region import QueryRegion, evaluate
-
-Floats = NDArray[np.float64]
 
 
 def select_candidates(

@@ -5,9 +5,10 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from polydom_runtime.arrays import Bools, Floats
 from polydom_runtime.costs import basis_terms
 
-from .region import BLOCK, Bools, Floats, QueryRegion
+from .region import BLOCK, QueryRegion
 
 GRID_CELLS = 32
 

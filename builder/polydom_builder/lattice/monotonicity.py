@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polydom_builder.exceptions import LatticeError
-
-Floats = NDArray[np.float64]
+from polydom_runtime.arrays import Floats
 
 MAX_PAIRS = 1 << 26
 """Their amounts and distances take about 0.6 GB."""

@@ -7,18 +7,15 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from polydom_builder.exceptions import LatticeError
+from polydom_runtime.arrays import Floats, Masks
 
 from .best_first import expand_best_first
 from .covers import Costs
 from .feasible import sets_in_doubt
 from .inputs import CostsOfSets, Score, ask, check_parameters, weights_of
 from .region import QueryRegion
-
-Floats = NDArray[np.float64]
-Masks = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from polydom_runtime.arrays import Floats, Masks
 from polydom_runtime.costs import basis_terms
 
 from .covers import Costs
@@ -13,9 +14,6 @@ from .inputs import CostsOfSets, weights_of
 from .open_sets import OpenSets
 from .region import QueryRegion, evaluate
 from .surrogate import POINT_SHARES, Surrogate
-
-Floats = NDArray[np.float64]
-Masks = NDArray[np.int64]
 
 FIRST_ROUND = 512, 128
 SECOND_ROUND = 64, 1024

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from polydom_builder.costs.set_costs import SetCosts
 from polydom_builder.exceptions import LatticeError
+from polydom_runtime.arrays import Floats, Masks
 
 from .covers import Costs
 from .feasible import sets_in_doubt
@@ -15,8 +16,6 @@ from .inputs import CostsOfSets, check_parameters, weights_of
 from .region import QueryRegion
 from .tabled_costs import TabledCosts, smallest_outside
 
-Floats = NDArray[np.float64]
-Masks = NDArray[np.int64]
 Positions = NDArray[np.int32]
 
 ROUNDING = 1e-12

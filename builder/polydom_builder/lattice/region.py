@@ -4,12 +4,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from polydom_builder.exceptions import RegionError
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
+from polydom_runtime.arrays import Bools, Floats
 
 NEWTON_ROUNDS = 12
 BLOCK = 1 << 15

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from polydom_runtime.arrays import Floats
 
 CEILINGS = np.array((0.003, 0.02, 0.1, 0.5))
 """How far above the highest score the score that no set reaches is, in spreads of the scores."""

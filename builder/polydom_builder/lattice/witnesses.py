@@ -7,13 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polydom_builder.exceptions import LatticeError
+from polydom_runtime.arrays import Bools, Floats
 
 from .covers import Costs
 from .inputs import CostsOfSets, ask, check_parameters, weights_of
 from .region import QueryRegion, evaluate
 
-Bools = NDArray[np.bool_]
-Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 
 MAX_FEATURES = 13

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from polydom_builder.exceptions import LatticeError
 from polydom_builder.lattice.covers import Costs
@@ -11,8 +10,6 @@ from polydom_builder.lattice.inputs import CostsOfSets, Score, ask, check_parame
 from polydom_builder.lattice.region import QueryRegion, evaluate
 
 from .layers import MAX_DENSE_FEATURES
-
-Masks = NDArray[np.int64]
 
 
 def expand_as_printed(n_features: int, score: Score, *, alpha: float = 1.0, tolerance: float = 0.0) -> dict[int, float]:

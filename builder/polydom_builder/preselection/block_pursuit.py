@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaincc
 
-Floats = NDArray[np.float64]
+from polydom_runtime.arrays import Floats
+
 Columns = NDArray[np.intp]
 
 ROUNDING = 1e-12

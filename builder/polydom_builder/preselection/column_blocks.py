@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polydom_builder.exceptions import TrainingError
+from polydom_runtime.arrays import Floats
 
-from .block_pursuit import Columns, Floats
+from .block_pursuit import Columns
 
 
 def checked_blocks(blocks: Sequence[slice | Sequence[int]] | None, n_columns: int) -> list[Columns]:

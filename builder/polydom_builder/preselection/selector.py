@@ -13,8 +13,9 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import validate_data
 
 from polydom_builder.exceptions import TrainingError
+from polydom_runtime.arrays import Floats
 
-from .block_pursuit import BlockPursuit, Floats, Gain, standardised
+from .block_pursuit import BlockPursuit, Gain, standardised
 from .column_blocks import check_finite, checked_blocks, checked_costs
 
 Task = Literal["auto", "classification", "regression"]

@@ -3,10 +3,11 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from polydom_runtime.arrays import Floats
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.measuring.cost_samples import DISPATCH
 
-from .trials import Floats, Trials
+from .trials import Trials
 
 
 def real_seconds(bundle: Bundle, trials: Trials) -> Floats:

@@ -7,9 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polydom_builder.costs.unit_costs import TYPICAL_MODEL
+from polydom_runtime.arrays import Floats
 from polydom_runtime.measuring.cost_samples import CostSamples
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,17 +5,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from polydom_builder.index.crossings import crossings
 from polydom_builder.lattice.region import QueryRegion
+from polydom_runtime.arrays import Floats
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index import Candidate
 from polydom_runtime.costs import CostFunction, basis_terms
 
 from .proof_checks import TIE
-
-Floats = NDArray[np.float64]
 
 RANDOM_QUERIES = 2000
 RANDOM_DEADLINES = 8

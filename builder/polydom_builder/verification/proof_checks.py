@@ -4,18 +4,14 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from polydom_builder.costs.set_costs import SetCosts
 from polydom_builder.index.crossings import order
 from polydom_builder.lattice.proof import Proof
 from polydom_builder.lattice.region import QueryRegion
 from polydom_builder.lattice.tabled_costs import TabledCosts, smallest_outside
+from polydom_runtime.arrays import Bools, Floats, Masks
 from polydom_runtime.costs import CostFunction, basis_terms
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
-Masks = NDArray[np.int64]
 
 TIE = 1e-9
 """Costs and scores that differ by less, relatively, are equal."""

@@ -25,7 +25,7 @@ VERSION = 1
 MAX_BYTES = 1 << 30
 """Of the arrays together."""
 
-LONGEST_HEADER = 1000
+MAX_HEADER_BYTES = 1000
 
 Array = NDArray[Any]
 
@@ -128,7 +128,7 @@ def _array(archive: ZipFile, name: str, kind: str, shape: tuple[int, ...]) -> Ar
     stream = BytesIO(data)
     if np.lib.format.read_magic(stream) != (1, 0):
         raise schema.bad(f"Array {name!r} must be in the first npy format", data[:8])
-    found, by_columns, dtype = np.lib.format.read_array_header_1_0(stream, max_header_size=LONGEST_HEADER)
+    found, by_columns, dtype = np.lib.format.read_array_header_1_0(stream, max_header_size=MAX_HEADER_BYTES)
     body = data[stream.tell() :]
     fits = len(found) == len(shape) and all(n in (-1, m) for n, m in zip(shape, found, strict=True))
     if by_columns or dtype != np.dtype(kind) or not fits or math.prod(found) * dtype.itemsize != len(body):

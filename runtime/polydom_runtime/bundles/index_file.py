@@ -28,7 +28,7 @@ time for each unit, its worst."""
 
 INDEX_FILE, DIGEST_FILE = "index.msgpack", "index.sha256"
 MAX_MODELS, MAX_MODEL_BYTES, MAX_CLASSES, MAX_TEXT = 10_000, 1 << 30, 100_000, 1000
-LONGEST = 1e6
+MAX_SECONDS = 1e6
 """No model takes so many seconds."""
 
 
@@ -216,7 +216,7 @@ def _models(d: Mapping[str, Any], n_features: int) -> tuple[ModelEntry, ...]:
         features = tuple(schema.in_range("A feature number", i, 0, n_features - 1) for i in order)
         if len(set(features)) != len(features) or features in orders:
             raise schema.bad("A model must have different features, in an order that no other model has", order)
-        if not (0.0 <= seconds <= LONGEST and math.isfinite(accuracy)):
+        if not (0.0 <= seconds <= MAX_SECONDS and math.isfinite(accuracy)):
             raise schema.bad("A model must have a finite accuracy and time", (accuracy, seconds))
         orders.add(features)
         size = schema.in_range("A model's size", size, 1, MAX_MODEL_BYTES)

@@ -6,16 +6,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from polydom_runtime.arrays import Floats
 from polydom_runtime.exceptions import CertificateError
-
-Floats = NDArray[np.float64]
 
 ODDS_STEP, N_RIVALS = 1.25, 20
 """The higher rates that a claim is weighed against: each with odds 1.25 times those before, up to 87 times."""
 
-MOST_MISSES = 20
+MAX_MISSES = 20
 """A plan with many looks ends after the one that allows so many misses."""
 
 
@@ -117,7 +115,7 @@ class SamplingPlan:
         return cls(rate, confidence, (Look(items_needed(rate, confidence, misses), misses),))
 
     @classmethod
-    def many_looks(cls, rate: float, confidence: float, most_misses: int = MOST_MISSES) -> "SamplingPlan":
+    def many_looks(cls, rate: float, confidence: float, most_misses: int = MAX_MISSES) -> "SamplingPlan":
         """Look a first time for no miss, then for at most one, and so on: slower, but a miss is forgiven.
 
         >>> SamplingPlan.many_looks(0.001, 0.99, most_misses=2).looks

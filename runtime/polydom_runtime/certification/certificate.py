@@ -4,7 +4,6 @@ import heapq
 import json
 import os
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.device.jitter import Jitter
 from polydom_runtime.exceptions import CertificateError
+from polydom_runtime.files import replace_file
 from polydom_runtime.records.histogram import Histogram
-from polydom_runtime.records.metrics import MOST_REASONS, BoundedCounter
+from polydom_runtime.records.metrics import MAX_REASONS, BoundedCounter
 
 from .binomial import Look, SamplingPlan, misses_allowed
 
@@ -24,7 +24,7 @@ FORMAT, VERSION = "polydom-certificate", 1
 Verdict = Literal["proven", "refuted", "undecided"]
 EXIT_CODES: Mapping[Verdict, int] = {"proven": 0, "refuted": 1, "undecided": 3}
 
-MOST_LISTED, MOST_LONGEST = 100, 1000
+MAX_LISTED, MAX_LONGEST = 100, 1000
 """So many misses are listed, and so many of the longest times kept."""
 
 
@@ -37,7 +37,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Miss:
+class LateAnswer:
     """The `item`-th answer, from 1, was so many nanoseconds late, for this reason, at this estimate of slow-down."""
 
     item: int
@@ -72,7 +72,7 @@ class Certificate:
         The longest run of misses: the claim takes misses to be independent, and a long run says that they are not.
     reasons : dict of str to int
         Of misses.
-    missed : tuple of Miss
+    missed : tuple of LateAnswer
         The first ones.
     watched : int
         How often, between items, a loop did nothing but read the clock for as long as the item before had taken.
@@ -97,7 +97,7 @@ class Certificate:
     guard_margin: float | None
     most_in_a_row: int
     reasons: Mapping[str, int]
-    missed: tuple[Miss, ...]
+    missed: tuple[LateAnswer, ...]
     watched: int
     pauses: Mapping[str, float | None]
     wake_ups: tuple[Jitter, Jitter]
@@ -135,16 +135,10 @@ class Certificate:
             If the file cannot be written.
         """
         text = json.dumps({"format": FORMAT, "version": VERSION, **asdict(self)}, indent=2, allow_nan=False)
-        target = Path(file)
-        temporary = target.with_name(f".{target.name}.{os.getpid()}")
         try:
-            temporary.write_text(text + "\n")
-            os.replace(temporary, target)
+            replace_file(file, f"{text}\n".encode())
         except OSError as e:
             raise CertificateError(f"{file} must be a file that can be written. Got {e}. Choose another.") from e
-        finally:
-            with suppress(OSError):
-                temporary.unlink()
 
     @classmethod
     def read(cls, file: str | os.PathLike[str]) -> "Certificate":
@@ -161,7 +155,7 @@ class Certificate:
                 raise ValueError(f"format and version {kind}")
             d["claim"] = Claim(**d["claim"])
             d["looks"] = tuple(Look(*look) for look in d["looks"])
-            d["missed"] = tuple(Miss(**miss) for miss in d["missed"])
+            d["missed"] = tuple(LateAnswer(**miss) for miss in d["missed"])
             before, after = d["wake_ups"]
             d["wake_ups"] = Jitter(**before), Jitter(**after)
             if d["verdict"] not in EXIT_CODES or not 0 <= d["misses"] <= d["items"]:
@@ -195,15 +189,15 @@ class Evidence:
         self.plan, self.deadline_ns = plan, deadline_ns
         self.verdict: Verdict = "undecided"
         self.items = self.misses = self.most_in_a_row = self._in_a_row = 0
-        self.elapsed, self.reasons = Histogram(), BoundedCounter[str](MOST_REASONS)
-        self.missed: list[Miss] = []
+        self.elapsed, self.reasons = Histogram(), BoundedCounter[str](MAX_REASONS)
+        self.missed: list[LateAnswer] = []
         self._longest: list[int] = []
 
     def add(self, answer: "Prediction") -> None:
         """Count one answer."""
         self.items += 1
         self.elapsed.add(answer.elapsed_ns)
-        keep = heapq.heappush if len(self._longest) < MOST_LONGEST else heapq.heappushpop
+        keep = heapq.heappush if len(self._longest) < MAX_LONGEST else heapq.heappushpop
         keep(self._longest, answer.elapsed_ns)
         late_ns = answer.elapsed_ns - self.deadline_ns
         self._in_a_row = self._in_a_row + 1 if late_ns > 0 else 0
@@ -211,8 +205,8 @@ class Evidence:
             self.misses += 1
             self.most_in_a_row = max(self.most_in_a_row, self._in_a_row)
             self.reasons.add(answer.reason)
-            if len(self.missed) < MOST_LISTED:
-                self.missed.append(Miss(self.items, late_ns, answer.reason, answer.slowdown))
+            if len(self.missed) < MAX_LISTED:
+                self.missed.append(LateAnswer(self.items, late_ns, answer.reason, answer.slowdown))
         if (late_ns > 0 or self.items == self.plan.last) and self.plan.is_refutation(self.misses, self.items):
             self.verdict = "refuted"
         if self.verdict == "undecided" and self.plan.is_proof(self.misses, self.items):

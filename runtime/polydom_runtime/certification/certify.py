@@ -22,7 +22,7 @@ from .certificate import Certificate, Claim, Evidence
 if TYPE_CHECKING:
     from polydom_runtime.predictor import Predictor
 
-MOST_REPEATED = 10_000
+MAX_REPEATED = 10_000
 """So many items of a stream are kept, to go round."""
 
 WATCH_EVERY, COLLECT_EVERY = 4, 1000
@@ -144,7 +144,7 @@ def endless(items: Iterable[Any], seed: int) -> Iterator[Any]:
     kept = list(items) if isinstance(items, Sequence) else []
     if not kept:
         for item in items:
-            if len(kept) < MOST_REPEATED:
+            if len(kept) < MAX_REPEATED:
                 kept.append(item)
             yield item
     shuffle = random.Random(seed).shuffle

@@ -15,7 +15,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import NamedTuple
 
-MOST_PROCESSES = 1024
+MAX_PROCESSES = 1024
 COPIED_BYTES = 64_000_000
 """More than the caches of a node hold."""
 
@@ -49,7 +49,7 @@ def loads(text: str) -> tuple[Load, ...]:
     found = []
     for part in text.split(","):
         kind, _, count = part.partition(":")
-        if kind not in KINDS or not count.isdecimal() or not 0 < int(count) <= MOST_PROCESSES:
+        if kind not in KINDS or not count.isdecimal() or not 0 < int(count) <= MAX_PROCESSES:
             raise argparse.ArgumentTypeError(
                 f"must be KIND:PROCESSES, several with commas, of the kinds {', '.join(KINDS)}, "
                 f"such as cpu:2,memory:1. Got {text!r}"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from polydom_runtime import __version__
 from polydom_runtime.bundles.index_file import load_bundle
-from polydom_runtime.certification.binomial import MOST_MISSES, SamplingPlan
+from polydom_runtime.certification.binomial import MAX_MISSES, SamplingPlan
 from polydom_runtime.certification.certificate import Claim
 from polydom_runtime.certification.certify import certify
 from polydom_runtime.certification.load import UnderLoad, loads
@@ -75,7 +75,7 @@ def plan_of(arguments: argparse.Namespace) -> SamplingPlan:
     """Return when to compare misses."""
     rate, confidence, misses = arguments.miss_rate, arguments.confidence, arguments.forgive
     if arguments.many_looks:
-        return SamplingPlan.many_looks(rate, confidence, MOST_MISSES if misses is None else misses)
+        return SamplingPlan.many_looks(rate, confidence, MAX_MISSES if misses is None else misses)
     return SamplingPlan.single_look(rate, confidence, misses or 0)
 
 

@@ -11,7 +11,7 @@ from polydom_runtime.records.histogram import Histogram
 PRIOR = "(class prior)"
 QUANTILES = (("p50", 0.5), ("p99", 0.99))
 
-MOST_MISSES, REST = 1000, "others"
+MAX_MISSES, REST = 1000, "others"
 """So many different misses are told one by one: a loop that runs for months must not grow."""
 
 
@@ -36,7 +36,7 @@ class Tally:
         self.reasons[answer.reason] += 1
         if not answer.deadline_met:
             miss = f"{answer.elapsed_ns / self.deadline_ns:.2f} of the deadline, {answer.reason}"
-            self.missed[miss if miss in self.missed or len(self.missed) < MOST_MISSES else REST] += 1
+            self.missed[miss if miss in self.missed or len(self.missed) < MAX_MISSES else REST] += 1
         if label is UNLABELLED:
             return
         if type(answer.label) is not float:

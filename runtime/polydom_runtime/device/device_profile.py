@@ -4,19 +4,19 @@ import json
 import os
 import tomllib
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from polydom_runtime.exceptions import ProfileError
+from polydom_runtime.files import replace_file
 
 from .calibration import KERNELS
 
 FORMAT = 1
 PROVENANCES = ("measured", "published", "derived")
-LARGEST_FILE = 1_000_000
-PROFILES = Path(__file__).parents[1] / "device_profiles"
+MAX_FILE_BYTES = 1_000_000
+PROFILES = Path(__file__).parent / "profiles"
 """Where named profiles are: package data, in a clone a link to the folder at its top."""
 
 T = TypeVar("T", str, int, float)
@@ -94,7 +94,7 @@ class DeviceProfile:
         """
         try:
             with open(file, "rb") as stream:
-                content = stream.read(LARGEST_FILE + 1)
+                content = stream.read(MAX_FILE_BYTES + 1)
         except (OSError, ValueError) as e:
             raise ProfileError(f"{file} must be a device profile. Got {e}. Give the path of a TOML file.") from e
         return _parse(content, str(file))
@@ -133,18 +133,12 @@ def dump(profile: DeviceProfile, file: str | Path) -> None:
         for key, entry in entries.items():
             lines += ["", f"[{table}.{key}]"]
             lines += [f"{'value' if n == 'seconds' else n} = {_toml(v)}" for n, v in _values(entry).items()]
-    target = Path(file)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}")
     try:
         content = ("\n".join(lines) + "\n").encode()
         _parse(content, str(file))
-        temporary.write_bytes(content)
-        os.replace(temporary, target)
+        replace_file(file, content)
     except (OSError, UnicodeError) as e:
         raise ProfileError(f"{file} must be a file that can be written. Got {e}. Choose another.") from e
-    finally:
-        with suppress(OSError):
-            temporary.unlink()
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,8 +179,8 @@ CALIBRATED = {"value": _Rule(float, 1e-9, 1.0), "uncertainty": _Rule(float, 1.0,
 
 
 def _parse(content: bytes, file: str) -> DeviceProfile:
-    if len(content) > LARGEST_FILE:
-        raise ProfileError(f"{file} must have at most {LARGEST_FILE} bytes. Got more. Is it a device profile?")
+    if len(content) > MAX_FILE_BYTES:
+        raise ProfileError(f"{file} must have at most {MAX_FILE_BYTES} bytes. Got more. Is it a device profile?")
     try:
         document = tomllib.loads(content.decode())
     except (ValueError, RecursionError) as e:

@@ -6,7 +6,7 @@ from statistics import median_low
 from polydom_runtime.clock import Clock
 
 READINGS = 2000
-MOST_READINGS = 500_000
+MAX_READINGS = 500_000
 """A timer that moves once in 4 ms is read some 40,000 times between two moves."""
 
 MOVES = 3
@@ -20,7 +20,7 @@ def timer_tick_ns(clock: Clock) -> int:
     """
     steps, moves = {0}, 0
     last = clock()
-    for k in range(MOST_READINGS):
+    for k in range(MAX_READINGS):
         now = clock()
         if now > last:
             steps.add(now - last)

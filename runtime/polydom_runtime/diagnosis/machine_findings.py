@@ -13,7 +13,7 @@ from polydom_runtime.device.timer import reading_ns, step_back_ns, timer_tick_ns
 from .findings import Finding, Level, finding
 
 COARSEST_TICK_NS = 10_000
-LATEST_WAKE_UP_NS = 1_000_000
+MAX_WAKE_UP_NS = 1_000_000
 HOTTEST_CELSIUS = 80.0
 THROTTLE_BITS = ("undervoltage", "clock capped", "throttled", "soft temperature limit")
 SINCE_START = 16
@@ -44,7 +44,7 @@ def check_jitter(jitter: Jitter) -> Finding:
     late = f"p50 {_time(jitter.p50_ns)}, p99 {_time(jitter.p99_ns)}, max {_time(jitter.max_ns)}"
     return finding(
         "wake-up jitter",
-        "warning" if jitter.p99_ns > LATEST_WAKE_UP_NS else "ok",
+        "warning" if jitter.p99_ns > MAX_WAKE_UP_NS else "ok",
         f"late by {late}, in {jitter.periods} periods of {_time(jitter.period_ns)}",
         "what wakes a sleeping loop late also takes the processor away from an answer",
         "stop what else runs; `chrt -f 50` before the command (SCHED_FIFO); a core of its own by isolcpus=3 in "

@@ -5,8 +5,8 @@ from typing import Any
 
 from .loop_counts import LoopCounts
 
-LONGEST_BACK_OFF_NS = 1_000_000_000
-MOST_DOUBLINGS = 32
+MAX_BACK_OFF_NS = 1_000_000_000
+MAX_DOUBLINGS = 32
 
 
 class StopWaiting(BaseException):
@@ -29,7 +29,7 @@ class Feed:
         self.waiting = self.ended = self.broke = self.polled = False
         self._items = iter(source)
         self._counts = counts
-        self._longest = max(1, LONGEST_BACK_OFF_NS // period_ns)
+        self._longest = max(1, MAX_BACK_OFF_NS // period_ns)
         self._in_a_row = 0
         self._not_before = 0
 
@@ -45,7 +45,7 @@ class Feed:
             return None
         except Exception as e:
             self._counts.failed("source", e)
-            self._not_before = k + min(1 << min(self._in_a_row, MOST_DOUBLINGS), self._longest)
+            self._not_before = k + min(1 << min(self._in_a_row, MAX_DOUBLINGS), self._longest)
             self._in_a_row += 1
             return None
         finally:

@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 
 from .wakeups import Lateness
 
-LONGEST_ERROR = 200
+MAX_ERROR_CHARS = 200
 
 
 class Miss(NamedTuple):
@@ -73,7 +73,7 @@ class LoopCounts:
     def failed(self, what: str, error: Exception) -> None:
         """Count something that raised."""
         self.failures[what] = self.failures.get(what, 0) + 1
-        self.errors[what] = f"{type(error).__name__}: {error}"[:LONGEST_ERROR]
+        self.errors[what] = f"{type(error).__name__}: {error}"[:MAX_ERROR_CHARS]
 
 
 End = Literal["stopped", "the source ended", "the source broke"]

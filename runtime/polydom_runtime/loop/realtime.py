@@ -15,7 +15,7 @@ MCL_CURRENT, MCL_FUTURE, MCL_ONFAULT = 1, 2, 4
 CAP_IPC_LOCK = 14
 
 
-class System(Protocol):
+class SystemCalls(Protocol):
     """What is asked of the operating system.
 
     Each method returns what it has done. It raises OSError if it may not, AttributeError or ImportError if there is no
@@ -39,7 +39,7 @@ class System(Protocol):
         ...
 
 
-class ThisSystem:
+class LinuxCalls:
     """The system that this process runs on.
 
     Parameters
@@ -93,7 +93,7 @@ class ThisSystem:
 
 
 def apply(
-    *, cpu: int | None = None, priority: int | None = None, lock_memory: bool = False, system: System | None = None
+    *, cpu: int | None = None, priority: int | None = None, lock_memory: bool = False, system: SystemCalls | None = None
 ) -> list[Finding]:
     """Make this thread punctual; what the system does not allow is left as it is, and said.
 
@@ -107,14 +107,14 @@ def apply(
         From 1 to 99 under SCHED_FIFO; the kernel runs its interrupt threads at 50.
     lock_memory : bool
         Whether pages, once touched, must stay in memory.
-    system : System, optional
+    system : SystemCalls, optional
 
     Returns
     -------
     list of Finding
         One for each thing asked for, and for the timer slack: ``ok`` if it was applied, else ``warning``.
     """
-    system = system or ThisSystem()
+    system = system or LinuxCalls()
     found = [_timer(system)]
     if cpu is not None:
         found.append(_processor(system, cpu))
@@ -125,7 +125,7 @@ def apply(
     return found
 
 
-def _timer(system: System) -> Finding:
+def _timer(system: SystemCalls) -> Finding:
     return _attempt(
         "timer slack",
         system.tighten_timer,
@@ -134,7 +134,7 @@ def _timer(system: System) -> Finding:
     )
 
 
-def _processor(system: System, cpu: int) -> Finding:
+def _processor(system: SystemCalls, cpu: int) -> Finding:
     return _attempt(
         "processor",
         lambda: system.pin(cpu),
@@ -143,7 +143,7 @@ def _processor(system: System, cpu: int) -> Finding:
     )
 
 
-def _memory(system: System) -> Finding:
+def _memory(system: SystemCalls) -> Finding:
     return _attempt(
         "memory",
         system.lock_memory,
@@ -152,7 +152,7 @@ def _memory(system: System) -> Finding:
     )
 
 
-def _priority(system: System, priority: int) -> Finding:
+def _priority(system: SystemCalls, priority: int) -> Finding:
     return _attempt(
         "priority",
         lambda: system.run_first(priority),

@@ -7,7 +7,7 @@ from polydom_runtime.clock import Clock, hardware_clock
 from polydom_runtime.device.board import Board
 
 EVERY_NS = 1_000_000_000
-LEAST_SLACK = 0.002
+MIN_SLACK = 0.002
 """Reading the system's files takes a few hundred microseconds."""
 
 
@@ -40,7 +40,7 @@ class ThrottleWatch:
     def on_slack(self, seconds_left: float) -> None:
         """Look, if it is time to and there is time for it."""
         now = self._clock()
-        if now < self._due_ns or seconds_left < LEAST_SLACK:
+        if now < self._due_ns or seconds_left < MIN_SLACK:
             return
         self._due_ns = now + EVERY_NS
         state = self._board.state()

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from polydom_runtime.arrays import Floats
 from polydom_runtime.bundles.bundle import Bundle, StepEntry, step_users
 from polydom_runtime.clock import Clock
 from polydom_runtime.costs import ZERO
@@ -15,9 +16,7 @@ from polydom_runtime.features import FeatureSpace, read_only
 from polydom_runtime.predictor import Predictor
 from polydom_runtime.stages import stage_of
 
-from .cost_samples import Floats
-
-FEWEST_TICKS = 100
+MIN_TICKS = 100
 """A call shorter than so many ticks of the timer is also timed in blocks."""
 
 WARM_UP_ROUNDS = 2
@@ -72,8 +71,8 @@ class Bench:
 
     def calibrated(self) -> tuple[int, ...]:
         """Return for each cell how many calls in a row last long enough for the timer."""
-        wanted = FEWEST_TICKS * self.tick_ns
-        return tuple(max(1, min(-(-wanted // max(self._shortest(job), 1)), FEWEST_TICKS)) for job in self._cells)
+        wanted = MIN_TICKS * self.tick_ns
+        return tuple(max(1, min(-(-wanted // max(self._shortest(job), 1)), MIN_TICKS)) for job in self._cells)
 
     def _shortest(self, job: Callable[[], object]) -> int:
         return min(self._timed(job) for _ in range(5))

@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polydom_runtime.arrays import Floats
 from polydom_runtime.exceptions import MeasurementError
 from polydom_runtime.features import FeatureSpace
 
-Floats = NDArray[np.float64]
-
-SHORTEST, LONGEST, LARGEST_SIZE = 1e-12, 1e6, 1e15
+MIN_SECONDS, MAX_SECONDS, MAX_SIZE = 1e-12, 1e6, 1e15
 """No call is shorter or longer than this in seconds, no item larger; beyond, fits lose their digits."""
 
 DISPATCH = "(dispatch)"
@@ -84,17 +83,17 @@ class CostSamples:
     def check(self) -> None:
         """Raise MeasurementError unless every time is positive and finite and the sizes rise."""
         for name, times in {**dict(zip(self.units, self.seconds, strict=True)), **self.kernels}.items():
-            if times.size == 0 or not (times >= SHORTEST).all() or not (times <= LONGEST).all():
+            if times.size == 0 or not (times >= MIN_SECONDS).all() or not (times <= MAX_SECONDS).all():
                 worst = times.min() if times.size else "no sample"
                 raise MeasurementError(
                     f"Cost samples must be positive, finite times. Those of {name} hold {worst}. Measure again, with a "
                     "clock that does not run backwards or stand still: `polydom-node doctor` looks at it."
                 )
         blocks = self.blocks[self.loops > 1]
-        if not ((blocks >= SHORTEST).all() and (blocks <= LONGEST).all()):
+        if not ((blocks >= MIN_SECONDS).all() and (blocks <= MAX_SECONDS).all()):
             raise MeasurementError("The times of blocks of calls must be positive and finite. Measure again.")
         sizes = self.sizes
-        if len(sizes) == 0 or not (0.0 < sizes[0] <= sizes[-1] <= LARGEST_SIZE and (np.diff(sizes) > 0.0).all()):
+        if len(sizes) == 0 or not (0.0 < sizes[0] <= sizes[-1] <= MAX_SIZE and (np.diff(sizes) > 0.0).all()):
             raise MeasurementError(f"The measured sizes must be positive and rise. Got {sizes}. Measure again.")
 
 

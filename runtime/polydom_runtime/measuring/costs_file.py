@@ -7,30 +7,28 @@ one holds some rounds, and the last says why the measurement stopped and the SHA
 import hashlib
 import math
 import os
-import struct
-import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import msgpack
 import numpy as np
 from numpy.typing import NDArray
 
+from polydom_runtime.arrays import Floats
 from polydom_runtime.exceptions import MeasurementError
 
-from .cost_samples import CostSamples, Floats
+from .cost_samples import CostSamples
+from .frames import frames
 from .stamps import IDENTITY, stamp_fault
 
 VERSION = 1
 MAGIC = b"polydom-costs "
-FRAME = struct.Struct("<II")
 MAX_FILE_BYTES, MAX_UNITS, MAX_SIZES, MAX_LOOPS = 1 << 30, 1000, 10_000, 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class SamplesHeader:
     """What a measurement is of; its fields are those of `CostSamples`."""
 
     units: tuple[str, ...]
@@ -61,12 +59,6 @@ class Header:
             self.fingerprint,
             stopped,
         )
-
-
-def frame(document: Mapping[str, Any]) -> bytes:
-    """Return a map as a frame."""
-    payload = bytes(msgpack.packb(document))
-    return FRAME.pack(len(payload), zlib.crc32(payload)) + payload
 
 
 def load_costs(file: str | os.PathLike[str]) -> CostSamples:
@@ -117,35 +109,7 @@ def start_of_frames(path: Path, data: bytes) -> int:
     return len(line) + 1
 
 
-def has_frame(data: bytes, start: int) -> bool:
-    """Tell whether a sound frame starts anywhere from `start` on; slow, and only asked where something is wrong."""
-    for at in range(start, len(data) - FRAME.size):
-        length, crc = FRAME.unpack_from(data, at)
-        payload = data[at + FRAME.size : at + FRAME.size + length] if 0 < length <= len(data) - at - FRAME.size else b""
-        if payload and zlib.crc32(payload) == crc:
-            return True
-    return False
-
-
-def frames(data: bytes, start: int) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the end and the content of every sound frame, up to the first one that is not."""
-    while start + FRAME.size <= len(data):
-        length, crc = FRAME.unpack_from(data, start)
-        start += FRAME.size
-        payload = data[start : start + length]
-        if length == 0 or len(payload) != length or zlib.crc32(payload) != crc:
-            return
-        start += length
-        try:
-            document = msgpack.unpackb(payload, raw=False, strict_map_key=True)
-        except Exception:  # msgpack raises many kinds
-            return
-        if not isinstance(document, dict):
-            return
-        yield start, document
-
-
-def decoded_header(path: Path, document: Mapping[str, Any]) -> Header:
+def decoded_header(path: Path, document: Mapping[str, Any]) -> SamplesHeader:
     """Return the header of its frame; MeasurementError if it is not sound."""
     units = _texts(path, document, "units", MAX_UNITS)
     kernels = _texts(path, document, "kernels", MAX_UNITS)
@@ -162,7 +126,7 @@ def decoded_header(path: Path, document: Mapping[str, Any]) -> Header:
     fingerprint, machine = document.get("fingerprint"), document.get("machine")
     if not isinstance(fingerprint, str) or not isinstance(machine, dict):
         raise _bad(path, "say which features and which machine it is of", (fingerprint, machine))
-    return Header(units, tuple(sizes), tuple(loops), kernels, fingerprint, machine)
+    return SamplesHeader(units, tuple(sizes), tuple(loops), kernels, fingerprint, machine)
 
 
 def _texts(path: Path, document: Mapping[str, Any], name: str, most: int) -> tuple[str, ...]:
@@ -176,7 +140,7 @@ def _is_list(value: Any, kind: type, most: int) -> bool:
     return type(value) is list and 0 < len(value) <= most and all(type(v) is kind for v in value)
 
 
-def decoded_rounds(path: Path, document: Mapping[str, Any], header: Header) -> NDArray[np.float64]:
+def decoded_rounds(path: Path, document: Mapping[str, Any], header: SamplesHeader) -> NDArray[np.float64]:
     """Return the rounds of a frame, shape ``(n_rounds, n_columns)``."""
     raw, width = document.get("rounds"), 8 * header.n_columns
     if not isinstance(raw, bytes) or not raw or len(raw) % width:
@@ -184,7 +148,7 @@ def decoded_rounds(path: Path, document: Mapping[str, Any], header: Header) -> N
     return np.frombuffer(raw, dtype="<f8").reshape(-1, header.n_columns).astype(np.float64)
 
 
-def same_measurement(old: Header, new: Header) -> Sequence[str]:
+def same_measurement(old: SamplesHeader, new: SamplesHeader) -> Sequence[str]:
     """Return what differs between two headers so that their rounds must not be mixed."""
     stamps = (*IDENTITY, "pinned_cpu")
     differ = [name for name in ("units", "sizes", "kernels", "fingerprint") if getattr(old, name) != getattr(new, name)]

@@ -8,28 +8,26 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from polydom_runtime.arrays import Floats
 from polydom_runtime.exceptions import MeasurementError
 
-from .cost_samples import Floats
 from .costs_file import (
     MAGIC,
     MAX_FILE_BYTES,
     VERSION,
-    Header,
+    SamplesHeader,
     decoded_header,
     decoded_rounds,
-    frame,
-    frames,
-    has_frame,
     start_of_frames,
 )
+from .frames import frame, frames, has_frame
 
 
 @dataclass(slots=True)
 class Earlier:
     """What an unfinished measurement left: its header, its rounds, and what was doubtful about the machine."""
 
-    header: Header
+    header: SamplesHeader
     rounds: list[Floats] = field(default_factory=list)
     warnings: tuple[str, ...] = ()
 
@@ -41,7 +39,7 @@ class Journal:
         """Return what an earlier, unfinished measurement left."""
         return None
 
-    def begin(self, header: Header) -> None:
+    def begin(self, header: SamplesHeader) -> None:
         """Start anew."""
 
     def append(self, rounds: Floats, warnings: Sequence[str]) -> None:
@@ -122,7 +120,7 @@ class FileJournal(Journal):
         os.ftruncate(self._descriptor, end)
         return earlier
 
-    def begin(self, header: Header) -> None:
+    def begin(self, header: SamplesHeader) -> None:
         """Write the format and the header."""
         self._open()
         os.ftruncate(self._descriptor, 0)

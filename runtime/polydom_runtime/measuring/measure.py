@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from polydom_runtime.arrays import Floats
 from polydom_runtime.clock import Clock, hardware_clock
 from polydom_runtime.device.board import Board
 from polydom_runtime.exceptions import ItemError, MeasurementError
@@ -17,15 +18,15 @@ from polydom_runtime.pauses import collector_off, memory_kept
 
 from .bench import Bench
 from .conditions import Conditions, describe
-from .cost_samples import CostSamples, Floats, units_of
-from .costs_file import Header, same_measurement
+from .cost_samples import CostSamples, units_of
+from .costs_file import SamplesHeader, same_measurement
 from .fingerprint import source_fingerprint
 from .item_sizes import chosen_items
 from .journal import Earlier, Journal
 from .stopping import StoppingRule
 
-FEWEST_SIZES, MOST_ROUNDS = 8, 5000
-COOL_DOWN_SECONDS, MOST_COOL_DOWNS = 2.0, 10
+MIN_SIZES, MAX_ROUNDS = 8, 5000
+COOL_DOWN_SECONDS, MAX_COOL_DOWNS = 2.0, 10
 
 
 def measure(
@@ -34,7 +35,7 @@ def measure(
     *,
     n_sizes: int = 12,
     size_range: tuple[float, float] | None = None,
-    rounds: int = MOST_ROUNDS,
+    rounds: int = MAX_ROUNDS,
     seconds: float = 60.0,
     quantile: float = 0.999,
     precision: float = 0.05,
@@ -87,8 +88,8 @@ def measure(
     MeasurementError
         If the journal is of another measurement, or `cpu` is not one to use.
     """
-    if n_sizes < FEWEST_SIZES:
-        raise ItemError(f"There must be at least {FEWEST_SIZES} sizes, for growth to show. Got {n_sizes}.")
+    if n_sizes < MIN_SIZES:
+        raise ItemError(f"There must be at least {MIN_SIZES} sizes, for growth to show. Got {n_sizes}.")
     if not (rounds >= 1 and seconds > 0.0 and 0.0 < quantile <= 1.0 and precision >= 0.0):
         raise MeasurementError(
             "Rounds and seconds must be positive, the quantile above 0 and at most 1. "
@@ -105,7 +106,9 @@ def measure(
             bench.warm_up()
             earlier = journal.resumed()
             bench.loops = earlier.header.loops if earlier else bench.calibrated()
-            header = Header(units_of(space), sizes, bench.loops, bench.kernels, source_fingerprint(space), machine)
+            header = SamplesHeader(
+                units_of(space), sizes, bench.loops, bench.kernels, source_fingerprint(space), machine
+            )
             begun = _begun(journal, header, earlier)
             header, parts = begun.header, begun.rounds
             conditions = Conditions(board, machine, begun.warnings)
@@ -118,7 +121,7 @@ def measure(
     return header.samples(np.concatenate(parts), after, stopped)
 
 
-def _begun(journal: Journal, header: Header, earlier: Earlier | None) -> Earlier:
+def _begun(journal: Journal, header: SamplesHeader, earlier: Earlier | None) -> Earlier:
     """Return the earlier measurement if it is one of the same things, or begin a new one."""
     if earlier is None:
         journal.begin(header)
@@ -132,7 +135,7 @@ def _begun(journal: Journal, header: Header, earlier: Earlier | None) -> Earlier
 
 def _run(
     bench: Bench,
-    header: Header,
+    header: SamplesHeader,
     parts: list[Floats],
     journal: Journal,
     conditions: Conditions,
@@ -150,7 +153,7 @@ def _run(
         progress(rule.fraction(done, spent))
         if stopped := rule.reason(done, spent, lambda: header.samples(np.concatenate(parts), {}, "")):
             return stopped
-        while conditions.have_moved() and conditions.pauses < MOST_COOL_DOWNS and spent < rule.seconds:
+        while conditions.have_moved() and conditions.pauses < MAX_COOL_DOWNS and spent < rule.seconds:
             conditions.pauses += 1
             time.sleep(COOL_DOWN_SECONDS)
             bench.warm_up()

@@ -9,7 +9,7 @@ from polydom_runtime.exceptions import ProfileError
 from .cost_samples import CostSamples
 from .tails import relative_error
 
-LEAST_UNCERTAINTY = 1.1
+MIN_UNCERTAINTY = 1.1
 """Two boards of one kind differ by about so much, and one board from day to day."""
 
 
@@ -57,4 +57,4 @@ def own_profile(samples: CostSamples) -> DeviceProfile:
 
 def _calibrated(times: np.ndarray[tuple[int], np.dtype[np.float64]], source: str) -> Calibrated:
     uncertainty = 1.0 + relative_error(times.reshape(1, -1), 0.5)[0]
-    return Calibrated(float(np.median(times)), max(min(uncertainty, 1000.0), LEAST_UNCERTAINTY), "measured", source)
+    return Calibrated(float(np.median(times)), max(min(uncertainty, 1000.0), MIN_UNCERTAINTY), "measured", source)

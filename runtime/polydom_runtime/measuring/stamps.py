@@ -6,20 +6,20 @@ from typing import Any
 IDENTITY = ("device", "cpu", "python", "numpy", "onnxruntime", "threads", "governors")
 """What must be the same for times to be comparable."""
 
-LONGEST_TEXT, MOST_WARNINGS, LARGEST = 500, 20, 1 << 62
+MAX_TEXT_CHARS, MAX_WARNINGS, MAX_NUMBER = 500, 20, 1 << 62
 THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def _is_text(value: Any) -> bool:
-    return isinstance(value, str) and 0 < len(value) <= LONGEST_TEXT and value.isprintable()
+    return isinstance(value, str) and 0 < len(value) <= MAX_TEXT_CHARS and value.isprintable()
 
 
 def _is_count(value: Any) -> bool:
-    return type(value) is int and 0 <= value <= LARGEST
+    return type(value) is int and 0 <= value <= MAX_NUMBER
 
 
 def _is_texts(value: Any) -> bool:
-    return isinstance(value, list) and len(value) <= MOST_WARNINGS and all(map(_is_text, value))
+    return isinstance(value, list) and len(value) <= MAX_WARNINGS and all(map(_is_text, value))
 
 
 def _are_limits(value: Any) -> bool:

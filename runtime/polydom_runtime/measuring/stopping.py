@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from .cost_samples import CostSamples
 from .tails import relative_error
 
-FEWEST_ROUNDS = 10
+MIN_ROUNDS = 10
 LOOK_AGAIN = 1.3
 """Precision is looked at each time that there are this many times more rounds, since looking takes time too."""
 
@@ -28,7 +28,7 @@ class StoppingRule:
     seconds: float
     quantile: float
     precision: float
-    _next_look: float = field(default=FEWEST_ROUNDS, init=False)
+    _next_look: float = field(default=MIN_ROUNDS, init=False)
 
     def fraction(self, done: int, spent: float) -> float:
         """Return how much of the rounds or of the time is gone."""
@@ -38,7 +38,7 @@ class StoppingRule:
         """Return why to stop after `done` rounds and `spent` seconds, or None."""
         if done >= self.rounds:
             return f"{done} rounds done"
-        if spent >= self.seconds and done >= FEWEST_ROUNDS:
+        if spent >= self.seconds and done >= MIN_ROUNDS:
             return f"time was up after {done} rounds"
         if done >= self._next_look:
             self._next_look = LOOK_AGAIN * done

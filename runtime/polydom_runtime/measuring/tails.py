@@ -7,17 +7,16 @@ pooled over the sizes, each scaled by its own mean excess (the index-flood metho
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from polydom_runtime.arrays import Floats
 
 THRESHOLD = 0.9
 """What lies above this quantile of its size counts as tail."""
 
-LEAST_SHAPE, MOST_SHAPE = -1.0, 0.5
+MIN_SHAPE, MAX_SHAPE = -1.0, 0.5
 """From a uniform tail, as of a clock with two speeds, to infinite variance; beyond it, estimates are likely wrong."""
 
-FEWEST = 10
+MIN_SAMPLES = 10
 """Samples a size below which there is no tail to fit."""
 
 BATCHES = 8
@@ -40,7 +39,7 @@ def tail_quantile(samples: Floats, quantile: float) -> Floats:
     True
     """
     seen: Floats = np.quantile(samples, quantile, axis=1)
-    if quantile <= THRESHOLD or quantile >= 1.0 or samples.shape[1] < FEWEST:
+    if quantile <= THRESHOLD or quantile >= 1.0 or samples.shape[1] < MIN_SAMPLES:
         return seen
     threshold = np.quantile(samples, THRESHOLD, axis=1)
     excess = np.where(samples > threshold[:, None], samples - threshold[:, None], np.nan)
@@ -78,5 +77,5 @@ def _pareto_shape(scaled: Floats) -> float:
     weights = 1.0 - (np.arange(1, n + 1) - 0.35) / n
     a0, a1 = scaled.mean(), (weights * scaled).mean()
     if a0 <= 2.0 * a1:
-        return LEAST_SHAPE
-    return float(np.clip(2.0 - a0 / (a0 - 2.0 * a1), LEAST_SHAPE, MOST_SHAPE))
+        return MIN_SHAPE
+    return float(np.clip(2.0 - a0 / (a0 - 2.0 * a1), MIN_SHAPE, MAX_SHAPE))

@@ -12,23 +12,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polydom_runtime.arrays import Floats
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.costs import basis_terms
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.unit_times import SetTimes
 
-from .answers import AnswerTable
+from .loaded_models import LoadedModels
 from .planners import Planner
-from .states import Floats, Move, Options, State, decision_rows
+from .states import Move, Options, State, decision_rows
 
-MOST_STATES, MOST_WORK = 512, 400_000
+MAX_STATES, MAX_WORK = 512, 400_000
 """Beyond so many states, or states times models, ways to further states are left out: their tables take a minute."""
 
 
 class AnytimePlanner(Planner):
     """Lays out every state that a plan can come through, with the decision between all targets from there."""
 
-    def __init__(self, bundle: Bundle, space: FeatureSpace, answers: AnswerTable, *plan: Any) -> None:
+    def __init__(self, bundle: Bundle, space: FeatureSpace, answers: LoadedModels, *plan: Any) -> None:
         super().__init__(bundle, space, answers, *plan)
         self._alone = SetTimes(bundle.alone or bundle.worst, self._users)
         self._singles = np.array([1 << f for f in range(len(space))], dtype=np.int64)
@@ -141,7 +142,7 @@ class AnytimePlanner(Planner):
 
     def _has_room(self, done: int, following: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Tell whether the state after each feature is there or may be made."""
-        if len(self._states) < min(MOST_STATES, MOST_WORK // len(self._seconds)):
+        if len(self._states) < min(MAX_STATES, MAX_WORK // len(self._seconds)):
             return np.ones(len(following), dtype=bool)
         return np.array([done | 1 << feature in self._states for feature in following.tolist()], dtype=bool)
 

@@ -7,7 +7,7 @@ from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.exceptions import DeadlineError
 
-LONGEST = 1e6
+MAX_SECONDS = 1e6
 """Eleven days; in nanoseconds still an integer that counts."""
 
 
@@ -20,9 +20,9 @@ def checked_deadline(bundle: Bundle, deadline: float | None) -> float:
         seconds = float(high if deadline is None else deadline)
     except (TypeError, ValueError):
         seconds = math.nan
-    if not 0.0 < seconds < LONGEST:
+    if not 0.0 < seconds < MAX_SECONDS:
         raise DeadlineError(
-            f"The deadline must be a positive number of seconds, less than {LONGEST:g}. Got {deadline!r}."
+            f"The deadline must be a positive number of seconds, less than {MAX_SECONDS:g}. Got {deadline!r}."
         )
     shortest = bundle.dispatch(bundle.sizes[0])
     if seconds < shortest:

@@ -12,7 +12,7 @@ from polydom_runtime.costs import ZERO, CostFunction
 from polydom_runtime.exceptions import EnergyError
 from polydom_runtime.unit_times import UnitTimes
 
-MOST_BYTES = 1 << 20
+MAX_FILE_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class EnergyBudget:
         """
         try:
             with open(file, "rb") as stream:
-                document = json.loads(stream.read(MOST_BYTES))
+                document = json.loads(stream.read(MAX_FILE_BYTES))
             features, steps = (_costs(document.get(kind, {})) for kind in ("features", "steps"))
             costs = UnitTimes(
                 tuple(features[name] for name in bundle.names),

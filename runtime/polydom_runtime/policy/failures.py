@@ -1,7 +1,7 @@
 """Features that fail again and again: left out of the choice, and tried again ever more rarely."""
 
 K_IN_A_ROW = 3
-FIRST_PAUSE, LONGEST_PAUSE = 16, 4096
+FIRST_PAUSE, MAX_PAUSE = 16, 4096
 """Items until a feature that is out is tried again: doubled with each failure more, up to the longest."""
 
 
@@ -43,7 +43,7 @@ class FailureBook:
         excess = self.streaks[feature] - K_IN_A_ROW
         if excess >= 0:
             self.out |= 1 << feature
-            self._again[feature] = item + min(FIRST_PAUSE << min(excess, 20), LONGEST_PAUSE)
+            self._again[feature] = item + min(FIRST_PAUSE << min(excess, 20), MAX_PAUSE)
 
     def worked(self, mask: int) -> None:
         """Forget the failures of features that were computed."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from polydom_runtime.arrays import Floats
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.greedy import Walk
 from polydom_runtime.bundles.index import Candidate, Staircase
@@ -14,10 +15,10 @@ from polydom_runtime.features import FeatureSpace
 from polydom_runtime.stages import stage_of
 from polydom_runtime.unit_times import SetTimes
 
-from .answers import AnswerTable
 from .energy import EnergyBudget
+from .loaded_models import LoadedModels
 from .size_cells import size_cells
-from .states import ANSWER, Floats, Move, Options, Row, State, decision_rows
+from .states import ANSWER, Move, Options, Row, State, decision_rows
 
 
 class Planner:
@@ -27,7 +28,7 @@ class Planner:
     ----------
     bundle : Bundle
     space : FeatureSpace
-    answers : AnswerTable
+    answers : LoadedModels
     staircase : Staircase or Walk
         The plan at the deadline.
     energy : EnergyBudget, optional
@@ -44,7 +45,7 @@ class Planner:
         self,
         bundle: Bundle,
         space: FeatureSpace,
-        answers: AnswerTable,
+        answers: LoadedModels,
         staircase: Staircase | Walk,
         energy: EnergyBudget | None = None,
     ) -> None:

@@ -15,11 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from polydom_runtime.arrays import Floats
 from polydom_runtime.costs import HUGE, basis_terms
 
-from .answers import Answer
-
-Floats = NDArray[np.float64]
+from .loaded_models import LoadedModel
 
 
 class Move(NamedTuple):
@@ -91,7 +90,7 @@ class State:
     Parameters
     ----------
     mask : int
-    answer : Answer
+    answer : LoadedModel
         The best one now.
     rows : list of Row
         The decision table, a row for each cell; the last is for items larger than all cells.
@@ -101,7 +100,7 @@ class State:
     """
 
     mask: int
-    answer: Answer
+    answer: LoadedModel
     rows: list[Row] = field(repr=False)  # through moves and what comes after them it would never end
     worst_ns: list[float] = field(repr=False)
     typical_ns: list[float] = field(repr=False)

@@ -17,7 +17,7 @@ from typing import Any
 from polydom_runtime.bundles.bundle import Label
 from polydom_runtime.exceptions import RecordingError
 from polydom_runtime.features import MAX_FEATURES, members
-from polydom_runtime.measuring.costs_file import frame, frames
+from polydom_runtime.measuring.frames import frame, frames
 
 from .flight_record import FlightRecord
 

@@ -13,11 +13,11 @@ HALF = 1 << BITS - 1
 RELATIVE_ERROR = 1.0 / (2 * HALF)
 """Of a quantile: at most 1.6 %, from 32 ns up; below, quantiles are exact."""
 
-LONGEST_BITS = 44
-LONGEST_NS = (1 << LONGEST_BITS) - 1
+MAX_BITS = 44
+MAX_NS = (1 << MAX_BITS) - 1
 """Almost five hours; a longer duration counts as this long in quantiles."""
 
-N_BUCKETS = (LONGEST_BITS - BITS + 2) * HALF
+N_BUCKETS = (MAX_BITS - BITS + 2) * HALF
 
 
 class Histogram:
@@ -48,7 +48,7 @@ class Histogram:
 
     def add(self, ns: int) -> None:
         """Count one duration; a negative one, of a clock that jumped, counts as 0. O(1)."""
-        if HALF <= ns <= LONGEST_NS:
+        if HALF <= ns <= MAX_NS:
             shift = ns.bit_length() - BITS
             self._counts[shift * HALF + (ns >> shift)] += 1
         else:

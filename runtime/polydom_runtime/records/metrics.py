@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from polydom_runtime.prediction import Prediction
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
-MOST_REASONS, MOST_SETS = 200, 100
+MAX_REASONS, MAX_SETS = 200, 100
 """So many different ones are told apart, the rest are counted together."""
 
 OTHER, PRIOR = "(other)", "(class prior)"
@@ -102,8 +102,8 @@ class Metrics:
         self.elapsed, self.model = Histogram(), Histogram()
         self.stages = tuple(Histogram() for _ in predictor.bundle.names)
         self._adds = tuple(stage.add for stage in self.stages)  # looked up once, not with every item
-        self._reasons = BoundedCounter[str](MOST_REASONS)
-        self._sets = BoundedCounter[tuple[str, ...]](MOST_SETS)
+        self._reasons = BoundedCounter[str](MAX_REASONS)
+        self._sets = BoundedCounter[tuple[str, ...]](MAX_SETS)
 
     def add(self, prediction: "Prediction", trace: Steps) -> None:
         """Count one answer. Costs some microseconds, allocates nothing that stays; call it after the answer is given.

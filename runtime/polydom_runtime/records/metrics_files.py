@@ -6,11 +6,11 @@ import os
 import stat
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Protocol, TextIO
 
 from polydom_runtime.exceptions import RecordingError
+from polydom_runtime.files import replace_file
 
 from .metrics import Metrics
 from .prometheus import prometheus_text
@@ -77,22 +77,14 @@ class PrometheusText:
         if self._path.suffix != ".prom":
             raise RecordingError(f"A file for node_exporter must be named NAME.prom, others are not read. Got {path}.")
         self._labels: Mapping[str, str] = {"node": self._path.stem}
-        self._part = self._path.with_name(f"{self._path.name}.part")
 
     def __str__(self) -> str:
         return str(self._path)
 
     def write(self, metrics: Metrics) -> None:
         """Replace the file."""
-        text = prometheus_text(metrics, self._labels)
-        try:
-            with open(self._part, "wb") as stream:
-                stream.write(text.encode("utf-8", "replace"))
-            os.replace(self._part, self._path)
-        except OSError:
-            with suppress(OSError):
-                os.unlink(self._part)
-            raise
+        # Metrics are worth no wait for the disk: the next ones come in seconds.
+        replace_file(self._path, prometheus_text(metrics, self._labels).encode("utf-8", "replace"), sync=False)
 
 
 class Regularly:

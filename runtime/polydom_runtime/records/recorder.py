@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Flight", "FlightRecord", "FlightRecorder", "load_flight", "read_flight"]
 
-MOST_SETS = 10_000
+MAX_SETS = 10_000
 TIMES = tuple(struct.Struct(f"<{k}q") for k in range(MAX_FEATURES + 1))
 
 
@@ -165,7 +165,7 @@ class FlightRecorder:
         mask = self._masks.get(features)
         if mask is None:
             mask = sum(1 << self._names.index(name) for name in features)
-            if len(self._masks) < MOST_SETS:
+            if len(self._masks) < MAX_SETS:
                 self._masks[features] = mask
         return mask
 

@@ -5,13 +5,13 @@ import numpy as np
 from polydom_runtime.bundles.bundle import Bundle, Label
 from polydom_runtime.clock import hardware_clock
 from polydom_runtime.features import FeatureSpace, members
-from polydom_runtime.policy.answers import Answer, AnswerTable
+from polydom_runtime.policy.loaded_models import LoadedModel, LoadedModels
 from polydom_runtime.prediction import labels_of
 
 from .shared_block import NO_STAGE
 from .worker import Link
 
-LEAST_MARGIN_NS = 50_000
+MIN_MARGIN_NS = 50_000
 """What it takes to put an answer together."""
 
 
@@ -24,19 +24,19 @@ class Fallback:
 
     Attributes
     ----------
-    prior : Answer
+    prior : LoadedModel
     labels : mapping
         The label of each class number.
     """
 
     def __init__(self, bundle: Bundle) -> None:
         self.labels = labels_of(bundle)
-        self._table = AnswerTable(bundle)
+        self._table = LoadedModels(bundle)
         for number in range(len(bundle.models)):
             self._table.answer(number)
         self.prior = self._table.prior
 
-    def prepare(self, link: Link, deadline: int) -> tuple[Answer, Label | float]:
+    def prepare(self, link: Link, deadline: int) -> tuple[LoadedModel, Label | float]:
         """Return the best answer from what a worker has finished so far, and the label that its model gives.
 
         The prior if there is no time left for the model.
@@ -47,7 +47,7 @@ class Fallback:
         table.values[:] = link.slot.values
         mask &= ~sum(1 << i for i in members(mask) if not np.isfinite(table.values[table.places[i]]).all())
         answer = answer if answer.mask & ~mask == 0 else table.best_loaded(mask)
-        if hardware_clock() + answer.model_ns + LEAST_MARGIN_NS <= deadline:
+        if hardware_clock() + answer.model_ns + MIN_MARGIN_NS <= deadline:
             try:
                 return answer, self.labels[answer.run()]
             except Exception:  # whatever onnxruntime raises, or a class that does not exist

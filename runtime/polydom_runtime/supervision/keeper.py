@@ -19,7 +19,7 @@ from polydom_runtime.exceptions import ItemError, WorkerError
 from .linux import Waiter
 from .nursery import ECHO, FAILED, WARM, WORKER
 from .shared_block import SharedBlock, map_shared, new_memory, write_item
-from .worker import MOST_BYTES, Link
+from .worker import MAX_MESSAGE_BYTES, Link
 
 ECHOES, ECHO_RANK = 100, 90
 """Hand-overs that are measured, and the one of them, from the shortest up, that is planned with."""
@@ -27,7 +27,7 @@ ECHOES, ECHO_RANK = 100, 90
 START_NS = 60_000_000_000
 """What a worker may take to become ready."""
 
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.05, 5.0
+FIRST_PAUSE_S, MAX_PAUSE_S = 0.05, 5.0
 """Before a nursery that ended is started again: doubled while none gives a worker."""
 
 
@@ -126,7 +126,7 @@ class Keeper:
             before = self.workers
             with suppress(OSError, TypeError, ValueError):  # also a message that lost its descriptors
                 self._with_nursery()
-            pause = FIRST_PAUSE_S if self.workers > before else min(2.0 * pause, LONGEST_PAUSE_S)
+            pause = FIRST_PAUSE_S if self.workers > before else min(2.0 * pause, MAX_PAUSE_S)
             self._first.set()
             self._closing.wait(pause)
 
@@ -166,7 +166,7 @@ class Keeper:
 
     def _heed(self, control: socket.socket) -> None:
         while True:
-            message, descriptors, _, _ = socket.recv_fds(control, MOST_BYTES, 2)
+            message, descriptors, _, _ = socket.recv_fds(control, MAX_MESSAGE_BYTES, 2)
             if not message:
                 return
             what, value, number = msgpack.unpackb(message)
@@ -218,7 +218,7 @@ def _round_trip(control: socket.socket) -> float:
         control.send(ECHO)
         while not waiter.wait(1_000_000_000):
             pass
-        if not control.recv(MOST_BYTES):
+        if not control.recv(MAX_MESSAGE_BYTES):
             raise ConnectionResetError
         taken.append(hardware_clock() - start)
     return statistics.quantiles(taken[1:], n=100)[ECHO_RANK - 1] * 1e-9

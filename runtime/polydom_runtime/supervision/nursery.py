@@ -30,8 +30,8 @@ from polydom_runtime.items import space_of
 from polydom_runtime.predictor import Predictor
 
 from .linux import die_with_parent, map_at, run_behind, survives
-from .shared_block import SINCE, SLOTS, Header, SharedBlock, Slot, announced, map_shared, read_item
-from .worker import MOST_BYTES, HandedClock, serve
+from .shared_block import SINCE, SLOTS, ItemHeader, SharedBlock, Slot, announced, map_shared, read_item
+from .worker import MAX_MESSAGE_BYTES, HandedClock, serve
 
 ECHO = b"?"
 WORKERS = 2
@@ -40,7 +40,7 @@ WORKERS = 2
 LOOK_AFTER_S = 0.5
 """How often workers are looked after: whether one is stuck, or is missing since the system refused a process."""
 
-GRACE, LEAST_GRACE_S = 10.0, 1.0
+STUCK_AFTER_DEADLINES, MIN_STUCK_S = 10.0, 1.0
 """A worker is stuck after so many deadlines, and at least so long. The supervisor kills it earlier if items come."""
 
 FAILED, WORKER, WARM = "failed", "worker", "warm"
@@ -63,7 +63,7 @@ class Nursery:
         self._control = control
         self._block = block
         self._clock = HandedClock()
-        self._grace_ns = int(max(GRACE * order["deadline"], LEAST_GRACE_S) * 1e9)
+        self._stuck_ns = int(max(STUCK_AFTER_DEADLINES * order["deadline"], MIN_STUCK_S) * 1e9)
         self._window = map_shared(block.descriptor, block.slot_bytes)
         slot = Slot.over(self._window, block.width)
         self._words = slot.words
@@ -109,7 +109,7 @@ class Nursery:
             print(f"polydom: no worker can be started now. {e}", file=sys.stderr)
 
     def _kill_stuck(self) -> None:
-        limit = hardware_clock() - self._grace_ns
+        limit = hardware_clock() - self._stuck_ns
         for pidfd, (_, number) in self._workers.items():
             if 0 < self._block.slot(number).words[SINCE] < limit:
                 signal.pidfd_send_signal(pidfd, signal.SIGKILL)
@@ -161,7 +161,7 @@ class Nursery:
 
     def _heed(self) -> bool:
         """Do what the supervisor asks for; False if it is gone."""
-        message, descriptors, _, _ = socket.recv_fds(self._control, MOST_BYTES, 1)
+        message, descriptors, _, _ = socket.recv_fds(self._control, MAX_MESSAGE_BYTES, 1)
         if not message:
             return False
         header, seconds = msgpack.unpackb(message)
@@ -175,7 +175,7 @@ class Nursery:
             self._control.send(msgpack.packb((WARM, safe, 0)))
         return True
 
-    def _warm_up(self, header: Header, memory: NDArray[np.uint8], seconds: float) -> bool:
+    def _warm_up(self, header: ItemHeader, memory: NDArray[np.uint8], seconds: float) -> bool:
         """Warm up here, so that every worker is born warm, if a process that tried it has survived."""
         try:
             item = read_item(header, memory)
@@ -209,7 +209,7 @@ def main(control: str, block: str, parent: str) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):  # meant for the supervisor, which may still have an item to answer
         signal.signal(number, signal.SIG_IGN)
     with socket.socket(fileno=int(control)) as connection:
-        while (message := connection.recv(MOST_BYTES)) == ECHO:
+        while (message := connection.recv(MAX_MESSAGE_BYTES)) == ECHO:
             connection.send(message)
         if not message:
             return 0

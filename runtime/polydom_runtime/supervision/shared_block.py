@@ -27,7 +27,7 @@ ARRAY, TRANSPOSED, PICKLED = 0, 1, 2
 PLAIN = "biufcmMSU"
 """The kinds of arrays whose bytes and type's name say everything."""
 
-Header = Sequence[Any]
+ItemHeader = Sequence[Any]
 """How an item lies in its place: kind, bytes, and of an array its type and shape."""
 
 
@@ -102,7 +102,7 @@ def rounded(size_bytes: int) -> int:
     return -(-max(size_bytes, 1) // mmap.ALLOCATIONGRANULARITY) * mmap.ALLOCATIONGRANULARITY
 
 
-def write_item(item: Any, place: NDArray[np.uint8]) -> Header:
+def write_item(item: Any, place: NDArray[np.uint8]) -> ItemHeader:
     """Put an item into its place: an array as it is, anything else pickled.
 
     Returns
@@ -132,7 +132,7 @@ def write_item(item: Any, place: NDArray[np.uint8]) -> Header:
     return PICKLED, len(data), "", ()
 
 
-def read_item(header: Header, place: NDArray[np.uint8]) -> Any:
+def read_item(header: ItemHeader, place: NDArray[np.uint8]) -> Any:
     """Return the item that the supervisor, which started this process, put there; an array is not copied."""
     kind, size_bytes, dtype, shape = header
     if kind == PICKLED:

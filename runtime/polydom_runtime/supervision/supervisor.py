@@ -15,12 +15,12 @@ from polydom_runtime.clock import hardware_clock
 from polydom_runtime.device.jitter import wake_up_jitter
 from polydom_runtime.exceptions import ItemError
 from polydom_runtime.items import space_of
-from polydom_runtime.policy.answers import Answer
 from polydom_runtime.policy.deadline import checked_deadline
+from polydom_runtime.policy.loaded_models import LoadedModel
 from polydom_runtime.policy.trace import Trace
 from polydom_runtime.prediction import Policy, Prediction
 
-from .fallback import LEAST_MARGIN_NS, Fallback, StageNames
+from .fallback import MIN_MARGIN_NS, Fallback, StageNames
 from .keeper import Keeper
 from .linux import sleep
 from .shared_block import write_item
@@ -28,10 +28,10 @@ from .worker import Link, Reply
 
 START_S = 60.0
 WARM_UP_S = 30.0
-GRACE = 4
+LATE_SHARE = 4
 """The share of the next item's time, one in so many, that a late worker has to finish: a new one takes longer."""
 
-MOST_MARGIN = 0.25
+MAX_MARGIN = 0.25
 """Of the deadline: on a machine that wakes up later than that, some answers are late."""
 
 
@@ -206,7 +206,7 @@ class SupervisedPredictor:
         if link is not None:
             try:
                 if link.asked:
-                    link.reply(self._budget_ns // GRACE)
+                    link.reply(self._budget_ns // LATE_SHARE)
                 if not link.asked and link.lives():
                     return link
             except OSError:
@@ -243,7 +243,7 @@ class SupervisedPredictor:
         return reply.answer._replace(elapsed_ns=elapsed, deadline_met=elapsed <= self._budget_ns)
 
     def _own(
-        self, start: int, answer: Answer, count: str, reason: str, label: Label | float | None = None
+        self, start: int, answer: LoadedModel, count: str, reason: str, label: Label | float | None = None
     ) -> Prediction:
         """Return an answer of the supervisor's own; the prior's without a label."""
         label = self._prior_label if label is None else label
@@ -259,4 +259,4 @@ def _margin_ns(budget_ns: int, seconds: float | None) -> int:
     if seconds is not None:
         return int(seconds * 1e9)
     late = wake_up_jitter(100, 1_000_000, sleep=sleep)
-    return int(min(max(late.p99_ns, LEAST_MARGIN_NS), MOST_MARGIN * budget_ns))
+    return int(min(max(late.p99_ns, MIN_MARGIN_NS), MAX_MARGIN * budget_ns))

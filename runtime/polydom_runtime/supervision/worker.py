@@ -21,11 +21,11 @@ from polydom_runtime.prediction import Prediction
 from polydom_runtime.predictor import Predictor
 
 from .linux import Waiter
-from .shared_block import NO_STAGE, PROGRESS, SINCE, STAGE, Header, Slot, read_item
+from .shared_block import NO_STAGE, PROGRESS, SINCE, STAGE, ItemHeader, Slot, read_item
 
-MOST_BYTES = 1 << 16
+MAX_MESSAGE_BYTES = 1 << 16
 READY = b"!"
-MOST_REPORTS = 32
+MAX_REPORTS = 32
 """Failures beyond that do not lengthen the pause of a feature any more."""
 
 COLLECT_EVERY = 1000
@@ -89,10 +89,10 @@ def serve(
     answered = 0
     with collector_off():
         connection.send(READY)
-        while message := connection.recv(MOST_BYTES):
+        while message := connection.recv(MAX_MESSAGE_BYTES):
             sequence, start_ns, failures, header = msgpack.unpackb(message)
             for name, times in failures:
-                for _ in range(min(times, MOST_REPORTS)):
+                for _ in range(min(times, MAX_REPORTS)):
                     predictor.report_failure(name)
             reply = msgpack.packb(_reply(sequence, start_ns, header, predictor, clock, place))
             words[SINCE] = 0
@@ -103,7 +103,7 @@ def serve(
 
 
 def _reply(
-    sequence: int, start_ns: int, header: Header, predictor: Predictor, clock: HandedClock, place: NDArray[np.uint8]
+    sequence: int, start_ns: int, header: ItemHeader, predictor: Predictor, clock: HandedClock, place: NDArray[np.uint8]
 ) -> Reply:
     try:
         item = read_item(header, place)
@@ -142,11 +142,14 @@ class Link:
     def is_ready(self, nanoseconds: int) -> bool:
         """Tell whether a new worker becomes ready within this time."""
         try:
-            return self._waiter.wait(nanoseconds) and self._connection.recv(MOST_BYTES, socket.MSG_DONTWAIT) == READY
+            return (
+                self._waiter.wait(nanoseconds)
+                and self._connection.recv(MAX_MESSAGE_BYTES, socket.MSG_DONTWAIT) == READY
+            )
         except OSError:
             return False
 
-    def ask(self, sequence: int, start_ns: int, failures: Mapping[str, int], header: Header) -> None:
+    def ask(self, sequence: int, start_ns: int, failures: Mapping[str, int], header: ItemHeader) -> None:
         """Hand over an item.
 
         Raises
@@ -172,7 +175,7 @@ class Link:
         """
         if not self._waiter.wait(nanoseconds):
             return None
-        message = self._connection.recv(MOST_BYTES, socket.MSG_DONTWAIT)
+        message = self._connection.recv(MAX_MESSAGE_BYTES, socket.MSG_DONTWAIT)
         if not message:
             raise ConnectionResetError
         self.asked = 0

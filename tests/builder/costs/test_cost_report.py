@@ -7,7 +7,7 @@ import pytest
 
 from polydom_builder.__main__ import main
 from polydom_builder.costs.report import as_report, plot_costs, report_costs
-from polydom_runtime.measuring.costs_file import Header
+from polydom_runtime.measuring.costs_file import SamplesHeader
 from polydom_runtime.measuring.journal import FileJournal
 from tests.builder.costs.test_target import samples
 
@@ -35,7 +35,7 @@ def test_command_reports_on_a_file(tmp_path: Path, capsys: pytest.CaptureFixture
     journal = FileJournal(tmp_path / "board.costs")
     cells = s.seconds.reshape(-1, s.n_rounds)
     columns = [cells, np.full(cells.shape, np.nan), list(s.kernels.values())]
-    journal.begin(Header(s.units, tuple(s.sizes), (1,) * len(cells), tuple(s.kernels), s.fingerprint, s.machine))
+    journal.begin(SamplesHeader(s.units, tuple(s.sizes), (1,) * len(cells), tuple(s.kernels), s.fingerprint, s.machine))
     journal.append(np.concatenate(columns).T, [])
     journal.finish({}, "enough")
 

@@ -16,7 +16,7 @@ from polydom_runtime import Predictor
 from polydom_runtime.bundles.index_file import DIGEST_FILE
 from polydom_runtime.certification.binomial import SamplingPlan
 from polydom_runtime.certification.certificate import Certificate, Claim
-from polydom_runtime.certification.certify import MOST_REPEATED, certify, endless, longest_pause
+from polydom_runtime.certification.certify import MAX_REPEATED, certify, endless, longest_pause
 from polydom_runtime.commands.certify import add_arguments, run
 from polydom_runtime.exceptions import CertificateError, ItemError
 from polydom_runtime.items import write_packed
@@ -253,10 +253,10 @@ def test_a_sequence_is_shuffled_each_time_round() -> None:
 
 
 def test_a_stream_is_taken_as_it_comes_and_then_shuffled() -> None:
-    stream = endless(iter(range(MOST_REPEATED + 5)), seed=0)
+    stream = endless(iter(range(MAX_REPEATED + 5)), seed=0)
 
-    assert list(islice(stream, MOST_REPEATED + 5)) == list(range(MOST_REPEATED + 5))
-    assert sorted(islice(stream, MOST_REPEATED)) == list(range(MOST_REPEATED))
+    assert list(islice(stream, MAX_REPEATED + 5)) == list(range(MAX_REPEATED + 5))
+    assert sorted(islice(stream, MAX_REPEATED)) == list(range(MAX_REPEATED))
 
 
 @pytest.mark.parametrize("items", [[], iter([])])

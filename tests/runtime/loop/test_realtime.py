@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from polydom_runtime.loop.realtime import ThisSystem, apply
+from polydom_runtime.loop.realtime import LinuxCalls, apply
 from polydom_runtime.loop.wakeups import PR_GET_TIMERSLACK, Sleeper, precise_timers, set_timer_slack
 from polydom_runtime.testing import ManualClock
 
@@ -126,7 +126,7 @@ def test_timers_are_precise_inside_and_as_before_outside() -> None:
     assert inside <= 1
     assert prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0) == before
     assert set_timer_slack(before) == before
-    assert ThisSystem().tighten_timer() == "1 ns"
+    assert LinuxCalls().tighten_timer() == "1 ns"
     set_timer_slack(before)
 
 

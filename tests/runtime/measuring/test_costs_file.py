@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from polydom_runtime.exceptions import MeasurementError
-from polydom_runtime.measuring.costs_file import MAGIC, Header, frame, load_costs
+from polydom_runtime.measuring.costs_file import MAGIC, SamplesHeader, load_costs
+from polydom_runtime.measuring.frames import frame
 from polydom_runtime.measuring.journal import FileJournal
 
-HEADER = Header(("mean", "(dispatch)"), (10.0, 100.0), (1, 1, 4, 4), ("timer",), "f" * 64, {"device": "a board"})
+HEADER = SamplesHeader(("mean", "(dispatch)"), (10.0, 100.0), (1, 1, 4, 4), ("timer",), "f" * 64, {"device": "a board"})
 
 
 def rounds(count: int = 20) -> np.ndarray:
@@ -21,7 +22,7 @@ def rounds(count: int = 20) -> np.ndarray:
     return times
 
 
-def written(file: Path, header: Header = HEADER, *parts: np.ndarray) -> Path:
+def written(file: Path, header: SamplesHeader = HEADER, *parts: np.ndarray) -> Path:
     journal = FileJournal(file)
     journal.begin(header)
     for part in parts or (rounds(), rounds()):
@@ -96,7 +97,7 @@ def test_impossible_time_is_refused(tmp_path: Path, time: float, column: int) ->
 
 @pytest.mark.parametrize("sizes", [(100.0, 10.0), (10.0, 10.0), (0.0, 10.0), (10.0, np.inf), (10.0, 1e181)])
 def test_impossible_sizes_are_refused(tmp_path: Path, sizes: tuple[float, float]) -> None:
-    header = Header(HEADER.units, sizes, HEADER.loops, HEADER.kernels, "", {})
+    header = SamplesHeader(HEADER.units, sizes, HEADER.loops, HEADER.kernels, "", {})
     with pytest.raises(MeasurementError, match="sizes must be positive and rise"):
         load_costs(written(tmp_path / "bad.costs", header))
 

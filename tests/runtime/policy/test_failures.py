@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from polydom_runtime import Predictor
-from polydom_runtime.policy.failures import FIRST_PAUSE, K_IN_A_ROW, LONGEST_PAUSE, FailureBook
+from polydom_runtime.policy.failures import FIRST_PAUSE, K_IN_A_ROW, MAX_PAUSE, FailureBook
 from polydom_runtime.prediction import Policy
 from tests.runtime.lattice_world import US, LatticeWorld, lattice_bundle, microseconds
 
@@ -70,8 +70,8 @@ def test_longest_pause_is_never_exceeded() -> None:
             item += 1
         pauses.append(item - start)
 
-    rising = [FIRST_PAUSE << k for k in range(20) if FIRST_PAUSE << k < LONGEST_PAUSE]
-    assert pauses == [0] * (K_IN_A_ROW - 1) + rising + [LONGEST_PAUSE] * (41 - K_IN_A_ROW - len(rising))
+    rising = [FIRST_PAUSE << k for k in range(20) if FIRST_PAUSE << k < MAX_PAUSE]
+    assert pauses == [0] * (K_IN_A_ROW - 1) + rising + [MAX_PAUSE] * (41 - K_IN_A_ROW - len(rising))
 
 
 def test_feature_that_works_again_comes_back(world: LatticeWorld, policy: Policy) -> None:

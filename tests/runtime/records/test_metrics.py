@@ -23,8 +23,8 @@ from polydom_runtime import Bundle, Prediction, Predictor
 from polydom_runtime.commands.record_options import add_arguments, open_records
 from polydom_runtime.exceptions import RecordingError
 from polydom_runtime.policy.trace import Trace
-from polydom_runtime.records.histogram import LONGEST_NS, RELATIVE_ERROR, Histogram
-from polydom_runtime.records.metrics import MOST_REASONS, MOST_SETS, OTHER, PRIOR, QUANTILES, Metrics
+from polydom_runtime.records.histogram import MAX_NS, RELATIVE_ERROR, Histogram
+from polydom_runtime.records.metrics import MAX_REASONS, MAX_SETS, OTHER, PRIOR, QUANTILES, Metrics
 from polydom_runtime.records.metrics_files import JsonLines, PrometheusText, Regularly
 from polydom_runtime.records.prometheus import EDGES_NS, prometheus_text
 from tests.runtime.conftest import US, World, make_bundle
@@ -55,7 +55,7 @@ def metrics() -> Metrics:
     return Metrics(Watched())
 
 
-durations = st.integers(0, 2_000) | st.integers(0, LONGEST_NS)
+durations = st.integers(0, 2_000) | st.integers(0, MAX_NS)
 
 
 @given(st.lists(durations, min_size=1, max_size=200))
@@ -80,14 +80,14 @@ def test_counts_below_edges_are_exact(times: list[int]) -> None:
     assert histogram.counts_below(EDGES_NS) == [sum(ns < edge for ns in times) for edge in EDGES_NS]
 
 
-@pytest.mark.parametrize("ns", [-1, -(1 << 70), LONGEST_NS + 1, 1 << 70])
+@pytest.mark.parametrize("ns", [-1, -(1 << 70), MAX_NS + 1, 1 << 70])
 def test_impossible_durations_count_as_the_nearest_possible(ns: int) -> None:
     histogram = Histogram()
     histogram.add(ns)
 
     assert histogram.count == 1
     assert histogram.longest_ns == max(ns, 0)
-    assert histogram.quantiles([0.5])[0] == pytest.approx(min(max(ns, 0), LONGEST_NS), rel=RELATIVE_ERROR)
+    assert histogram.quantiles([0.5])[0] == pytest.approx(min(max(ns, 0), MAX_NS), rel=RELATIVE_ERROR)
 
 
 def test_everything_is_counted(metrics: Metrics) -> None:
@@ -160,7 +160,7 @@ def test_memory_is_flat(metrics: Metrics) -> None:
     tracemalloc.stop()
 
     assert after - before < 2_000
-    for counts, most in ((metrics.reasons, MOST_REASONS), (metrics.answers, MOST_SETS)):
+    for counts, most in ((metrics.reasons, MAX_REASONS), (metrics.answers, MAX_SETS)):
         assert len(counts) == most + 1
         assert counts[OTHER] == 20_000 - most
 

@@ -15,7 +15,7 @@ from polydom_runtime.stages import seems_finite
 Run = Callable[[], int | float]
 
 
-class Answer:
+class LoadedModel:
     """One model over the row of all features.
 
     Parameters
@@ -83,7 +83,7 @@ class Answer:
         return self._run()
 
 
-class AnswerTable:
+class LoadedModels:
     """The models of a bundle over one row of all features; each is loaded when it is first asked for.
 
     Parameters
@@ -111,15 +111,15 @@ class AnswerTable:
         self.values = np.zeros(int(ends[-1]), dtype=np.float32) if values is None else values
         self._row = InputRow(len(self.values), len(bundle.classes))
         self._run_of = self._exported if run_of is None else run_of
-        self._loaded: dict[int, Answer] = {}
-        self._ranked: list[Answer] = []  # the most accurate first, for when time is short
+        self._loaded: dict[int, LoadedModel] = {}
+        self._ranked: list[LoadedModel] = []  # the most accurate first, for when time is short
         self.masks = np.array([model.mask for model in bundle.models], dtype=np.int64)
         self.accuracies = np.array([model.accuracy for model in bundle.models])
         nothing = np.zeros(0, dtype=np.float32)
         number, score = bundle.prior
-        self.prior = Answer((), score, 0, 0, lambda: number, (self.values, nothing.astype(np.intp), nothing))
+        self.prior = LoadedModel((), score, 0, 0, lambda: number, (self.values, nothing.astype(np.intp), nothing))
 
-    def best(self, mask: int) -> Answer:
+    def best(self, mask: int) -> LoadedModel:
         """Return the most accurate model whose features are all in `mask`, the prior if none is better than it.
 
         O(models). If two are as good, the one with fewer features.
@@ -141,12 +141,12 @@ class AnswerTable:
         number = int(known[order[0]])
         return number if self.accuracies[number] >= self.prior.accuracy else None
 
-    def answer(self, number: int) -> Answer:
+    def answer(self, number: int) -> LoadedModel:
         """Return the answer of one model."""
         if number not in self._loaded:
             entry = self._bundle.models[number]
             columns = np.concatenate([np.arange(p.start, p.stop) for p in (self.places[i] for i in entry.order)])
-            loaded = self._loaded[number] = Answer(
+            loaded = self._loaded[number] = LoadedModel(
                 tuple(self._bundle.names[i] for i in entry.order),
                 entry.accuracy,
                 math.ceil(entry.seconds * 1e9),
@@ -159,7 +159,7 @@ class AnswerTable:
                 insort(self._ranked, loaded, key=lambda answer: -answer.accuracy)
         return self._loaded[number]
 
-    def best_loaded(self, mask: int, left_ns: float = math.inf) -> Answer:
+    def best_loaded(self, mask: int, left_ns: float = math.inf) -> LoadedModel:
         """Return the most accurate model in memory that is in time and reads no others; the prior if there is none."""
         others = ~mask
         return next((a for a in self._ranked if not a.mask & others and a.model_ns <= left_ns), self.prior)

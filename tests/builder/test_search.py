@@ -323,7 +323,7 @@ def test_estimator_without_a_converter_is_refused_before_training() -> None:
 
 def test_model_whose_export_differs_stops_by_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from polydom_builder.bundling import export
-    from polydom_builder.training.trainer import onnx as onnx_models
+    from polydom_builder.training import onnx as onnx_models
 
     honest: Callable[..., bytes] = onnx_models.to_onnx
 

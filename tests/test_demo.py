@@ -41,7 +41,7 @@ def test_demo_measures_builds_and_answers_on_a_node(tmp_path: Path, capsys: pyte
         assert all(1 / 6 < r[system] <= 1 for system in ("accuracy", "single", "cheap_first"))  # type: ignore[operator]
     assert json.loads((tmp_path / "results.json").read_text()) == results
     assert (tmp_path / "accuracy.png").read_bytes()[:4] == b"\x89PNG"
-    assert load_bundle(tmp_path / "surface.bundle").shipped
+    assert load_bundle(tmp_path / "surface.bundle").stored.shipped
     assert "best single" in capsys.readouterr().out
 
 

@@ -4,7 +4,6 @@ What this module exports is promised; everything else may move between versions.
 """
 
 from .costs.set_costs import SetCosts
-from .costs.unit_costs import UnitCosts
 from .exceptions import ExportError, FitError, LatticeError, RegionError, TrainingError
 from .greedy_search import GreedySearch
 from .lattice.region import QueryRegion
@@ -25,6 +24,5 @@ __all__ = [
     "RegionError",
     "SetCosts",
     "TrainingError",
-    "UnitCosts",
     "verify_bundle",
 ]

@@ -20,7 +20,7 @@ from polydom_runtime.measuring.cost_samples import CostSamples
 from polydom_runtime.measuring.costs_file import load_costs
 from polydom_runtime.records.flight_file import load_flight
 
-from .bundling.export import checked_target
+from .bundling.bundle_folder import checked_target
 from .commands.demo import DEADLINES, run_demo
 from .commands.inspection import as_text, description
 from .costs.report import as_report, plot_costs, report_costs
@@ -59,12 +59,16 @@ def build(arguments: argparse.Namespace) -> None:
     bundle = search.export(arguments.out)
     for name, reason in search.dropped_.items():
         print(f"dropped {name}: {reason}")
-    print(bundle.origin)
-    kept = f"{len(bundle.sequences)} sequences" if bundle.sequences else f"{len(bundle.shipped)} feature sets"
+    print(bundle.times.origin)
+    kept = (
+        f"{len(bundle.stored.sequences)} sequences"
+        if bundle.stored.sequences
+        else f"{len(bundle.stored.shipped)} feature sets"
+    )
     print(
         f"{arguments.out}: {kept} of {len(search.expanded_)} trained "
         f"({2 ** len(search.space_)} possible), {len(bundle.models)} models with all prefixes; "
-        f"alpha {bundle.alpha:.4g}, tolerance {bundle.tolerance:.4g}."
+        f"alpha {bundle.promise.alpha:.4g}, tolerance {bundle.promise.tolerance:.4g}."
     )
 
 

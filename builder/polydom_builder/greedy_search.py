@@ -9,16 +9,19 @@ from joblib import Memory
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.bundle import Bundle, Promise, StoredIndex
 from polydom_runtime.bundles.greedy import GreedyIndex
 from polydom_runtime.bundles.index import Candidate
 from polydom_runtime.device.device_profile import DeviceProfile
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.measuring.cost_samples import CostSamples
+from polydom_runtime.unit_times import UnitTimes
 
-from .bundling.export import assemble, checked_target, export_models, with_prefixes, write_bundle
+from .bundling.assembly import check_memory, draft_bundle, model_entries, models_of
+from .bundling.bundle_folder import checked_target, write_bundle
+from .bundling.export import export_models, with_prefixes
 from .bundling.quantiles import planned
-from .costs.unit_costs import UnitCosts
+from .costs.costs_of_sets import costs_of_sets
 from .lattice.greedy import PAPER_LAMBDAS, greedy_sequences
 from .parameters import checked_lambdas
 from .preparation import counted_scores, prepare, progress_bar, publish
@@ -49,7 +52,7 @@ class GreedySearch(BaseEstimator):  # type: ignore[misc]
     index_ : GreedyIndex
     median_size_ : float
         Of the items.
-    space_, dropped_, samples_, fits_, target_, units_, set_costs_, region_, trainer_, prior_
+    space_, dropped_, samples_, fits_, target_, times_, set_costs_, region_, trainer_, prior_
         As in `PolyDomSearch`.
     """
 
@@ -91,13 +94,13 @@ class GreedySearch(BaseEstimator):  # type: ignore[misc]
         items: Sequence[Any],
         labels: Sequence[Any],
         groups: Sequence[Any] | None = None,
-        costs: CostSamples | DeviceProfile | UnitCosts | None = None,
+        costs: CostSamples | DeviceProfile | UnitTimes | None = None,
     ) -> "GreedySearch":
         """Measure, extract and find the sequences; parameters and errors as in `PolyDomSearch.fit`."""
         lambdas = checked_lambdas(self.lambdas)
         prepared = prepare(self, list(items), labels, groups, costs)
         publish(self, prepared)
-        self.set_costs_ = self.units_.set_costs(prepared.model_seconds)
+        self.set_costs_ = costs_of_sets(self.times_, prepared.model_seconds)
         self.median_size_ = float(np.median(prepared.sizes))
         with counted_scores(self.trainer_, self.verbose) as score:
             self.sequences_, self.expanded_ = greedy_sequences(
@@ -123,19 +126,16 @@ class GreedySearch(BaseEstimator):  # type: ignore[misc]
             exported = export_models(
                 self.trainer_, orders, self.space_.names, self.target_.versions, self.max_mismatches, bar.update
             )
-        bundle, models = assemble(
-            self.space_,
-            self.trainer_,
-            self.target_,
-            self.region_,
-            exported,
-            prior=self.prior_,
-            sequences=self.sequences_,
-            median_size=self.median_size_,
+        entries = model_entries(self.trainer_, self.target_, exported)
+        promise = Promise(self.region_.sizes, self.region_.budgets)
+        stored = StoredIndex(sequences=tuple(self.sequences_), median_size=self.median_size_)
+        bundle = draft_bundle(
+            self.space_, self.trainer_, self.target_, promise, entries, prior=self.prior_, stored=stored
         )
+        check_memory(bundle, self.target_)
         if self.samples_ is not None:
             bundle = planned(bundle, self.target_, self.samples_, self.sizes_, 1.0 - self.quantile)
-        write_bundle(folder, bundle, models)
+        write_bundle(folder, bundle, models_of(bundle, exported))
         return bundle
 
     def _candidate(self, order: tuple[int, ...]) -> Candidate:

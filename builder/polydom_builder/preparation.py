@@ -16,11 +16,12 @@ from polydom_runtime.exceptions import DeadlineError
 from polydom_runtime.features import MAX_FEATURES, FeatureSpace
 from polydom_runtime.measuring.cost_samples import CostSamples
 from polydom_runtime.measuring.item_sizes import checked_size
+from polydom_runtime.unit_times import UnitTimes
 
+from .costs.coverage import check_coverage
 from .costs.measuring import measure_here, time_model
 from .costs.model_times import ModelTimes
 from .costs.target import Target
-from .costs.unit_costs import UnitCosts, check_coverage
 from .exceptions import TrainingError
 from .lattice.region import QueryRegion
 from .parameters import check_count, checked_budgets, checked_estimator, checked_memory, checked_sizes
@@ -138,17 +139,16 @@ def publish(search: Any, prepared: Prepared) -> None:
     """Set the attributes that all searches have."""
     search.region_, search.space_, search.dropped_ = prepared.region, prepared.space, prepared.dropped
     search.target_, search.samples_, search.trainer_ = prepared.target, prepared.samples, prepared.trainer
-    search.sizes_, search.units_, search.fits_ = prepared.sizes, prepared.target.units, dict(prepared.target.fits)
+    search.sizes_, search.times_, search.fits_ = prepared.sizes, prepared.target.worst, dict(prepared.target.fits)
 
 
 def _target(
     search: Parameters, items: list[Any], sizes: list[float], costs: Any, region: QueryRegion, memory: Memory
 ) -> tuple[Target, CostSamples | None]:
-    if isinstance(costs, UnitCosts):
-        costs.check_space(search.space)
-        return Target(costs), None
+    if isinstance(costs, UnitTimes):
+        return Target.given(search.space, costs), None
     if not (costs is None or isinstance(costs, CostSamples | DeviceProfile)):
-        raise TrainingError(f"costs must be CostSamples, a DeviceProfile, or UnitCosts. Got {type(costs).__name__}.")
+        raise TrainingError(f"costs must be CostSamples, a DeviceProfile, or UnitTimes. Got {type(costs).__name__}.")
     if isinstance(costs, CostSamples):
         samples = costs
     else:
@@ -172,7 +172,7 @@ def _preselected(
                 "Give max_features, 12 say: a pre-selection then leaves as many."
             )
         return space, target, table, {}
-    prices = [_price(target.units, i)(region.typical_size) for i in range(len(space))]
+    prices = [_price(target.worst, i)(region.typical_size) for i in range(len(space))]
     selector = BlockSelector(
         space.column_slices(), most, prices, task="classification" if len(table.classes) else "regression"
     ).fit(table.rows, table.targets)
@@ -187,9 +187,9 @@ def _preselected(
     return part, target.part(chosen), table, dropped
 
 
-def _price(units: UnitCosts, feature: int) -> CostFunction:
+def _price(times: UnitTimes, feature: int) -> CostFunction:
     """Return the cost of a feature alone, its steps included."""
-    return sum((s.cost for s in units.steps if s.users >> feature & 1), units.features[feature])
+    return sum((s.cost for s in times.steps if s.users >> feature & 1), times.features[feature])
 
 
 def _check_convertible(trainer: Trainer, target: Target) -> None:
@@ -204,15 +204,15 @@ def _check_convertible(trainer: Trainer, target: Target) -> None:
 
 
 def _model_seconds(trainer: Trainer, target: Target) -> float:
-    if target.units.model_seconds is not None:
-        return target.units.model_seconds
+    if target.worst.model is not None:
+        return target.worst.model
     order = tuple(range(len(trainer.table.columns)))
     return MODEL_MARGIN * time_model(trainer, order, ModelTimes(target.models), target.versions)
 
 
 def _check_reachable(region: QueryRegion, target: Target, model_seconds: float) -> None:
     longest = region.budgets[1]
-    least = target.units.dispatch(region.sizes[0]) + model_seconds
+    least = target.worst.dispatch(region.sizes[0]) + model_seconds
     if longest <= least:
         raise DeadlineError(
             f"The deadline must be longer than dispatch and one model run take, {least:.3g} s. Got {longest:.3g}. "

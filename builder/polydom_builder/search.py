@@ -9,24 +9,19 @@ from joblib import Memory, effective_n_jobs
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.bundle import Bundle, Promise
 from polydom_runtime.bundles.index import Candidate, Staircase
 from polydom_runtime.device.device_profile import DeviceProfile
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.measuring.cost_samples import CostSamples
+from polydom_runtime.unit_times import UnitTimes
 
-from .bundling.export import (
-    ExportedModel,
-    assemble,
-    checked_target,
-    export_models,
-    plan_order,
-    with_prefixes,
-    write_bundle,
-)
+from .bundling.assembly import check_memory, draft_bundle, indexed, model_entries, models_of, with_stops
+from .bundling.bundle_folder import checked_target, write_bundle
+from .bundling.export import ExportedModel, export_models, plan_order, with_prefixes
 from .bundling.quantiles import planned
 from .costs.combined_costs import Combine
-from .costs.unit_costs import UnitCosts
+from .costs.costs_of_sets import costs_of_sets
 from .exploration import SEARCHES, Exploration, Explored
 from .index import build_index
 from .lattice.proof import prove
@@ -118,7 +113,7 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
         The fits of those samples, by unit.
     target_ : Target
         The device that is planned for.
-    units_ : UnitCosts
+    times_ : UnitTimes
         Its worst-case costs.
     set_costs_ : SetCosts or CombinedCosts
         The cost of any feature set, as the search saw it.
@@ -185,7 +180,7 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
         items: Sequence[Any],
         labels: Sequence[Any],
         groups: Sequence[Any] | None = None,
-        costs: CostSamples | DeviceProfile | UnitCosts | None = None,
+        costs: CostSamples | DeviceProfile | UnitTimes | None = None,
     ) -> "PolyDomSearch":
         """Measure, extract, search and index.
 
@@ -196,7 +191,7 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
             Integers, strings or booleans; numbers for a regressor.
         groups : sequence of n_items groups, optional
             Items of one group never stand on both sides of a fold.
-        costs : CostSamples, DeviceProfile or UnitCosts, optional
+        costs : CostSamples, DeviceProfile or UnitTimes, optional
             Time samples of the target device; or its profile, to which times measured here, now, are carried over; or
             its costs. If not given, this machine is the target and is measured.
 
@@ -221,7 +216,7 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
         check_number("slowdown", self.slowdown, 1.0, MAX_SLOWDOWN)
         prepared = prepare(self, list(items), labels, groups, costs, self.slowdown)
         publish(self, prepared)
-        self.set_costs_ = self.units_.set_costs(prepared.model_seconds, self.combine, self.space_.names)
+        self.set_costs_ = costs_of_sets(self.times_, prepared.model_seconds, self.combine)
 
         explored = self._explore(alphas)
         self.expanded_, self.alpha_, self.tolerance_ = explored.expanded, explored.alpha, explored.tolerance
@@ -246,28 +241,23 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "index_")
         checked_target(folder)
         shipped = build_index(self.candidates_, self.region_).candidates
-        orders = with_prefixes([plan_order(c.mask, self.units_, self.region_.typical_size) for c in shipped])
+        orders = with_prefixes([plan_order(c.mask, self.times_, self.region_.typical_size) for c in shipped])
         with progress_bar(self.verbose, "models exported", len(orders)) as bar:
             exported = export_models(
                 self.trainer_, orders, self.space_.names, self.target_.versions, self.max_mismatches, bar.update
             )
-        bundle, models = assemble(
-            self.space_,
-            self.trainer_,
-            self.target_,
-            self.region_,
-            exported,
-            prior=self.prior_,
-            alpha=self.alpha_,
-            tolerance=self.tolerance_,
-            slowdown=self.slowdown,
-            combine=self.combine,
-            early_stop=self.early_stop,
-        )
+        low, high = self.region_.budgets
+        shortest = min(low * self.slowdown, high)
+        promise = Promise(self.region_.sizes, (shortest, high), self.alpha_, self.tolerance_, self.slowdown)
+        entries = model_entries(self.trainer_, self.target_, exported, self.combine)
+        draft = draft_bundle(self.space_, self.trainer_, self.target_, promise, entries, prior=self.prior_)
+        bundle = indexed(draft, self.region_)
+        if self.early_stop is not None:
+            bundle = with_stops(bundle, self.trainer_, self.early_stop)
+        check_memory(bundle, self.target_)
         if self.samples_ is not None:
-            allowed = 1.0 - self.quantile
-            bundle = planned(bundle, self.target_, self.samples_, self.sizes_, allowed)
-        write_bundle(folder, bundle, models, self._proof(exported))
+            bundle = planned(bundle, self.target_, self.samples_, self.sizes_, 1.0 - self.quantile)
+        write_bundle(folder, bundle, models_of(bundle, exported), self._proof(exported))
         return bundle
 
     def _explore(self, alphas: tuple[float, ...]) -> Explored:
@@ -286,7 +276,7 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
             ).run()
 
     def _candidate(self, mask: int) -> Candidate:
-        order = plan_order(mask, self.units_, self.region_.typical_size)
+        order = plan_order(mask, self.times_, self.region_.typical_size)
         names = tuple(self.space_.names[i] for i in order)
         return Candidate(mask, names, self.expanded_[mask], self.set_costs_(mask))
 

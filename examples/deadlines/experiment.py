@@ -127,7 +127,7 @@ def task_facts(systems: Systems, samples: CostSamples) -> Row:
         "deadlines": f"{format_seconds(systems.deadlines[0])} to {format_seconds(systems.deadlines[-1])}",
         "trained": len(search.expanded_),
         "trained by all": len(systems.scores),
-        "candidates": len(bundle.shipped),
+        "candidates": len(bundle.stored.shipped),
         "models": len(bundle.models),
         "prior score": round(search.prior_[1], 4),
         "full set score": round(full, 4),

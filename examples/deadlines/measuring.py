@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from polydom_builder.costs.unit_costs import check_coverage
+from polydom_builder.costs.coverage import check_coverage
 from polydom_builder.exceptions import FitError
 from polydom_runtime.exceptions import MeasurementError
 from polydom_runtime.measuring.cost_samples import CostSamples

@@ -14,9 +14,10 @@ from polydom_builder.simulation import Trials, simulate
 from polydom_builder.training.onnx import OnnxModel
 from polydom_builder.training.table import Table, extract_table
 from polydom_runtime.arrays import Floats
-from polydom_runtime.bundles.bundle import Bundle, step_users
+from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.features import members
 from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples
+from polydom_runtime.unit_times import step_users
 
 from .systems import LAMBDAS, Systems
 
@@ -141,7 +142,7 @@ def _simulated(
 ) -> Answers:
     """Answer all trials by the node's own code on a virtual clock."""
     outcome = simulate(bundle, trials, deadline, policy=policy, predicted=predicted)
-    number: dict[Any, int] = {label: code for code, label in enumerate(bundle.classes)}
+    number: dict[Any, int] = {label: code for code, label in enumerate(bundle.space.classes)}
     return Answers(
         np.array([number[a.label] for a in outcome.answers], dtype=np.int64),
         np.array([a.accuracy for a in outcome.answers]),
@@ -160,7 +161,7 @@ def _said(bundle: Bundle, test: Table) -> dict[tuple[int, ...], Codes]:
 def _model_ratio(bundle: Bundle) -> float:
     """Return how much longer a typical model of a bundle takes than the one that was recorded."""
     seconds = [entry.seconds for entry in bundle.models]
-    return float(np.median(seconds)) / bundle.reference_seconds if bundle.reference_seconds else 1.0
+    return float(np.median(seconds)) / bundle.times.reference_seconds if bundle.times.reference_seconds else 1.0
 
 
 def _test_table(systems: Systems, memory: Memory) -> Table:

@@ -14,7 +14,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from polydom_builder.commands.baselines import best_single_set
-from polydom_builder.costs.unit_costs import TYPICAL_MODEL, fit_units
+from polydom_builder.costs.costs_of_sets import costs_of_sets
+from polydom_builder.costs.fit_times import REFERENCE_MODEL
+from polydom_builder.costs.target import Target
 from polydom_builder.greedy_search import GreedySearch
 from polydom_builder.lattice.greedy import PAPER_LAMBDAS
 from polydom_builder.lattice.inputs import CostsOfSets
@@ -88,9 +90,8 @@ def spread_deadlines(task: Task, costs: CostsOfSets) -> tuple[float, ...]:
 
 def planned_costs(task: Task, samples: CostSamples) -> CostsOfSets:
     """Return the worst case of every set, with the run of a typical model in each."""
-    fitted = fit_units(task.space, samples, QUANTILE)
-    model = fitted.models[TYPICAL_MODEL] * (1.0 + fitted.allowance.share)
-    return fitted.units.with_allowance(fitted.allowance).set_costs(model)
+    target = Target.measured(task.space, samples, QUANTILE)
+    return costs_of_sets(target.worst, target.models[REFERENCE_MODEL])
 
 
 def build_systems(task: Task, samples: CostSamples, folder: Path, n_jobs: int = 1, verbose: int = 0) -> Systems:

@@ -8,21 +8,23 @@ from pathlib import Path
 
 import numpy as np
 
+from polydom_builder.costs.costs_of_sets import costs_of_sets
+from polydom_builder.costs.fit_times import REFERENCE_MODEL
 from polydom_builder.costs.fitting import CostFit
 from polydom_builder.costs.report import report_costs
 from polydom_builder.costs.set_costs import SetCosts
-from polydom_builder.costs.unit_costs import TYPICAL_MODEL, UnitCosts, fit_units
+from polydom_builder.costs.target import Target
 from polydom_builder.lattice.greedy import PAPER_LAMBDAS
 from polydom_builder.lattice.inputs import weights_of
 from polydom_builder.lattice.region import QueryRegion, evaluate
 from polydom_runtime import FeatureSpace
 from polydom_runtime.arrays import Floats
-from polydom_runtime.bundles.bundle import step_users
 from polydom_runtime.features import members
 from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples
 from polydom_runtime.measuring.costs_file import load_costs
 from polydom_runtime.measuring.journal import FileJournal
 from polydom_runtime.measuring.measure import measure
+from polydom_runtime.unit_times import step_users
 
 from . import scene_features
 from .results import Row
@@ -69,10 +71,8 @@ class SceneCosts:
 
         It is fitted to every other round; the rounds between tell how it does.
         """
-        fitted = fit_units(self.space, self.samples.rounds(slice(0, None, 2)), self.quantile)
-        units: UnitCosts = fitted.units.with_allowance(fitted.allowance)
-        model = fitted.models[TYPICAL_MODEL] * (1.0 + fitted.allowance.share)
-        costs = units.set_costs(model)
+        target = Target.measured(self.space, self.samples.rounds(slice(0, None, 2)), self.quantile)
+        costs = costs_of_sets(target.worst, target.models[REFERENCE_MODEL])
         assert isinstance(costs, SetCosts)  # for it was given no way to combine costs
         return costs
 
@@ -99,7 +99,7 @@ class SceneCosts:
         steps = [name for name, users in step_users(self.space) if users & mask]
         rows = [fresh.units.index(u) for u in (*steps, *(self.space.names[i] for i in members(mask)), DISPATCH)]
         seconds: Floats = fresh.seconds[rows, int(np.abs(np.log(fresh.sizes / n)).argmin())].sum(axis=0)
-        return seconds + fresh.kernels[TYPICAL_MODEL] if mask else seconds
+        return seconds + fresh.kernels[REFERENCE_MODEL] if mask else seconds
 
     @cached_property
     def _fresh(self) -> CostSamples:

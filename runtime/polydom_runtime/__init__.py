@@ -30,6 +30,7 @@ from .exceptions import (
 from .features import Feature, FeatureSpace, Step
 from .policy.energy import EnergyBudget
 from .prediction import Prediction
+from .unit_times import UnitTimes
 
 if TYPE_CHECKING:
     from .device.device_profile import DeviceProfile
@@ -111,6 +112,7 @@ __all__ = [
     "Staircase",
     "Step",
     "SupervisedPredictor",
+    "UnitTimes",
     "Watchdog",
     "WorkerError",
     "hardware_clock",

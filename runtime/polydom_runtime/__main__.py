@@ -24,23 +24,28 @@ from .policy.lateness import longest_step
 def info(arguments: argparse.Namespace) -> None:
     """Say what a bundle holds."""
     bundle = load_bundle(arguments.bundle)
-    low, high = bundle.budgets
+    low, high = bundle.promise.budgets
     deadlines = format_seconds(low) if low == high else f"{format_seconds(low)} to {format_seconds(high)}"
     print(f"{len(bundle.names)} features: {', '.join(bundle.names)}")
-    if bundle.classes:
-        print(f"{len(bundle.classes)} classes: {', '.join(map(str, bundle.classes))}")
+    if bundle.space.classes:
+        print(f"{len(bundle.space.classes)} classes: {', '.join(map(str, bundle.space.classes))}")
     else:
         print("regression: answers are numbers")
-    what = f"{len(bundle.sequences)} greedy sequences" if bundle.sequences else f"{len(bundle.shipped)} candidates"
+    what = (
+        f"{len(bundle.stored.sequences)} greedy sequences"
+        if bundle.stored.sequences
+        else f"{len(bundle.stored.shipped)} candidates"
+    )
     print(f"{what}, {len(bundle.models)} models with all prefixes")
-    print(f"item sizes {bundle.sizes[0]:g} to {bundle.sizes[1]:g}, deadlines {deadlines}")
-    print(f"models for slow-downs up to {bundle.slowdown:g} at the shortest deadline")
-    quantile = f"the {bundle.planning_quantile:g} quantile" if bundle.planning_quantile else "worst cases"
-    guard = f"the {bundle.guard_quantile:g} quantile" if bundle.guard_quantile else "worst cases"
+    print(f"item sizes {bundle.promise.sizes[0]:g} to {bundle.promise.sizes[1]:g}, deadlines {deadlines}")
+    print(f"models for slow-downs up to {bundle.promise.slowdown:g} at the shortest deadline")
+    quantile = f"the {bundle.times.planned.quantile:g} quantile" if bundle.times.planned.quantile else "worst cases"
+    guard = f"the {bundle.times.guarded.quantile:g} quantile" if bundle.times.guarded.quantile else "worst cases"
     print(f"planned at {quantile} of what each feature takes, each begun only if {guard} fits")
     print(f"longest step: {longest_step(bundle)}; an answer can be late by what one step overruns its worst case")
-    print(f"alpha {bundle.alpha:g}, tolerance {bundle.tolerance:g}, dispatch {bundle.dispatch}")
-    print(bundle.origin)
+    promise = bundle.promise
+    print(f"alpha {promise.alpha:g}, tolerance {promise.tolerance:g}, dispatch {bundle.times.worst.dispatch}")
+    print(bundle.times.origin)
 
 
 def measure(arguments: argparse.Namespace) -> None:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
-from .bundles.bundle import Bundle, Label
+from .bundles.bundle import BundleSpace, Label
 
 Policy = Literal["anytime", "strict"]
 
@@ -39,18 +39,15 @@ class Prediction(NamedTuple):
     slowdown: float = 1.0
 
 
-def labels_of(bundle: Bundle) -> Mapping[int | float, Label | float]:
+def labels_of(space: BundleSpace) -> Mapping[int | float, Label | float]:
     """Return the label of each class number; for a regressor each finite number is its own.
 
     Examples
     --------
-    >>> from polydom_runtime.costs import CostFunction
-    >>> bundle = Bundle(("mean",), (1,), ("no", "yes"), (1.0, 9.0), (1.0, 1.0), 1.0, 0.0,
-    ...                 (CostFunction.of(),), (), CostFunction.of(), (0, 0.5))
-    >>> dict(labels_of(bundle))
+    >>> dict(labels_of(BundleSpace(("mean",), (1,), ("no", "yes"))))
     {0: 'no', 1: 'yes'}
     """
-    return dict(enumerate(bundle.classes)) if bundle.classes else _AsIs()
+    return dict(enumerate(space.classes)) if space.classes else _AsIs()
 
 
 class _AsIs(dict[int | float, Label | float]):

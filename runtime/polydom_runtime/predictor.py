@@ -115,8 +115,8 @@ class Predictor:
         self.bundle = bundle
         limit = seconds if energy is None else min(seconds, energy.seconds)
         self.staircase: Staircase | Walk = bundle.index.at_deadline(limit)
-        self.policy: Policy = "strict" if bundle.sequences or bundle.set_costs else policy
-        if early_stop and not bundle.stops:
+        self.policy: Policy = "strict" if bundle.is_greedy or not bundle.adds_up else policy
+        if early_stop and not bundle.stops_early:
             raise BundleMismatchError(
                 "To stop early a bundle must be built with early_stop. This one was built without."
             )
@@ -125,13 +125,13 @@ class Predictor:
         self.trace = Trace()
         self.n_oversized = 0
         self._clock = clock
-        self._labels: Mapping[int | float, Label | float] = labels_of(bundle)
+        self._labels: Mapping[int | float, Label | float] = labels_of(bundle.space)
         self._size = space.size
         self._no_steps = [None] * len(space.steps)
         self.deadline = seconds
         self._deadline_ns, self._budget_ns = int(seconds * 1e9), int(limit * 1e9)
-        self._largest = bundle.sizes[1]
-        self._closing_ns = int(0.5e9 * (bundle.alone or bundle.worst).dispatch(bundle.sizes[0]))
+        self._largest = bundle.promise.sizes[1]
+        self._closing_ns = int(0.5e9 * bundle.times.guarded.dispatch(bundle.promise.sizes[0]))
         self._progress = progress
         self._slowdown = Slowdown() if adapt else None
         self._failures = FailureBook(len(space))

@@ -1,71 +1,177 @@
-"""What each feature, step and model takes alone, beside the costs of whole sets."""
+"""How long units take: features, the steps that they share, dispatch and a model run; and sums of them over sets."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .costs import CostFunction
+from .arrays import Floats, Masks
+from .costs import ZERO, CostFunction, total
+from .features import FeatureSpace, members
 
-Weights = NDArray[np.float64]
+
+class StepTime(NamedTuple):
+    """A shared step: its name, the mask of the features that use it, and its cost."""
+
+    name: str
+    users: int
+    cost: CostFunction
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class UnitTimes:
-    """Times of every unit at one quantile.
+    """Times of all units at one quantile, as functions of the item size.
 
-    A bundle has them three times: what is typical, by which a slow-down is told; what is expected, which the any-time
-    policy plans with; and what each unit alone seldom exceeds, which it leaves time for before it starts one. The
-    bundle's own costs are the worst case of sums.
+    Any budget that adds up may stand for time: joules, say.
 
     Parameters
     ----------
-    features : tuple of CostFunction
-        Without their steps.
-    steps : tuple of CostFunction
+    names : tuple of str
+        Of the features, then of the steps.
+    users : tuple of int
+        For each step the mask of the features that use it; bit i stands for feature i.
+    terms : tuple of CostFunction
+        The time of each unit, in the order of `names`; that of a feature is without its step.
     dispatch : CostFunction
-    model : float
-        A model's time divided by the worst case that its entry states.
+        The time of selection, timer and answer: all that is neither a feature, a step nor a model run.
+    model : float, optional
+        The time of one run of any model. None if each model states its own.
+    model_ratio : float
+        The time of a model run divided by the time that the model states.
+    quantile : float
+        The quantile that these times are; 0 if they are not quantiles of single units.
+
+    Examples
+    --------
+    >>> times = UnitTimes.given({"mean": CostFunction.of(2e-6), "peak": CostFunction.of(1e-6)},
+    ...                         {"fft": (("peak",), CostFunction.of(5e-6))}, dispatch=CostFunction.of(1e-6))
+    >>> times.of_set(0b11)(100)
+    9e-06
     """
 
-    features: tuple[CostFunction, ...]
-    steps: tuple[CostFunction, ...]
-    dispatch: CostFunction
-    model: float = 1.0
+    names: tuple[str, ...]
+    users: tuple[int, ...]
+    terms: tuple[CostFunction, ...]
+    dispatch: CostFunction = ZERO
+    model: float | None = None
+    model_ratio: float = 1.0
+    quantile: float = 0.0
 
-    def part(self, features: Sequence[int], steps: Sequence[int]) -> "UnitTimes":
-        """Return the times of some features and steps, in these orders."""
-        chosen = tuple(self.features[i] for i in features), tuple(self.steps[i] for i in steps)
-        return UnitTimes(*chosen, self.dispatch, self.model)
+    @classmethod
+    def given(
+        cls,
+        features: Mapping[str, CostFunction],
+        steps: Mapping[str, tuple[Sequence[str], CostFunction]] | None = None,
+        *,
+        dispatch: CostFunction = ZERO,
+        model: float | None = None,
+    ) -> "UnitTimes":
+        """Make times from what is known by name.
 
+        Parameters
+        ----------
+        features : dict of str to CostFunction
+            In the order of the feature space.
+        steps : dict of str to (names of the features that use it, CostFunction), optional
+            In the order in which the features use them.
+        dispatch : CostFunction
+        model : float, optional
+            Seconds of one run of any model.
+        """
+        steps, bit = steps or {}, {name: 1 << i for i, name in enumerate(features)}
+        users = tuple(sum(bit[name] for name in using) for using, _ in steps.values())
+        return cls(
+            (*features, *steps), users, (*features.values(), *(time for _, time in steps.values())), dispatch, model
+        )
 
-class SetTimes:
-    """The times of sets, from those of their units: sums of weights, for many sets at once.
+    @property
+    def n_features(self) -> int:
+        """How many of the units are features."""
+        return len(self.names) - len(self.users)
 
-    Parameters
-    ----------
-    times : UnitTimes
-    users : sequence of int
-        For each step the mask of the features that use it.
-    """
+    @property
+    def features(self) -> tuple[CostFunction, ...]:
+        """The time of each feature without its step."""
+        return self.terms[: self.n_features]
 
-    def __init__(self, times: UnitTimes, users: tuple[int, ...]) -> None:
-        self._features = _matrix(times.features)
-        self._steps = _matrix(times.steps)
-        self._users = np.array(users, dtype=np.int64)
-        self._bits = np.int64(1) << np.arange(len(times.features), dtype=np.int64)
-        self.dispatch = np.array(times.dispatch.weights)
-        self.model = times.model
+    @property
+    def steps(self) -> tuple[StepTime, ...]:
+        """The shared steps."""
+        f = self.n_features
+        return tuple(map(StepTime, self.names[f:], self.users, self.terms[f:]))
 
-    def added(self, done: int | NDArray[np.int64], masks: NDArray[np.int64]) -> Weights:
-        """Return what the features of each set cost beyond those in `done`, shape ``(n_sets, 6)``; without a model."""
+    def part(self, features: Sequence[int]) -> "UnitTimes":
+        """Return the times of some of the features, in this order, and of the steps that they use."""
+        users = [sum(1 << new for new, old in enumerate(features) if mask >> old & 1) for mask in self.users]
+        # As a space has its steps: by the first feature that uses them.
+        steps = sorted((k for k, mask in enumerate(users) if mask), key=lambda k: users[k] & -users[k])
+        units = [*features, *(self.n_features + k for k in steps)]
+        return replace(
+            self,
+            names=tuple(self.names[i] for i in units),
+            users=tuple(users[k] for k in steps),
+            terms=tuple(self.terms[i] for i in units),
+        )
+
+    def mapped(self, change: Callable[[CostFunction], CostFunction]) -> "UnitTimes":
+        """Return the times with every unit's time changed, that of dispatch too; those of models stay."""
+        return replace(self, terms=tuple(map(change, self.terms)), dispatch=change(self.dispatch))
+
+    def scaled(self, factor: float) -> "UnitTimes":
+        """Return the times multiplied by a factor; those of models stay."""
+        return self.mapped(lambda time: time * factor)
+
+    def plus_dispatch(self, more: CostFunction) -> "UnitTimes":
+        """Return the times with more of dispatch."""
+        return replace(self, dispatch=self.dispatch + more)
+
+    def relative_to(self, model_seconds: float) -> "UnitTimes":
+        """Return the times with that of a model run as a ratio to the seconds that a model states."""
+        assert self.model is not None
+        return replace(self, model=None, model_ratio=self.model / model_seconds)
+
+    def of_set(self, mask: int) -> CostFunction:
+        """Return the time of a whole answer without a model run: dispatch, the features of a set and their steps."""
+        return total([self.dispatch, *self._units_of(mask)])
+
+    def of_sets(self, masks: Masks, done: int | Masks = 0) -> Floats:
+        """Return the times of the features of many sets and their steps; neither dispatch nor a model run.
+
+        O(n_sets · n_units).
+
+        Parameters
+        ----------
+        masks : int array of shape (n_sets,)
+        done : int or int array of shape (n_sets,)
+            Features that are computed already, whose times and steps do not count.
+
+        Returns
+        -------
+        float array of shape (n_sets, 6)
+            Weights of the growth terms.
+        """
         done = np.broadcast_to(np.asarray(done, dtype=np.int64), masks.shape)[:, None]
-        wanted = (masks[:, None] & ~done & self._bits) != 0
-        due = ((masks[:, None] & self._users) != 0) & ((self._users & done) == 0)
-        weights: Weights = wanted @ self._features + due @ self._steps
+        bits, users, features, steps = self._matrices
+        wanted = (masks[:, None] & ~done & bits) != 0
+        due = ((masks[:, None] & users) != 0) & ((users & done) == 0)
+        weights: Floats = wanted @ features + due @ steps
         return weights
 
+    def _units_of(self, mask: int) -> Iterator[CostFunction]:
+        yield from (self.terms[i] for i in members(mask))
+        yield from (step.cost for step in self.steps if step.users & mask)
 
-def _matrix(costs: tuple[CostFunction, ...]) -> Weights:
-    return np.array([cost.weights for cost in costs]).reshape(len(costs), 6)
+    @cached_property
+    def _matrices(self) -> tuple[Masks, Masks, Floats, Floats]:
+        """The bit of each feature, the users of each step, and the weights of both."""
+        bits = np.int64(1) << np.arange(self.n_features, dtype=np.int64)
+        weights = np.array([time.weights for time in self.terms]).reshape(-1, 6)
+        users = np.array(self.users, dtype=np.int64)
+        return bits, users, weights[: self.n_features], weights[self.n_features :]
+
+
+def step_users(space: FeatureSpace) -> tuple[tuple[str, int], ...]:
+    """Return each shared step of a space with the mask of the features that use it."""
+    return tuple((s.name, sum(1 << i for i, f in enumerate(space.features) if f.step == s)) for s in space.steps)

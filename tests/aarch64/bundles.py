@@ -7,26 +7,28 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from polydom_builder import PolyDomSearch, UnitCosts
+from polydom_builder import PolyDomSearch
 from polydom_runtime import CostFunction
-from polydom_runtime.bundles.bundle import StepEntry
+from polydom_runtime.unit_times import StepTime
+from tests.bundle_parts import unit_times
 
 from .parity import BUDGETS
 from .signals import items, space
 
 US = 1e-6
 
-COSTS = UnitCosts(
-    features=(
+COSTS = unit_times(
+    space.names,
+    [
         CostFunction.of(5 * US, linear=0.01 * US),
         CostFunction.of(20 * US, log=1 * US, nlogn=0.01 * US),
         CostFunction.of(10 * US, linear=0.05 * US),
         CostFunction.of(5 * US, linear=0.02 * US),
         CostFunction.of(20 * US, linear=0.2 * US),
-    ),
-    steps=(StepEntry("power", 0b11000, CostFunction.of(10 * US, nlogn=0.02 * US)),),
+    ],
+    [StepTime("power", 0b11000, CostFunction.of(10 * US, nlogn=0.02 * US))],
     dispatch=CostFunction.of(5 * US),
-    model_seconds=20 * US,
+    model=20 * US,
 )
 
 ESTIMATORS = {

@@ -25,7 +25,7 @@ DEADLINES = BUDGETS[4::5]
 
 def choices(bundle: Bundle) -> Iterator[tuple[str, object]]:
     """Yield the index's choice for each (n, c): sizes inside and outside of its range, and all at which it changes."""
-    ends = [n for interval in bundle.intervals for n in (interval.start, interval.end)]
+    ends = [n for interval in bundle.stored.intervals for n in (interval.start, interval.end)]
     for n in sorted({*ends, *map(float, range(1, 2400, 40))}):
         for c in BUDGETS:
             yield f"n={n!r} c={c!r}", bundle.index.best(n, c).features
@@ -47,10 +47,10 @@ def labels(bundle: Bundle, items: Sequence[Any]) -> Iterator[tuple[str, object]]
     for number, entry in enumerate(bundle.models):
         columns = np.concatenate([np.arange(sum(space.widths))[space.column_slices()[i]] for i in entry.order])
         row = InputRow(len(columns))
-        run = ModelRunner(bundle.model_bytes(number), row, len(columns), len(bundle.classes))
+        run = ModelRunner(bundle.model_bytes(number), row, len(columns), len(bundle.space.classes))
         for k, values in enumerate(rows):
             row.values[:] = values[columns]
-            yield f"model={entry.order} item={k}", bundle.classes[run()]
+            yield f"model={entry.order} item={k}", bundle.space.classes[run()]
 
 
 def answers(bundle: Bundle, items: Sequence[Any]) -> Iterator[tuple[str, object]]:

@@ -42,7 +42,7 @@ def main() -> None:
             while not over.is_set():
                 answers.append(supervised.predict_one(item))
             seconds = time.perf_counter() - start
-        lost = sum(answer.label not in supervised.bundle.classes for answer in answers)
+        lost = sum(answer.label not in supervised.bundle.space.classes for answer in answers)
         late = [answer.elapsed_ns for answer in answers if not answer.deadline_met]
         print(f"{len(answers)} items in {seconds:.1f} s, {KILLS} kills, answers lost: {lost}, late: {len(late)}")
         if late:

@@ -9,9 +9,10 @@ from statistics import median
 import numpy as np
 
 from polydom_runtime import CostFunction, Feature, FeatureSpace, Predictor
-from polydom_runtime.bundles.bundle import Bundle, ModelEntry
 from polydom_runtime.bundles.index import Interval
+from polydom_runtime.bundles.model_entry import ModelEntry
 from polydom_runtime.prediction import Policy
+from tests.bundle_parts import bundle_of
 from tests.runtime.conftest import constant_model, write
 
 from .side_by_side import report, samples
@@ -40,14 +41,12 @@ def predictor(space: FeatureSpace, policy: Policy = "strict") -> Predictor:
         ModelEntry(order, 0.6 + 0.01 * len(order), 2e-5, len(m), hashlib.sha256(m).digest())
         for order, m in zip(orders, models, strict=True)
     )
-    bundle = Bundle(
+    bundle = bundle_of(
         names=space.names,
         widths=space.widths,
         classes=("no", "yes"),
         sizes=(1.0, 1e6),
         budgets=(1.0, 1.0),
-        alpha=1.0,
-        tolerance=0.0,
         costs=(CostFunction.of(1e-5, linear=1e-8),) * FEATURES,
         steps=(),
         dispatch=CostFunction.of(1e-5),
@@ -65,7 +64,7 @@ def main() -> None:
     space = FeatureSpace([Feature(f"moments {k}", moments(1 + k % 2), width=2) for k in range(FEATURES)], size=len)
     ours = predictor(space)
     anytime = predictor(space, "anytime")
-    run, classes = ours.answers.best((1 << FEATURES) - 1).run, ours.bundle.classes
+    run, classes = ours.answers.best((1 << FEATURES) - 1).run, ours.bundle.space.classes
     row = ours.answers.values
     size, extractors = space.size, [f.extract for f in space.features]
     places = [row[2 * k : 2 * k + 2] for k in range(FEATURES)]

@@ -19,12 +19,14 @@ from pathlib import Path
 import numpy as np
 
 from polydom_runtime import CostFunction, Predictor
-from polydom_runtime.bundles.bundle import Bundle, ModelEntry, StepEntry, step_users
 from polydom_runtime.bundles.index import Interval
+from polydom_runtime.bundles.model_entry import ModelEntry
 from polydom_runtime.pauses import collector_off
 from polydom_runtime.records.metrics import Metrics
 from polydom_runtime.records.metrics_files import JsonLines, Regularly
 from polydom_runtime.records.recorder import FlightRecorder
+from polydom_runtime.unit_times import StepTime, step_users
+from tests.bundle_parts import bundle_of
 from tests.runtime.conftest import constant_model, write
 
 from .signal_space import Signal, space, windows
@@ -65,16 +67,14 @@ def soaked(folder: Path) -> Predictor:
     part = space.part(NAMES)
     orders = [tuple(range(k)) for k in range(1, len(NAMES) + 1)]
     models = [constant_model(sum(part.widths[i] for i in order), 1) for order in orders]
-    bundle = Bundle(
+    bundle = bundle_of(
         names=part.names,
         widths=part.widths,
         classes=("no", "yes"),
         sizes=(1.0, 1e4),
         budgets=(DEADLINE, DEADLINE),
-        alpha=1.0,
-        tolerance=0.0,
         costs=(CostFunction.of(1e-4, linear=1e-7),) * (len(NAMES) - 1) + (CostFunction.of(2e-4, linear=1e-6),),
-        steps=tuple(StepEntry(name, users, CostFunction.of(1e-5)) for name, users in step_users(part)),
+        steps=tuple(StepTime(name, users, CostFunction.of(1e-5)) for name, users in step_users(part)),
         dispatch=CostFunction.of(1e-5),
         prior=(0, 0.5),
         models=tuple(

@@ -12,6 +12,7 @@ import numpy as np
 
 from polydom_runtime import Predictor
 from polydom_runtime.supervision.supervisor import SupervisedPredictor
+from tests.bundle_parts import changed
 from tests.runtime import supervised_space
 from tests.runtime.conftest import make_bundle, write
 
@@ -23,8 +24,8 @@ DEADLINE_S = 0.1
 def make_folder(scratch: str) -> Path:
     """Write a bundle for items of up to a megabyte."""
     bundle, models = make_bundle()
-    intervals = tuple(replace(interval, end=2e6) for interval in bundle.intervals)
-    wide = replace(bundle, budgets=(DEADLINE_S, DEADLINE_S), sizes=(1.0, 2e6), steps=(), intervals=intervals)
+    intervals = tuple(replace(interval, end=2e6) for interval in bundle.stored.intervals)
+    wide = changed(bundle, budgets=(DEADLINE_S, DEADLINE_S), sizes=(1.0, 2e6), steps=(), intervals=intervals)
     return write(Path(scratch) / "bench.bundle", wide, models)
 
 

@@ -4,9 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from polydom_builder import UnitCosts
-from polydom_runtime import CostFunction, Feature, FeatureSpace, Step
-from polydom_runtime.bundles.bundle import StepEntry
+from polydom_runtime import CostFunction, Feature, FeatureSpace, Step, UnitTimes
 
 US = 1e-6
 
@@ -44,17 +42,17 @@ space = FeatureSpace(
     size=len,
 )
 
-costs = UnitCosts(
-    features=(
-        CostFunction.of(5 * US, linear=0.01 * US),
-        CostFunction.of(10 * US, linear=0.05 * US),
-        CostFunction.of(10 * US, linear=0.1 * US),
-        CostFunction.of(20 * US, linear=0.1 * US),
-        CostFunction.of(2 * US),
-    ),
-    steps=(StepEntry("difference", 0b01100, CostFunction.of(3 * US, linear=0.02 * US)),),
+costs = UnitTimes.given(
+    {
+        "level": CostFunction.of(5 * US, linear=0.01 * US),
+        "spread": CostFunction.of(10 * US, linear=0.05 * US),
+        "roughness": CostFunction.of(10 * US, linear=0.1 * US),
+        "turns": CostFunction.of(20 * US, linear=0.1 * US),
+        "noise": CostFunction.of(2 * US),
+    },
+    {"difference": (("roughness", "turns"), CostFunction.of(3 * US, linear=0.02 * US))},
     dispatch=CostFunction.of(5 * US),
-    model_seconds=20 * US,
+    model=20 * US,
 )
 
 

@@ -42,7 +42,7 @@ def test_regressor_answers_on_the_node_as_on_the_host(model: object, tmp_path: P
     new, truth = sizes_of_noise(60, seed=1)
 
     answers = [predictor.predict_one(x) for x in new]
-    assert bundle.classes == ()
+    assert bundle.space.classes == ()
     assert all(type(answer.label) is float for answer in answers)
     for x, answer in zip(new, answers, strict=True):
         order = [task.space.names.index(name) for name in answer.features]

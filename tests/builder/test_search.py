@@ -98,8 +98,8 @@ def test_node_gives_the_labels_of_scikit_learn(fitted: PolyDomSearch, folder: Pa
 def test_every_prefix_of_a_plan_has_a_model(folder: Path) -> None:
     bundle = load_bundle(folder)
 
-    assert bundle.shipped
-    for number in bundle.shipped:
+    assert bundle.stored.shipped
+    for number in bundle.stored.shipped:
         order = bundle.models[number].order
         assert all(order[:k] in bundle.model_of_order for k in range(1, len(order) + 1))
 
@@ -128,7 +128,7 @@ def test_old_bundle_is_replaced_and_a_stranger_is_not(fitted: PolyDomSearch, fol
     (target / INDEX_FILE).write_bytes(b"old")
     fitted.export(target)
 
-    assert load_bundle(target).shipped
+    assert load_bundle(target).stored.shipped
     assert [p.name for p in tmp_path.iterdir()] == ["task.bundle"]
     (tmp_path / "mine").mkdir()
     with pytest.raises(ExportError, match="neither"):
@@ -273,7 +273,7 @@ def test_feature_that_would_change_the_item_is_refused() -> None:
 
 
 def test_costs_of_nothing_known_are_refused() -> None:
-    with pytest.raises(TrainingError, match="CostSamples, a DeviceProfile, or UnitCosts"):
+    with pytest.raises(TrainingError, match="CostSamples, a DeviceProfile, or UnitTimes"):
         search().fit(ITEMS, LABELS, costs={"level": 1e-6})
 
 
@@ -304,15 +304,17 @@ def test_function_within_a_partial_is_noticed() -> None:
 
 
 def test_given_costs_must_tell_a_model_s_time() -> None:
-    with pytest.raises(FitError, match="model_seconds"):
-        search().fit(ITEMS, LABELS, costs=replace(task.costs, model_seconds=None))
+    with pytest.raises(FitError, match="time of a model run"):
+        search().fit(ITEMS, LABELS, costs=replace(task.costs, model=None))
 
 
 def test_costs_of_another_space_are_refused() -> None:
-    with pytest.raises(FitError, match="5 features"):
-        search().fit(ITEMS, LABELS, costs=replace(task.costs, features=task.costs.features[:4]))
-    with pytest.raises(FitError, match="steps"):
-        search().fit(ITEMS, LABELS, costs=replace(task.costs, steps=()))
+    with pytest.raises(FitError, match="features and steps"):
+        search().fit(ITEMS, LABELS, costs=task.costs.part(range(4)))
+    with pytest.raises(FitError, match="used by"):
+        search().fit(
+            ITEMS, LABELS, costs=replace(task.costs, names=task.space.names, users=(), terms=task.costs.features)
+        )
 
 
 def test_estimator_without_a_converter_is_refused_before_training() -> None:

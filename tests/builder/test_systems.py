@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from polydom_builder import GreedySearch, PolyDomSearch, UnitCosts
+from polydom_builder import GreedySearch, PolyDomSearch
 from polydom_builder.__main__ import main
 from polydom_builder.costs.combined_costs import upper
 from polydom_builder.exceptions import ExportError, LatticeError, TrainingError
@@ -19,11 +19,12 @@ from polydom_builder.lattice import expand_best_first
 from polydom_builder.lattice.region import QueryRegion
 from polydom_builder.verification.verify import verify_bundle
 from polydom_runtime import Feature, FeatureSpace, Predictor, Step
-from polydom_runtime.bundles.bundle import StepEntry
 from polydom_runtime.costs import ZERO, CostFunction
 from polydom_runtime.exceptions import BundleFormatError
 from polydom_runtime.testing import ManualClock
+from polydom_runtime.unit_times import StepTime, UnitTimes
 from tests import synthetic
+from tests.bundle_parts import unit_times
 
 from . import task
 
@@ -124,7 +125,9 @@ def test_greedy_bundle_walks_its_sequence_on_the_node(lambdas: Any, tmp_path: Pa
         assert answer.deadline_met
     assert bundle.index.best(100, 1.0).features == sequence if lambdas else True
     if lambdas == (math.inf,):
-        costs = [bundle.costs[task.space.names.index(name)](greedy.median_size_) for name in sequence[:2]]
+        costs = [
+            bundle.times.worst.features[task.space.names.index(name)](greedy.median_size_) for name in sequence[:2]
+        ]
         assert costs == sorted(costs)
 
 
@@ -182,9 +185,8 @@ def test_preselection_leaves_what_tells_something_and_the_node_takes_the_whole_s
     cheap = CostFunction.of(2 * US)
     features = (*[cheap] * 40, *task.costs.features, *[cheap] * 40)
     step = task.costs.steps[0]
-    costs = task.UnitCosts(
-        features, (type(step)(step.name, step.users << 40, step.cost),), task.costs.dispatch, 20 * US
-    )
+    step = step._replace(users=step.users << 40)
+    costs = unit_times(space.names, features, [step], task.costs.dispatch, model=20 * US)
     found = search(space=space, max_features=4, tolerance=0.1).fit(*task.items(), costs=costs)
     found.export(tmp_path / "b")
 
@@ -243,8 +245,8 @@ def test_steps_of_a_preselection_are_in_the_order_of_the_space_that_is_left(tmp_
         ],
         size=len,
     )
-    steps = tuple(StepEntry(name, users, CostFunction.of(3 * US)) for name, users in (("A", 0b101), ("B", 0b010)))
-    costs = UnitCosts((CostFunction.of(5 * US),) * 3, steps, CostFunction.of(5 * US), 20 * US)
+    steps = [StepTime(name, users, CostFunction.of(3 * US)) for name, users in (("A", 0b101), ("B", 0b010))]
+    costs = unit_times(space.names, [CostFunction.of(5 * US)] * 3, steps, CostFunction.of(5 * US), model=20 * US)
     rng = np.random.default_rng(0)
     items = [rng.normal(size=5) for _ in range(120)]
     labels = [int(x[0] + x[1] > 0) for x in items]
@@ -270,7 +272,9 @@ def test_node_has_the_time_that_a_cost_beyond_sums_leaves(tmp_path: Path) -> Non
         return head(x)
 
     space = FeatureSpace([Feature("a", timed), Feature("b", second_of)], size=len)
-    costs = UnitCosts((CostFunction.of(100 * US),) * 2, (), CostFunction.of(1 * US), 5 * US)
+    costs = UnitTimes.given(
+        dict.fromkeys("ab", CostFunction.of(100 * US)), dispatch=CostFunction.of(1 * US), model=5 * US
+    )
     rng = np.random.default_rng(0)
     items = [rng.normal(size=5) for _ in range(120)]
     labels = [int(x[0] + x[1] > 0) for x in items]

@@ -6,10 +6,13 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polydom_runtime import Bundle, CostFunction
-from polydom_runtime.bundles.bundle import ModelEntry, StepEntry
+from polydom_runtime import CostFunction
+from polydom_runtime.bundles.bundle import Bundle, BundleSpace, Prior, Promise, StoredIndex
+from polydom_runtime.bundles.bundle_times import BundleTimes
+from polydom_runtime.bundles.decoding import decode
+from polydom_runtime.bundles.encoding import encode
 from polydom_runtime.bundles.index import Interval
-from polydom_runtime.bundles.index_file import decode, encode
+from polydom_runtime.bundles.model_entry import ModelEntry
 from polydom_runtime.exceptions import BundleFormatError
 from polydom_runtime.unit_times import UnitTimes
 
@@ -36,6 +39,7 @@ def bundles(draw: st.DrawFn) -> Bundle:
     f = len(features)
     chosen = draw(st.lists(st.permutations(range(f)).map(tuple), max_size=3))
     orders = sorted({order[:k] for order in chosen for k in range(1, min(len(order), 4) + 1)})
+    stops_early = draw(st.booleans())
     models = tuple(
         ModelEntry(
             o,
@@ -43,41 +47,44 @@ def bundles(draw: st.DrawFn) -> Bundle:
             draw(st.floats(0, 1e6)),
             draw(st.integers(1, 2**30)),
             draw(st.binary(min_size=32, max_size=32)),
+            stop=draw(st.floats(0.0)) if stops_early else None,
         )
         for o in orders
     )
     shipped = draw(st.lists(st.integers(0, len(models) - 1), max_size=4)) if models else []
     classes = draw(labels)
     intervals = st.builds(lambda c, r: Interval(c, *r), st.integers(0, len(shipped)), ranges(1e9))
-    steps = draw(st.lists(st.builds(StepEntry, names, st.integers(1, 2**f - 1), cost_functions), max_size=3))
+    users = tuple(draw(st.lists(st.integers(1, 2**f - 1), max_size=3)))
+    units = (*features, *(draw(names) for _ in users))
+    terms = st.lists(cost_functions, min_size=len(units), max_size=len(units)).map(tuple)
 
-    def tuples(length: int) -> st.SearchStrategy[tuple[CostFunction, ...]]:
-        return st.lists(cost_functions, min_size=length, max_size=length).map(tuple)
+    def times(**others: st.SearchStrategy[float]) -> st.SearchStrategy[UnitTimes]:
+        return st.builds(UnitTimes, st.just(units), st.just(users), terms, cost_functions, **others)
 
-    times = st.none() | st.builds(UnitTimes, tuples(f), tuples(len(steps)), cost_functions, st.floats(0.0, 1e9))
+    ratios, quantiles = st.floats(0.0, 1e9), st.floats(0.0, 1.0)
+    other = st.none() | times(model_ratio=ratios, quantile=quantiles)
     return Bundle(
-        names=tuple(features),
-        widths=tuple(draw(st.lists(st.integers(1, 2**24), min_size=f, max_size=f))),
-        classes=tuple(classes),
-        sizes=draw(ranges(1e300)),
-        budgets=draw(ranges(float("inf"))),
-        alpha=draw(st.floats(1.0, 1e9)),
-        tolerance=draw(st.floats(0.0, 1e9)),
-        costs=tuple(draw(st.lists(cost_functions, min_size=f, max_size=f))),
-        steps=tuple(steps),
-        dispatch=draw(cost_functions),
-        prior=(draw(st.integers(0, len(classes) - 1)), draw(scores)),
-        models=models,
-        shipped=tuple(shipped),
-        intervals=tuple(draw(st.lists(intervals, max_size=4))),
-        expected=draw(times),
-        alone=draw(times),
-        typical=draw(times),
-        planning_quantile=draw(st.floats(0.0, 1.0)),
-        reference_seconds=draw(st.floats(0.0, 1e9)),
-        slowdown=draw(st.floats(1.0, 1e9)),
-        stops=tuple(draw(st.just([]) | st.lists(st.floats(0.0), min_size=len(models), max_size=len(models)))),
-        stop_loss=draw(st.floats(0.0, 1.0)),
+        BundleSpace(
+            tuple(features), tuple(draw(st.lists(st.integers(1, 2**24), min_size=f, max_size=f))), tuple(classes)
+        ),
+        BundleTimes.of(
+            draw(times()),
+            draw(other),
+            draw(other),
+            draw(st.none() | times(model_ratio=ratios)),
+            reference_seconds=draw(st.floats(0.0, 1e9)),
+        ),
+        Promise(
+            sizes=draw(ranges(1e300)),
+            budgets=draw(ranges(float("inf"))),
+            alpha=draw(st.floats(1.0, 1e9)),
+            tolerance=draw(st.floats(0.0, 1e9)),
+            slowdown=draw(st.floats(1.0, 1e9)),
+            stop_loss=draw(st.floats(0.0, 1.0)),
+        ),
+        Prior(draw(st.integers(0, len(classes) - 1)), draw(scores)),
+        models,
+        StoredIndex(tuple(shipped), tuple(draw(st.lists(intervals, max_size=4)))),
     )
 
 

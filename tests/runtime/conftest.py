@@ -8,11 +8,15 @@ from typing import Any
 import pytest
 
 from polydom_runtime import CostFunction, Feature, FeatureSpace, Step
-from polydom_runtime.bundles.bundle import MODEL_FOLDER, Bundle, ModelEntry, StepEntry, model_file
+from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.encoding import encode
 from polydom_runtime.bundles.index import Interval
-from polydom_runtime.bundles.index_file import DIGEST_FILE, INDEX_FILE, digest_line, encode
+from polydom_runtime.bundles.index_file import DIGEST_FILE, INDEX_FILE, digest_line
+from polydom_runtime.bundles.model_entry import MODEL_FOLDER, ModelEntry, model_file
 from polydom_runtime.device.tiny_models import constant_classifier as constant_model
 from polydom_runtime.testing import ManualClock
+from polydom_runtime.unit_times import StepTime
+from tests.bundle_parts import bundle_of
 
 US = 1e-6
 
@@ -64,20 +68,18 @@ def make_bundle() -> tuple[Bundle, list[bytes]]:
         for (order, (accuracy, _)), d in zip(ORDERS.items(), data, strict=True)
     )
     # Costs at size n: mean 10, spread 20 + n/10, ends 50 + n; with the step 2, a model 5 and dispatch 1 µs.
-    bundle = Bundle(
+    bundle = bundle_of(
         names=("mean", "spread", "ends"),
         widths=widths,
         classes=("no", "yes"),
         sizes=(1.0, 1000.0),
         budgets=(100 * US, 200 * US),
-        alpha=1.0,
-        tolerance=0.0,
         costs=(
             CostFunction.of(10 * US),
             CostFunction.of(20 * US, linear=0.1 * US),
             CostFunction.of(50 * US, linear=1 * US),
         ),
-        steps=(StepEntry("half", 0b011, CostFunction.of(2 * US)),),
+        steps=(StepTime("half", 0b011, CostFunction.of(2 * US)),),
         dispatch=CostFunction.of(1 * US),
         prior=(0, 0.5),
         models=models,

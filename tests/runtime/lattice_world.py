@@ -4,9 +4,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from polydom_runtime import CostFunction, Feature, FeatureSpace, Predictor, Step
-from polydom_runtime.bundles.bundle import Bundle, ModelEntry, StepEntry
+from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.model_entry import ModelEntry
 from polydom_runtime.features import members
 from polydom_runtime.testing import ManualClock
+from polydom_runtime.unit_times import StepTime
+from tests.bundle_parts import bundle_of
 
 US = 1e-6
 NAMES = ("a", "b", "c", "d", "e")
@@ -41,16 +44,14 @@ def lattice_bundle(
         "classes": tuple(range(1 << n)),
         "sizes": (1.0, 100.0),
         "budgets": (0.0, float("inf")),
-        "alpha": 1.0,
-        "tolerance": 0.0,
         "costs": tuple(costs),
-        "steps": () if step is None else (StepEntry(STEP, *step),),
+        "steps": () if step is None else (StepTime(STEP, *step),),
         "dispatch": dispatch or microseconds(2.0),
         "prior": (0, accuracies[0]),
         "models": entries,
         "shipped": tuple(range(len(entries))),
     }
-    return Bundle(**bundle | others)
+    return bundle_of(**bundle | others)
 
 
 class LatticeWorld:
@@ -63,11 +64,11 @@ class LatticeWorld:
         self.bundle, self.clock = bundle, ManualClock()
         self.calls: list[str] = []
         self.results: dict[str, Any] = {}
-        self.taken = {DISPATCH: worst_ns(bundle.dispatch)}
-        self.taken |= {name: worst_ns(cost) for name, cost in zip(bundle.names, bundle.costs, strict=True)}
-        self.taken |= {step.name: worst_ns(step.cost) for step in bundle.steps}
+        worst = bundle.times.worst
+        self.taken = {DISPATCH: worst_ns(worst.dispatch)}
+        self.taken |= {name: worst_ns(cost) for name, cost in zip(worst.names, worst.terms, strict=True)}
         self.models = [int(model.seconds * 1e9 + 1e-3) for model in bundle.models]
-        shared = {s.name: (s.users, Step(s.name, self._unit(s.name, 1.0))) for s in bundle.steps}
+        shared = {s.name: (s.users, Step(s.name, self._unit(s.name, 1.0))) for s in worst.steps}
         self.space = FeatureSpace(
             [
                 Feature(name, self._unit(name, [1.0]), step=next((s for u, s in shared.values() if u >> i & 1), None))

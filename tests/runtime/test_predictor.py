@@ -1,6 +1,5 @@
 """The predictor, on a clock that only the features move."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +9,7 @@ from polydom_runtime import Predictor
 from polydom_runtime.exceptions import BundleMismatchError, DeadlineError
 from polydom_runtime.features import Feature, FeatureSpace
 from polydom_runtime.prediction import Policy
+from tests.bundle_parts import changed
 
 from .conftest import US, World, make_bundle
 
@@ -194,7 +194,7 @@ def test_impossible_deadline_is_refused(bundle_folder: Path, world: World, deadl
 
 
 def test_bundle_for_any_budget_needs_a_deadline(world: World) -> None:
-    bundle = replace(make_bundle()[0], budgets=(0.0, float("inf")))
+    bundle = changed(make_bundle()[0], budgets=(0.0, float("inf")))
 
     with pytest.raises(DeadlineError, match="must be given"):
         Predictor(bundle, world.space)

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from polydom_builder.costs.fit_times import UNIT_QUANTILE
 from polydom_builder.costs.target import Target
-from polydom_builder.costs.unit_costs import UNIT_QUANTILE
 from polydom_builder.simulation.report import deadlines_of
 from polydom_builder.simulation.simulate import Outcome, simulate
 from polydom_builder.simulation.trials import Trials
@@ -14,6 +14,7 @@ from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.measuring.cost_samples import CostSamples
 
 N_TRIALS, N_DEADLINES = 2000, 4
+TYPICAL_QUANTILE = 0.5
 
 GUARDS = (0.9, 0.95, 0.99)
 """Quantiles of single units that may be guarded by, beside the promised one: an answer is late only if a feature that
@@ -39,24 +40,25 @@ def planned(bundle: Bundle, target: Target, samples: CostSamples, sizes: Sequenc
     allowed : float
         The promised rate of late answers.
     """
-    if not target.expected or target.alone is None:
+    if not target.planned or target.guarded is None:
         return bundle
-    times = target.expected
-    draft = replace(
-        bundle,
-        alone=target.alone,
-        guard_quantile=1.0 - allowed,
-        typical=times[0.5],
+    at = target.planned
+    times = replace(
+        bundle.times,
+        planned=at[UNIT_QUANTILE],
+        guarded=target.guarded,
+        typical=replace(at[TYPICAL_QUANTILE], quantile=0.0),  # of no interest to the node
         reference_seconds=target.reference_seconds,
-        expected=times[UNIT_QUANTILE],
-        planning_quantile=UNIT_QUANTILE,
     )
-    if bundle.sequences or bundle.set_costs or target.origin.estimated:  # no plan that could be replayed here
+    draft = replace(bundle, times=times)
+    if bundle.is_greedy or not bundle.adds_up or target.origin.estimated:  # no plan that could be replayed here
         return draft
     rng = np.random.default_rng(0)
     trials = Trials.drawn(samples, rng.choice(np.asarray(sizes, dtype=np.float64), N_TRIALS).tolist())
-    draft = _best([draft, *(replace(draft, alone=times[q], guard_quantile=q) for q in GUARDS)], trials, allowed)
-    return _best((replace(draft, expected=e, planning_quantile=q) for q, e in times.items()), trials, allowed)
+    guards = [target.guarded, *(at[q] for q in GUARDS)]
+    draft = _best((replace(draft, times=replace(times, guarded=guard)) for guard in guards), trials, allowed)
+    ways = (replace(draft, times=replace(draft.times, planned=plan)) for plan in at.values())
+    return _best(ways, trials, allowed)
 
 
 def _best(ways: Iterable[Bundle], trials: Trials, allowed: float) -> Bundle:

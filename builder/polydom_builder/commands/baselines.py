@@ -24,7 +24,7 @@ def best_single_set(search: PolyDomSearch, deadline: float) -> Order:
         search.set_costs_, region, search.trainer_.scores, tolerance=search.tolerance_
     )
     fitting = (mask for mask in scores if mask == 0 or search.set_costs_(mask)(largest) <= deadline)
-    return plan_order(max(fitting, key=scores.__getitem__), search.units_, search.region_.typical_size)
+    return plan_order(max(fitting, key=scores.__getitem__), search.times_, search.region_.typical_size)
 
 
 @dataclass
@@ -54,7 +54,7 @@ class Baselines:
 
     def cheap_first(self, deadline: float) -> float:
         """Return the accuracy of the chain of features, cheapest first, each item cut off where its budget ends."""
-        chain = plan_order((1 << len(self.search.space)) - 1, self.search.units_, self.search.region_.typical_size)
+        chain = plan_order((1 << len(self.search.space)) - 1, self.search.times_, self.search.region_.typical_size)
         costs = [self.search.set_costs_(sum(1 << i for i in chain[:k])) for k in range(len(chain) + 1)]
         return self._accuracy(
             [chain[: max((k for k, cost in enumerate(costs) if cost(n) <= deadline), default=0)] for n in self.sizes]

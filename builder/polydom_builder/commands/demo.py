@@ -75,7 +75,7 @@ def run_demo(
     bundle = search.export(out / "surface.bundle")
     print(
         f"Trained {len(search.expanded_)} of {2 ** len(surface.space)} feature sets; the bundle has "
-        f"{len(bundle.shipped)} of them, {len(bundle.models)} models with all prefixes."
+        f"{len(bundle.stored.shipped)} of them, {len(bundle.models)} models with all prefixes."
     )
 
     test = extract_table(
@@ -83,7 +83,7 @@ def run_demo(
     )
     baselines = Baselines(search, test, [float(surface.space.size(item)) for item in test_items])
     results = []
-    shortest = bundle.dispatch(bundle.sizes[0])
+    shortest = bundle.times.worst.dispatch(bundle.promise.sizes[0])
     for deadline in deadlines:
         if deadline < shortest:
             print(f"Left out {format_seconds(deadline)}: an answer may take {format_seconds(shortest)} here.")

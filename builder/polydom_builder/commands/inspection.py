@@ -9,19 +9,19 @@ from polydom_runtime.costs import format_seconds
 
 def description(bundle: Bundle, deadline: float | None) -> dict[str, Any]:
     """Return what `inspect` shows, as plain data; costs in seconds."""
-    wanted = {b for b in bundle.budgets if 0.0 < b < float("inf")} if deadline is None else {deadline}
+    wanted = {b for b in bundle.promise.budgets if 0.0 < b < float("inf")} if deadline is None else {deadline}
     return {
-        "features": dict(zip(bundle.names, (str(c) for c in bundle.costs), strict=True)),
+        "features": dict(zip(bundle.names, (str(c) for c in bundle.times.worst.features), strict=True)),
         "steps": {
             s.name: {"cost": str(s.cost), "used by": [n for i, n in enumerate(bundle.names) if s.users >> i & 1]}
-            for s in bundle.steps
+            for s in bundle.times.worst.steps
         },
-        "classes": list(bundle.classes),
-        "sizes": list(bundle.sizes),
-        "deadlines": list(bundle.budgets),
-        "costs": str(bundle.origin),
-        "alpha": bundle.alpha,
-        "tolerance": bundle.tolerance,
+        "classes": list(bundle.space.classes),
+        "sizes": list(bundle.promise.sizes),
+        "deadlines": list(bundle.promise.budgets),
+        "costs": str(bundle.times.origin),
+        "alpha": bundle.promise.alpha,
+        "tolerance": bundle.promise.tolerance,
         "candidates": [
             {"features": list(c.features), "accuracy": c.accuracy, "cost": str(c.cost), "weights": list(c.cost.weights)}
             for c in bundle.index.candidates

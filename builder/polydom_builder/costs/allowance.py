@@ -15,7 +15,13 @@ from scipy.optimize import linprog
 
 from polydom_builder.exceptions import FitError
 from polydom_runtime.arrays import Floats
+from polydom_runtime.costs import CostFunction
+from polydom_runtime.features import FeatureSpace
+from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples
 from polydom_runtime.measuring.tails import tail_quantile
+from polydom_runtime.unit_times import UnitTimes
+
+from .fit_times import REFERENCE_MODEL, reference_times
 
 GROUPS = 24
 """Sets and sizes are grouped by their planned time: a rare pause must be counted among all answers that are as long."""
@@ -29,6 +35,35 @@ class Allowance:
 
     constant: float
     share: float
+
+    def added_to(self, times: UnitTimes) -> UnitTimes:
+        """Return the times of units whose sums hold the allowance."""
+        return times.scaled(1.0 + self.share).plus_dispatch(CostFunction.of(self.constant))
+
+
+def allowance_of(space: FeatureSpace, samples: CostSamples, planned: UnitTimes, quantile: float) -> Allowance:
+    """Find the allowance for whole answers, each with a run of the reference model if it has features.
+
+    Parameters
+    ----------
+    space : FeatureSpace
+    samples : CostSamples
+    planned : UnitTimes
+        The times of single units that are planned.
+    quantile : float
+        The promised share of answers that take no longer than planned.
+    """
+    seconds = dict(zip(samples.units, samples.seconds, strict=True))
+    model = np.broadcast_to(samples.kernels[REFERENCE_MODEL], samples.seconds.shape[1:])
+    stated = CostFunction.of(reference_times(samples.kernels)[REFERENCE_MODEL])
+    costs = [*planned.terms, planned.dispatch, stated]
+    return find_allowance(
+        np.array([[cost(n) for n in samples.sizes] for cost in costs]),
+        np.stack([*(seconds[name] for name in (*planned.names, DISPATCH)), model]),
+        [*(1 << f for f in range(len(space))), *planned.users, None, (1 << len(space)) - 1],
+        range(len(space)),
+        quantile,
+    )
 
 
 def find_allowance(

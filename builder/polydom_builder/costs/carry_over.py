@@ -13,13 +13,11 @@ import numpy as np
 
 from polydom_builder.exceptions import FitError
 from polydom_runtime.arrays import Floats
-from polydom_runtime.bundles.bundle import StepEntry
 from polydom_runtime.costs import BASIS, CostFunction
 from polydom_runtime.device.calibration import KERNELS
 from polydom_runtime.device.device_profile import DeviceProfile
 
 from .fitting import CostFit
-from .unit_costs import UnitCosts
 
 DISPATCH_KERNELS = ("interpreter", "numpy_call")
 PASS_KERNELS = ("streaming", "arithmetic")
@@ -66,16 +64,6 @@ def carried_cost(cost: CostFunction, by_kernel: Mapping[str, Ratio], *, worst: b
     factors = [of_term(term, by_kernel) for term in BASIS]
     a, b, c, d, e, f = (w * (r.worst if worst else r.typical) for w, r in zip(cost.weights, factors, strict=True))
     return CostFunction((a, b, c, d, e, f))
-
-
-def carried_units(units: UnitCosts, by_kernel: Mapping[str, Ratio]) -> UnitCosts:
-    """Return worst-case costs as they are feared there."""
-    return UnitCosts(
-        tuple(carried_cost(c, by_kernel, worst=True) for c in units.features),
-        tuple(StepEntry(s.name, s.users, carried_cost(s.cost, by_kernel, worst=True)) for s in units.steps),
-        carried_cost(units.dispatch, by_kernel, worst=True),
-        units.model_seconds,
-    )
 
 
 def carried_fits(fits: Mapping[str, CostFit], by_kernel: Mapping[str, Ratio]) -> dict[str, CostFit]:

@@ -72,14 +72,9 @@ def fit_cost(sizes: Floats, samples: Floats, quantile: float = 0.999, typical: F
     medians = np.median(samples if typical is None else typical, axis=1)
     seen, high = np.quantile(samples, quantile, axis=1), tail_quantile(samples, quantile)
     basis = choose_basis(sizes, medians)
-    worst = _cover(sizes, high, basis)
+    worst = cover(sizes, high, basis)
     slack = np.array([worst(n) for n in sizes]) / seen - 1.0
     return CostFit(_least_squares(sizes, medians, basis), worst, slack, high / seen - 1.0)
-
-
-def fit_quantile(sizes: Floats, samples: Floats, quantile: float) -> CostFunction:
-    """Return the tightest cost function on or above one quantile of the samples at every measured size."""
-    return _cover(sizes, tail_quantile(samples, quantile), choose_basis(sizes, np.median(samples, axis=1)))
 
 
 def choose_basis(sizes: Floats, targets: Floats) -> Basis:
@@ -121,8 +116,16 @@ def _least_squares(sizes: Floats, targets: Floats, basis: Basis) -> CostFunction
     return _cost(weights / scales, basis)
 
 
-def _cover(sizes: Floats, targets: Floats, basis: Basis) -> CostFunction:
-    """Minimise the summed relative slack subject to fit >= targets and weights >= 0."""
+def cover(sizes: Floats, targets: Floats, basis: Basis) -> CostFunction:
+    """Return the tightest cost function of some growth terms on or above a target at every size.
+
+    A linear programme: minimise the summed relative slack subject to fit >= targets and weights >= 0.
+
+    Raises
+    ------
+    FitError
+        If the solver finds none.
+    """
     terms, scales = _scaled_terms(sizes, basis)
     rows = terms / targets[:, None]
     solution = linprog(rows.sum(axis=0), A_ub=-rows, b_ub=-np.ones(len(targets)), bounds=(0.0, None), method="highs")

@@ -5,59 +5,86 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from polydom_builder.exceptions import ExportError
+from polydom_builder.exceptions import ExportError, FitError
 from polydom_builder.training.onnx import OnnxVersions
-from polydom_runtime.bundles.bundle import CostOrigin
+from polydom_runtime.bundles.bundle_times import CostOrigin
 from polydom_runtime.device.device_profile import DeviceProfile
 from polydom_runtime.device.memory import memory_need
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.measuring.cost_samples import CostSamples
-from polydom_runtime.unit_times import UnitTimes
+from polydom_runtime.unit_times import UnitTimes, step_users
 
-from .allowance import Allowance
-from .carry_over import carried_cost, carried_fits, carried_models, carried_units, ratios
-from .fitting import CostFit
-from .quantile_times import carried, plannable, times_at
-from .unit_costs import TYPICAL_MODEL, UnitCosts, fit_units
+from .allowance import Allowance, allowance_of
+from .carry_over import carried_cost, carried_fits, carried_models, ratios
+from .fit_times import PLANNING_QUANTILES, REFERENCE_MODEL, UNIT_QUANTILE, check_samples, fit_times, reference_times
+from .fitting import CostFit, fit_cost
 
 
 @dataclass(frozen=True)
 class Target:
-    """A device as the build needs it.
+    """A device as the build needs it. Make it with `given`, `measured` or `estimated`.
 
     Parameters
     ----------
-    units : UnitCosts
+    worst : UnitTimes
+        Their sums are the worst case of sets.
     fits : dict of str to CostFit
         By unit; empty if the costs were given.
-    models : dict of str to float, optional
-        Seconds of the reference models there; not needed if `units` has `model_seconds`.
+    models : dict of str to float
+        Seconds of the reference models there; not needed if `worst` has the time of a model.
     origin : CostOrigin
     versions : OnnxVersions
         The newest ONNX versions to export.
     memory_bytes : int, optional
-        What a process may use there.
-    expected : dict of float to UnitTimes
-        What units take there at each quantile that may be planned with; empty if the costs were given.
-    alone : UnitTimes, optional
-        The worst case of each unit alone.
+        The memory that a process may use there.
+    planned : dict of float to UnitTimes
+        The times at each quantile that may be planned with; empty if the costs were given.
+    guarded : UnitTimes, optional
+        The times that single units exceed as seldom as promised.
     reference_seconds : float
         The stated worst case of the reference model there; 0 if the costs were given.
     """
 
-    units: UnitCosts
+    worst: UnitTimes
     fits: Mapping[str, CostFit] = field(default_factory=dict)
     models: Mapping[str, float] = field(default_factory=dict)
     origin: CostOrigin = field(default_factory=CostOrigin)
     versions: OnnxVersions = field(default_factory=OnnxVersions)
     memory_bytes: int | None = None
-    expected: Mapping[float, UnitTimes] = field(default_factory=dict)
-    alone: UnitTimes | None = None
+    planned: Mapping[float, UnitTimes] = field(default_factory=dict)
+    guarded: UnitTimes | None = None
     reference_seconds: float = 0.0
+
+    @classmethod
+    def given(cls, space: FeatureSpace, worst: UnitTimes) -> "Target":
+        """Return a device of which only the worst cases are known.
+
+        Raises
+        ------
+        FitError
+            If they are of other features or steps, or lack the time of a model.
+        """
+        if worst.model is None:
+            raise FitError("Given costs must have the time of a model run, model=seconds. Got None.")
+        steps = step_users(space)
+        names, users = (*space.names, *(name for name, _ in steps)), tuple(mask for _, mask in steps)
+        if worst.names != names or worst.users != users:
+            raise FitError(
+                f"The costs must be of the features and steps {names}, these used by {users}. "
+                f"Got {worst.names} and {worst.users}."
+            )
+        return cls(worst)
 
     @classmethod
     def measured(cls, space: FeatureSpace, samples: CostSamples, quantile: float) -> "Target":
         """Return the device that the samples were measured on.
+
+        Parameters
+        ----------
+        space : FeatureSpace
+        samples : CostSamples
+        quantile : float
+            The promised share of answers in time.
 
         Raises
         ------
@@ -66,58 +93,77 @@ class Target:
         ExportError
             If the device loads no ONNX version that can be exported.
         """
-        fitted = fit_units(space, samples, quantile)
+        check_samples(space, samples)
         machine = samples.machine
         versions = {name: machine[name] for name in ("numpy", "onnxruntime") if name in machine}
         origin = CostOrigin(machine.get("device", ""), False, samples.warnings, versions)
-        limits = machine.get("onnx", {})
-        models = {name: seconds * (1.0 + fitted.allowance.share) for name, seconds in fitted.models.items()}
-        reference = models[TYPICAL_MODEL]
+        times = _times(space, samples, quantile)
+        allowance = allowance_of(space, samples, _of_units(times, quantile), quantile)
+        references = reference_times(samples.kernels)
+        models = {name: seconds * (1.0 + allowance.share) for name, seconds in references.items()}
+        reference = models[REFERENCE_MODEL]
         return cls(
-            fitted.units.with_allowance(fitted.allowance),
-            fitted.fits,
+            _worst(allowance.added_to(_of_units(times, quantile))),
+            _fits(samples, quantile),
             models,
             origin,
-            _versions(origin.device, limits),
+            _versions(origin.device, machine.get("onnx", {})),
             machine.get("memory_bytes"),
-            plannable(space, samples, reference),
-            times_at(space, samples, quantile, reference),
+            {q: times[q].relative_to(reference) for q in PLANNING_QUANTILES},
+            times[quantile].relative_to(reference),
             reference,
         )
 
     @classmethod
     def estimated(cls, space: FeatureSpace, samples: CostSamples, profile: DeviceProfile, quantile: float) -> "Target":
-        """Return the device of a profile, its costs carried over from samples of this machine."""
-        fitted = fit_units(space, samples, quantile)
+        """Return the device of a profile, its costs carried over from samples of this machine.
+
+        Parameters
+        ----------
+        space : FeatureSpace
+        samples : CostSamples
+        profile : DeviceProfile
+        quantile : float
+            The promised share of answers in time.
+
+        Raises
+        ------
+        FitError, MeasurementError
+            If the samples are not of this space, lack a calibration kernel or are impossible.
+        ExportError
+            If the device loads no ONNX version that can be exported.
+        """
+        check_samples(space, samples)
+        times = _times(space, samples, quantile)
+        allowance = allowance_of(space, samples, _of_units(times, quantile), quantile)
         by_kernel = ratios(profile, samples.kernels)
         onnx = profile.onnx
         limits = {"ir_version": onnx.ir_version, "opset": onnx.opset, "ml_opset": onnx.ml_opset}
-        models = carried_models(fitted.models, by_kernel)
-        reference = fitted.models[TYPICAL_MODEL]
+        references = reference_times(samples.kernels)
+        models, reference = carried_models(references, by_kernel), references[REFERENCE_MODEL]
         likely, feared = (partial(carried_cost, by_kernel=by_kernel, worst=worst) for worst in (False, True))
+        # A pause is what a system does, not work that a slower processor does more slowly; slow spells are this
+        # machine's own.
+        pauses = Allowance(allowance.constant, 0.0)
         return cls(
-            # A pause is what a system does, not work that a slower processor does more slowly; slow spells are this
-            # machine's own.
-            carried_units(fitted.units, by_kernel).with_allowance(Allowance(fitted.allowance.constant, 0.0)),
-            carried_fits(fitted.fits, by_kernel),
+            _worst(pauses.added_to(_of_units(times, quantile).mapped(feared))),
+            carried_fits(_fits(samples, quantile), by_kernel),
             models,
             CostOrigin(profile.name, True, samples.warnings),
             _versions(profile.name, {name: quantity.value for name, quantity in limits.items()}),
             profile.system.memory_bytes.value,
-            {q: carried(times, likely) for q, times in plannable(space, samples, reference).items()},
-            carried(times_at(space, samples, quantile, reference), feared),
-            models[TYPICAL_MODEL],
+            {q: times[q].mapped(likely).relative_to(reference) for q in PLANNING_QUANTILES},
+            times[quantile].mapped(feared).relative_to(reference),
+            models[REFERENCE_MODEL],
         )
 
     def part(self, features: Sequence[int]) -> "Target":
         """Return the device for some of the features, in this order."""
-        units = self.units.part(features)
-        steps = [[step.name for step in self.units.steps].index(step.name) for step in units.steps]
         return replace(
             self,
-            units=units,
-            expected={q: times.part(features, steps) for q, times in self.expected.items()},
-            alone=None if self.alone is None else self.alone.part(features, steps),
+            worst=self.worst.part(features),
+            planned={q: times.part(features) for q, times in self.planned.items()},
+            guarded=None if self.guarded is None else self.guarded.part(features),
         )
 
     def check_memory(self, names: Sequence[str], sizes: Sequence[int]) -> None:
@@ -130,6 +176,28 @@ class Target:
                 f"{len(sizes)} need about {needed >> 20} MiB; the largest is {names[largest]} with a file of "
                 f"{sizes[largest] / 2**20:.1f} MiB. Choose a smaller estimator, or a larger alpha for fewer models."
             )
+
+
+def _times(space: FeatureSpace, samples: CostSamples, quantile: float) -> dict[float, UnitTimes]:
+    return fit_times(space, samples, {*PLANNING_QUANTILES, quantile, min(quantile, UNIT_QUANTILE)})
+
+
+def _of_units(times: Mapping[float, UnitTimes], quantile: float) -> UnitTimes:
+    """Return the times of single units that the worst case of sets is made of."""
+    return times[min(quantile, UNIT_QUANTILE)]
+
+
+def _worst(times: UnitTimes) -> UnitTimes:
+    """Return times that are no longer those of single units: each model states its own."""
+    return replace(times, model=None, quantile=0.0)
+
+
+def _fits(samples: CostSamples, quantile: float) -> dict[str, CostFit]:
+    unit_quantile = min(quantile, UNIT_QUANTILE)
+    return {
+        unit: fit_cost(samples.sizes, samples.of(unit), unit_quantile, samples.typical_of(unit))
+        for unit in samples.units
+    }
 
 
 def _versions(device: str, limits: Mapping[str, Any]) -> OnnxVersions:

@@ -44,7 +44,7 @@ def trials_of_flight(bundle: Bundle, flight: Flight) -> Trials:
         raise FitError("The recording must hold an item with a size. It holds none.")
     book = _Book(bundle, flight.header.names)
     rows = [book.seconds(record) for record in records]
-    units = (*(step.name for step in bundle.steps), *bundle.names, DISPATCH)
+    units = (*(step.name for step in bundle.times.worst.steps), *bundle.names, DISPATCH)
     seconds = np.array([[row[unit] for row in rows] for unit in units])
     models = np.array([book.model_seconds(record) for record in records])
     return Trials(units, np.array([r.size for r in records]), seconds, models)
@@ -68,15 +68,11 @@ class _Book:
     """Expected times of a bundle, by unit, and the steps of its features."""
 
     def __init__(self, bundle: Bundle, recorded: tuple[str, ...]) -> None:
-        times = bundle.expected or bundle.worst
-        self._recorded = recorded
-        self._bundle, self._model = bundle, times.model
-        self._costs: Mapping[str, CostFunction] = {
-            **dict(zip(bundle.names, times.features, strict=True)),
-            **{entry.name: cost for entry, cost in zip(bundle.steps, times.steps, strict=True)},
-        }
+        planned = bundle.times.planned
+        self._recorded, self._bundle = recorded, bundle
+        self._costs: Mapping[str, CostFunction] = dict(zip(planned.names, planned.terms, strict=True))
         self._step = {
-            name: step.name for i, name in enumerate(bundle.names) for step in bundle.steps if step.users >> i & 1
+            name: step.name for i, name in enumerate(bundle.names) for step in planned.steps if step.users >> i & 1
         }
         self._models = {model.mask: model.seconds for model in bundle.models}
 
@@ -105,4 +101,6 @@ class _Book:
         known = set(names) <= set(self._bundle.names)
         mask = sum(1 << self._bundle.names.index(name) for name in names) if known else 0
         worst = self._models.get(mask, 0.0)
-        return self._bundle.reference_seconds * (record.model_ns * 1e-9 / worst if worst > 0.0 else self._model)
+        times = self._bundle.times
+        ratio = record.model_ns * 1e-9 / worst if worst > 0.0 else times.planned.model_ratio
+        return times.reference_seconds * ratio

@@ -13,9 +13,13 @@ from .trials import Trials
 def real_seconds(bundle: Bundle, trials: Trials) -> Floats:
     """Return what each model's whole answer really takes on each trial, shape ``(n_models, n_trials)``."""
     features = np.array([trials.of(name) for name in bundle.names])
-    steps = np.array([trials.of(step.name) for step in bundle.steps]).reshape(-1, len(trials))
-    relative = trials.model_seconds / bundle.reference_seconds if bundle.reference_seconds else np.ones(len(trials))
-    users = np.array([step.users for step in bundle.steps], dtype=np.int64)
+    steps = np.array([trials.of(step.name) for step in bundle.times.worst.steps]).reshape(-1, len(trials))
+    relative = (
+        trials.model_seconds / bundle.times.reference_seconds
+        if bundle.times.reference_seconds
+        else np.ones(len(trials))
+    )
+    users = np.array([step.users for step in bundle.times.worst.steps], dtype=np.int64)
     masks = np.array([model.mask for model in bundle.models], dtype=np.int64)
     bits = np.int64(1) << np.arange(len(bundle.names), dtype=np.int64)
     worst = np.array([model.seconds for model in bundle.models])

@@ -26,20 +26,20 @@ def trials_of(bundle: Bundle, samples: CostSamples, count: int, seed: int = 0) -
     FitError
         If the samples lack one of the bundle's units.
     """
-    needed = [*(step.name for step in bundle.steps), *bundle.names, DISPATCH]
+    needed = [*(step.name for step in bundle.times.worst.steps), *bundle.names, DISPATCH]
     if missing := [unit for unit in needed if unit not in samples.units]:
         raise FitError(f"The costs must be of the bundle's features. Missing: {missing}. Measure its feature space.")
     samples.check()
-    low, high = np.log(bundle.sizes)
+    low, high = np.log(bundle.promise.sizes)
     sizes = np.exp(np.random.default_rng(seed).uniform(low, high, count))
     return Trials.drawn(samples, sizes.tolist(), seed)
 
 
 def deadlines_of(bundle: Bundle, count: int) -> list[float]:
     """Return deadlines of the bundle's range, evenly spread over the logarithm."""
-    low, high = bundle.budgets
-    most = max(candidate.cost(bundle.sizes[1]) for candidate in bundle.index.candidates)
-    low = max(low, 1.2 * bundle.dispatch(bundle.sizes[0]), 1e-9)
+    low, high = bundle.promise.budgets
+    most = max(candidate.cost(bundle.promise.sizes[1]) for candidate in bundle.index.candidates)
+    low = max(low, 1.2 * bundle.times.worst.dispatch(bundle.promise.sizes[0]), 1e-9)
     high = max(low, min(high, most))
     deadlines: list[float] = np.geomspace(low, high, count if low < high else 1).tolist()
     return deadlines

@@ -112,21 +112,21 @@ class _World:
         self._now = 0
         self._sizes: list[float] = trials.sizes.tolist()
         self._half = _nanoseconds(0.5 * trials.of(DISPATCH))  # of dispatch comes before the features, half after them
-        steps = {s.name: Step(s.name, self._unit(s.name)) for s in bundle.steps}
-        users = [(s.users, steps[s.name]) for s in bundle.steps]
+        steps = {s.name: Step(s.name, self._unit(s.name)) for s in bundle.times.worst.steps}
+        users = [(s.users, steps[s.name]) for s in bundle.times.worst.steps]
         self.space = FeatureSpace(
             [
                 Feature(name, self._unit(name, width), width, next((s for mask, s in users if mask >> i & 1), None))
-                for i, (name, width) in enumerate(zip(bundle.names, bundle.widths, strict=True))
+                for i, (name, width) in enumerate(zip(bundle.names, bundle.space.widths, strict=True))
             ],
             self._size,
         )
 
     def run_of(self, number: int) -> Callable[[], int | float]:
-        entry, relative = self._bundle.models[number], self._bundle.reference_seconds
+        entry, relative = self._bundle.models[number], self._bundle.times.reference_seconds
         ratio = self._trials.model_seconds / relative if relative else np.ones(len(self._trials))
         times, half, clock = _nanoseconds(entry.seconds * ratio), self._half, self.clock
-        prior = self._bundle.prior[0]
+        prior = self._bundle.prior.number
         says = self._predicted[entry.order].tolist() if entry.order in self._predicted else None
 
         def run() -> int | float:

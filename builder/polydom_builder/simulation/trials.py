@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from polydom_builder.costs.unit_costs import TYPICAL_MODEL
+from polydom_builder.costs.fit_times import REFERENCE_MODEL
 from polydom_runtime.arrays import Floats
 from polydom_runtime.measuring.cost_samples import CostSamples
 
@@ -42,7 +42,7 @@ class Trials:
         rounds = np.sort(rng.integers(samples.n_rounds, size=len(sizes)))
         n = np.asarray(sizes, dtype=np.float64)
         seconds = np.array([_between(samples.sizes, unit, n, rounds) for unit in samples.seconds])
-        return cls(samples.units, n, seconds, samples.kernels[TYPICAL_MODEL][rounds])
+        return cls(samples.units, n, seconds, samples.kernels[REFERENCE_MODEL][rounds])
 
     def __len__(self) -> int:
         return len(self.sizes)

@@ -37,20 +37,20 @@ def index_queries(bundle: Bundle, seed: int = 0) -> Queries:
     For each candidate they are the sizes between the crossings with better ones and the ends of intervals, with the
     least budget that it fits: if all are answered well, so is every query.
     """
-    region = QueryRegion(bundle.sizes, bundle.covered)
+    region = QueryRegion(bundle.promise.sizes, bundle.promise.covered)
     candidates = bundle.index.candidates
-    ends = [end for interval in bundle.intervals for end in (interval.start, interval.end)]
+    ends = [end for interval in bundle.stored.intervals for end in (interval.start, interval.end)]
     sizes, budgets = [], []
     for candidate in candidates:
         better = [c.cost for c in candidates if c.accuracy >= candidate.accuracy and c != candidate]
-        sizes.append(sizes_between([*ends, *turns(candidate.cost, better, region)], bundle.sizes))
+        sizes.append(sizes_between([*ends, *turns(candidate.cost, better, region)], bundle.promise.sizes))
         budgets.append(costs_at([candidate.cost], sizes[-1])[:, 0] * (1.0 + 2.0 * TIE))
     rng = np.random.default_rng(seed)
-    sizes.append(_random_sizes(rng, bundle.sizes, RANDOM_QUERIES))
+    sizes.append(_random_sizes(rng, bundle.promise.sizes, RANDOM_QUERIES))
     costs = costs_at([c.cost for c in candidates], sizes[-1])
     picked = rng.integers(len(candidates), size=RANDOM_QUERIES)
     budgets.append(costs[np.arange(RANDOM_QUERIES), picked] * rng.uniform(0.5, 2.0, RANDOM_QUERIES))
-    return Queries(np.concatenate(sizes), np.concatenate(budgets).clip(*bundle.covered))
+    return Queries(np.concatenate(sizes), np.concatenate(budgets).clip(*bundle.promise.covered))
 
 
 def index_faults(bundle: Bundle, queries: Queries) -> Iterator[str]:
@@ -64,12 +64,14 @@ def staircase_queries(bundle: Bundle, seed: int = 0) -> list[Queries]:
     """Return queries for several deadlines: sizes at and between the last ones that candidates fit, and random ones."""
     rng = np.random.default_rng(seed)
     costs = [c.cost for c in bundle.index.candidates]
-    some = costs_at(costs, _random_sizes(rng, bundle.sizes, RANDOM_DEADLINES))
+    some = costs_at(costs, _random_sizes(rng, bundle.promise.sizes, RANDOM_DEADLINES))
     some = some[np.arange(RANDOM_DEADLINES), rng.integers(len(costs), size=RANDOM_DEADLINES)]
     queries = []
-    for deadline in sorted({*(1.1 * some).clip(*bundle.covered).tolist(), *bundle.covered} - {0.0, np.inf}):
-        sizes = sizes_between([cost.largest_size(deadline) for cost in costs], bundle.sizes)
-        sizes = np.concatenate([sizes, _random_sizes(rng, bundle.sizes, RANDOM_SIZES)])
+    for deadline in sorted(
+        {*(1.1 * some).clip(*bundle.promise.covered).tolist(), *bundle.promise.covered} - {0.0, np.inf}
+    ):
+        sizes = sizes_between([cost.largest_size(deadline) for cost in costs], bundle.promise.sizes)
+        sizes = np.concatenate([sizes, _random_sizes(rng, bundle.promise.sizes, RANDOM_SIZES)])
         queries.append(Queries(sizes, np.full(len(sizes), deadline)))
     return queries
 
@@ -83,7 +85,7 @@ def staircase_faults(bundle: Bundle, queries: Queries) -> Iterator[str]:
 
 def _wrong(bundle: Bundle, queries: Queries, answers: Sequence[Candidate]) -> Iterator[str]:
     """Yield a line for each answer that does not fit, or is worse than a candidate that does."""
-    candidates = [bundle.empty, *map(bundle.candidate, bundle.shipped)]
+    candidates = [bundle.empty, *map(bundle.candidate, bundle.stored.shipped)]
     scores = np.array([c.accuracy for c in candidates])
     for start in range(0, len(answers), BLOCK):
         given = answers[start : start + BLOCK]

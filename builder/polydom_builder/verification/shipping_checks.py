@@ -18,17 +18,17 @@ def mismatches(proof: Proof, bundle: Bundle) -> Iterator[str]:
     """Check that the proof is of this bundle; yield a line for each number that they do not share."""
     pairs: list[tuple[str, object, object]] = [
         ("features", proof.costs.n_features, len(bundle.names)),
-        ("sizes", proof.region.sizes, bundle.sizes),
-        ("budgets", _rounded(proof.region.budgets), _rounded(bundle.covered)),
-        ("alpha", proof.alpha, bundle.alpha),
-        ("tolerance", proof.tolerance, bundle.tolerance),
+        ("sizes", proof.region.sizes, bundle.promise.sizes),
+        ("budgets", _rounded(proof.region.budgets), _rounded(bundle.promise.covered)),
+        ("alpha", proof.alpha, bundle.promise.alpha),
+        ("tolerance", proof.tolerance, bundle.promise.tolerance),
     ]
     if isinstance(proof.costs, SetCosts):
-        steps = tuple((step.cost, step.users) for step in bundle.steps)
+        steps = tuple((step.cost, step.users) for step in bundle.times.worst.steps)
         pairs += [
-            ("costs of features", proof.costs.features, bundle.costs),
+            ("costs of features", proof.costs.features, bundle.times.worst.features),
             ("costs of steps", proof.costs.shared[: len(steps)], steps),  # after them comes the model
-            ("cost of dispatch", proof.costs.base, bundle.dispatch),
+            ("cost of dispatch", proof.costs.base, bundle.times.worst.dispatch),
         ]
     yield from (f"the proof has other {what} than the bundle" for what, ours, theirs in pairs if ours != theirs)
 

@@ -93,7 +93,7 @@ def verify(bundle: Bundle, proof: Proof) -> Report:
         n_sets=len(proof.masks),
         n_trained=len(proof.expanded),
         n_kept=len(proof.kept),
-        n_shipped=len(bundle.shipped),
+        n_shipped=len(bundle.stored.shipped),
         n_queries=len(queries.sizes) + sum(len(asked.sizes) for asked in stairs),
         failures=tuple(failures),
     )

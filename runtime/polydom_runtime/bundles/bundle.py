@@ -1,199 +1,158 @@
-"""The bundle: what the host gives to the node, decoded. A folder with the index as msgpack beside ONNX models.
+"""The bundle: all that the host gives to the node, decoded. A folder with the index as msgpack beside ONNX models."""
 
-The models are ``models/0000.onnx`` and so on, named by their number, so that no path is ever read from a file.
-"""
-
-import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
-from polydom_runtime.costs import CostFunction, total
+from polydom_runtime.costs import CostFunction
 from polydom_runtime.exceptions import BundleMismatchError
 from polydom_runtime.features import FeatureSpace
-from polydom_runtime.unit_times import UnitTimes
+from polydom_runtime.unit_times import step_users
 
-from . import schema
+from .bundle_times import BundleTimes
 from .greedy import GreedyIndex
 from .index import Candidate, Interval, PolyDomIndex
-
-MODEL_FOLDER = "models"
+from .model_entry import ModelEntry
 
 Label = int | str | bool
 
 
 @dataclass(frozen=True, slots=True)
-class ModelEntry:
-    """An exported model and what it promises.
-
-    Parameters
-    ----------
-    order : tuple of int
-        The positions of its features in the order of its input columns.
-    accuracy : float
-        Score of the exported model on items that it was not trained on.
-    seconds : float
-        Worst-case time of one run.
-    size_bytes : int
-    sha256 : bytes
-    """
-
-    order: tuple[int, ...]
-    accuracy: float
-    seconds: float
-    size_bytes: int
-    sha256: bytes
-
-    @property
-    def mask(self) -> int:
-        """The feature set as a bit mask."""
-        return sum(1 << i for i in self.order)
-
-
-@dataclass(frozen=True, slots=True)
-class StepEntry:
-    """A shared step: the mask of the features that use it, and its worst-case cost."""
-
-    name: str
-    users: int
-    cost: CostFunction
-
-
-@dataclass(frozen=True, slots=True)
-class CostOrigin:
-    """Where the costs of a bundle come from.
-
-    Parameters
-    ----------
-    device : str
-        The machine that they are of.
-    estimated : bool
-        Whether they were carried over from another machine's rather than measured.
-    notes : tuple of str
-        What makes them doubtful.
-    versions : dict of str to str
-        Of numpy and onnxruntime, where they were measured.
-    """
-
-    device: str = ""
-    estimated: bool = False
-    notes: tuple[str, ...] = ()
-    versions: Mapping[str, str] = field(default_factory=dict)
-
-    def __str__(self) -> str:
-        how = "estimated, not measured" if self.estimated else "measured" if self.device else "given"
-        where = f" for {self.device}" if self.estimated else f" on {self.device}" if self.device else ""
-        return "; ".join([f"costs {how}{where}", *self.notes])
-
-
-@dataclass(frozen=True)
-class Bundle:
-    """A decoded and checked index.
+class BundleSpace:
+    """The features that a bundle reads and the labels that it answers with.
 
     Parameters
     ----------
     names, widths : tuples, one entry a feature
     classes : tuple of labels
         The label of each class number; none if the models are regressors.
-    sizes : (float, float)
-        Range of item sizes that was measured.
-    budgets : (float, float)
-        Range of deadlines in seconds that the bundle was built for; equal if there is one deadline.
-    alpha, tolerance : float
-        The slacks that the search was run with.
-    costs : tuple of CostFunction
-        Worst case of each feature without its step.
-    steps : tuple of StepEntry
-    dispatch : CostFunction
-        Worst case of everything that is not a feature, a step or a model.
-    prior : (int or float, float)
-        Class number, or a regressor's number, and score of the empty feature set.
-    models : tuple of ModelEntry
-        Every shipped feature set and every prefix of its order.
-    shipped : tuple of int
-        Model numbers of the candidates; candidate 0 of the index is the empty set, candidate k + 1 is ``shipped[k]``.
-    intervals : tuple of Interval
-        Where each candidate is on the skyline.
-    set_costs : tuple of CostFunction
-        Worst case of each model's whole answer, where it is not the sum of its parts; else empty.
-    sequences : tuple of int tuples
-        The orders of features that a greedy bundle walks; empty for a Poly-Dom index.
-    median_size : float
-        Of the items that the sequences were made for.
-    expected, alone : UnitTimes, optional
-        What the any-time policy plans with, and what it leaves time for before it starts a unit, each seldom exceeded;
-        the costs above if not given.
-    typical : UnitTimes, optional
-        What units take as a rule, by which a slow-down is told.
-    planning_quantile : float
-        Of the times that are expected; 0 if they are not given.
-    stops : tuple of float
-        For each model the confidence at which its answer may stand though there is time for more; empty if unknown.
-    stop_loss : float
-        The accuracy that each of them may give up on the items where that happens.
-    guard_quantile : float
-        Of the times that each unit is guarded by; 0 if they are not given.
-    slowdown : float
-        Up to which slow-down it has the models that are best then, at the shortest of its deadlines.
-    reference_seconds : float
-        The stated worst case of the reference model on the device; 0 if not known.
-    origin : CostOrigin
-    path : Path, optional
-        The folder that holds the models.
     """
 
     names: tuple[str, ...]
     widths: tuple[int, ...]
     classes: tuple[Label, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """The queries for which a bundle has the best models, and how far from the best possible they may be.
+
+    Parameters
+    ----------
+    sizes : (float, float)
+        Range of item sizes that was measured.
+    budgets : (float, float)
+        Range of deadlines in seconds that the bundle was built for; equal if there is one deadline.
+    alpha, tolerance : float
+        α and e of the paper: the slacks that the search was run with.
+    slowdown : float
+        The largest slow-down of the device for which it has the best models at the shortest of its deadlines.
+    stop_loss : float
+        The accuracy that an early stop may give up on the items that are stopped.
+    """
+
     sizes: tuple[float, float]
     budgets: tuple[float, float]
-    alpha: float
-    tolerance: float
-    costs: tuple[CostFunction, ...]
-    steps: tuple[StepEntry, ...]
-    dispatch: CostFunction
-    prior: tuple[int | float, float]
-    models: tuple[ModelEntry, ...] = ()
+    alpha: float = 1.0
+    tolerance: float = 0.0
+    slowdown: float = 1.0
+    stop_loss: float = 0.0
+
+    @property
+    def covered(self) -> tuple[float, float]:
+        """The range of budgets with the best models: the deadlines, the shortest also on a machine that is slower."""
+        return self.budgets[0] / self.slowdown, self.budgets[1]
+
+
+class Prior(NamedTuple):
+    """The answer without features: a class number, or a regressor's number, and its score."""
+
+    number: int | float
+    accuracy: float
+
+
+@dataclass(frozen=True, slots=True)
+class StoredIndex:
+    """The index as it is stored: the skyline, or the sequences of a greedy bundle.
+
+    Parameters
+    ----------
+    shipped : tuple of int
+        Model numbers of the candidates; candidate 0 of the index is the empty set, candidate k + 1 is ``shipped[k]``.
+    intervals : tuple of Interval
+        Where each candidate is on the skyline.
+    sequences : tuple of int tuples
+        The orders of features that a greedy bundle walks; empty for a Poly-Dom index.
+    median_size : float
+        Of the items that the sequences were made for.
+    """
+
     shipped: tuple[int, ...] = ()
     intervals: tuple[Interval, ...] = ()
-    set_costs: tuple[CostFunction, ...] = ()
     sequences: tuple[tuple[int, ...], ...] = ()
     median_size: float = 0.0
-    expected: UnitTimes | None = None
-    alone: UnitTimes | None = None
-    typical: UnitTimes | None = None
-    planning_quantile: float = 0.0
-    guard_quantile: float = 0.0
-    stops: tuple[float, ...] = ()
-    stop_loss: float = 0.0
-    slowdown: float = 1.0
-    reference_seconds: float = 0.0
-    origin: CostOrigin = field(default_factory=CostOrigin)
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """A decoded and checked bundle.
+
+    Parameters
+    ----------
+    space : BundleSpace
+    times : BundleTimes
+    promise : Promise
+    prior : Prior
+    models : tuple of ModelEntry
+        Every shipped feature set and every prefix of its order.
+    stored : StoredIndex
+    path : Path, optional
+        The folder that holds the models.
+    """
+
+    space: BundleSpace
+    times: BundleTimes
+    promise: Promise
+    prior: Prior
+    models: tuple[ModelEntry, ...] = ()
+    stored: StoredIndex = StoredIndex()
     path: Path | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the features."""
+        return self.space.names
+
+    @property
+    def is_greedy(self) -> bool:
+        """Whether it has sequences of features instead of a Poly-Dom index."""
+        return bool(self.stored.sequences)
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether the cost of a set is the sum of its parts."""
+        return all(model.cost is None for model in self.models)
+
+    @property
+    def stops_early(self) -> bool:
+        """Whether the models have confidences at which an answer may stand early."""
+        return bool(self.models) and all(model.stop is not None for model in self.models)
 
     @cached_property
     def index(self) -> "PolyDomIndex | GreedyIndex":
         """The Poly-Dom index over the shipped candidates, or the sequences of a greedy bundle."""
-        if self.sequences:
-            numbers = [[self.model_of_order[s[:k]] for k in range(1, len(s) + 1)] for s in self.sequences]
-            return GreedyIndex([[self.empty, *map(self.candidate, row)] for row in numbers], self.median_size)
-        return PolyDomIndex([self.empty, *map(self.candidate, self.shipped)], self.intervals, self.sizes)
-
-    @property
-    def covered(self) -> tuple[float, float]:
-        """The range of budgets for which it has the best models: its deadlines on a machine as slow as `slowdown`."""
-        return self.budgets[0] / self.slowdown, self.budgets[1]
-
-    @property
-    def worst(self) -> UnitTimes:
-        """The costs of the units, such that their sums are the worst case of sets."""
-        return UnitTimes(self.costs, tuple(step.cost for step in self.steps), self.dispatch)
+        stored = self.stored
+        if self.is_greedy:
+            numbers = [[self.model_of_order[s[:k]] for k in range(1, len(s) + 1)] for s in stored.sequences]
+            return GreedyIndex([[self.empty, *map(self.candidate, row)] for row in numbers], stored.median_size)
+        return PolyDomIndex([self.empty, *map(self.candidate, stored.shipped)], stored.intervals, self.promise.sizes)
 
     @property
     def empty(self) -> Candidate:
-        """The candidate of the empty feature set: the prior, for the price of dispatch."""
-        return Candidate(0, (), self.prior[1], self.dispatch)
+        """The candidate of the empty feature set: the prior, which costs dispatch only."""
+        return Candidate(0, (), self.prior.accuracy, self.times.worst.dispatch)
 
     @cached_property
     def model_of_order(self) -> Mapping[tuple[int, ...], int]:
@@ -201,14 +160,15 @@ class Bundle:
         return {model.order: i for i, model in enumerate(self.models)}
 
     def candidate(self, model: int) -> Candidate:
-        """Return the candidate of one model: its features, steps, run and dispatch make its cost, or `set_costs`."""
+        """Return the candidate of one model; its cost is a whole answer's: dispatch, features, steps and model run."""
         entry = self.models[model]
-        mask = entry.mask
-        features = (self.costs[i] for i in sorted(entry.order))
-        steps = (step.cost for step in self.steps if step.users & mask)
-        parts = [self.dispatch, *features, *steps, CostFunction.of(entry.seconds)]
-        cost = self.set_costs[model] if self.set_costs else total(parts)
-        return Candidate(mask, tuple(self.names[i] for i in entry.order), entry.accuracy, cost)
+        cost = entry.cost or self.times.worst.of_set(entry.mask) + CostFunction.of(entry.seconds)
+        return Candidate(entry.mask, tuple(self.names[i] for i in entry.order), entry.accuracy, cost)
+
+    def plus_dispatch(self, more: CostFunction) -> "Bundle":
+        """Return the bundle for a node whose dispatch takes longer."""
+        models = tuple(m if m.cost is None else replace(m, cost=m.cost + more) for m in self.models)
+        return replace(self, times=self.times.plus_dispatch(more), models=models)
 
     def space_of(self, space: FeatureSpace) -> FeatureSpace:
         """Return the part of a feature space that the bundle was built with, which may be all of it.
@@ -220,10 +180,11 @@ class Bundle:
         """
         if set(self.names) < set(space.names):
             space = space.part(self.names)
+        steps = tuple((step.name, step.users) for step in self.times.worst.steps)
         for what, ours, theirs in (
             ("feature names, in order", self.names, space.names),
-            ("feature widths", self.widths, space.widths),
-            ("shared steps", tuple((s.name, s.users) for s in self.steps), step_users(space)),
+            ("feature widths", self.space.widths, space.widths),
+            ("shared steps", steps, step_users(space)),
         ):
             if ours != theirs:
                 raise BundleMismatchError(
@@ -233,32 +194,12 @@ class Bundle:
         return space
 
     def model_bytes(self, model: int) -> bytes:
-        """Read one model and return its bytes if they are the ones that the index promises."""
+        """Read one model and return its bytes.
+
+        Raises
+        ------
+        BundleFormatError
+            If they are not the ones that the index promises.
+        """
         assert self.path is not None
-        entry, file = self.models[model], self.path / MODEL_FOLDER / model_file(model)
-        data = read_bounded(file, entry.size_bytes)
-        if len(data) != entry.size_bytes or hashlib.sha256(data).digest() != entry.sha256:
-            raise schema.bad(f"{file} must be the model that the index names", "other bytes", "Copy the bundle again.")
-        return data
-
-
-def step_users(space: FeatureSpace) -> tuple[tuple[str, int], ...]:
-    """Return each shared step of a space with the mask of the features that use it."""
-    return tuple((s.name, sum(1 << i for i, f in enumerate(space.features) if f.step == s)) for s in space.steps)
-
-
-def model_file(model: int) -> str:
-    """Return the file name of a model."""
-    return f"{model:04d}.onnx"
-
-
-def read_bounded(file: Path, limit: int) -> bytes:
-    """Return the content of a file, or at most one byte more than `limit` of it."""
-    try:
-        with open(file, "rb") as stream:
-            data = stream.read(limit + 1)
-    except OSError as e:
-        raise schema.bad(f"{file} must be a readable file", repr(e), "Copy the whole bundle folder again.") from e
-    if len(data) > limit:
-        raise schema.bad(f"{file} must have at most {limit} bytes", "more", "Copy the bundle again.")
-    return data
+        return self.models[model].read(self.path, model)

@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise CertificateError(f"The folder of {arguments.out} must exist and be writable. It is not.")
     claim, plan = Claim(arguments.miss_rate, arguments.confidence), plan_of(arguments)
     space, bundle = space_of(arguments.space), load_bundle(arguments.bundle)
-    deadline = bundle.budgets[1] if arguments.deadline is None else arguments.deadline
+    deadline = bundle.promise.budgets[1] if arguments.deadline is None else arguments.deadline
     guarded = None if deadline == math.inf else deadline - arguments.guard
     predictor = Predictor(bundle, space, deadline=guarded, policy=arguments.policy)
     context = context_of(arguments, predictor)
@@ -85,7 +85,7 @@ def context_of(arguments: argparse.Namespace, predictor: "Predictor") -> dict[st
     return {
         "polydom": __version__,
         "bundle": {"path": arguments.bundle, "index_sha256": index_digest(predictor.bundle)},
-        "costs": str(predictor.bundle.origin),
+        "costs": str(predictor.bundle.times.origin),
         "space": arguments.space,
         "policy": predictor.policy,
         "guard": arguments.guard,

@@ -63,11 +63,16 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.supervised:
             stack.enter_context(closing(predictor))  # type: ignore[type-var]
         records = stack.enter_context(records_command.open_records(arguments, predictor))
-        if predictor.bundle.origin.estimated:
-            print(f"polydom-node: {predictor.bundle.origin}", file=sys.stderr)
+        if predictor.bundle.times.origin.estimated:
+            print(f"polydom-node: {predictor.bundle.times.origin}", file=sys.stderr)
         tally = Tally(predictor.deadline)
         code, loop = (_periodic if arguments.period else _one_by_one)(arguments, predictor, tally, records)
-        summary = {**tally.summary(), "oversized": predictor.n_oversized, "costs": str(predictor.bundle.origin), **loop}
+        summary = {
+            **tally.summary(),
+            "oversized": predictor.n_oversized,
+            "costs": str(predictor.bundle.times.origin),
+            **loop,
+        }
         if arguments.supervised:
             summary |= {"answered_by": dict(predictor.counts), "restarts": predictor.restarts}  # type: ignore[union-attr]
         print(json.dumps({"summary": summary}), flush=True)

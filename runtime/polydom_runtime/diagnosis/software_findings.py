@@ -6,7 +6,8 @@ import struct
 import sys
 from collections.abc import Mapping
 
-from polydom_runtime.bundles.bundle import Bundle, model_file
+from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.model_entry import model_file
 from polydom_runtime.device.board import Board
 from polydom_runtime.device.probe import Probe
 from polydom_runtime.exceptions import BundleFormatError
@@ -76,11 +77,11 @@ def check_bundle(bundle: Bundle, found: Probe | str) -> Finding:
         ModelRunner,
     )
 
-    row, broken = InputRow(sum(bundle.widths)), []
+    row, broken = InputRow(sum(bundle.space.widths)), []
     for number, entry in enumerate(bundle.models):
-        width = sum(bundle.widths[i] for i in entry.order)
+        width = sum(bundle.space.widths[i] for i in entry.order)
         try:
-            ModelRunner(bundle.model_bytes(number), row, width, len(bundle.classes))
+            ModelRunner(bundle.model_bytes(number), row, width, len(bundle.space.classes))
         except BundleFormatError as e:
             broken.append(f"{model_file(number)}: {(str(e.__cause__ or e).splitlines() or [repr(e)])[0]}")
     total = f"{len(bundle.models)} models"
@@ -88,7 +89,7 @@ def check_bundle(bundle: Bundle, found: Probe | str) -> Finding:
     return finding(
         "bundle",
         "problem" if broken else "ok",
-        f"{text}; {len(bundle.classes)} classes",
+        f"{text}; {len(bundle.space.classes)} classes",
         why,
         f"build it again for this device: onnxruntime {found.onnxruntime} takes IR version {found.ir_version}, opset "
         f"{found.opset}, ai.onnx.ml {found.ml_opset} at most",
@@ -97,7 +98,7 @@ def check_bundle(bundle: Bundle, found: Probe | str) -> Finding:
 
 def check_costs(bundle: Bundle, board: Board, found: Probe | str) -> Finding:
     """Ask whether the costs that a bundle plans with are those of this machine and its libraries."""
-    origin, doubts = bundle.origin, list(bundle.origin.notes)
+    origin, doubts = bundle.times.origin, list(bundle.times.origin.notes)
     if origin.estimated:
         doubts.append("estimated, not measured")
     if origin.device and origin.device != board.device:

@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 
 from polydom_runtime.arrays import Floats
-from polydom_runtime.bundles.bundle import Bundle, StepEntry, step_users
+from polydom_runtime.bundles.bundle import Bundle, BundleSpace, Prior, Promise
+from polydom_runtime.bundles.bundle_times import BundleTimes
 from polydom_runtime.clock import Clock
 from polydom_runtime.costs import ZERO
 from polydom_runtime.device.calibration import kernels, reference_models
 from polydom_runtime.features import FeatureSpace, read_only
 from polydom_runtime.predictor import Predictor
 from polydom_runtime.stages import stage_of
+from polydom_runtime.unit_times import UnitTimes, step_users
 
 MIN_TICKS = 100
 """A call shorter than so many ticks of the timer is also timed in blocks."""
@@ -134,16 +136,11 @@ def _jobs(space: FeatureSpace, item: Any, clock: Clock) -> list[Callable[[], obj
 
 
 def _without_models(space: FeatureSpace) -> Bundle:
+    steps, users = [step.name for step in space.steps], [mask for _, mask in step_users(space)]
+    nothing = UnitTimes((*space.names, *steps), tuple(users), (ZERO,) * (len(space) + len(steps)))
     return Bundle(
-        names=space.names,
-        widths=space.widths,
-        classes=(0, 1),
-        sizes=(0.0, math.inf),
-        budgets=(1.0, 1.0),
-        alpha=1.0,
-        tolerance=0.0,
-        costs=(ZERO,) * len(space),
-        steps=tuple(StepEntry(name, users, ZERO) for name, users in step_users(space)),
-        dispatch=ZERO,
-        prior=(0, 0.5),
+        space=BundleSpace(space.names, space.widths, (0, 1)),
+        times=BundleTimes.of(nothing),
+        promise=Promise(sizes=(0.0, math.inf), budgets=(1.0, 1.0)),
+        prior=Prior(0, 0.5),
     )

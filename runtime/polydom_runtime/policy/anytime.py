@@ -16,7 +16,7 @@ from polydom_runtime.arrays import Floats
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.costs import basis_terms
 from polydom_runtime.features import FeatureSpace
-from polydom_runtime.unit_times import SetTimes
+from polydom_runtime.unit_times import UnitTimes
 
 from .loaded_models import LoadedModels
 from .planners import Planner
@@ -31,11 +31,10 @@ class AnytimePlanner(Planner):
 
     def __init__(self, bundle: Bundle, space: FeatureSpace, answers: LoadedModels, *plan: Any) -> None:
         super().__init__(bundle, space, answers, *plan)
-        self._alone = SetTimes(bundle.alone or bundle.worst, self._users)
         self._singles = np.array([1 << f for f in range(len(space))], dtype=np.int64)
         self._seconds = np.array([model.seconds for model in bundle.models])
         self._states: dict[int, State] = {}
-        typical = math.sqrt(max(bundle.sizes[0], 1.0) * max(bundle.sizes[1], 1.0))
+        typical = math.sqrt(max(bundle.promise.sizes[0], 1.0) * max(bundle.promise.sizes[1], 1.0))
         self._typical = basis_terms(typical)
 
     def root(self) -> State:
@@ -75,12 +74,18 @@ class AnytimePlanner(Planner):
 
         What is expected of single units may be more than the worst case of their sum, at a high quantile.
         """
-        expected = self._expected.added(done, masks) + self.begun
-        expected[:, 0] += seconds * self._expected.model
-        worst = self._worst.added(done, masks) + self._worst.dispatch - self.begun
+        times = self._times
+        planned = times.planned.of_sets(masks, done) + self.begun
+        planned[:, 0] += seconds * times.planned.model_ratio
+        worst = times.worst.of_sets(masks, done) + self._rest_of_dispatch(times.worst)
         worst[:, 0] += seconds
-        shorter = np.all(self.at_cells(expected)[:, :-1] <= self.at_cells(worst)[:, :-1], axis=1)
-        return np.where(shorter[:, None], expected, worst)
+        shorter = np.all(self.at_cells(planned)[:, :-1] <= self.at_cells(worst)[:, :-1], axis=1)
+        return np.where(shorter[:, None], planned, worst)
+
+    def _rest_of_dispatch(self, times: UnitTimes) -> Floats:
+        """Return weights of what dispatch still takes after the first decision."""
+        rest: Floats = np.array(times.dispatch.weights) - self.begun
+        return rest
 
     def _guarded(
         self,
@@ -95,7 +100,8 @@ class AnytimePlanner(Planner):
         targets, places = np.nonzero(wanted[:, order])
         features = order[places]
         earlier = np.concatenate([[0], np.cumsum(self._singles[order])])[places] & masks[targets] & ~done
-        sums = (self.at_cells(times.added(done, earlier)) for times in (self._expected, self._worst))
+        kinds = (self._times.planned, self._times.worst)
+        sums = (self.at_cells(times.of_sets(earlier, done)) for times in kinds)
         before = np.minimum(*sums)
         starts = before + self._to_start(done | earlier, features, seconds[targets])
         return np.maximum.reduceat(starts, np.flatnonzero(np.diff(targets, prepend=-1)), axis=0)
@@ -111,9 +117,10 @@ class AnytimePlanner(Planner):
     ) -> tuple[Floats, Floats]:
         """Return two bounds on what a feature and a model after it take: by the tails of each, or of sums."""
         singles = self._singles[features]
-        alone = self._alone.added(done, singles) + 0.5 * self._alone.dispatch
-        summed = self._worst.added(done, singles) + self._worst.dispatch - self.begun
-        alone[:, 0] += models * self._alone.model
+        guarded, worst = self._times.guarded, self._times.worst
+        alone = guarded.of_sets(singles, done) + 0.5 * np.array(guarded.dispatch.weights)
+        summed = worst.of_sets(singles, done) + self._rest_of_dispatch(worst)
+        alone[:, 0] += models * guarded.model_ratio
         summed[:, 0] += models
         return alone, summed
 
@@ -129,7 +136,7 @@ class AnytimePlanner(Planner):
 
         That with the largest gain of what can be answered for its time; where none gains yet, the cheapest.
         """
-        seconds = self._expected.added(state.mask, self._singles) @ self._typical + 1e-12
+        seconds = self._times.planned.of_sets(self._singles, state.mask) @ self._typical + 1e-12
         rank = np.full(len(self._singles), -np.inf)
         models = np.zeros(len(self._singles))
         for f in range(len(self._singles)):

@@ -13,7 +13,7 @@ MAX_SECONDS = 1e6
 
 def checked_deadline(bundle: Bundle, deadline: float | None) -> float:
     """Return a deadline in seconds, the bundle's longest if none is given; DeadlineError if it is impossible."""
-    low, high = bundle.budgets
+    low, high = bundle.promise.budgets
     if deadline is None and high == math.inf:
         raise DeadlineError("A deadline must be given: the bundle was built for any budget. Got none.")
     try:
@@ -24,7 +24,7 @@ def checked_deadline(bundle: Bundle, deadline: float | None) -> float:
         raise DeadlineError(
             f"The deadline must be a positive number of seconds, less than {MAX_SECONDS:g}. Got {deadline!r}."
         )
-    shortest = bundle.dispatch(bundle.sizes[0])
+    shortest = bundle.times.worst.dispatch(bundle.promise.sizes[0])
     if seconds < shortest:
         raise DeadlineError(
             f"The deadline must be at least {format_seconds(shortest)}, what dispatch alone may take here. "

@@ -72,9 +72,11 @@ class EnergyBudget:
             with open(file, "rb") as stream:
                 document = json.loads(stream.read(MAX_FILE_BYTES))
             features, steps = (_costs(document.get(kind, {})) for kind in ("features", "steps"))
+            worst = bundle.times.worst
             costs = UnitTimes(
-                tuple(features[name] for name in bundle.names),
-                tuple(steps[step.name] for step in bundle.steps),
+                worst.names,
+                worst.users,
+                (*(features[name] for name in bundle.names), *(steps[step.name] for step in worst.steps)),
                 _cost(document.get("dispatch", 0.0)),
                 _cost(document.get("model", 0.0)).weights[0],
             )

@@ -36,17 +36,19 @@ def longest_step(bundle: Bundle, n: float | None = None) -> LongestStep:
     Examples
     --------
     >>> from polydom_runtime.costs import CostFunction
-    >>> bundle = Bundle(("mean",), (1,), (0, 1), (1.0, 1000.0), (1.0, 1.0), 1.0, 0.0,
-    ...                 (CostFunction.of(1e-6, linear=1e-9),), (), CostFunction.of(1e-6), (0, 0.5))
+    >>> from polydom_runtime.bundles.bundle import BundleSpace, Prior, Promise
+    >>> from polydom_runtime.bundles.bundle_times import BundleTimes
+    >>> from polydom_runtime.unit_times import UnitTimes
+    >>> times = UnitTimes.given({"mean": CostFunction.of(1e-6, linear=1e-9)}, dispatch=CostFunction.of(1e-6))
+    >>> bundle = Bundle(BundleSpace(("mean",), (1,), (0, 1)), BundleTimes.of(times),
+    ...                 Promise((1.0, 1000.0), (1.0, 1.0)), Prior(0, 0.5))
     >>> print(longest_step(bundle))
     mean, 3 µs at size 1000
     """
-    n = bundle.sizes[1] if n is None else n
-    pause = bundle.dispatch(n)
-    steps = {
-        name: pause + cost(n) + sum(step.cost(n) for step in bundle.steps if step.users >> i & 1)
-        for i, (name, cost) in enumerate(zip(bundle.names, bundle.costs, strict=True))
-    }
+    n = bundle.promise.sizes[1] if n is None else n
+    worst = bundle.times.worst
+    pause = worst.dispatch(n)
+    steps = {name: worst.of_set(1 << i)(n) for i, name in enumerate(bundle.names)}
     models = {"model of " + "+".join(bundle.names[i] for i in m.order): pause + m.seconds for m in bundle.models}
     name, seconds = max((steps | models).items(), key=lambda pair: pair[1])
     return LongestStep(name, seconds, n)

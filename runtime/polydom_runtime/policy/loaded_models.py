@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.model_entry import ModelEntry
 from polydom_runtime.bundles.models import InputRow, ModelRunner
 from polydom_runtime.stages import seems_finite
 
@@ -105,11 +106,11 @@ class LoadedModels:
         early_stop: bool = False,
     ) -> None:
         self._bundle = bundle
-        self._stops = bundle.stops if early_stop else ()
-        ends = np.cumsum((0, *bundle.widths))
+        self._early_stop = early_stop and bundle.stops_early
+        ends = np.cumsum((0, *bundle.space.widths))
         self.places = [slice(int(a), int(b)) for a, b in pairwise(ends)]
         self.values = np.zeros(int(ends[-1]), dtype=np.float32) if values is None else values
-        self._row = InputRow(len(self.values), len(bundle.classes))
+        self._row = InputRow(len(self.values), len(bundle.space.classes))
         self._run_of = self._exported if run_of is None else run_of
         self._loaded: dict[int, LoadedModel] = {}
         self._ranked: list[LoadedModel] = []  # the most accurate first, for when time is short
@@ -153,7 +154,7 @@ class LoadedModels:
                 entry.mask,
                 self._run_of(number),
                 (self.values, columns, self._row.values[: len(columns)]),
-                self._stops[number] if self._stops else math.inf,
+                self._stop_of(entry),
             )
             if loaded.accuracy >= self.prior.accuracy:
                 insort(self._ranked, loaded, key=lambda answer: -answer.accuracy)
@@ -171,9 +172,12 @@ class LoadedModels:
 
     def _exported(self, number: int) -> Run:
         entry = self._bundle.models[number]
-        width = sum(self._bundle.widths[i] for i in entry.order)
-        sure = bool(self._stops) and self._stops[number] <= 1.0
-        return ModelRunner(self._bundle.model_bytes(number), self._row, width, len(self._bundle.classes), sure)
+        space, sure = self._bundle.space, self._stop_of(entry) <= 1.0
+        width = sum(space.widths[i] for i in entry.order)
+        return ModelRunner(self._bundle.model_bytes(number), self._row, width, len(space.classes), sure)
+
+    def _stop_of(self, entry: ModelEntry) -> float:
+        return entry.stop if self._early_stop and entry.stop is not None else math.inf
 
 
 def _unsure() -> float:

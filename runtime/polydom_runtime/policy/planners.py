@@ -6,14 +6,14 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from polydom_runtime.arrays import Floats
+from polydom_runtime.arrays import Floats, Masks
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.greedy import Walk
 from polydom_runtime.bundles.index import Candidate, Staircase
 from polydom_runtime.costs import CostFunction, basis_terms, total
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.stages import stage_of
-from polydom_runtime.unit_times import SetTimes
+from polydom_runtime.unit_times import UnitTimes
 
 from .energy import EnergyBudget
 from .loaded_models import LoadedModels
@@ -49,19 +49,16 @@ class Planner:
         staircase: Staircase | Walk,
         energy: EnergyBudget | None = None,
     ) -> None:
-        self.cells = size_cells(bundle.sizes, (end for end, _ in staircase.steps[:-1]))
+        self.cells = size_cells(bundle.promise.sizes, (end for end, _ in staircase.steps[:-1]))
         self._bundle, self._space, self._answers, self._staircase = bundle, space, answers, staircase
         self._energy = energy
         self.most_joules = math.inf if energy is None else energy.joules
         self._budget_ns = staircase.deadline * 1e9
         self._terms = basis_terms(np.array(self.cells)).reshape(-1, 6).T
-        self._users = tuple(step.users for step in bundle.steps)
         places = enumerate(answers.places)
         self._stages = [stage_of(space, feature, answers.values, place.start) for feature, place in places]
-        self._worst = SetTimes(bundle.worst, self._users)
-        self._expected = SetTimes(bundle.expected or bundle.worst, self._users)
-        self._typical_times = SetTimes(bundle.typical or bundle.expected or bundle.worst, self._users)
-        self.begun = 0.5 * self._expected.dispatch
+        self._times = bundle.times
+        self.begun = 0.5 * np.array(bundle.times.planned.dispatch.weights)
 
     def root(self) -> State:
         """Return the state without features, from which all others are reached.
@@ -88,18 +85,14 @@ class Planner:
         """Return weights of the energy of sets, shape ``(n_sets, 6)``; None if it is not measured."""
         if self._energy is None or self._energy.costs is None:
             return None
-        spent = SetTimes(self._energy.costs, self._users)
-        joules: Floats = spent.added(0, masks) + spent.dispatch
-        joules[:, 0] += spent.model
-        return joules
+        return _whole(self._energy.costs, masks, self._energy.costs.model or 0.0)
 
     def new_state(self, mask: int) -> State:
         """Return a state without ways on."""
         answer = self._answers.best(mask)
         one = np.array([mask], dtype=np.int64)
-        worst = self._worst.added(0, one)[0] + self._worst.dispatch
-        typical = self._typical_times.added(0, one)[0] + self._typical_times.dispatch
-        typical[0] += answer.model_ns * 1e-9 * self._typical_times.model
+        worst = _whole(self._times.worst, one)[0]
+        typical = _whole(self._times.typical, one, answer.model_ns * 1e-9 * self._times.typical.model_ratio)[0]
         rows = [ANSWER] * (len(self.cells) + 1)
         # Before the first feature nothing can have been slow.
         bounds = self.at_cells(worst).tolist() if mask else [math.inf] * len(rows)
@@ -148,8 +141,8 @@ class StrictPlanner(Planner):
         order = [self._space.names.index(name) for name in candidate.features]
         masks = [sum(1 << i for i in order[:k]) for k in range(len(order) + 1)]
         states = [root, *map(self.new_state, masks[1:])]
-        before, moves, guards = self._bundle.dispatch, [], []
-        rest = np.maximum(self._worst.dispatch - self.begun, 0.0)
+        before, moves, guards = self._times.worst.dispatch, [], []
+        rest = np.maximum(np.array(before.weights) - self.begun, 0.0)
         for k, feature in enumerate(order):
             cost = self._stage_cost(order, k, before, masks[k])
             before += cost
@@ -173,10 +166,20 @@ class StrictPlanner(Planner):
         """Return what stage k adds to the worst case: its feature and steps, or the growth of the whole set's cost."""
         bundle, feature = self._bundle, order[k]
         number = bundle.model_of_order.get(tuple(order[: k + 1]))
-        if not bundle.set_costs or number is None:
-            due = total(s.cost for s in bundle.steps if s.users >> feature & 1 and not s.users & done)
-            return bundle.costs[feature] + due
-        model = CostFunction.of(bundle.models[number].seconds).weights
-        whole = bundle.set_costs[number].weights
-        a, b, c, d, e, f = (max(w - m - p, 0.0) for w, m, p in zip(whole, model, before.weights, strict=True))
+        entry = None if number is None else bundle.models[number]
+        if entry is None or entry.cost is None:
+            worst = self._times.worst
+            due = total(s.cost for s in worst.steps if s.users >> feature & 1 and not s.users & done)
+            return worst.features[feature] + due
+        model = CostFunction.of(entry.seconds).weights
+        a, b, c, d, e, f = (
+            max(w - m - p, 0.0) for w, m, p in zip(entry.cost.weights, model, before.weights, strict=True)
+        )
         return CostFunction((a, b, c, d, e, f))
+
+
+def _whole(times: UnitTimes, masks: Masks, model: float = 0.0) -> Floats:
+    """Return weights of whole answers by sets, shape ``(n_sets, 6)``: dispatch, features, steps and a model run."""
+    weights: Floats = times.of_sets(masks) + np.array(times.dispatch.weights)
+    weights[:, 0] += model
+    return weights

@@ -11,8 +11,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from polydom_runtime.bundles.bundle import Bundle, Label, read_bounded
-from polydom_runtime.bundles.index_file import INDEX_FILE, encode
+from polydom_runtime.bundles.bundle import Bundle, Label
+from polydom_runtime.bundles.encoding import encode
+from polydom_runtime.bundles.index_file import INDEX_FILE
+from polydom_runtime.bundles.model_entry import read_bounded
 from polydom_runtime.bundles.schema import MAX_INDEX_BYTES
 from polydom_runtime.exceptions import RecordingError
 from polydom_runtime.features import MAX_FEATURES
@@ -98,7 +100,7 @@ class FlightRecorder:
         self._pack, self._seed = header.layout.pack, header.seed
         self._names = predictor.bundle.names
         self._numbers: Mapping[Label | float, int] = {
-            label: number for number, label in enumerate(predictor.bundle.classes)
+            label: number for number, label in enumerate(predictor.bundle.space.classes)
         }
         self._masks: dict[tuple[str, ...], int] = {}
         self._wall_clock = wall_clock
@@ -179,7 +181,7 @@ def header_of(predictor: Flown, capacity: int) -> FlightHeader:
     """Return the header of a recording of `predictor`."""
     if not 1 <= capacity <= MAX_FILE_BYTES:
         raise RecordingError(f"A flight recorder must have room for 1 to {MAX_FILE_BYTES} items. Got {capacity}.")
-    bundle, classes = predictor.bundle, predictor.bundle.classes
+    bundle, classes = predictor.bundle, predictor.bundle.space.classes
     if sum(len(str(label)) for label in classes) > MAX_CLASSES_BYTES:
         classes = ()
     header = FlightHeader(

@@ -30,7 +30,7 @@ class Fallback:
     """
 
     def __init__(self, bundle: Bundle) -> None:
-        self.labels = labels_of(bundle)
+        self.labels = labels_of(bundle.space)
         self._table = LoadedModels(bundle)
         for number in range(len(bundle.models)):
             self._table.answer(number)

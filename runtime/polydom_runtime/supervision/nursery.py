@@ -14,7 +14,6 @@ import sys
 import traceback
 import warnings
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -192,14 +191,7 @@ class Nursery:
 
 def with_hand_over(bundle: Bundle, seconds: float) -> Bundle:
     """Return the bundle with dispatch costs that hold the hand-over to a worker."""
-    more = CostFunction.of(seconds)
-    times = {
-        name: replace(times, dispatch=times.dispatch + more)
-        for name in ("expected", "alone", "typical")
-        if (times := getattr(bundle, name)) is not None
-    }
-    costs = tuple(cost + more for cost in bundle.set_costs)
-    return replace(bundle, dispatch=bundle.dispatch + more, set_costs=costs, **times)
+    return bundle.plus_dispatch(CostFunction.of(seconds))
 
 
 def main(control: str, block: str, parent: str) -> int:

@@ -98,11 +98,11 @@ class SupervisedPredictor:
         self.bundle = load_bundle(Path(folder))
         self._stages = StageNames(self.bundle.space_of(space_of(space)))
         self.deadline = checked_deadline(self.bundle, deadline)
-        self.policy: Policy = "strict" if self.bundle.sequences or self.bundle.set_costs else policy
+        self.policy: Policy = "strict" if self.bundle.is_greedy or not self.bundle.adds_up else policy
         self._fallback = Fallback(self.bundle)
         self._prior_label = self._fallback.labels[self._fallback.prior.run()]
         order = {"folder": os.path.abspath(folder), "space": space, "policy": policy, "deadline": self.deadline}
-        self._keeper = Keeper(order, sum(self.bundle.widths), item_bytes)
+        self._keeper = Keeper(order, sum(self.bundle.space.widths), item_bytes)
         self._finalizer = weakref.finalize(self, self._keeper.close)
         self._budget_ns = int(self.deadline * 1e9)
         self._link: Link | None = None
@@ -238,7 +238,7 @@ class SupervisedPredictor:
         self.out = frozenset(reply.out)
         self.slowdown = reply.answer.slowdown
         self.counts["worker"] += 1
-        self.n_oversized += reply.size > self.bundle.sizes[1]
+        self.n_oversized += reply.size > self.bundle.promise.sizes[1]
         elapsed = hardware_clock() - start
         return reply.answer._replace(elapsed_ns=elapsed, deadline_met=elapsed <= self._budget_ns)
 

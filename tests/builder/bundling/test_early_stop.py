@@ -64,7 +64,7 @@ def test_sure_answers_come_early_and_cost_little_accuracy(folder: Path) -> None:
 def test_node_stops_early_only_when_asked_and_prepared(folder: Path, tmp_path: Path) -> None:
     predictor = Predictor.load(folder, task.space, clock=ManualClock())
     assert not any(predictor.predict_one(x).reason == "confident" for x in task.items(60)[0])
-    assert predictor.bundle.stop_loss == 0.02
+    assert predictor.bundle.promise.stop_loss == 0.02
 
     plain = PolyDomSearch(LogisticRegression(max_iter=1000), task.space, **SEARCH)
     plain.fit(*task.items(), costs=task.costs).export(tmp_path / "plain.bundle")

@@ -66,10 +66,10 @@ def search(**changes: Any) -> PolyDomSearch:
 def test_bundle_says_where_its_costs_come_from_and_keeps_to_the_device(tmp_path: Any) -> None:
     bundle = search().fit(*task.items(90), costs=samples()).export(tmp_path / "b")
 
-    assert str(bundle.origin) == "costs measured on a board"
-    assert bundle.origin.versions == {"numpy": "2.0", "onnxruntime": "1.28.0"}
+    assert str(bundle.times.origin) == "costs measured on a board"
+    assert bundle.times.origin.versions == {"numpy": "2.0", "onnxruntime": "1.28.0"}
     assert all(LINEAR_SECONDS < m.seconds < 2.0 * LINEAR_SECONDS for m in bundle.models)
-    for weight, given in zip(bundle.costs, task.costs.features, strict=True):
+    for weight, given in zip(bundle.times.worst.features, task.costs.features, strict=True):
         assert 1.0 < weight(500) / given(500) < 1.3
 
 
@@ -77,7 +77,7 @@ def test_throttled_measurement_is_repeated_by_the_bundle(tmp_path: Any) -> None:
     throttled = samples(machine={**samples().machine, "warnings": ["the clock was held down"]})
     bundle = search().fit(*task.items(90), costs=throttled).export(tmp_path / "b")
 
-    assert str(bundle.origin) == "costs measured on a board; the clock was held down"
+    assert str(bundle.times.origin) == "costs measured on a board; the clock was held down"
 
 
 def test_profile_gives_an_estimate_that_says_so(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,9 +85,9 @@ def test_profile_gives_an_estimate_that_says_so(tmp_path: Any, monkeypatch: pyte
     here = search().fit(*task.items(90), costs=samples())
     there = search(deadline=0.05).fit(*task.items(90), costs=DeviceProfile.named("raspberry_pi_4b"))
 
-    assert "estimated, not measured" in str(there.export(tmp_path / "b").origin)
-    assert all(b(500) > a(500) for a, b in zip(here.units_.features, there.units_.features, strict=True))
-    assert there.units_.dispatch(1) > here.units_.dispatch(1)
+    assert "estimated, not measured" in str(there.export(tmp_path / "b").times.origin)
+    assert all(b(500) > a(500) for a, b in zip(here.times_.features, there.times_.features, strict=True))
+    assert there.times_.dispatch(1) > here.times_.dispatch(1)
 
 
 def profile_with(seconds: float, uncertainty: float) -> DeviceProfile:

@@ -1,7 +1,6 @@
 """Rehearsals on the command line: by recorded costs, and by a recorded flight."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +12,7 @@ from polydom_builder.simulation.flights import trials_of_flight
 from polydom_runtime import Predictor
 from polydom_runtime.records.flight_file import load_flight
 from polydom_runtime.records.recorder import FlightRecorder
+from tests.bundle_parts import changed
 from tests.runtime.conftest import US, World, make_bundle, write
 
 
@@ -72,7 +72,7 @@ def test_replay_command_compares_deadlines_and_policies(
 
 def test_flight_of_other_features_is_refused(flight: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bundle, models = make_bundle()
-    other = write(tmp_path / "other", replace(bundle, names=("a", "b", "c")), models)
+    other = write(tmp_path / "other", changed(bundle, names=("a", "b", "c")), models)
 
     assert main(["replay", str(flight), "--bundle", str(other)]) == 2
     assert "must be of features of the bundle" in capsys.readouterr().err

@@ -9,17 +9,18 @@ import pytest
 
 from polydom_builder import PolyDomSearch
 from polydom_builder.bundling import quantiles as planning
-from polydom_builder.costs.unit_costs import TYPICAL_MODEL
+from polydom_builder.costs.fit_times import REFERENCE_MODEL
 from polydom_builder.simulation import Trials, simulate
 from polydom_builder.simulation.report import deadlines_of
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples
 from polydom_runtime.prediction import Policy
-from polydom_runtime.unit_times import UnitTimes
+from polydom_runtime.unit_times import StepTime
 from tests.builder import task
 from tests.builder.costs.test_target import samples, search
-from tests.runtime.lattice_world import STEP, US, LatticeWorld, lattice_bundle, microseconds
+from tests.bundle_parts import changed, unit_times
+from tests.runtime.lattice_world import NAMES, STEP, US, LatticeWorld, lattice_bundle, microseconds
 
 COSTS = tuple(map(microseconds, (10.0, 20.0, 30.0, 40.0), (0.0, 0.1, 0.0, 0.2)))
 ACCURACIES = [0.3 + 0.02 * mask.bit_count() + 0.1 * mask / 15 for mask in range(16)]
@@ -29,15 +30,16 @@ POLICIES: tuple[Policy, ...] = ("anytime", "strict")
 @pytest.fixture
 def bundle() -> Bundle:
     step = microseconds(4.0)
-    expected = UnitTimes(tuple(cost * 0.6 for cost in COSTS), (step * 0.6,), microseconds(1.0), 0.7)
-    return lattice_bundle(ACCURACIES, COSTS, step=(0b0110, step), expected=expected, reference_seconds=5 * US)
+    steps = [StepTime(STEP, 0b0110, step * 0.6)]
+    planned = unit_times(NAMES[:4], [cost * 0.6 for cost in COSTS], steps, microseconds(1.0), model_ratio=0.7)
+    return lattice_bundle(ACCURACIES, COSTS, step=(0b0110, step), planned=planned, reference_seconds=5 * US)
 
 
 def made_up(bundle: Bundle, count: int = 300) -> Trials:
     """Return trials whose units take any time up to one and a half times their worst case; dispatch is even."""
     rng = np.random.default_rng(0)
     sizes = np.exp(rng.uniform(0.0, np.log(150.0), count))
-    worst = [*bundle.costs, *(step.cost for step in bundle.steps)]
+    worst = bundle.times.worst.terms
     ns = np.array([[cost(n) * 1e9 for n in sizes] for cost in worst]) * rng.uniform(0.1, 1.5, (len(worst), count))
     dispatch = 2 * rng.integers(200, 1500, count)
     units = (*bundle.names, STEP, DISPATCH)
@@ -86,7 +88,7 @@ def recorded(sizes: list[float], seconds: Any) -> CostSamples:
     """Return samples of two units; `seconds(unit, n, round)` for ten rounds."""
     times = np.array([[[seconds(u, n, r) for r in range(10)] for n in sizes] for u in range(2)])
     loops = np.ones(times.shape[:2], dtype=np.int64)
-    kernels = {TYPICAL_MODEL: np.arange(1.0, 11.0)}
+    kernels = {REFERENCE_MODEL: np.arange(1.0, 11.0)}
     return CostSamples(("a", DISPATCH), np.array(sizes), times, loops, np.full(times.shape, np.nan), kernels)
 
 
@@ -174,19 +176,20 @@ def test_export_plans_with_the_best_quantile_of_those_tried(fitted: PolyDomSearc
     target, measured = fitted.target_, jittery()
     sizes = np.random.default_rng(0).choice(np.asarray(fitted.sizes_, dtype=np.float64), planning.N_TRIALS)
     trials = Trials.drawn(measured, sizes.tolist())
-    ways = {q: replace(chosen, expected=times, planning_quantile=q) for q, times in target.expected.items()}
+    ways = {q: changed(chosen, planned=times, typical=chosen.times.typical) for q, times in target.planned.items()}
     merits = {q: merit(way, trials, allowed=1.0 - 0.99) for q, way in ways.items()}
 
     assert len(merits) > 3
     assert len(set(merits.values())) > 1
-    assert merits[chosen.planning_quantile] == max(merits.values())
-    assert chosen.expected == target.expected[chosen.planning_quantile]
-    assert chosen.alone in (target.alone, *target.expected.values())
-    assert chosen.reference_seconds == target.reference_seconds > 0.0
+    times = chosen.times
+    assert merits[times.planned.quantile] == max(merits.values())
+    assert times.planned == target.planned[times.planned.quantile]
+    assert times.guarded in (target.guarded, *target.planned.values())
+    assert times.reference_seconds == target.reference_seconds > 0.0
     assert load_bundle(tmp_path / "b") == replace(chosen, path=tmp_path / "b")
 
 
 def test_given_costs_are_planned_with_as_they_are(tmp_path: Path) -> None:
     bundle = search().fit(*task.items(90), costs=task.costs).export(tmp_path / "b")
 
-    assert (bundle.expected, bundle.alone, bundle.planning_quantile) == (None, None, 0.0)
+    assert bundle.times.planned == bundle.times.guarded == bundle.times.worst

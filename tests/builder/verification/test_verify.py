@@ -31,6 +31,7 @@ from polydom_runtime.bundles.index import PolyDomIndex
 from polydom_runtime.exceptions import BundleFormatError
 from tests.builder import task
 from tests.builder.proofs import save_proof
+from tests.bundle_parts import changed
 from tests.property import strategies as own
 from tests.property.lattice_oracle import score_of
 
@@ -66,7 +67,11 @@ def test_a_bundle_and_its_proof_verify_from_their_files(built: tuple[Path, Bundl
     report = verify_bundle(folder)
 
     assert report.ok, report
-    assert (report.n_sets, report.n_kept, report.n_shipped) == (len(proof.masks), len(proof.kept), len(bundle.shipped))
+    assert (report.n_sets, report.n_kept, report.n_shipped) == (
+        len(proof.masks),
+        len(proof.kept),
+        len(bundle.stored.shipped),
+    )
     assert report.n_queries > 2000
     assert str(report).endswith("all as promised")
 
@@ -83,7 +88,7 @@ def test_a_kept_set_that_is_not_shipped_is_found(built: tuple[Path, Bundle, Proo
     """Without its models each shipped set is missed, if by sampling no other stands in for it, and only then."""
     _, bundle, proof = built
     missed = 0
-    for number in bundle.shipped:
+    for number in bundle.stored.shipped:
         mask = bundle.models[number].mask
         smaller = with_models(bundle, [i for i, model in enumerate(bundle.models) if model.mask != mask])
 
@@ -99,7 +104,7 @@ def test_a_kept_set_that_is_not_shipped_is_found(built: tuple[Path, Bundle, Proo
 def test_a_kept_set_whose_exported_model_scores_less_is_excused(built: tuple[Path, Bundle, Proof]) -> None:
     """By its exported score no better than the empty set, it need not be shipped; by that of the search it must."""
     _, bundle, proof = built
-    mask = bundle.models[bundle.shipped[-1]].mask
+    mask = bundle.models[bundle.stored.shipped[-1]].mask
     smaller = with_models(bundle, [i for i, model in enumerate(bundle.models) if model.mask != mask])
     poor = np.where(proof.kept == mask, bundle.empty.accuracy, np.nan)
 
@@ -116,8 +121,8 @@ def loses(proof: Proof, bundle: Bundle) -> bool:
     kept = [(scores[m], proof.costs(m), m in {0, *(e.mask for e in bundle.models)}) for m in proof.kept.tolist()]
     others = [(c.accuracy, c.cost, True) for c in bundle.index.candidates]
     rng = np.random.default_rng(0)
-    for n in rng.uniform(*bundle.sizes, 100):
-        for budget in np.clip([cost(n) for _, cost, _ in kept], *bundle.budgets):
+    for n in rng.uniform(*bundle.promise.sizes, 100):
+        for budget in np.clip([cost(n) for _, cost, _ in kept], *bundle.promise.budgets):
             fitting = [(score, there) for score, cost, there in kept + others if cost(n) <= budget]
             best = max((score for score, _ in fitting), default=0.0)
             if best > max((score for score, there in fitting if there), default=scores[0]) + 1e-6:
@@ -127,26 +132,26 @@ def loses(proof: Proof, bundle: Bundle) -> bool:
 
 def with_models(bundle: Bundle, numbers: list[int]) -> Bundle:
     """Return a bundle of some of the models, with an index that is right for them."""
-    region = QueryRegion(bundle.sizes, bundle.budgets)
-    chosen = [n for n in numbers if n in bundle.shipped]
+    region = QueryRegion(bundle.promise.sizes, bundle.promise.budgets)
+    chosen = [n for n in numbers if n in bundle.stored.shipped]
     index = build_index([bundle.empty, *map(bundle.candidate, chosen)], region)
     models = tuple(bundle.models[n] for n in numbers)
     by_mask = {model.mask: i for i, model in enumerate(models)}
     shipped = tuple(by_mask[c.mask] for c in index.candidates[1:])
-    return replace(bundle, models=models, shipped=shipped, intervals=index.intervals)
+    return changed(bundle, models=models, shipped=shipped, intervals=index.intervals)
 
 
 def test_an_interval_that_moved_is_found(built: tuple[Path, Bundle, Proof]) -> None:
     """Whichever it is, and whether a tenth of it is lost at its start or at its end."""
     _, bundle, proof = built
-    for row, interval in enumerate(bundle.intervals):
+    for row, interval in enumerate(bundle.stored.intervals):
         if interval.candidate == 0:
             continue  # the empty set is the answer where nothing else is, interval or not
         step = 0.1 * (interval.end - interval.start)
         for moved in (replace(interval, start=interval.start + step), replace(interval, end=interval.end - step)):
-            intervals = (*bundle.intervals[:row], moved, *bundle.intervals[row + 1 :])
+            intervals = (*bundle.stored.intervals[:row], moved, *bundle.stored.intervals[row + 1 :])
 
-            failures = verify(replace(bundle, intervals=intervals), proof).failures
+            failures = verify(changed(bundle, intervals=intervals), proof).failures
 
             assert any("the index, asked for" in line for line in failures), (interval, moved)
 
@@ -184,13 +189,13 @@ def test_a_staircase_with_a_wrong_step_is_found(
 @pytest.mark.parametrize(
     ("change", "named"),
     [
-        (lambda b: replace(b, sizes=(b.sizes[0], b.sizes[1] + 1)), "sizes"),
-        (lambda b: replace(b, budgets=(b.budgets[0], 1.0)), "budgets"),
-        (lambda b: replace(b, alpha=1.5), "alpha"),
-        (lambda b: replace(b, tolerance=0.5), "tolerance"),
-        (lambda b: replace(b, costs=(*b.costs[1:], b.costs[0])), "costs of features"),
-        (lambda b: replace(b, steps=(replace(b.steps[0], users=1),)), "costs of steps"),
-        (lambda b: replace(b, dispatch=b.dispatch * 2.0), "cost of dispatch"),
+        (lambda b: changed(b, sizes=(b.promise.sizes[0], b.promise.sizes[1] + 1)), "sizes"),
+        (lambda b: changed(b, budgets=(b.promise.budgets[0], 1.0)), "budgets"),
+        (lambda b: changed(b, alpha=1.5), "alpha"),
+        (lambda b: changed(b, tolerance=0.5), "tolerance"),
+        (lambda b: changed(b, costs=b.times.worst.features[1:] + b.times.worst.features[:1]), "costs of features"),
+        (lambda b: changed(b, steps=[b.times.worst.steps[0]._replace(users=1)]), "costs of steps"),
+        (lambda b: changed(b, dispatch=b.times.worst.dispatch * 2.0), "cost of dispatch"),
     ],
 )
 def test_a_proof_of_another_build_is_found(

@@ -12,37 +12,32 @@ from typing import Any
 import msgpack
 import pytest
 
-from polydom_runtime.bundles.bundle import MODEL_FOLDER, Bundle, CostOrigin
-from polydom_runtime.bundles.index_file import (
-    DIGEST_FILE,
-    INDEX_FILE,
-    VERSION,
-    decode,
-    digest_line,
-    encode,
-    load_bundle,
-)
+from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.bundle_times import CostOrigin
+from polydom_runtime.bundles.decoding import decode
+from polydom_runtime.bundles.encoding import VERSION, encode
+from polydom_runtime.bundles.index_file import DIGEST_FILE, INDEX_FILE, digest_line, load_bundle
+from polydom_runtime.bundles.model_entry import MODEL_FOLDER
 from polydom_runtime.bundles.schema import pack_floats
-from polydom_runtime.costs import CostFunction
 from polydom_runtime.exceptions import BundleFormatError
-from polydom_runtime.unit_times import UnitTimes
+from tests.bundle_parts import changed
 from tests.runtime.conftest import make_bundle, write
 
 
 def made_for_planning() -> Bundle:
     """Return the small bundle with all that the any-time policy plans with."""
     bundle, _ = make_bundle()
-    typical, expected, alone = (
-        UnitTimes(tuple(c * k for c in bundle.costs), (CostFunction.of(k * 1e-6),), bundle.dispatch * k, k)
-        for k in (0.25, 0.5, 0.75)
+    worst = bundle.times.worst
+    typical, planned, guarded = (
+        replace(worst.scaled(k), model_ratio=k, quantile=quantile)
+        for k, quantile in ((0.25, 0.0), (0.5, 0.8), (0.75, 0.9))
     )
-    return replace(
+    return changed(
         bundle,
-        expected=expected,
-        alone=alone,
+        planned=planned,
+        guarded=guarded,
         typical=typical,
-        planning_quantile=0.8,
-        stops=(0.9, math.inf, 1.0),
+        models=tuple(replace(m, stop=s) for m, s in zip(bundle.models, (0.9, math.inf, 1.0), strict=True)),
         stop_loss=0.01,
         slowdown=2.0,
         reference_seconds=5e-6,
@@ -58,7 +53,17 @@ SINCE = {
     2: {"origin"},
     3: {"set_costs", "sequences", "median_size"},
     4: {
-        *("expected", "alone", "typical", "planning_quantile", "reference_seconds", "slowdown", "stops", "stop_loss"),
+        *(
+            "expected",
+            "alone",
+            "typical",
+            "planning_quantile",
+            "guard_quantile",
+            "reference_seconds",
+            "slowdown",
+            "stops",
+            "stop_loss",
+        ),
     },
 }
 """Which fields each version added."""
@@ -66,7 +71,7 @@ SINCE = {
 
 @pytest.mark.parametrize("version", [1, 2, 3])
 def test_older_version_loads_without_what_it_did_not_know(version: int) -> None:
-    bundle = replace(made_for_planning(), origin=CostOrigin("a board", notes=("warm",)))
+    bundle = changed(made_for_planning(), origin=CostOrigin("a board", notes=("warm",)))
     document = msgpack.unpackb(encode(bundle))
     unknown = set().union(*(names for since, names in SINCE.items() if since > version))
     old = {name: value for name, value in document.items() if name not in unknown} | {"version": version}
@@ -74,7 +79,7 @@ def test_older_version_loads_without_what_it_did_not_know(version: int) -> None:
     loaded = decode(bytes(msgpack.packb(old)))
 
     plain = make_bundle()[0]
-    assert loaded == (plain if version < 2 else replace(plain, origin=bundle.origin))
+    assert loaded == (plain if version < 2 else changed(plain, origin=bundle.times.origin))
 
 
 def test_fields_of_a_newer_version_are_not_read_from_an_older_one() -> None:
@@ -84,7 +89,7 @@ def test_fields_of_a_newer_version_are_not_read_from_an_older_one() -> None:
 
 
 def test_written_bundle_loads(bundle_folder: Path) -> None:
-    assert load_bundle(bundle_folder) == replace(make_bundle()[0], path=bundle_folder)
+    assert load_bundle(bundle_folder) == changed(make_bundle()[0], path=bundle_folder)
 
 
 def files(folder: Path) -> Iterator[Path]:
@@ -221,7 +226,7 @@ def test_model_without_its_prefixes_is_refused() -> None:
     bundle, _ = make_bundle()
 
     with pytest.raises(BundleFormatError, match="Every prefix"):
-        decode(encode(replace(bundle, models=bundle.models[1:], shipped=(0, 1), intervals=())))
+        decode(encode(changed(bundle, models=bundle.models[1:], shipped=(0, 1), intervals=())))
 
 
 def test_model_for_another_width_is_refused(tmp_path: Path, world: Any) -> None:
@@ -231,7 +236,7 @@ def test_model_for_another_width_is_refused(tmp_path: Path, world: Any) -> None:
     widths = (1, 2, 4)
     space = world.space
     wide = type(space)([*space.features[:2], type(space.features[2])("ends", space.features[2].extract, width=4)], len)
-    folder = write(tmp_path / "wide.bundle", replace(bundle, widths=widths), models)
+    folder = write(tmp_path / "wide.bundle", changed(bundle, widths=widths), models)
 
     with pytest.raises(BundleFormatError, match=r"float32 \(1, 7\)"):
         Predictor.load(folder, wide)
@@ -245,4 +250,4 @@ def test_digest_is_what_sha256sum_checks(bundle_folder: Path) -> None:
 def test_prior_scores_a_finite_number(score: float) -> None:
     """An infinite one would be better than every model: the node would never use any."""
     with pytest.raises(BundleFormatError, match="prior_accuracy"):
-        decode(encode(replace(make_bundle()[0], prior=(0, score))))
+        decode(encode(changed(make_bundle()[0], prior=(0, score))))

@@ -17,8 +17,9 @@ from polydom_runtime.features import members
 from polydom_runtime.policy.size_cells import size_cells
 from polydom_runtime.policy.states import State, reachable
 from polydom_runtime.prediction import Policy
-from polydom_runtime.unit_times import UnitTimes
-from tests.runtime.lattice_world import DISPATCH, STEP, US, LatticeWorld, lattice_bundle, microseconds, worst_ns
+from polydom_runtime.unit_times import StepTime, UnitTimes
+from tests.bundle_parts import unit_times
+from tests.runtime.lattice_world import DISPATCH, NAMES, STEP, US, LatticeWorld, lattice_bundle, microseconds, worst_ns
 
 COSTS = tuple(map(microseconds, (10.0, 20.0, 30.0, 40.0)))
 POLICIES: tuple[Policy, ...] = ("anytime", "strict")
@@ -30,7 +31,7 @@ def richer_is_better(n_features: int = 4) -> list[float]:
 
 
 def half_expected(bundle_costs: Sequence[CostFunction] = COSTS) -> UnitTimes:
-    return UnitTimes(tuple(cost * 0.5 for cost in bundle_costs), (), microseconds(1.0), 1.0)
+    return unit_times(NAMES[: len(bundle_costs)], [cost * 0.5 for cost in bundle_costs], (), microseconds(1.0))
 
 
 @pytest.fixture
@@ -250,8 +251,8 @@ def test_guard_leaves_time_for_the_rest_of_dispatch() -> None:
         [0.3, 0.8],
         [microseconds(30.0)],
         dispatch=dispatch,
-        alone=UnitTimes((microseconds(10.0),), (), dispatch),
-        expected=UnitTimes((microseconds(1.0),), (), dispatch * 0.1, 0.2),
+        guarded=unit_times("a", [microseconds(10.0)], (), dispatch),
+        planned=unit_times("a", [microseconds(1.0)], (), dispatch * 0.1, model_ratio=0.2),
     )
     world = LatticeWorld(bundle)
     world.taken["a"] = 10_000
@@ -298,14 +299,15 @@ def worlds(draw: st.DrawFn, planned_with: str = "any") -> LatticeWorld:
     dispatch = microseconds(draw(US_EACH) / 4)
     if planned_with == "worst":
         return LatticeWorld(lattice_bundle(accuracies, costs, models=models, dispatch=dispatch, step=step))
-    steps = () if step is None else (step[1],)
-    alone = UnitTimes(tuple(costs), steps, dispatch)
+    steps = () if step is None else (StepTime(STEP, *step),)
+    guarded = unit_times(NAMES[:4], costs, steps, dispatch)
     shares = [draw(st.sampled_from((0.1, 0.5, 1.0))) for _ in range(6)]
-    expected = UnitTimes(
-        tuple(cost * share for cost, share in zip(costs, shares, strict=False)),
-        tuple(cost * shares[4] for cost in steps),
+    planned = unit_times(
+        NAMES[:4],
+        [cost * share for cost, share in zip(costs, shares, strict=False)],
+        [StepTime(s.name, s.users, s.cost * shares[4]) for s in steps],
         dispatch * shares[5],
-        draw(st.sampled_from((0.5, 1.0))),
+        model_ratio=draw(st.sampled_from((0.5, 1.0))),
     )
     # The sums of worst cases: less for each unit, with an allowance once for the whole answer.
     less = draw(st.sampled_from((0.8, 1.0)))
@@ -313,23 +315,23 @@ def worlds(draw: st.DrawFn, planned_with: str = "any") -> LatticeWorld:
         accuracies,
         [cost * less for cost in costs],
         models=models,
-        dispatch=dispatch + total([*costs, *steps]) * (1.0 - less),
+        dispatch=dispatch + total([*costs, *(s.cost for s in steps)]) * (1.0 - less),
         step=None if step is None else (step[0], step[1] * less),
-        alone=alone,
-        expected=expected,
+        guarded=guarded,
+        planned=planned,
     )
     return LatticeWorld(bundle)
 
 
 def times_of(bundle: Bundle) -> UnitTimes:
-    return bundle.alone or bundle.worst
+    return bundle.times.guarded
 
 
 def let_take(world: LatticeWorld, n: float, share: Any) -> None:
     """Let every unit take `share()` of its worst case alone at size n, less the nanosecond that floats may lose."""
     times = times_of(world.bundle)
-    names = [*world.bundle.names, *(step.name for step in world.bundle.steps), DISPATCH]
-    costs = [*times.features, *times.steps, times.dispatch]
+    names = [*times.names, DISPATCH]
+    costs = [*times.terms, times.dispatch]
     world.taken = {name: int((worst_ns(cost, n) - 1) * share()) for name, cost in zip(names, costs, strict=True)}
     world.models = [int((model.seconds * 1e9 - 1) * share()) for model in world.bundle.models]
 
@@ -344,7 +346,7 @@ def test_deadline_is_kept_if_no_unit_takes_longer_than_its_worst_case(
     world: LatticeWorld, deadline: int, policy: Policy, data: st.DataObject
 ) -> None:
     bundle = world.bundle
-    deadline_s = max(deadline * US, bundle.dispatch(100.0))
+    deadline_s = max(deadline * US, bundle.times.worst.dispatch(100.0))
     predictor = world.predictor(deadline_s, policy=policy)
     shares = data.draw(st.sampled_from(((1.0,), (0.0, 1.0), (0.0, 1.0, 1.0, 1.0))))
     for n in data.draw(st.lists(sizes, min_size=1, max_size=5)):
@@ -362,7 +364,7 @@ def test_deadline_is_kept_if_no_unit_takes_longer_than_its_worst_case(
 def test_times_as_planned_give_at_least_what_the_strict_policy_gives(
     world: LatticeWorld, deadline: int, n: float
 ) -> None:
-    deadline_s = max(deadline * US, world.bundle.dispatch(n))
+    deadline_s = max(deadline * US, world.bundle.times.worst.dispatch(n))
     let_take(world, n, lambda: 1.0)
     anytime, strict = (world.predictor(deadline_s, policy=policy).predict_one(n) for policy in POLICIES)
 
@@ -372,7 +374,7 @@ def test_times_as_planned_give_at_least_what_the_strict_policy_gives(
 @FEW
 @given(worlds(), st.integers(20, 200), st.sampled_from(POLICIES))
 def test_decision_tables_are_consistent(world: LatticeWorld, deadline: int, policy: Policy) -> None:
-    predictor = world.predictor(max(deadline * US, world.bundle.dispatch(1.0)), policy=policy)
+    predictor = world.predictor(max(deadline * US, world.bundle.times.worst.dispatch(1.0)), policy=policy)
     states = reachable(predictor._root)
 
     for state in states:
@@ -413,11 +415,11 @@ def test_detours_are_the_best_of_all_targets_without_the_feature(world: LatticeW
     state = data.draw(st.sampled_from(reachable(predictor._root)))
     n, left_us = data.draw(sizes), data.draw(st.integers(0, 200))
     banned = data.draw(st.integers(0, N_SETS - 1)) & ~state.mask
-    half = bundle.dispatch(n) / 2
+    half = bundle.times.worst.dispatch(n) / 2
 
     def rest(mask: int) -> float:
-        steps = [s.cost(n) for s in bundle.steps if s.users & mask and not s.users & state.mask]
-        return sum([bundle.costs[i](n) for i in members(mask & ~state.mask)]) + sum(steps) + half
+        steps = [s.cost(n) for s in bundle.times.worst.steps if s.users & mask and not s.users & state.mask]
+        return sum([bundle.times.worst.features[i](n) for i in members(mask & ~state.mask)]) + sum(steps) + half
 
     move = state.detour(banned, n, 0, left_us * 1e3)
 

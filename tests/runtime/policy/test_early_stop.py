@@ -31,9 +31,10 @@ class Model:
 
 
 def predictor(world: World, run_of: Callable[[int], Model], early_stop: bool = True, **options: object) -> Predictor:
-    bundle = replace(make_bundle()[0], stops=(0.9, 0.9, 2.0))
+    bundle = make_bundle()[0]
+    models = tuple(replace(m, stop=stop) for m, stop in zip(bundle.models, (0.9, 0.9, 2.0), strict=True))
     return Predictor(
-        bundle,
+        replace(bundle, models=models),
         world.space,
         early_stop=early_stop,
         clock=world.clock,

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from polydom_runtime.policy.slowdown import QUICK, SLOW, Slowdown
-from polydom_runtime.unit_times import UnitTimes
-from tests.runtime.lattice_world import DISPATCH, US, LatticeWorld, lattice_bundle, microseconds
+from tests.bundle_parts import unit_times
+from tests.runtime.lattice_world import DISPATCH, NAMES, US, LatticeWorld, lattice_bundle, microseconds
 
 COSTS = tuple(map(microseconds, (10.0, 20.0, 30.0, 40.0, 50.0)))
 ACCURACIES = [0.3 + 0.02 * mask.bit_count() + 0.1 * mask / 31 for mask in range(32)]
@@ -16,8 +16,8 @@ START, LENGTH = 200, 400
 
 def steady() -> LatticeWorld:
     """A world whose items take four fifths of their worst case, as is expected."""
-    expected = UnitTimes(tuple(cost * 0.8 for cost in COSTS), (), microseconds(1.6), 0.8)
-    world = LatticeWorld(lattice_bundle(ACCURACIES, COSTS, expected=expected, alone=None))
+    planned = unit_times(NAMES, [cost * 0.8 for cost in COSTS], (), microseconds(1.6), model_ratio=0.8)
+    world = LatticeWorld(lattice_bundle(ACCURACIES, COSTS, planned=planned))
     world.slow_down(0.8)
     return world
 

@@ -9,7 +9,7 @@ import resource
 import tracemalloc
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
 from typing import NamedTuple
@@ -27,6 +27,7 @@ from polydom_runtime.records.histogram import MAX_NS, RELATIVE_ERROR, Histogram
 from polydom_runtime.records.metrics import MAX_REASONS, MAX_SETS, OTHER, PRIOR, QUANTILES, Metrics
 from polydom_runtime.records.metrics_files import JsonLines, PrometheusText, Regularly
 from polydom_runtime.records.prometheus import EDGES_NS, prometheus_text
+from tests.bundle_parts import changed
 from tests.runtime.conftest import US, World, make_bundle
 
 
@@ -242,7 +243,7 @@ def test_prometheus_histogram_is_cumulative(metrics: Metrics) -> None:
 
 @given(st.lists(st.text(min_size=1), min_size=1, max_size=4, unique=True))
 def test_any_names_pass_through_the_text_format(names: list[str]) -> None:
-    bundle = replace(make_bundle()[0], names=tuple(names))
+    bundle = changed(make_bundle()[0], names=tuple(names))
     metrics = Metrics(Watched(bundle, failures={names[0]: 7}, out=frozenset(names[-1:])))
     metrics.add(ANSWER._replace(reason=names[0], features=(names[0],)), traced((0,), (0, 1, 2, 3)))
 

@@ -11,7 +11,6 @@ import subprocess
 import sys
 import time
 import zlib
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +24,7 @@ from polydom_runtime.commands.record_options import open_records
 from polydom_runtime.exceptions import RecordingError
 from polydom_runtime.records.flight_file import CRC, MAX_FILE_BYTES, MAX_REASON_BYTES, FlightHeader, decoded_flight
 from polydom_runtime.records.recorder import FlightRecorder, header_of, index_digest, load_flight, read_flight
+from tests.bundle_parts import changed
 from tests.runtime.conftest import US, World, make_bundle
 from tests.runtime.records.test_metrics import ANSWER, Watched, files_of_at_most, options, traced
 
@@ -115,7 +115,7 @@ def test_any_answer_comes_back(
 
 
 def test_regressor_s_number_comes_back(file: Path) -> None:
-    regressor = Watched(replace(make_bundle()[0], classes=(), prior=(0.0, 0.5)))
+    regressor = Watched(changed(make_bundle()[0], classes=(), prior=(0.0, 0.5)))
     recorder = FlightRecorder(file, regressor, 4)
     recorder.add(ANSWER._replace(label=2.5), traced(), 0)
     recorder.close()
@@ -305,8 +305,8 @@ def test_other_version_says_so(file: Path) -> None:
     [
         Watched(deadline=1e-3),
         Watched(policy="strict"),
-        Watched(replace(make_bundle()[0], alpha=1.5)),
-        Watched(replace(make_bundle()[0], names=("mean", "spread", "edges"))),
+        Watched(changed(make_bundle()[0], alpha=1.5)),
+        Watched(changed(make_bundle()[0], names=("mean", "spread", "edges"))),
     ],
     ids=["deadline", "policy", "bundle", "names"],
 )
@@ -438,7 +438,7 @@ def test_flight_prints_a_summary(file: Path, capsys: pytest.CaptureFixture[str])
 
 
 def test_number_too_large_for_json_is_null(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    regressor = Watched(replace(make_bundle()[0], classes=(), prior=(0.0, 0.5)))
+    regressor = Watched(changed(make_bundle()[0], classes=(), prior=(0.0, 0.5)))
     recorder = FlightRecorder(file, regressor, 10)
     recorder.add(ANSWER._replace(label=math.inf), traced(), 0)
     recorder.close()

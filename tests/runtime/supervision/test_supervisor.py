@@ -6,7 +6,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from random import Random
 from threading import Event, Thread
@@ -18,6 +17,7 @@ import pytest
 from polydom_runtime.exceptions import BundleMismatchError, ItemError, WorkerError
 from polydom_runtime.supervision.shared_block import SharedBlock, read_item, write_item
 from polydom_runtime.supervision.supervisor import SupervisedPredictor
+from tests.bundle_parts import changed
 from tests.runtime import supervised_space as faults
 from tests.runtime.conftest import make_bundle, write
 
@@ -31,7 +31,7 @@ EVER_S = 60.0
 
 def make_folder(folder: Path) -> Path:
     bundle, models = make_bundle()
-    return write(folder, replace(bundle, budgets=(1e-3, 10.0), steps=()), models)
+    return write(folder, changed(bundle, budgets=(1e-3, 10.0), steps=()), models)
 
 
 def supervised(folder: Path) -> SupervisedPredictor:

@@ -1,0 +1,154 @@
+"""From exported models to a bundle: their own times and scores decide where each set is best."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polydom_builder.costs.combined_costs import Combine
+from polydom_builder.costs.costs_of_sets import costs_of_sets
+from polydom_builder.costs.model_times import ModelTimes
+from polydom_builder.costs.target import Target
+from polydom_builder.index import build_index
+from polydom_builder.lattice.region import QueryRegion
+from polydom_builder.training.trainer import Trainer
+from polydom_runtime.bundles.bundle import Bundle, BundleSpace, Prior, Promise, StoredIndex
+from polydom_runtime.bundles.bundle_times import BundleTimes
+from polydom_runtime.bundles.model_entry import ModelEntry
+from polydom_runtime.costs import CostFunction
+from polydom_runtime.features import FeatureSpace
+from polydom_runtime.measuring.conditions import identity
+
+from .early_stop import fit_stops
+from .export import ExportedModel, with_prefixes
+
+
+def model_entries(
+    trainer: Trainer, target: Target, exported: Sequence[ExportedModel], combine: Combine | None = None
+) -> tuple[ModelEntry, ...]:
+    """Return the entries of models, each with its own time on the target; timed here if the target has no time given.
+
+    Parameters
+    ----------
+    trainer : Trainer
+    target : Target
+    exported : sequence of ExportedModel
+    combine : callable, optional
+        The cost of features together, if it is not their sum.
+    """
+    whole = None if combine is None else costs_of_sets(target.worst, 0.0, combine)
+    entries = []
+    for model, seconds in zip(exported, _seconds(trainer, target, exported), strict=True):
+        data = model.onnx_bytes
+        entry = ModelEntry(model.order, model.accuracy, seconds, len(data), hashlib.sha256(data).digest())
+        cost = None if whole is None else whole(entry.mask) + CostFunction.of(seconds)
+        entries.append(replace(entry, cost=cost))
+    return tuple(entries)
+
+
+def draft_bundle(
+    space: FeatureSpace,
+    trainer: Trainer,
+    target: Target,
+    promise: Promise,
+    models: tuple[ModelEntry, ...],
+    *,
+    prior: tuple[int | float, float],
+    stored: StoredIndex | None = None,
+) -> Bundle:
+    """Return a bundle on worst cases alone, with every model.
+
+    Parameters
+    ----------
+    space : FeatureSpace
+    trainer : Trainer
+        For the labels.
+    target : Target
+    promise : Promise
+    models : tuple of ModelEntry
+    prior : (int or float, float)
+        Class number, or number, and score of the answer without features.
+    stored : StoredIndex, optional
+        The sequences of a greedy bundle.
+    """
+    return Bundle(
+        BundleSpace(space.names, space.widths, tuple(trainer.table.classes.tolist())),
+        BundleTimes.of(replace(target.worst, model=None), origin=target.origin),
+        promise,
+        Prior(*prior),
+        models,
+        stored or StoredIndex(),
+    )
+
+
+def indexed(draft: Bundle, region: QueryRegion) -> Bundle:
+    """Return the bundle with its index, and with only the models that the index needs."""
+    entries = draft.models
+    # Scores are not quite monotone, so a prefix may be worth more than what it is a prefix of: all may be candidates.
+    candidates = {draft.candidate(number): number for number in range(len(entries))}
+    index = build_index([draft.empty, *candidates], region)
+    shipped = [candidates[c] for c in index.candidates[1:]]
+    used = set(with_prefixes([entries[number].order for number in shipped]))
+    kept = [number for number, entry in enumerate(entries) if entry.order in used]
+    stored = StoredIndex(tuple(kept.index(number) for number in shipped), index.intervals)
+    return replace(draft, models=tuple(entries[number] for number in kept), stored=stored)
+
+
+def with_stops(bundle: Bundle, trainer: Trainer, loss: float) -> Bundle:
+    """Return the bundle with confidences at which answers may stop early, giving up at most `loss` of accuracy there.
+
+    Raises
+    ------
+    TrainingError
+        If the estimator has no probabilities.
+    """
+    stops = fit_stops(trainer, [entry.order for entry in bundle.models], loss)
+    models = tuple(replace(entry, stop=stop) for entry, stop in zip(bundle.models, stops, strict=True))
+    return replace(bundle, models=models, promise=replace(bundle.promise, stop_loss=loss))
+
+
+def check_memory(bundle: Bundle, target: Target) -> None:
+    """Check that the models fit the memory of the target.
+
+    Raises
+    ------
+    ExportError
+        If they do not; it names the largest.
+    """
+    names = ["+".join(bundle.names[i] for i in entry.order) for entry in bundle.models]
+    target.check_memory(names, [entry.size_bytes for entry in bundle.models])
+
+
+def models_of(bundle: Bundle, exported: Sequence[ExportedModel]) -> list[bytes]:
+    """Return the ONNX bytes of a bundle's models, in their order."""
+    data = {model.order: model.onnx_bytes for model in exported}
+    return [data[entry.order] for entry in bundle.models]
+
+
+def _seconds(trainer: Trainer, target: Target, exported: Sequence[ExportedModel]) -> list[float]:
+    """Return the worst-case seconds of a run of each model on the target."""
+    if target.worst.model is not None:
+        return [target.worst.model] * len(exported)
+    times, here, n_classes = ModelTimes(target.models), identity(), len(trainer.table.classes)
+    timed = trainer.memory.cache(_time_model, ignore=["times", "rows"])
+    seconds = []
+    for model in exported:
+        rows = trainer.table.rows_of(model.order)
+        some = rows[:: max(len(rows) // 256, 1)]
+        seconds.append(timed(times, times.device, here, model.onnx_bytes, some, n_classes))
+    return seconds
+
+
+def _time_model(
+    times: ModelTimes,
+    device: Mapping[str, float],
+    machine: Mapping[str, Any],
+    onnx_bytes: bytes,
+    rows: NDArray[np.float32],
+    n_classes: int,
+) -> float:
+    """Time a model; `device` and `machine` are what the time depends on besides, for caching."""
+    return times(onnx_bytes, rows, n_classes)

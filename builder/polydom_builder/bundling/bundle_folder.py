@@ -1,0 +1,63 @@
+"""Writing a bundle to the disk."""
+
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from polydom_builder.exceptions import ExportError
+from polydom_builder.verification.proof_file import PROOF_FILE
+from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.encoding import encode
+from polydom_runtime.bundles.index_file import DIGEST_FILE, INDEX_FILE, digest_line, load_bundle
+from polydom_runtime.bundles.model_entry import MODEL_FOLDER, model_file
+
+from .folders import replace_folder
+
+
+def write_bundle(
+    folder: str | os.PathLike[str], bundle: Bundle, models: Sequence[bytes], proof: bytes | None = None
+) -> None:
+    """Write a bundle into a new folder and put it in place in one step: there is the old bundle or the new one.
+
+    Raises
+    ------
+    ExportError
+        If `folder` exists and is not a bundle, or cannot be written.
+    """
+    target = checked_target(folder)
+    try:
+        with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as scratch:
+            new = Path(scratch) / "bundle"
+            (new / MODEL_FOLDER).mkdir(parents=True)
+            for number, data in enumerate(models):
+                _write(new / MODEL_FOLDER / model_file(number), data)
+            index = encode(bundle)
+            _write(new / INDEX_FILE, index)
+            _write(new / DIGEST_FILE, digest_line(index))
+            if proof is not None:
+                _write(new / PROOF_FILE, proof)
+            load_bundle(new)
+            replace_folder(new, target)
+    except OSError as e:
+        raise ExportError(f"{target} must be writable. {e}") from e
+
+
+def checked_target(folder: str | os.PathLike[str]) -> Path:
+    """Return the absolute path of a bundle to write; ExportError if nothing may or can be written there."""
+    target = Path(folder).absolute()
+    if target.exists() and not (target / INDEX_FILE).is_file():
+        raise ExportError(f"{target} must be a new folder or an old bundle, which would be replaced. It is neither.")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=target.parent).close()
+    except OSError as e:
+        raise ExportError(f"The folder of {target} must be writable. {e}") from e
+    return target
+
+
+def _write(file: Path, data: bytes) -> None:
+    with open(file, "wb") as stream:
+        stream.write(data)
+        stream.flush()
+        os.fsync(stream.fileno())

@@ -1,0 +1,97 @@
+"""From time samples to the times of all units, at any quantiles."""
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from polydom_builder.exceptions import FitError
+from polydom_runtime.arrays import Floats
+from polydom_runtime.costs import CostFunction
+from polydom_runtime.device.calibration import REFERENCES
+from polydom_runtime.features import FeatureSpace
+from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples, units_of
+from polydom_runtime.measuring.fingerprint import source_fingerprint
+from polydom_runtime.measuring.tails import tail_quantile
+from polydom_runtime.unit_times import UnitTimes, step_users
+
+from .fitting import Basis, choose_basis, cover
+
+UNIT_QUANTILE = 0.9
+"""The quantile at which worst cases take single units; rarer times are the allowance's part."""
+
+PLANNING_QUANTILES = (0.5, 0.6, 0.7, 0.8, UNIT_QUANTILE, 0.95, 0.99)
+"""Those that may be planned with; time that a feature does not need is spent on the next."""
+
+REFERENCE_MODEL = "model linear chain"
+"""The reference model by which the times of models at different quantiles are compared."""
+
+
+def fit_times(space: FeatureSpace, samples: CostSamples, quantiles: Iterable[float]) -> dict[float, UnitTimes]:
+    """Fit the times of every unit at each quantile; that of `model` is the reference model's.
+
+    The growth terms of a unit are chosen once, by its typical times.
+
+    Parameters
+    ----------
+    space : FeatureSpace
+    samples : CostSamples
+        Of the units of this space; see `check_samples`.
+    quantiles : iterable of float
+        Of single calls, above 0 and at most 1.
+
+    Returns
+    -------
+    dict of float to UnitTimes
+        By quantile. Each is the tightest cost function on or above that quantile at every measured size.
+    """
+    steps = dict(step_users(space))
+    names = (*space.names, *steps)
+    bases = {unit: basis_of(samples, unit) for unit in (*names, DISPATCH)}
+
+    def fitted(unit: str, quantile: float) -> CostFunction:
+        return cover(samples.sizes, tail_quantile(samples.of(unit), quantile), bases[unit])
+
+    return {
+        quantile: UnitTimes(
+            names,
+            tuple(steps.values()),
+            tuple(fitted(name, quantile) for name in names),
+            fitted(DISPATCH, quantile),
+            model=float(np.quantile(samples.kernels[REFERENCE_MODEL], quantile)),
+            quantile=quantile,
+        )
+        for quantile in quantiles
+    }
+
+
+def basis_of(samples: CostSamples, unit: str) -> Basis:
+    """Return the growth terms of a unit."""
+    return choose_basis(samples.sizes, np.median(samples.typical_of(unit), axis=1))
+
+
+def reference_times(kernels: Mapping[str, Floats]) -> dict[str, float]:
+    """Return the seconds of the reference models, at the quantile at which worst cases take single units."""
+    return {name: float(np.quantile(kernels[name], UNIT_QUANTILE)) for name in REFERENCES}
+
+
+def check_samples(space: FeatureSpace, samples: CostSamples) -> None:
+    """Check that samples are of a space and can be fitted.
+
+    Raises
+    ------
+    FitError
+        If they are of other features, or of these before their code changed, or lack the reference models.
+    MeasurementError
+        If their times or sizes are impossible.
+    """
+    wanted = units_of(space)
+    if samples.units != wanted:
+        raise FitError(f"The cost samples must be of the units {wanted}. Got {samples.units}. Measure this space.")
+    if samples.fingerprint not in ("", source_fingerprint(space)):
+        raise FitError(
+            "The features must have the code that was measured. It has changed since, or differs from the node's copy. "
+            "Measure again with this module."
+        )
+    samples.check()
+    if missing := set(REFERENCES) - samples.kernels.keys():
+        raise FitError(f"The cost samples must hold the reference models. Missing: {sorted(missing)}. Measure again.")

@@ -1,0 +1,250 @@
+"""Decoding ``index.msgpack``, of this version or of an older one; the inverse of `encoding`."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from polydom_runtime.costs import HUGE, CostFunction
+from polydom_runtime.exceptions import BundleFormatError
+from polydom_runtime.features import MAX_FEATURES
+from polydom_runtime.unit_times import UnitTimes
+
+from . import schema
+from .bundle import Bundle, BundleSpace, Label, Prior, Promise, StoredIndex
+from .bundle_times import BundleTimes, CostOrigin
+from .encoding import FORMAT, VERSION
+from .index import Interval
+from .model_entry import ModelEntry
+
+Document = Mapping[str, Any]
+
+MAX_MODELS, MAX_MODEL_BYTES, MAX_CLASSES, MAX_TEXT = 10_000, 1 << 30, 100_000, 1000
+MAX_SECONDS = 1e6
+"""A model that states more seconds for a run is refused."""
+
+
+def decode(data: bytes, path: Path | None = None) -> Bundle:
+    """Return the bundle of an ``index.msgpack``; the inverse of `encode`.
+
+    Raises
+    ------
+    BundleFormatError
+        If it is not well-formed, of a newer version, or inconsistent.
+    """
+    d = schema.unpack(data)
+    if d.get("format") != FORMAT:
+        raise schema.bad(f"The index must have format {FORMAT!r}", d.get("format"))
+    version = schema.count(d, "version", 1, 1 << 30)
+    if version > VERSION:
+        raise schema.bad(f"The bundle version must be at most {VERSION}", version, "Upgrade polydom-runtime.")
+    for older in range(version, VERSION):
+        d = UPGRADES[older](d)
+    return _bundle(d, path)
+
+
+def _from_version_1(d: Document) -> Document:
+    """Add where the costs come from."""
+    return {**d, "origin": ["", False, [], {}]}
+
+
+def _from_version_2(d: Document) -> Document:
+    """Add greedy sequences and costs beyond sums; there were no regressors."""
+    schema.in_range("The number of classes", len(schema.field(d, "classes", list)), 2, MAX_CLASSES)
+    return {**d, "set_costs": b"", "sequences": [], "median_size": 0.0}
+
+
+def _from_version_3(d: Document) -> Document:
+    """Add times for other purposes than the worst case, slow-downs and early stops."""
+    times: Document = {name: [] for name in ("expected", "alone", "typical")}
+    quantiles = {"planning_quantile": 0.0, "guard_quantile": 0.0, "reference_seconds": 0.0}
+    return {**d, **times, **quantiles, "slowdown": 1.0, "stops": b"", "stop_loss": 0.0}
+
+
+UPGRADES: Mapping[int, Callable[[Document], Document]] = {1: _from_version_1, 2: _from_version_2, 3: _from_version_3}
+"""What makes of a document of each older version one of the next."""
+
+
+def _bundle(d: Document, path: Path | None) -> Bundle:
+    space = _space(d)
+    f = len(space.names)
+    models = _models(d, f)
+    prior = Prior(_prior(d, len(space.classes)), schema.number(d, "prior_accuracy", -HUGE, HUGE))
+    return Bundle(
+        space=space,
+        times=_all_times(d, space.names),
+        promise=_promise(d),
+        prior=prior,
+        models=models,
+        stored=_stored(d, models),
+        path=path,
+    )
+
+
+def _space(d: Document) -> BundleSpace:
+    names = tuple(schema.text("A feature name", n) for n in schema.field(d, "names", list))
+    f = schema.in_range("The number of features", len(names), 1, MAX_FEATURES)
+    widths = tuple(schema.in_range("A width", w, 1, 1 << 24) for w in schema.field(d, "widths", list))
+    if len(widths) != f or len(set(names)) != f:
+        raise schema.bad("There must be one width for each of the different feature names", (names, widths))
+    return BundleSpace(names, widths, _classes(d))
+
+
+def _promise(d: Document) -> Promise:
+    sizes = schema.ordered("sizes", schema.floats(d, "sizes", (2,)), 0.0)
+    if sizes[1] == math.inf:
+        raise schema.bad("Field 'sizes' must be finite", sizes)
+    return Promise(
+        sizes=sizes,
+        budgets=schema.ordered("budgets", schema.floats(d, "budgets", (2,)), 0.0),
+        alpha=schema.number(d, "alpha", 1.0),
+        tolerance=schema.number(d, "tolerance", 0.0),
+        slowdown=schema.number(d, "slowdown", 1.0, HUGE),
+        stop_loss=schema.number(d, "stop_loss", 0.0, 1.0),
+    )
+
+
+def _stored(d: Document, models: Sequence[ModelEntry]) -> StoredIndex:
+    numbers = schema.field(d, "shipped", list)
+    shipped = tuple(schema.in_range("A model number", s, 0, len(models) - 1) for s in numbers)
+    return StoredIndex(
+        shipped,
+        _intervals(d, len(shipped) + 1),
+        _sequences(d, {model.order for model in models}, len(models)),
+        schema.number(d, "median_size", 0.0, HUGE),
+    )
+
+
+def _all_times(d: Document, names: Sequence[str]) -> BundleTimes:
+    worst = _worst(d, names)
+    planned = _times(d, "expected", "planning_quantile", worst)
+    return BundleTimes.of(
+        worst,
+        planned,
+        _times(d, "alone", "guard_quantile", worst),
+        _times(d, "typical", None, worst),
+        reference_seconds=schema.number(d, "reference_seconds", 0.0, HUGE),
+        origin=_origin(d),
+    )
+
+
+def _worst(d: Document, names: Sequence[str]) -> UnitTimes:
+    rows = [_row(row, 2) for row in schema.field(d, "steps", list)]
+    steps = [schema.text("A step name", name) for name, _ in rows]
+    users = [schema.in_range("A step's users", users, 1, (1 << len(names)) - 1) for _, users in rows]
+    features, step_costs = _costs(d, "costs", len(names)), _costs(d, "step_costs", len(rows))
+    return UnitTimes((*names, *steps), tuple(users), (*features, *step_costs), _costs(d, "dispatch", 1)[0])
+
+
+def _times(d: Document, name: str, quantile: str | None, worst: UnitTimes) -> UnitTimes | None:
+    """Return the times of the same units for another purpose; None if they are not stored."""
+    share = 0.0 if quantile is None else schema.number(d, quantile, 0.0, 1.0)
+    row = schema.field(d, name, list)
+    if not row:
+        return None
+    packed, ratio = _row(row, 2)
+    *terms, dispatch = _costs({name: packed}, name, len(worst.names) + 1)
+    ratio = schema.number({name: ratio}, name, 0.0, HUGE)
+    return replace(worst, terms=tuple(terms), dispatch=dispatch, model_ratio=ratio, quantile=share)
+
+
+def _costs(d: Document, name: str, rows: int) -> tuple[CostFunction, ...]:
+    try:
+        return tuple(CostFunction(tuple(w)) for w in schema.floats(d, name, (rows, 6)).tolist())
+    except ValueError as e:
+        raise BundleFormatError(f"Field {name!r} must hold cost functions. {e}") from e
+
+
+def _models(d: Document, n_features: int) -> tuple[ModelEntry, ...]:
+    rows = schema.field(d, "models", list)
+    schema.in_range("The number of models", len(rows), 0, MAX_MODELS)
+    numbers = schema.floats(d, "model_numbers", (len(rows), 2)).tolist()
+    costs, stops = _set_costs(d, len(rows)), _stops(d, len(rows))
+    models, orders = [], set()
+    for k, ((order, size, digest), (accuracy, seconds)) in enumerate(
+        zip((_row(r, 3) for r in rows), numbers, strict=True)
+    ):
+        if type(order) is not list or not order or type(digest) is not bytes or len(digest) != 32:
+            raise schema.bad("A model must have an order of features and a SHA-256", (order, digest))
+        features = tuple(schema.in_range("A feature number", i, 0, n_features - 1) for i in order)
+        if len(set(features)) != len(features) or features in orders:
+            raise schema.bad("A model must have different features, in an order that no other model has", order)
+        if not (0.0 <= seconds <= MAX_SECONDS and math.isfinite(accuracy)):
+            raise schema.bad("A model must have a finite accuracy and time", (accuracy, seconds))
+        orders.add(features)
+        size = schema.in_range("A model's size", size, 1, MAX_MODEL_BYTES)
+        models.append(ModelEntry(features, accuracy, seconds, size, digest, costs[k], stops[k]))
+    for model in models:
+        if len(model.order) > 1 and model.order[:-1] not in orders:
+            raise schema.bad("Every prefix of a model's order must have a model", model.order)
+    return tuple(models)
+
+
+def _classes(d: Document) -> tuple[Label, ...]:
+    """Return the labels; none if the models are regressors."""
+    classes = schema.field(d, "classes", list)
+    if not classes:
+        return ()
+    schema.in_range("The number of classes", len(classes), 2, MAX_CLASSES)
+    if not all(type(c) in (int, str, bool) for c in classes) or len({(type(c), c) for c in classes}) != len(classes):
+        raise schema.bad("The classes must be different integers, strings or booleans", classes)
+    return tuple(classes)
+
+
+def _prior(d: Document, n_classes: int) -> int | float:
+    return schema.count(d, "prior", 0, n_classes - 1) if n_classes else schema.number(d, "prior", -HUGE, HUGE)
+
+
+def _sequences(d: Document, orders: set[tuple[int, ...]], most: int) -> tuple[tuple[int, ...], ...]:
+    rows = schema.field(d, "sequences", list)
+    schema.in_range("The number of sequences", len(rows), 0, most)
+    for row in rows:
+        if type(row) is not list or any(type(i) is not int for i in row) or tuple(row) not in orders:
+            raise schema.bad("A sequence must be the order of a model", row)
+    return tuple(map(tuple, rows))
+
+
+def _origin(d: Document) -> CostOrigin:
+    device, estimated, notes, versions = _row(schema.field(d, "origin", list), 4)
+    if type(device) is not str or type(estimated) is not bool or type(notes) is not list or type(versions) is not dict:
+        raise schema.bad("Field 'origin' must be a device, whether costs are estimated, notes, and versions", device)
+    return CostOrigin(
+        _printable(device),
+        estimated,
+        tuple(_printable(schema.text("A note", n, MAX_TEXT)) for n in notes),
+        {_printable(schema.text("A library", k)): _printable(schema.text("A version", v)) for k, v in versions.items()},
+    )
+
+
+def _printable(text: str) -> str:
+    """Return what may be shown on a terminal."""
+    return "".join(c if c.isprintable() else "?" for c in text[:MAX_TEXT])
+
+
+def _intervals(d: Document, n_candidates: int) -> tuple[Interval, ...]:
+    numbers = schema.field(d, "intervals", list)
+    ends = schema.floats(d, "interval_ends", (len(numbers), 2))
+    return tuple(
+        Interval(schema.in_range("A candidate number", c, 0, n_candidates - 1), *schema.ordered("interval", pair, 0.0))
+        for c, pair in zip(numbers, ends, strict=True)
+    )
+
+
+def _row(row: object, length: int) -> Sequence[Any]:
+    if type(row) is not list or len(row) != length:
+        raise schema.bad(f"A row must be a list of {length}", row)
+    return row
+
+
+def _set_costs(d: Document, n_models: int) -> Sequence[CostFunction | None]:
+    return _costs(d, "set_costs", n_models) if schema.field(d, "set_costs", bytes) else [None] * n_models
+
+
+def _stops(d: Document, n_models: int) -> Sequence[float | None]:
+    if not schema.field(d, "stops", bytes):
+        return [None] * n_models
+    stops: list[float] = schema.floats(d, "stops", (n_models,)).tolist()
+    if any(stop < 0.0 for stop in stops):
+        raise schema.bad("Field 'stops' must hold confidences", stops)
+    return stops

@@ -1,0 +1,83 @@
+"""A model as the index of a bundle names it, and the file that holds it."""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from polydom_runtime.costs import CostFunction
+
+from . import schema
+
+MODEL_FOLDER = "models"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelEntry:
+    """An exported model and what it promises.
+
+    Parameters
+    ----------
+    order : tuple of int
+        The positions of its features in the order of its input columns.
+    accuracy : float
+        Score of the exported model on items that it was not trained on.
+    seconds : float
+        Worst-case time of one run.
+    size_bytes : int
+    sha256 : bytes
+    cost : CostFunction, optional
+        Worst case of a whole answer by this model, where it is not the sum of its parts.
+    stop : float, optional
+        The confidence at which its answer may stand although there is time for more; above 1 for never, None if the
+        bundle was built without early stops.
+    """
+
+    order: tuple[int, ...]
+    accuracy: float
+    seconds: float
+    size_bytes: int
+    sha256: bytes
+    cost: CostFunction | None = None
+    stop: float | None = None
+
+    @property
+    def mask(self) -> int:
+        """The feature set as a bit mask."""
+        return sum(1 << i for i in self.order)
+
+    def read(self, folder: Path, number: int) -> bytes:
+        """Read the model from its bundle's folder and return its bytes.
+
+        Raises
+        ------
+        BundleFormatError
+            If the file cannot be read, or is not the one that the index names.
+        """
+        file = folder / MODEL_FOLDER / model_file(number)
+        data = read_bounded(file, self.size_bytes)
+        if len(data) != self.size_bytes or hashlib.sha256(data).digest() != self.sha256:
+            raise schema.bad(f"{file} must be the model that the index names", "other bytes", "Copy the bundle again.")
+        return data
+
+
+def model_file(number: int) -> str:
+    """Return the file name of a model: made from its number, so that no path is ever read from a file."""
+    return f"{number:04d}.onnx"
+
+
+def read_bounded(file: Path, limit: int) -> bytes:
+    """Return the content of a file of at most `limit` bytes.
+
+    Raises
+    ------
+    BundleFormatError
+        If it cannot be read or is larger.
+    """
+    try:
+        with open(file, "rb") as stream:
+            data = stream.read(limit + 1)
+    except OSError as e:
+        raise schema.bad(f"{file} must be a readable file", repr(e), "Copy the whole bundle folder again.") from e
+    if len(data) > limit:
+        raise schema.bad(f"{file} must have at most {limit} bytes", "more", "Copy the bundle again.")
+    return data

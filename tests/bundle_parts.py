@@ -1,0 +1,66 @@
+"""Bundles made and changed by the names of what is in their parts."""
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+from polydom_runtime.bundles.bundle import Bundle, BundleSpace, Prior, Promise, StoredIndex
+from polydom_runtime.bundles.bundle_times import BundleTimes
+from polydom_runtime.costs import ZERO, CostFunction
+from polydom_runtime.unit_times import StepTime, UnitTimes
+
+PARTS = {"space": BundleSpace, "promise": Promise, "stored": StoredIndex, "times": BundleTimes}
+
+
+def unit_times(
+    names: Sequence[str],
+    costs: Sequence[CostFunction],
+    steps: Sequence[StepTime] = (),
+    dispatch: CostFunction = ZERO,
+    **others: Any,
+) -> UnitTimes:
+    """Return times of features and steps."""
+    return UnitTimes(
+        (*names, *(step.name for step in steps)),
+        tuple(step.users for step in steps),
+        (*costs, *(step.cost for step in steps)),
+        dispatch,
+        **others,
+    )
+
+
+def bundle_of(
+    *,
+    names: Sequence[str],
+    costs: Sequence[CostFunction],
+    steps: Sequence[StepTime] = (),
+    dispatch: CostFunction = ZERO,
+    prior: tuple[int | float, float] = (0, 0.5),
+    **others: Any,
+) -> Bundle:
+    """Return a bundle; `others` are fields of it or of its parts."""
+    space = {"names": tuple(names), "widths": (1,) * len(names), "classes": (0, 1)}
+    worst = unit_times(names, costs, steps, dispatch)
+    bundle = Bundle(BundleSpace(**space), BundleTimes.of(worst), Promise((1.0, 1.0), (1.0, 1.0)), Prior(*prior))
+    return changed(bundle, **others)
+
+
+def changed(bundle: Bundle, **values: Any) -> Bundle:
+    """Return a bundle with other values of fields, wherever in it they are.
+
+    With `names`, `costs`, `steps` or `dispatch` the times of units change for every purpose.
+    """
+    whole: dict[str, Any] = {}
+    for part, kind in PARTS.items():
+        mine = {f.name: values.pop(f.name) for f in fields(kind) if f.name in values}
+        if {"planned", "typical"} & mine.keys() == {"planned"}:
+            mine["typical"] = mine["planned"]
+        whole[part] = replace(getattr(bundle, part), **mine)
+    units = {name: values.pop(name) for name in ("costs", "steps", "dispatch") if name in values}
+    if units or whole["space"].names != bundle.names:
+        worst = bundle.times.worst
+        own = {"costs": worst.features, "steps": worst.steps, "dispatch": worst.dispatch}
+        whole["times"] = BundleTimes.of(unit_times(whole["space"].names, **(own | units)), origin=whole["times"].origin)
+    if "prior" in values:
+        values["prior"] = Prior(*values["prior"])
+    return replace(bundle, **whole, **values)

@@ -20,6 +20,7 @@ from polydom_runtime.measuring.cost_samples import CostSamples
 from polydom_runtime.measuring.costs_file import load_costs
 from polydom_runtime.records.flight_file import load_flight
 
+from . import __version__
 from .bundling.bundle_folder import checked_target
 from .commands.demo import DEADLINES, run_demo
 from .commands.inspection import as_text, description
@@ -188,6 +189,7 @@ def demo(arguments: argparse.Namespace) -> None:
 def parser() -> argparse.ArgumentParser:
     """Return the command line."""
     top = argparse.ArgumentParser(prog="polydom", description="Build bundles of models for fixed deadlines.")
+    top.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = top.add_subparsers(required=True)
 
     command = commands.add_parser("build", help="measure, train, index and export a bundle")

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 
+from . import __version__
 from .bundles.index_file import load_bundle
 from .commands import certify as certify_command
 from .commands import flight as flight_command
@@ -94,6 +95,7 @@ def doctor(arguments: argparse.Namespace) -> int:
 def parser() -> argparse.ArgumentParser:
     """Return the command line."""
     top = argparse.ArgumentParser(prog="polydom-node", description="Answer items inside a deadline.")
+    top.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = top.add_subparsers(required=True)
     command = commands.add_parser("run", help="answer items: a JSON line each, and a summary")
     run_command.add_arguments(command)

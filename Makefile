@@ -28,7 +28,7 @@ check: .venv/.ready
 	$(HOST)/mypy
 
 bench: .venv/.ready .venv-node/.ready
-	POLYDOM_NODE_PYTHON=$(CURDIR)/$(NODE)/python $(HOST)/python -m tests.benchmarks
+	POLYDOM_NODE_PYTHON=$(CURDIR)/$(NODE)/python $(HOST)/python -m tests.benchmarks --record benchmarks.jsonl
 
 # Costs of an emulated device: measured there, built here, run there; seven minutes, figures only.
 bench-aarch64: .venv/.ready

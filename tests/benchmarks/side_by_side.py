@@ -5,6 +5,8 @@ import statistics
 import time
 from collections.abc import Callable, Sequence
 
+from .ratios import note
+
 
 def samples(alternatives: Sequence[Callable[[], object]], *, rounds: int, calls: int = 1) -> list[list[float]]:
     """Return the seconds of one call of each alternative, from `rounds` rounds of `calls` calls each."""
@@ -28,5 +30,6 @@ def medians(alternatives: Sequence[Callable[[], object]], *, rounds: int, calls:
 
 
 def report(what: str, ours: float, other: float, target: str) -> None:
-    """Print one ratio beside its target."""
+    """Print one ratio beside its target, and note it."""
+    note(what, ours / other, target)
     print(f"{what:<66} {ours * 1e6:10.2f} µs / {other * 1e6:10.2f} µs = {ours / other:6.2f}   (target {target})")

@@ -7,6 +7,8 @@ from polydom_builder.lattice.region import QueryRegion
 from polydom_builder.paper import expand_layers
 from tests.synthetic import SIZES, costs, scores
 
+from .ratios import note
+
 SEEDS = 8
 EARLIER = {
     ("cf1", 1.2): (37, 10, 5),
@@ -31,5 +33,7 @@ def main() -> None:
             counts[1].append(len(expand_best_first(cost, QueryRegion(SIZES), look_up, alpha=alpha)))
             for c0 in (3e3, 1e5):
                 counts[2].append(len(expand_best_first(cost, QueryRegion(SIZES, (c0, c0)), look_up, alpha=alpha)))
+        for search, found, before in zip(("layered", "best-first", "c0 fixed"), counts, earlier, strict=True):
+            note(f"sets trained, {kind}, alpha {alpha}, {search}, against earlier", np.mean(found) / before)
         cells = "".join(f"{np.mean(c):>9.1f} ({e:>4})" for c, e in zip(counts, earlier, strict=True))
         print(f"{kind:<12}{alpha:>6}{cells}")

@@ -58,7 +58,7 @@ def main() -> int:
 def cut_items(folder: Path) -> None:
     """Write patches that are not so large that an emulated Gabor bank takes a second."""
     sys.path.insert(0, str(EXAMPLE))
-    from surface import patches
+    from examples.surface.surface import patches
 
     for part, count in (("train", TRAIN), ("test", TEST)):
         pairs = [pair for pair in zip(*patches(part, 2 * count), strict=True) if max(pair[0].shape) <= MAX_SIDE]

@@ -27,7 +27,7 @@ USERLAND = ROOT / ".cache" / "aarch64"
 PYTHON = USERLAND / "usr" / "bin" / "python3"
 PATH_FILE = USERLAND / "usr" / "lib" / "python3" / "dist-packages" / "polydom.pth"
 
-WHEELS = ("numpy", "onnxruntime", "msgpack", "pytest", "hypothesis")
+WHEELS = ("numpy", "onnxruntime", "msgpack", "pytest", "hypothesis", "prometheus_client")
 """In the versions that are installed here, so that only the processor differs."""
 
 PROCESSORS = ("cortex-a53", "cortex-a72")

@@ -4,7 +4,6 @@ import argparse
 import errno
 import json
 import math
-import re
 import resource
 import tracemalloc
 from collections.abc import Iterator, Mapping
@@ -18,6 +17,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from prometheus_client.parser import text_string_to_metric_families
 
 from polydom_runtime import Bundle, Prediction, Predictor
 from polydom_runtime.commands.record_options import add_arguments, open_records
@@ -175,33 +175,18 @@ class Sample(NamedTuple):
 
 
 def parsed(text: str) -> tuple[dict[str, str], list[Sample]]:
-    """Return the type of each metric, and all samples; written from the description of the format alone."""
+    """Return the type of each metric, and all samples, as Prometheus' own client reads them."""
     kinds: dict[str, str] = {}
-    helped, samples = set[str](), list[Sample]()
+    samples = list[Sample]()
+    for family in text_string_to_metric_families(text):
+        assert family.documentation
+        kinds[family.name + ("_total" if family.type == "counter" else "")] = family.type
+        samples += [Sample(s.name, dict(s.labels), s.value) for s in family.samples]
+    assert set(kinds.values()) <= {"counter", "gauge", "histogram", "summary"}, "each metric states its type"
     assert text.endswith("\n")
-    for line in text[:-1].split("\n"):
-        if match := re.fullmatch(r"# HELP ([a-zA-Z_:][\w:]*) (.*)", line):
-            helped.add(match[1])
-        elif match := re.fullmatch(r"# TYPE ([a-zA-Z_:][\w:]*) (counter|gauge|histogram|summary)", line):
-            assert match[1] not in kinds
-            kinds[match[1]] = match[2]
-        else:
-            samples.append(parsed_sample(line))
-            base = re.sub(r"_(bucket|sum|count)$", "", samples[-1].name)
-            assert list(kinds)[-1] in (samples[-1].name, base), "samples follow the type of their metric"
-    assert helped == set(kinds)
     keys = [(s.name, *sorted(s.labels.items())) for s in samples]
     assert len(set(keys)) == len(keys)
     return kinds, samples
-
-
-def parsed_sample(line: str) -> Sample:
-    label = r'[a-zA-Z_]\w*="(?:[^"\\]|\\["\\n])*"'
-    match = re.fullmatch(rf"([a-zA-Z_:][\w:]*)(?:\{{({label}(?:,{label})*)?\}})? (NaN|[+-]Inf|[-+0-9.e]+)", line)
-    assert match, line
-    pairs = re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', match[2] or "")
-    plain = {k: re.sub(r"\\(.)", lambda m: {"n": "\n"}.get(m[1], m[1]), v) for k, v in pairs}
-    return Sample(match[1], plain, float(match[3]))
 
 
 def values(samples: list[Sample], name: str, label: str) -> dict[str, float]:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from polydom_runtime import __version__
 from polydom_runtime.bundles.index_file import load_bundle
@@ -18,38 +18,71 @@ from polydom_runtime.certification.load import UnderLoad, loads
 from polydom_runtime.device.board import Board
 from polydom_runtime.exceptions import CertificateError
 from polydom_runtime.items import iterate, space_of
+from polydom_runtime.measuring.conditions import Conditions, describe
+from polydom_runtime.predictor import Predictor
 from polydom_runtime.records.recorder import index_digest
 
 from .arguments import duration, positive, share
 from .progress import ProgressBar
 
-if TYPE_CHECKING:
-    from polydom_runtime.predictor import Predictor
-
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add what ``polydom-node certify`` is told."""
-    command.add_argument("bundle", metavar="BUNDLE")
-    command.add_argument("space", metavar="MODULE:SPACE")
-    command.add_argument("--items", required=True, help="a packed .npz file, - for JSON lines, or MODULE:FUNCTION")
-    command.add_argument("--miss-rate", type=share, default=0.001, help="the claim: at most this share is late (0.001)")
-    command.add_argument("--confidence", type=share, default=0.99, help="of the claim (0.99)")
-    command.add_argument("--deadline", type=duration, help="such as 2ms; the bundle's own if not given")
-    command.add_argument("--guard", type=duration, default=0.0, help="plan for a deadline that is so much earlier")
-    command.add_argument("--policy", choices=("anytime", "strict"), default="anytime")
-    command.add_argument("--load", type=loads, default=(), help="keep the machine busy, such as cpu:2,memory:1,disk:1")
-    command.add_argument("--forgive", type=int, metavar="MISSES", help="so many at most; takes more items (0)")
-    command.add_argument("--many-looks", action="store_true", help="after a miss go on with more items")
-    command.add_argument("--seconds", type=positive, default=math.inf, help="at most so long")
-    command.add_argument("--seed", type=int, default=0, help="of the order of the items")
-    command.add_argument("--out", metavar="CERTIFICATE.json")
+    """Add the arguments of ``polydom-node certify``."""
+    command.add_argument("bundle", metavar="BUNDLE", help="the bundle folder")
+    command.add_argument("space", metavar="MODULE:SPACE", help="the feature space of the bundle")
+    command.add_argument(
+        "--items",
+        required=True,
+        help="the items: a packed .npz file, MODULE:FUNCTION, or - for lines of JSON on standard input",
+    )
+    command.add_argument(
+        "--miss-rate", type=share, default=0.001, help="the largest share of late answers, as claimed (default 0.001)"
+    )
+    command.add_argument("--confidence", type=share, default=0.99, help="the confidence of the verdict (default 0.99)")
+    command.add_argument(
+        "--deadline", type=duration, help="the deadline of each item, such as 2ms (default: the bundle's longest)"
+    )
+    command.add_argument(
+        "--guard",
+        type=duration,
+        default=0.0,
+        help="the margin, such as 50us: answers are planned for a deadline that is earlier by it (default none)",
+    )
+    command.add_argument(
+        "--policy",
+        choices=("anytime", "strict"),
+        default="anytime",
+        help="the use of the time: anytime plans again after each feature, strict plans once, by worst cases "
+        "(default anytime)",
+    )
+    command.add_argument(
+        "--load", type=loads, default=(), help="the other work of the machine meanwhile, such as cpu:2,memory:1,disk:1"
+    )
+    command.add_argument(
+        "--forgive",
+        type=int,
+        metavar="MISSES",
+        help="the number of late answers that still allow a proof; the larger it is, the more items are needed "
+        f"(default 0; {MAX_MISSES} with --many-looks)",
+    )
+    command.add_argument(
+        "--many-looks", action="store_true", help="continue with more items after a late answer, and decide again"
+    )
+    command.add_argument("--seconds", type=positive, default=math.inf, help="the time limit in seconds (default none)")
+    command.add_argument("--seed", type=int, default=0, help="the random seed of the order of the items (default 0)")
+    command.add_argument("--out", metavar="CERTIFICATE.json", help="the certificate file to write")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Certify, print what was found, and return the exit code of the verdict."""
-    from polydom_runtime.measuring.conditions import Conditions, describe
-    from polydom_runtime.predictor import Predictor
+    """Certify, print the certificate, and return the exit code of the verdict.
 
+    Raises
+    ------
+    CertificateError
+        If the certificate could not be written, or the claim or the plan is not sound.
+    PolyDomError
+        If the bundle, the feature space or the items cannot be used.
+    """
     if arguments.out and not os.access(Path(arguments.out).absolute().parent, os.W_OK):
         raise CertificateError(f"The folder of {arguments.out} must exist and be writable. It is not.")
     claim, plan = Claim(arguments.miss_rate, arguments.confidence), plan_of(arguments)
@@ -72,15 +105,15 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def plan_of(arguments: argparse.Namespace) -> SamplingPlan:
-    """Return when to compare misses."""
+    """Return the numbers of items after which the late answers are counted."""
     rate, confidence, misses = arguments.miss_rate, arguments.confidence, arguments.forgive
     if arguments.many_looks:
         return SamplingPlan.many_looks(rate, confidence, MAX_MISSES if misses is None else misses)
     return SamplingPlan.single_look(rate, confidence, misses or 0)
 
 
-def context_of(arguments: argparse.Namespace, predictor: "Predictor") -> dict[str, Any]:
-    """Return what to stamp, beside the machine."""
+def context_of(arguments: argparse.Namespace, predictor: Predictor) -> dict[str, Any]:
+    """Return the circumstances that a certificate states, except the machine."""
     file = Path(arguments.items)
     return {
         "polydom": __version__,

@@ -1,4 +1,4 @@
-"""The command ``polydom-node flight``: what a flight recorder kept."""
+"""``polydom-node flight``: print the records of a flight recorder."""
 
 import argparse
 import json
@@ -15,9 +15,9 @@ from polydom_runtime.records.metrics import Metrics, finite
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add what `run` reads."""
-    command.add_argument("file", metavar="FILE", help="what --record wrote, also while it is written")
-    command.add_argument("--summary", action="store_true", help="one line about all records, as the metrics are")
+    """Add the arguments of ``polydom-node flight``."""
+    command.add_argument("file", metavar="FILE", help="the file that polydom-node run --record writes, or wrote")
+    command.add_argument("--summary", action="store_true", help="print one line of metrics over all records instead")
 
 
 def run(arguments: argparse.Namespace) -> None:

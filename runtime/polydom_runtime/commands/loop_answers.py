@@ -28,7 +28,7 @@ class LabelledSource:
     Attributes
     ----------
     label
-        Of the item taken last.
+        The label of the item taken last.
     """
 
     def __init__(self, pairs: Iterable[tuple[Any, Any]], *, lines: bool = False) -> None:
@@ -45,19 +45,19 @@ class LabelledSource:
 
 
 class Answers:
-    """Counts the answers and prints a line each; `on_answer` is one of `Monitor`.
+    """Counts the answers and prints a line for each; `on_answer` is one of `Monitor`.
 
     Parameters
     ----------
     tally : Tally
     source : LabelledSource
     quiet : bool
-        Whether they are counted only.
+        Whether answers are counted and not printed.
 
     Attributes
     ----------
     on_closed : callable
-        Called when nobody reads the lines any more; then `is_read` is False.
+        Called when the reader of the lines has gone; then `is_read` is False.
     """
 
     def __init__(self, tally: "Tally", source: LabelledSource, quiet: bool = False) -> None:
@@ -66,7 +66,7 @@ class Answers:
         self.is_read = True
 
     def on_answer(self, number: int, item: Any, prediction: "Prediction") -> None:
-        """Count and print one."""
+        """Count and print one answer."""
         self._tally.add(prediction, self._source.label)
         if self._quiet or not self.is_read:
             return

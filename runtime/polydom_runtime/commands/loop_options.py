@@ -1,4 +1,4 @@
-"""What ``polydom-node run --period`` adds: the loop with a fixed period, as a service."""
+"""The options of ``polydom-node run`` for a loop with a fixed period, as a service."""
 
 import argparse
 import math
@@ -27,26 +27,30 @@ PRIORITIES = range(1, 100)
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the options of the loop to ``run``."""
-    group = command.add_argument_group("at a fixed period")
-    group.add_argument("--period", type=period, help="answer an item every so often, such as 20ms")
+    group = command.add_argument_group("loop with a fixed period")
+    group.add_argument(
+        "--period", type=period, help="the time from one item to the next, such as 20ms (default: items as they come)"
+    )
     group.add_argument(
         "--overrun",
         type=overrun,
         default="skip",
         metavar="{skip,catch-up,latest}",
-        help="when an item takes longer: skip the periods that have begun (default), catch up with all of them, or go "
-        "on at once with the latest item",
+        help="the reaction to an item that takes longer than its period: skip the periods that have begun (default), "
+        "catch up with all of them, or continue at once with the latest item",
     )
-    group.add_argument("--spin", type=duration, default=0.0, help="watch the clock for so long before each period")
-    group.add_argument("--priority", type=priority, metavar="1..99", help="run under SCHED_FIFO")
-    group.add_argument("--cpu", type=int, metavar="N", help="stay on this processor")
-    group.add_argument("--lock-memory", action="store_true", help="keep memory from being moved to a disk")
+    group.add_argument(
+        "--spin", type=duration, default=0.0, help="the time of busy waiting before each period, such as 100us"
+    )
+    group.add_argument("--priority", type=priority, metavar="1..99", help="the real-time priority, under SCHED_FIFO")
+    group.add_argument("--cpu", type=int, metavar="N", help="the processor to stay on")
+    group.add_argument("--lock-memory", action="store_true", help="keep all memory out of the swap space")
     group.add_argument(
         "--watchdog",
         nargs="?",
         const=WATCHDOG_DEVICE,
         metavar="DEVICE",
-        help=f"reset the board if the loop is stuck (default {WATCHDOG_DEVICE})",
+        help=f"the hardware watchdog, which resets the board if the loop hangs (default DEVICE {WATCHDOG_DEVICE})",
     )
 
 
@@ -86,14 +90,14 @@ def priority(text: str) -> int:
 
 
 class StatusLine:
-    """Tells the service manager every ten seconds how it goes; an `on_slack` of `Monitor`."""
+    """Sends the counts to the service manager every ten seconds; `on_slack` is one of `Monitor`."""
 
     def __init__(self, manager: ServiceManager, monitor: Monitor) -> None:
         self._manager, self._monitor = manager, monitor
         self._due_ns = 0
 
     def on_slack(self, seconds_left: float) -> None:
-        """Send the status if it is time to."""
+        """Send the counts if ten seconds are over."""
         now = self._monitor.clock()
         if now >= self._due_ns:
             self._due_ns = now + STATUS_EVERY_NS
@@ -102,10 +106,10 @@ class StatusLine:
 
 
 def watchdogs(arguments: argparse.Namespace) -> list[Watchdog]:
-    """Return who is to be kept alive: the device that was named, and the service manager if it asks."""
+    """Return the watchdogs that expect signs of life: the named device, and the service manager if it asks."""
     found: list[Watchdog] = [HardwareWatchdog(arguments.watchdog)] if arguments.watchdog else []
     if manager := ServiceManager.from_environment():
-        found.append(manager)  # the last to be told, when the others could be started
+        found.append(manager)  # last, so that it hears "ready" only after the others have started
     return found
 
 
@@ -123,11 +127,16 @@ def build_loop(
     Parameters
     ----------
     arguments : Namespace
-        With what `add_arguments` adds.
+        With the options of `add_arguments`.
     predictor, source, on_answer, on_miss
-        As of `Monitor`.
+        As in `Monitor`.
     on_slack : sequence of callable
-        Called one after another with the seconds that were left to the first.
+        Called one after another, all with the seconds that remained before the first was called.
+
+    Raises
+    ------
+    LoopError
+        If the time of busy waiting, or the address of the service manager, is not sound.
     """
     hooks, known = list(on_slack), watchdogs(arguments)
     monitor = Monitor(
@@ -148,7 +157,7 @@ def build_loop(
 def run_loop(arguments: argparse.Namespace, monitor: Monitor) -> LoopSummary:
     """Run the loop as punctually as allowed, until the source ends, or SIGTERM or SIGINT.
 
-    What could not be applied is said on standard error, one line each.
+    A real-time setting that could not be applied is reported on standard error, one line each.
     """
     for finding in realtime.apply(cpu=arguments.cpu, priority=arguments.priority, lock_memory=arguments.lock_memory):
         if finding.level != "ok":
@@ -161,7 +170,7 @@ def run_loop(arguments: argparse.Namespace, monitor: Monitor) -> LoopSummary:
 def handled(
     handler: Callable[[int, Any], object], signals: Sequence[int] = (signal.SIGTERM, signal.SIGINT)
 ) -> Iterator[None]:
-    """Handle signals, and let them be handled as before afterwards. For the main thread."""
+    """Handle signals, and restore their former handlers afterwards. For the main thread."""
     before = [(number, signal.signal(number, handler)) for number in signals]
     try:
         yield
@@ -171,13 +180,13 @@ def handled(
 
 
 def as_dict(summary: LoopSummary) -> dict[str, Any]:
-    """Return the summary for JSON: what is not known is None."""
+    """Return the summary for JSON; an unknown number is None."""
     lateness = {k: v if math.isfinite(v) else None for k, v in asdict(summary.lateness).items()}
     return {"ended": summary.ended, **asdict(summary.counts), "wake_up_lateness": lateness}
 
 
 def exit_code(summary: LoopSummary) -> int:
-    """Return 1 if the source broke, and say so: the service must be started again. Else 0."""
+    """Return 1 and print the error if the source broke, since the service must be started again; else return 0."""
     if summary.ended != "the source broke":
         return 0
     print(f"polydom-node: the items ended with an error. {summary.counts.errors['source']}", file=sys.stderr)

@@ -13,6 +13,7 @@ class ProgressBar:
     Parameters
     ----------
     what : str
+        The words before the bar.
     """
 
     def __init__(self, what: str) -> None:
@@ -28,7 +29,7 @@ class ProgressBar:
             print(file=sys.stderr)
 
     def update(self, fraction: float) -> None:
-        """Show that so much is done."""
+        """Show a fraction from 0 to 1."""
         if self._shown:
             print(f"\r{bar(self._what, fraction, time.monotonic() - self._began)}", end="", file=sys.stderr, flush=True)
 

@@ -1,4 +1,4 @@
-"""What ``polydom-node run`` keeps of its answers, as far as it was asked to: metrics and a flight recording."""
+"""The options of ``polydom-node run`` for records of its answers: metrics and a flight recording."""
 
 import argparse
 import sys
@@ -20,26 +20,26 @@ if TYPE_CHECKING:
 
 
 class Observed(Watched, Flown, Protocol):
-    """What is asked of a predictor."""
+    """A predictor whose answers can be recorded."""
 
     @property
     def bundle(self) -> Bundle: ...  # noqa: D102
 
 
 def say(text: str) -> None:
-    """Print on standard error, whether or not it takes it."""
+    """Print on standard error; a closed one is ignored."""
     with suppress(OSError):
         print(f"polydom-node: {text}", file=sys.stderr, flush=True)
 
 
 class Records:
-    """Takes every answer to where it is wanted; with nothing wanted it does nothing.
+    """Counts and records every answer, as far as the options ask for it.
 
     Parameters
     ----------
     metrics : Metrics, optional
     files : sequence of Regularly
-        Where the metrics are written.
+        The files that the metrics are written to.
     recorder : FlightRecorder, optional
     """
 
@@ -67,32 +67,52 @@ class Records:
             self._metrics.add(prediction, trace)
 
     def on_slack(self, seconds_left: float) -> None:
-        """Write what is due, one file at a time, if there is enough time before the next item."""
+        """Write the file that is due, one at a time, if there is enough time before the next item."""
         any(file.on_slack(seconds_left) for file in self._files)
 
     def close(self) -> None:
-        """Write the metrics a last time and let go of the recording."""
+        """Write the metrics a last time and close the recording."""
         for file in self._files:
             file.write()
             if file.failures:
-                say(f"{file.failures} times metrics were not written")
+                say(f"metrics could not be written {file.failures} times")
         if self._recorder is not None:
             self._recorder.close()
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add what `open_records` reads."""
+    """Add the options of metrics and recordings to ``run``."""
     group = command.add_argument_group("records")
-    group.add_argument("--metrics-json", metavar="FILE", help="add a line of metrics every so often; - for the output")
-    group.add_argument("--metrics-prometheus", metavar="NAME.prom", help="for node_exporter's textfile collector")
-    group.add_argument("--metrics-every", type=duration, default=10.0, metavar="TIME", help="such as 30s (default 10s)")
-    group.add_argument("--record", metavar="FILE", help="keep the last items in a file that survives kill -9")
-    group.add_argument("--record-items", type=int, default=10_000, metavar="N", help="how many (default 10000)")
-    group.add_argument("--record-optional", action="store_true", help="run without if the recording cannot be opened")
+    group.add_argument(
+        "--metrics-json", metavar="FILE", help="the file to which lines of metrics are added; - for standard output"
+    )
+    group.add_argument(
+        "--metrics-prometheus", metavar="NAME.prom", help="the metrics file for node_exporter's textfile collector"
+    )
+    group.add_argument(
+        "--metrics-every",
+        type=duration,
+        default=10.0,
+        metavar="TIME",
+        help="the interval between two writes of the metrics, such as 30s (default 10s)",
+    )
+    group.add_argument(
+        "--record", metavar="FILE", help="the flight recording: the last items, in a file that survives kill -9"
+    )
+    group.add_argument(
+        "--record-items",
+        type=int,
+        default=10_000,
+        metavar="N",
+        help="the number of items that the recording holds (default 10000)",
+    )
+    group.add_argument(
+        "--record-optional", action="store_true", help="run without a recording if its file cannot be opened"
+    )
 
 
 def open_records(arguments: argparse.Namespace, predictor: Observed) -> Records:
-    """Open what the command line asks for, and write the metrics a first time so that trouble shows at the start.
+    """Open the files that the command line asks for; metrics are written once now, to show trouble at the start.
 
     Raises
     ------

@@ -14,55 +14,71 @@ from polydom_runtime.items import iterate, space_of
 from polydom_runtime.loop.throttle_watch import ThrottleWatch
 from polydom_runtime.pauses import collector_off
 from polydom_runtime.policy.energy import EnergyBudget
+from polydom_runtime.predictor import Predictor
 
-from . import loop_answers
-from . import loop_options as loop_command
-from . import record_options as records_command
+from . import loop_options, record_options
 from .arguments import duration, joules, positive
+from .loop_answers import Answers, LabelledSource
+from .record_options import Records
+from .tally import Tally
 
 if TYPE_CHECKING:
-    from polydom_runtime.predictor import Predictor
     from polydom_runtime.supervision.supervisor import SupervisedPredictor
-
-    from .tally import Tally
 
 COLLECT_EVERY = 1000
 """Items between two garbage collections, which are kept out of the timed calls."""
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add what ``polydom-node run`` is told."""
-    command.add_argument("bundle", metavar="BUNDLE")
-    command.add_argument("space", metavar="MODULE:SPACE")
-    command.add_argument("--items", required=True, help="a packed .npz file, - for JSON lines, or MODULE:FUNCTION")
-    command.add_argument("--deadline", type=duration, help="such as 2ms; the bundle's own if not given")
+    """Add the arguments of ``polydom-node run``."""
+    command.add_argument("bundle", metavar="BUNDLE", help="the bundle folder")
+    command.add_argument("space", metavar="MODULE:SPACE", help="the feature space of the bundle")
+    command.add_argument(
+        "--items",
+        required=True,
+        help="the items: a packed .npz file, MODULE:FUNCTION, or - for lines of JSON on standard input",
+    )
+    command.add_argument(
+        "--deadline", type=duration, help="the deadline of each item, such as 2ms (default: the bundle's longest)"
+    )
     command.add_argument(
         "--policy",
         choices=("anytime", "strict"),
         default="anytime",
-        help="plan anew after each feature (default), or once by worst cases",
+        help="the use of the time: anytime plans again after each feature, strict plans once, by worst cases "
+        "(default anytime)",
     )
-    command.add_argument("--early-stop", action="store_true", help="answer as soon as a model is sure, to save energy")
-    command.add_argument("--energy", type=joules, help="an item may draw so much, such as 5mJ; held with the deadline")
-    command.add_argument("--watts", type=positive, help="what the device draws while it computes, for --energy")
-    command.add_argument("--energy-costs", metavar="FILE.json", help="or measured joules of each feature")
     command.add_argument(
-        "--supervised", action="store_true", help="compute in a process that is killed when a feature hangs"
+        "--early-stop", action="store_true", help="answer as soon as a model is confident enough, to save energy"
     )
-    command.add_argument("--quiet", action="store_true", help="print the summary only")
-    records_command.add_arguments(command)
-    loop_command.add_arguments(command)
+    command.add_argument(
+        "--energy", type=joules, help="the energy budget of an item, such as 5mJ, which holds beside the deadline"
+    )
+    command.add_argument(
+        "--watts", type=positive, help="the power of the device in watts while it computes; for --energy"
+    )
+    command.add_argument(
+        "--energy-costs",
+        metavar="FILE.json",
+        help="the measured joules of each feature; for --energy, in place of --watts",
+    )
+    command.add_argument(
+        "--supervised",
+        action="store_true",
+        help="compute in a second process, which is killed and replaced when a feature hangs",
+    )
+    command.add_argument("--quiet", action="store_true", help="print only the summary")
+    record_options.add_arguments(command)
+    loop_options.add_arguments(command)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Answer every item: a JSON line each, and a summary line."""
-    from .tally import Tally
-
     with ExitStack() as stack:
         predictor = _predictor(arguments)
         if arguments.supervised:
             stack.enter_context(closing(predictor))  # type: ignore[type-var]
-        records = stack.enter_context(records_command.open_records(arguments, predictor))
+        records = stack.enter_context(record_options.open_records(arguments, predictor))
         if predictor.bundle.times.origin.estimated:
             print(f"polydom-node: {predictor.bundle.times.origin}", file=sys.stderr)
         tally = Tally(predictor.deadline)
@@ -80,8 +96,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _predictor(arguments: argparse.Namespace) -> "Predictor | SupervisedPredictor":
-    from polydom_runtime.predictor import Predictor
-
     common: dict[str, Any] = {"deadline": arguments.deadline, "policy": arguments.policy}
     if arguments.supervised:
         from polydom_runtime.supervision.supervisor import SupervisedPredictor
@@ -100,12 +114,10 @@ def _predictor(arguments: argparse.Namespace) -> "Predictor | SupervisedPredicto
 
 
 Outcome = tuple[int, dict[str, Any]]
-"""The exit code, and what the summary tells besides."""
+"""The exit code, and the part of the summary about the loop."""
 
 
-def _one_by_one(
-    arguments: argparse.Namespace, predictor: Any, tally: "Tally", records: records_command.Records
-) -> Outcome:
+def _one_by_one(arguments: argparse.Namespace, predictor: Any, tally: Tally, records: Records) -> Outcome:
     with collector_off(), suppress(KeyboardInterrupt):
         for number, (item, label) in enumerate(iterate(arguments.items)):
             if number == 0:
@@ -121,11 +133,9 @@ def _one_by_one(
     return 0, {}
 
 
-def _periodic(
-    arguments: argparse.Namespace, predictor: Any, tally: "Tally", records: records_command.Records
-) -> Outcome:
-    source = loop_answers.LabelledSource(iterate(arguments.items), lines=arguments.items == "-")
-    answers = loop_answers.Answers(tally, source, arguments.quiet)
+def _periodic(arguments: argparse.Namespace, predictor: Any, tally: Tally, records: Records) -> Outcome:
+    source = LabelledSource(iterate(arguments.items), lines=arguments.items == "-")
+    answers = Answers(tally, source, arguments.quiet)
 
     def on_answer(number: int, item: Any, prediction: Any) -> None:
         records.add(prediction, predictor.trace, number)
@@ -134,9 +144,9 @@ def _periodic(
     hooks = [records.on_slack]
     if not arguments.supervised:
         hooks.append(ThrottleWatch(predictor).on_slack)
-    monitor = loop_command.build_loop(arguments, predictor, source, on_answer, on_slack=hooks)
+    monitor = loop_options.build_loop(arguments, predictor, source, on_answer, on_slack=hooks)
     answers.on_closed = monitor.stop
-    summary = loop_command.run_loop(arguments, monitor)
+    summary = loop_options.run_loop(arguments, monitor)
     if not answers.is_read:
         raise BrokenPipeError
-    return loop_command.exit_code(summary), {"loop": loop_command.as_dict(summary)}
+    return loop_options.exit_code(summary), {"loop": loop_options.as_dict(summary)}

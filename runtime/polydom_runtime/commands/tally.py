@@ -12,7 +12,7 @@ PRIOR = "(class prior)"
 QUANTILES = (("p50", 0.5), ("p99", 0.99))
 
 MAX_MISSES, REST = 1000, "others"
-"""So many different misses are told one by one: a loop that runs for months must not grow."""
+"""The number of different misses that are counted separately: memory must not grow in a loop that runs for months."""
 
 
 class Tally:
@@ -29,7 +29,7 @@ class Tally:
         self.missed: Counter[str] = Counter()
 
     def add(self, answer: Prediction, label: Any) -> None:
-        """Count one answer; `label` is what is true, if known."""
+        """Count one answer; `label` is the true label, or `UNLABELLED`."""
         self.items += 1
         self.elapsed.add(answer.elapsed_ns)
         self.features["+".join(answer.features) or PRIOR] += 1
@@ -43,7 +43,7 @@ class Tally:
             self.labelled += 1
             self.correct += bool(answer.label == label)
             return
-        with suppress(ValueError, TypeError):  # a text beside a number says nothing about it
+        with suppress(ValueError, TypeError):  # a label that is no number cannot be compared with a number
             self.error += abs(answer.label - float(label))
             self.labelled += 1
             self.regresses = True

@@ -1,5 +1,7 @@
 """The command polydom-node, in this process and in the node's own environment."""
 
+import argparse
+import importlib
 import json
 import os
 import subprocess
@@ -10,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from polydom_runtime.__main__ import main
+from polydom_runtime.__main__ import COMMANDS, main
 from polydom_runtime.commands.arguments import duration
 from polydom_runtime.device.device_profile import DeviceProfile
 from polydom_runtime.items import write_packed
@@ -132,6 +134,35 @@ def test_doctor_survives_an_onnxruntime_that_does_not(fate: str, tmp_path: Path)
     problem = done.stdout.splitlines()[0]
     assert "onnxruntime" in problem
     assert "SIGILL" in problem or "no such wheel" in problem
+
+
+def test_help_imports_neither_onnxruntime_nor_a_command() -> None:
+    script = (
+        "import contextlib, sys\n"
+        "from polydom_runtime.__main__ import main\n"
+        "with contextlib.suppress(SystemExit): main(['--help'])\n"
+        "print(*sorted(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    *text, modules = done.stdout.splitlines()
+    loaded = set(modules.split())
+
+    assert all(any(line.startswith(f"    {name} ") for line in text) for name in COMMANDS)
+    assert "onnxruntime" not in loaded
+    assert not loaded & {f"polydom_runtime.commands.{name}" for name in COMMANDS}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_of_a_command_describes_each_of_its_arguments(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    command = argparse.ArgumentParser()
+    importlib.import_module(f"polydom_runtime.commands.{name}").add_arguments(command)
+
+    with pytest.raises(SystemExit, match="0"):
+        main([name, "--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    for argument in command._actions:
+        assert argument.help
+        assert "".join(argument.help.split()) in said.replace(" ", "")
 
 
 def test_durations() -> None:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from polydom_builder.__main__ import default_estimator
 from polydom_builder.commands.baselines import best_single_set
 from polydom_builder.commands.demo import run_demo
+from polydom_builder.commands.estimator import default_estimator
 from polydom_builder.exceptions import ExportError
 from polydom_builder.search import PolyDomSearch
 from polydom_runtime.bundles.index_file import load_bundle

@@ -1,1 +1,1 @@
-"""The commands of ``polydom``: each file adds its arguments and runs."""
+"""The commands of ``polydom``: a module each, with ``add_arguments(parser)`` and ``run(arguments)``."""

@@ -1,12 +1,12 @@
-"""The demo: build a bundle from real pictures here, then let a separate node answer items inside five deadlines."""
+"""``polydom demo``: build a bundle from real pictures here; a separate node then answers items in five deadlines."""
 
+import argparse
 import importlib
 import json
 import os
 import shutil
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -21,12 +21,49 @@ from polydom_runtime.exceptions import ItemError
 from polydom_runtime.items import write_packed
 
 from .baselines import Baselines
+from .demo_report import as_table, plot
+from .estimator import default_estimator
 
 DEADLINES = (0.0004, 0.0006, 0.001, 0.002, 0.004)
 QUANTILE = 0.99
-"""One answer in a hundred may be late: a desktop, or a virtual machine, does other work too and pauses at will."""
+"""One answer in a hundred may be late: a desktop or a virtual machine also does other work, and pauses at any time."""
 
-MAX_SETS, MAX_MISSES = 3, 30
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``polydom demo``."""
+    command.add_argument(
+        "--example",
+        type=Path,
+        default=Path("examples/surface"),
+        help="the folder of the example (default examples/surface)",
+    )
+    command.add_argument("--node", default=sys.executable, help="the Python of the node (default: this one)")
+    command.add_argument(
+        "--out",
+        type=Path,
+        default=Path(".cache/demo"),
+        help="the folder for the bundle, the results and all work (default .cache/demo)",
+    )
+    command.add_argument("--jobs", type=int, help="the number of worker processes; -1 for all processors (default 1)")
+    command.add_argument(
+        "--count",
+        type=int,
+        default=1500,
+        help="the number of patches for training, and as many again for the test (default 1500)",
+    )
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Build the surface example and run it on a node."""
+    run_demo(
+        example=arguments.example,
+        node=arguments.node,
+        out=arguments.out,
+        estimator=default_estimator(),
+        deadlines=DEADLINES,
+        n_jobs=arguments.jobs,
+        count=arguments.count,
+    )
 
 
 def run_demo(
@@ -41,18 +78,26 @@ def run_demo(
     node : str
         The Python of the node: any environment that has polydom_runtime.
     out : Path
-        Where everything goes; a second run finds its work done there.
+        The folder of all results; a second run finds its work done there.
     estimator : scikit-learn classifier or pipeline
     deadlines : sequence of float
         Seconds, rising.
     n_jobs : int, optional
+        Workers; -1 for all processors.
     count : int
-        Patches for training, and as many for test.
+        Patches for training, and as many again for the test.
 
     Returns
     -------
     list of dict
-        One result a deadline.
+        One result for each deadline.
+
+    Raises
+    ------
+    ItemError
+        If the example cannot be imported.
+    ExportError
+        If the node cannot run the bundle.
     """
     surface = _import_surface(example)
     out.mkdir(parents=True, exist_ok=True)
@@ -111,66 +156,6 @@ def run_node(node: str, example: Path, out: Path, deadline: float) -> dict[str, 
     *_, last = done.stdout.splitlines()
     summary: dict[str, Any] = json.loads(last)["summary"]
     return summary
-
-
-def as_table(results: Sequence[dict[str, Any]]) -> str:
-    """Return the results as a person reads them."""
-    lines = [
-        "",
-        "                      accuracy                   elapsed / deadline",
-        "deadline   Poly-Dom  best single  cheap-first     p50   p99    max    missed",
-    ]
-    for r in results:
-        accuracies = f"{r['accuracy']:8.3f}  {r['single']:11.3f}  {r['cheap_first']:11.3f}"
-        elapsed = "  ".join(f"{r['elapsed_share'][q]:5.2f}" for q in ("p50", "p99", "max"))
-        lines.append(f"{format_seconds(r['deadline']):>8}   {accuracies}   {elapsed}   {r['missed']}/{r['items']}")
-    lines += [
-        "",
-        "best single: the one feature set with the best held-out score among those that fit every item.",
-        "cheap-first: features added cheapest first until the item's budget ends.",
-        "Both by planned costs, on the host, with no overrun counted against them.",
-        "",
-        "Feature sets that answered, by share of items:",
-    ]
-    for r in results:
-        shares = Counter(r["features"])
-        deadline = format_seconds(r["deadline"])
-        for names, count in shares.most_common(MAX_SETS):
-            lines.append(f"{deadline:>8}   {count / r['items']:4.0%}  {names}")
-            deadline = ""
-        if len(shares) > MAX_SETS:
-            rest = sum(count for _, count in shares.most_common()[MAX_SETS:])
-            lines.append(f"{'':>8}   {rest / r['items']:4.0%}  {len(shares) - MAX_SETS} other sets")
-    misses = [f"{format_seconds(r['deadline']):>8}   {what}" for r in results for what in r["misses"]]
-    lines += ["", "Missed deadlines:" if misses else "No deadline was missed.", *misses[:MAX_MISSES]]
-    if len(misses) > MAX_MISSES:
-        lines.append(f"  and {len(misses) - MAX_MISSES} more; is the machine busy?")
-    return "\n".join(lines)
-
-
-def plot(results: Sequence[dict[str, Any]], file: Path) -> None:
-    """Draw accuracy against deadline."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(figsize=(7, 4.2), layout="constrained")
-    milliseconds = [r["deadline"] * 1e3 for r in results]
-    for key, label, style in (
-        ("accuracy", "Poly-Dom, on the node", "o-"),
-        ("cheap_first", "features added cheapest first", "s--"),
-        ("single", "best single set that fits every item", "^:"),
-    ):
-        axes.plot(milliseconds, [r[key] for r in results], style, label=label)
-    axes.set_xscale("log")
-    axes.set_xticks(milliseconds, [f"{m:g}" for m in milliseconds])
-    axes.minorticks_off()
-    axes.set(xlabel="deadline per item (ms)", ylabel="accuracy on test patches", title="Brick, grass or gravel?")
-    axes.grid(alpha=0.3)
-    axes.legend(frameon=False)
-    figure.savefig(file, dpi=120)
-    pyplot.close(figure)
 
 
 def _import_surface(example: Path) -> Any:

@@ -1,10 +1,13 @@
 """The command polydom."""
 
+import argparse
+import importlib
 from pathlib import Path
 
 import pytest
 
-from polydom_builder.__main__ import deadlines, main
+from polydom_builder.__main__ import COMMANDS, main
+from polydom_builder.commands.arguments import deadlines
 from polydom_runtime import Predictor
 from polydom_runtime.items import write_packed
 from tests.builder import task
@@ -55,3 +58,16 @@ def test_malformed_deadline_is_a_usage_error() -> None:
     with pytest.raises(SystemExit, match="2"):
         main(["build", SPACE, "--items", "x.npz", "--deadline", "soon", "--out", "x"])
     assert deadlines("1ms:4ms") == (0.001, 0.004)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_of_a_command_describes_each_of_its_arguments(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    command = argparse.ArgumentParser()
+    importlib.import_module(f"polydom_builder.commands.{name}").add_arguments(command)
+
+    with pytest.raises(SystemExit, match="0"):
+        main([name, "--help"])
+    said = "".join(capsys.readouterr().out.split())
+    for argument in command._actions:
+        assert argument.help
+        assert "".join(argument.help.split()) in said

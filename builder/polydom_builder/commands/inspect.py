@@ -1,14 +1,43 @@
-"""What is in a bundle: for people and for programs."""
+"""``polydom inspect``: show the candidates of a bundle, their costs and its staircase."""
 
+import argparse
+import json
 import math
 from typing import Any
 
 from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.index_file import load_bundle
+from polydom_runtime.commands.arguments import duration
 from polydom_runtime.costs import format_seconds
 
 
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``polydom inspect``."""
+    command.add_argument("bundle", metavar="BUNDLE", help="the bundle folder")
+    command.add_argument(
+        "--deadline",
+        type=duration,
+        help="the deadline of the staircase, such as 2ms (default: the shortest and the longest of the bundle)",
+    )
+    command.add_argument("--json", action="store_true", help="print the description as JSON")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Print the candidates, their cost functions, and the staircase at the bundle's deadlines."""
+    bundle = load_bundle(arguments.bundle)
+    document = description(bundle, arguments.deadline)
+    print(json.dumps(document, indent=2) if arguments.json else as_text(document))
+
+
 def description(bundle: Bundle, deadline: float | None) -> dict[str, Any]:
-    """Return what `inspect` shows, as plain data; costs in seconds."""
+    """Return the contents of a bundle as plain data; costs in seconds.
+
+    Parameters
+    ----------
+    bundle : Bundle
+    deadline : float or None
+        Seconds, of the staircase; those of the bundle if None.
+    """
     wanted = {b for b in bundle.promise.budgets if 0.0 < b < float("inf")} if deadline is None else {deadline}
     return {
         "features": dict(zip(bundle.names, (str(c) for c in bundle.times.worst.features), strict=True)),
@@ -51,6 +80,6 @@ def as_text(document: dict[str, Any]) -> str:
             end = s["up to size"] or math.inf
             size = f"{end:.0f}" if end < document["sizes"][1] else "larger"
             lines.append(f"  {size:>12}  {s['accuracy']:.3f}  {' '.join(s['features']) or '(class prior)'}")
-            if size == "larger":  # what follows is for items beyond the measured sizes
+            if size == "larger":  # the rest is for items beyond the measured sizes
                 break
     return "\n".join(lines)

@@ -1,0 +1,199 @@
+"""``polydom build``: measure, train, index and export a bundle."""
+
+import argparse
+import math
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from polydom_builder.bundling.bundle_folder import checked_target
+from polydom_builder.exploration import SEARCHES
+from polydom_builder.greedy_search import GreedySearch
+from polydom_builder.lattice.greedy import PAPER_LAMBDAS
+from polydom_builder.search import PolyDomSearch
+from polydom_runtime.commands.arguments import positive, share
+from polydom_runtime.device.device_profile import DeviceProfile
+from polydom_runtime.exceptions import ItemError, ProfileError
+from polydom_runtime.features import FeatureSpace
+from polydom_runtime.items import UNLABELLED, iterate, load_object, space_of
+from polydom_runtime.measuring.cost_samples import CostSamples
+from polydom_runtime.measuring.costs_file import load_costs
+
+from .arguments import deadlines, size_range, slack
+from .estimator import default_estimator
+
+GREEDY = {"greedy": PAPER_LAMBDAS, "greedy-acc": (0.0,), "greedy-cost": (math.inf,)}
+"""The λs of each greedy search. These searches make no promise about the score."""
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``polydom build``."""
+    _add_task(command)
+    _add_search(command)
+    _add_device(command)
+    command.add_argument("--jobs", type=int, help="the number of worker processes; -1 for all processors (default 1)")
+    command.add_argument("--cache", help="the folder that keeps all work, so that a build that was killed continues")
+
+
+def _add_task(command: argparse.ArgumentParser) -> None:
+    command.add_argument("space", metavar="MODULE:SPACE", help="the feature space")
+    command.add_argument(
+        "--items", required=True, help="the items and labels for training: a packed .npz file or MODULE:FUNCTION"
+    )
+    command.add_argument(
+        "--deadline", required=True, type=deadlines, help="the deadline of an item, such as 2ms, or a range 1ms:10ms"
+    )
+    command.add_argument("--out", required=True, help="the bundle folder to write; an old bundle there is replaced")
+    command.add_argument(
+        "--estimator",
+        metavar="MODULE:OBJECT",
+        help="the scikit-learn estimator (default: logistic regression on standardised features)",
+    )
+    command.add_argument(
+        "--scoring", help="the score, by its name in scikit-learn (default: accuracy, or r2 of a regressor)"
+    )
+    command.add_argument("--cv", type=int, default=5, help="the number of cross-validation folds (default 5)")
+    command.add_argument(
+        "--sizes",
+        type=size_range,
+        metavar="LOW:HIGH",
+        help="the range of item sizes on the node, or one size (default: the range of the items)",
+    )
+
+
+def _add_search(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--alpha",
+        type=float,
+        default=1.0,
+        help="the factor by which a score may be worse than the best possible one, at least 1 (default 1)",
+    )
+    command.add_argument(
+        "--tolerance",
+        type=slack,
+        default=0.0,
+        help="the amount by which a set may score less than a set that it contains, at least 0 (default 0), or auto",
+    )
+    command.add_argument(
+        "--max-features",
+        type=int,
+        help="the number of features that a pre-selection leaves to the search (default all)",
+    )
+    command.add_argument(
+        "--max-trainings",
+        type=int,
+        help="the largest number of trainings; the bundle promises the smallest alpha that they prove",
+    )
+    command.add_argument(
+        "--max-seconds",
+        type=positive,
+        help="the longest time for trainings, in seconds; the bundle promises the smallest alpha that they prove",
+    )
+    command.add_argument(
+        "--lattice",
+        choices=[*SEARCHES, *GREEDY],
+        default="best-first",
+        help="the search for feature sets (default best-first); a greedy one makes no promise about the score",
+    )
+
+
+def _add_device(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--profile",
+        action="append",
+        default=[],
+        metavar="NAME.costs|NAME",
+        help="the device: a costs file that was measured there, or a profile (a name or a .toml file) for an estimate; "
+        "of both, the measured costs are used (default: this machine)",
+    )
+    command.add_argument(
+        "--quantile", type=share, default=0.999, help="the promised share of answers in time (default 0.999)"
+    )
+    command.add_argument(
+        "--slowdown",
+        type=float,
+        default=2.0,
+        help="the largest slow-down of the device for which the bundle has the best models (default 2)",
+    )
+    command.add_argument(
+        "--early-stop",
+        type=share,
+        metavar="LOSS",
+        help="the accuracy that early answers may give up, such as 0.01 (default: no early answers)",
+    )
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Measure, train, index and export.
+
+    Raises
+    ------
+    PolyDomError
+        If something about the arguments, the items or the device is not as it must be.
+    """
+    space = space_of(arguments.space)
+    checked_target(arguments.out)  # now, rather than after the training
+    costs = device_of(arguments.profile)
+    pairs = list(iterate(arguments.items))
+    if any(label is UNLABELLED for _, label in pairs):
+        raise ItemError(f"{arguments.items} must give a label for each item: the array 'label', or (item, label).")
+    search = search_for(arguments, space)
+    search.fit([item for item, _ in pairs], [label for _, label in pairs], costs=costs)
+    bundle = search.export(arguments.out)
+    for name, reason in search.dropped_.items():
+        print(f"dropped {name}: {reason}")
+    print(bundle.times.origin)
+    stored, promise = bundle.stored, bundle.promise
+    kept = f"{len(stored.sequences)} sequences" if stored.sequences else f"{len(stored.shipped)} feature sets"
+    print(
+        f"{arguments.out}: {kept} of {len(search.expanded_)} trained "
+        f"({2 ** len(search.space_)} possible), {len(bundle.models)} models with all prefixes; "
+        f"alpha {promise.alpha:.4g}, tolerance {promise.tolerance:.4g}."
+    )
+
+
+def search_for(arguments: argparse.Namespace, space: FeatureSpace) -> PolyDomSearch | GreedySearch:
+    """Return the search that the command line asks for."""
+    common: dict[str, Any] = {
+        "deadline": arguments.deadline,
+        "size_range": arguments.sizes,
+        "scoring": arguments.scoring,
+        "cv": arguments.cv,
+        "n_jobs": arguments.jobs,
+        "memory": arguments.cache,
+        "quantile": arguments.quantile,
+        "max_features": arguments.max_features,
+        "verbose": 1,
+    }
+    estimator = load_object(arguments.estimator) if arguments.estimator else default_estimator()
+    if arguments.lattice in GREEDY:
+        return GreedySearch(estimator, space, lambdas=GREEDY[arguments.lattice], **common)
+    return PolyDomSearch(
+        estimator,
+        space,
+        alpha=arguments.alpha,
+        tolerance=arguments.tolerance,
+        max_trainings=arguments.max_trainings,
+        max_seconds=arguments.max_seconds,
+        lattice=arguments.lattice,
+        slowdown=arguments.slowdown,
+        early_stop=arguments.early_stop,
+        **common,
+    )
+
+
+def device_of(names: Sequence[str]) -> CostSamples | DeviceProfile | None:
+    """Return the device to plan for: measured costs before a profile; None stands for this machine.
+
+    Raises
+    ------
+    MeasurementError, ProfileError
+        If a file or name is not sound.
+    """
+    devices = [load_costs(name) if name.endswith(".costs") else DeviceProfile.named(name) for name in names]
+    measured = [d for d in devices if isinstance(d, CostSamples)]
+    if len(measured) > 1 or len(devices) - len(measured) > 1:
+        raise ProfileError(f"There must be at most one measured device and one profile. Got {', '.join(names)}.")
+    for warning in measured[0].warnings if measured else ():
+        print(f"polydom: {names[devices.index(measured[0])]}: {warning}", file=sys.stderr)
+    return (measured or devices or [None])[0]

@@ -1,0 +1,41 @@
+"""``polydom costs``: report on a costs file."""
+
+import argparse
+import importlib.util
+from pathlib import Path
+
+from polydom_builder.costs.report import as_report, plot_costs, report_costs
+from polydom_builder.exceptions import FitError
+from polydom_runtime.commands.arguments import share
+from polydom_runtime.measuring.costs_file import load_costs
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``polydom costs``."""
+    command.add_argument("file", metavar="NAME.costs", help="the costs file")
+    command.add_argument(
+        "--quantile", type=share, default=0.999, help="the quantile of the times that is the worst case (default 0.999)"
+    )
+    command.add_argument(
+        "--plots", metavar="FOLDER", help="the folder for a picture of each unit's samples and fits (needs matplotlib)"
+    )
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Report on a file of measured costs.
+
+    Raises
+    ------
+    FitError
+        If pictures are asked for and matplotlib is not installed.
+    MeasurementError
+        If the file is not a sound costs file.
+    """
+    samples = load_costs(arguments.file)
+    rows = report_costs(samples, arguments.quantile)
+    print(as_report(samples, rows, arguments.quantile))
+    if arguments.plots:
+        if importlib.util.find_spec("matplotlib") is None:
+            raise FitError("Pictures need matplotlib. It is not installed. Run pip install 'polydom-builder[demo]'.")
+        plot_costs(samples, rows, arguments.quantile, Path(arguments.plots))
+        print(f"{arguments.plots}: a picture of each unit.")

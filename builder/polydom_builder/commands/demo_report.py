@@ -1,0 +1,71 @@
+"""The results of the demo as a table and as a picture."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from polydom_runtime.costs import format_seconds
+
+MAX_SETS, MAX_MISSES = 3, 30
+"""The most feature sets of a deadline, and the most misses of all, that the table names."""
+
+
+def as_table(results: Sequence[dict[str, Any]]) -> str:
+    """Return the results as text for a person."""
+    lines = [
+        "",
+        "                      accuracy                   elapsed / deadline",
+        "deadline   Poly-Dom  best single  cheap-first     p50   p99    max    missed",
+    ]
+    for r in results:
+        accuracies = f"{r['accuracy']:8.3f}  {r['single']:11.3f}  {r['cheap_first']:11.3f}"
+        elapsed = "  ".join(f"{r['elapsed_share'][q]:5.2f}" for q in ("p50", "p99", "max"))
+        lines.append(f"{format_seconds(r['deadline']):>8}   {accuracies}   {elapsed}   {r['missed']}/{r['items']}")
+    lines += [
+        "",
+        "best single: the one feature set with the best held-out score among those that fit every item.",
+        "cheap-first: features added cheapest first until the item's budget ends.",
+        "Both by planned costs, on the host, with no overrun counted against them.",
+        "",
+        "Feature sets that answered, by share of items:",
+    ]
+    for r in results:
+        shares = Counter(r["features"])
+        deadline = format_seconds(r["deadline"])
+        for names, count in shares.most_common(MAX_SETS):
+            lines.append(f"{deadline:>8}   {count / r['items']:4.0%}  {names}")
+            deadline = ""
+        if len(shares) > MAX_SETS:
+            rest = sum(count for _, count in shares.most_common()[MAX_SETS:])
+            lines.append(f"{'':>8}   {rest / r['items']:4.0%}  {len(shares) - MAX_SETS} other sets")
+    misses = [f"{format_seconds(r['deadline']):>8}   {what}" for r in results for what in r["misses"]]
+    lines += ["", "Missed deadlines:" if misses else "No deadline was missed.", *misses[:MAX_MISSES]]
+    if len(misses) > MAX_MISSES:
+        lines.append(f"  and {len(misses) - MAX_MISSES} more; is the machine busy?")
+    return "\n".join(lines)
+
+
+def plot(results: Sequence[dict[str, Any]], file: Path) -> None:
+    """Draw accuracy against deadline."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(7, 4.2), layout="constrained")
+    milliseconds = [r["deadline"] * 1e3 for r in results]
+    for key, label, style in (
+        ("accuracy", "Poly-Dom, on the node", "o-"),
+        ("cheap_first", "features added cheapest first", "s--"),
+        ("single", "best single set that fits every item", "^:"),
+    ):
+        axes.plot(milliseconds, [r[key] for r in results], style, label=label)
+    axes.set_xscale("log")
+    axes.set_xticks(milliseconds, [f"{m:g}" for m in milliseconds])
+    axes.minorticks_off()
+    axes.set(xlabel="deadline per item (ms)", ylabel="accuracy on test patches", title="Brick, grass or gravel?")
+    axes.grid(alpha=0.3)
+    axes.legend(frameon=False)
+    figure.savefig(file, dpi=120)
+    pyplot.close(figure)

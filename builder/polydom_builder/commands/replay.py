@@ -1,0 +1,58 @@
+"""``polydom replay``: show the answers that a bundle would have given in a flight recording."""
+
+import argparse
+import json
+
+from polydom_builder.simulation.flights import flown, trials_of_flight
+from polydom_builder.simulation.report import POLICIES, as_table, rehearse
+from polydom_runtime.bundles.index_file import load_bundle
+from polydom_runtime.commands.arguments import duration, positive
+from polydom_runtime.costs import format_seconds
+from polydom_runtime.records.flight_file import load_flight
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``polydom replay``."""
+    command.add_argument("file", metavar="FLIGHT", help="the file that polydom-node run --record wrote")
+    command.add_argument(
+        "--bundle", required=True, metavar="BUNDLE", help="the bundle folder, which need not be that of the recording"
+    )
+    command.add_argument(
+        "--deadline",
+        type=duration,
+        nargs="+",
+        help="the deadlines of an item, such as 2ms 5ms (default: the recorded one)",
+    )
+    command.add_argument("--policy", choices=POLICIES, help="the policy of the node (default: both in turn)")
+    command.add_argument(
+        "--slowdown",
+        type=positive,
+        default=1.0,
+        help="the factor by which the device is slower than in the recording (default 1)",
+    )
+    command.add_argument("--json", action="store_true", help="print the results as JSON")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Answer the recorded items once more on a virtual clock; print the results beside the recorded ones.
+
+    Raises
+    ------
+    BundleFormatError, RecordingError
+        If the bundle or the recording is not sound.
+    FitError
+        If the recording shares no feature with the bundle, or has no item with a size.
+    """
+    bundle, flight = load_bundle(arguments.bundle), load_flight(arguments.file)
+    trials = trials_of_flight(bundle, flight)
+    policies = POLICIES if arguments.policy is None else (arguments.policy,)
+    rows = rehearse(bundle, trials, arguments.deadline or [flight.header.deadline], policies, arguments.slowdown)
+    recorded = flown(flight)
+    if arguments.json:
+        print(json.dumps({"recorded": recorded, "replayed": rows}, indent=2))
+        return
+    deadline = format_seconds(recorded["deadline"])
+    print(
+        f"recorded: {recorded['items']} items at {deadline}, {recorded['policy']}: {recorded['missed']} missed, "
+        f"slow-down up to {recorded['slowdown']:.2f}\n\n{as_table(rows)}"
+    )

@@ -1,0 +1,17 @@
+"""``polydom verify``: check the proof of a bundle."""
+
+import argparse
+
+from polydom_builder.verification import verify_bundle
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``polydom verify``."""
+    command.add_argument("bundle", metavar="BUNDLE", help="the bundle folder")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Check the proof of a bundle and its index, without the code that made them."""
+    report = verify_bundle(arguments.bundle)
+    print(report)
+    return 0 if report.ok else 1

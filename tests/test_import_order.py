@@ -19,7 +19,7 @@ ROOMS = {
     ),
     BUILDER: (
         *("exceptions", "preselection", "training", "costs", "lattice", "index", "paper", "simulation"),
-        *("verification", "bundling", "parameters", "preparation", "exploration", "search", "greedy_search"),
+        *("verification", "bundling", "preparation", "exploration", "fitted_search", "search", "greedy_search"),
         *("commands", "__main__", "__init__"),
     ),
 }

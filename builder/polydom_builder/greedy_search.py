@@ -11,20 +11,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from polydom_runtime.bundles.bundle import Bundle, Promise, StoredIndex
 from polydom_runtime.bundles.greedy import GreedyIndex
-from polydom_runtime.bundles.index import Candidate
 from polydom_runtime.device.device_profile import DeviceProfile
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.measuring.cost_samples import CostSamples
 from polydom_runtime.unit_times import UnitTimes
 
-from .bundling.assembly import check_memory, draft_bundle, model_entries, models_of
-from .bundling.bundle_folder import checked_target, write_bundle
-from .bundling.export import export_models, with_prefixes
-from .bundling.quantiles import planned
-from .costs.costs_of_sets import costs_of_sets
+from .bundling.bundle_folder import checked_target
+from .fitted_search import candidate, draft, export_orders, publish, write_fitted
 from .lattice.greedy import PAPER_LAMBDAS, greedy_sequences
-from .parameters import checked_lambdas
-from .preparation import counted_scores, prepare, progress_bar, publish
+from .preparation.parameters import checked_lambdas
+from .preparation.preparation import prepare
+from .preparation.progress import counted_scores
 
 
 class GreedySearch(BaseEstimator):  # type: ignore[misc]
@@ -98,15 +95,13 @@ class GreedySearch(BaseEstimator):  # type: ignore[misc]
     ) -> "GreedySearch":
         """Measure, extract and find the sequences; parameters and errors as in `PolyDomSearch.fit`."""
         lambdas = checked_lambdas(self.lambdas)
-        prepared = prepare(self, list(items), labels, groups, costs)
-        publish(self, prepared)
-        self.set_costs_ = costs_of_sets(self.times_, prepared.model_seconds)
-        self.median_size_ = float(np.median(prepared.sizes))
+        publish(self, prepare(self, list(items), labels, groups, costs))
+        self.median_size_ = float(np.median(self.sizes_))
         with counted_scores(self.trainer_, self.verbose) as score:
             self.sequences_, self.expanded_ = greedy_sequences(
                 len(self.space_), score, lambda mask: 1e3 * self.set_costs_(mask)(self.median_size_), lambdas
             )
-        rows = [[self._candidate(order[:k]) for k in range(len(order) + 1)] for order in self.sequences_]
+        rows = [[candidate(self, order[:k]) for k in range(len(order) + 1)] for order in self.sequences_]
         self.index_ = GreedyIndex(rows, self.median_size_)
         self.prior_ = self.trainer_.prior, self.expanded_[0]
         return self
@@ -121,24 +116,7 @@ class GreedySearch(BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self, "index_")
         checked_target(folder)
-        orders = with_prefixes(self.sequences_)
-        with progress_bar(self.verbose, "models exported", len(orders)) as bar:
-            exported = export_models(
-                self.trainer_, orders, self.space_.names, self.target_.versions, self.max_mismatches, bar.update
-            )
-        entries = model_entries(self.trainer_, self.target_, exported)
+        exported = export_orders(self, self.sequences_)
         promise = Promise(self.region_.sizes, self.region_.budgets)
         stored = StoredIndex(sequences=tuple(self.sequences_), median_size=self.median_size_)
-        bundle = draft_bundle(
-            self.space_, self.trainer_, self.target_, promise, entries, prior=self.prior_, stored=stored
-        )
-        check_memory(bundle, self.target_)
-        if self.samples_ is not None:
-            bundle = planned(bundle, self.target_, self.samples_, self.sizes_, 1.0 - self.quantile)
-        write_bundle(folder, bundle, models_of(bundle, exported))
-        return bundle
-
-    def _candidate(self, order: tuple[int, ...]) -> Candidate:
-        mask = sum(1 << i for i in order)
-        names = tuple(self.space_.names[i] for i in order)
-        return Candidate(mask, names, self.expanded_[mask], self.set_costs_(mask))
+        return write_fitted(self, folder, draft(self, exported, promise, stored=stored), exported)

@@ -10,27 +10,25 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from polydom_runtime.bundles.bundle import Bundle, Promise
-from polydom_runtime.bundles.index import Candidate, Staircase
+from polydom_runtime.bundles.index import Staircase
 from polydom_runtime.device.device_profile import DeviceProfile
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.measuring.cost_samples import CostSamples
 from polydom_runtime.unit_times import UnitTimes
 
-from .bundling.assembly import check_memory, draft_bundle, indexed, model_entries, models_of, with_stops
-from .bundling.bundle_folder import checked_target, write_bundle
-from .bundling.export import ExportedModel, export_models, plan_order, with_prefixes
-from .bundling.quantiles import planned
+from .bundling.assembly import indexed, with_stops
+from .bundling.bundle_folder import checked_target
+from .bundling.export import ExportedModel, plan_order
 from .costs.combined_costs import Combine
-from .costs.costs_of_sets import costs_of_sets
 from .exploration import SEARCHES, Exploration, Explored
+from .fitted_search import candidate, draft, export_orders, publish, write_fitted
 from .index import build_index
 from .lattice.proof import prove
 from .paper import INDEXES
-from .parameters import check_choice, check_count, check_number, checked_alphas
-from .preparation import counted_scores, prepare, progress_bar, publish
+from .preparation.parameters import check_choice, checked_slacks
+from .preparation.preparation import prepare
+from .preparation.progress import counted_scores
 from .verification.proof_file import encode_proof
-
-MAX_SLOWDOWN = 1000.0
 
 
 class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
@@ -203,24 +201,12 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
         """
         check_choice("lattice", self.lattice, SEARCHES)
         check_choice("index", self.index, tuple(INDEXES))
-        alphas = checked_alphas(self.alpha, self.max_trainings is not None or self.max_seconds is not None)
-        if self.tolerance != "auto":
-            check_number("tolerance", self.tolerance, 0.0, np.inf)
-        if self.max_trainings is not None:
-            check_count("max_trainings", self.max_trainings)
-        if self.max_seconds is not None:
-            check_number("max_seconds", self.max_seconds, 0.0, np.inf)
-        check_number("tolerance_quantile", self.tolerance_quantile, 0.0, 1.0)
-        if self.early_stop is not None:
-            check_number("early_stop", self.early_stop, 0.0, 1.0)
-        check_number("slowdown", self.slowdown, 1.0, MAX_SLOWDOWN)
-        prepared = prepare(self, list(items), labels, groups, costs, self.slowdown)
-        publish(self, prepared)
-        self.set_costs_ = costs_of_sets(self.times_, prepared.model_seconds, self.combine)
+        alphas = checked_slacks(self)
+        publish(self, prepare(self, list(items), labels, groups, costs, self.slowdown), self.combine)
 
         explored = self._explore(alphas)
         self.expanded_, self.alpha_, self.tolerance_ = explored.expanded, explored.alpha, explored.tolerance
-        self.candidates_ = [self._candidate(mask) for mask in explored.kept]
+        self.candidates_ = [candidate(self, self._order(mask)) for mask in explored.kept]
         self.index_ = INDEXES[self.index](self.candidates_, self.region_)
         longest = self.region_.budgets[1]
         self.staircase_ = Staircase(self.candidates_, longest) if longest < np.inf else None
@@ -241,24 +227,14 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "index_")
         checked_target(folder)
         shipped = build_index(self.candidates_, self.region_).candidates
-        orders = with_prefixes([plan_order(c.mask, self.times_, self.region_.typical_size) for c in shipped])
-        with progress_bar(self.verbose, "models exported", len(orders)) as bar:
-            exported = export_models(
-                self.trainer_, orders, self.space_.names, self.target_.versions, self.max_mismatches, bar.update
-            )
+        exported = export_orders(self, [self._order(c.mask) for c in shipped])
         low, high = self.region_.budgets
-        shortest = min(low * self.slowdown, high)
-        promise = Promise(self.region_.sizes, (shortest, high), self.alpha_, self.tolerance_, self.slowdown)
-        entries = model_entries(self.trainer_, self.target_, exported, self.combine)
-        draft = draft_bundle(self.space_, self.trainer_, self.target_, promise, entries, prior=self.prior_)
-        bundle = indexed(draft, self.region_)
+        budgets = min(low * self.slowdown, high), high
+        promise = Promise(self.region_.sizes, budgets, self.alpha_, self.tolerance_, self.slowdown)
+        bundle = indexed(draft(self, exported, promise, combine=self.combine), self.region_)
         if self.early_stop is not None:
             bundle = with_stops(bundle, self.trainer_, self.early_stop)
-        check_memory(bundle, self.target_)
-        if self.samples_ is not None:
-            bundle = planned(bundle, self.target_, self.samples_, self.sizes_, 1.0 - self.quantile)
-        write_bundle(folder, bundle, models_of(bundle, exported), self._proof(exported))
-        return bundle
+        return write_fitted(self, folder, bundle, exported, self._proof(exported))
 
     def _explore(self, alphas: tuple[float, ...]) -> Explored:
         with counted_scores(self.trainer_, self.verbose) as score:
@@ -275,10 +251,8 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
                 effective_n_jobs(self.n_jobs),
             ).run()
 
-    def _candidate(self, mask: int) -> Candidate:
-        order = plan_order(mask, self.times_, self.region_.typical_size)
-        names = tuple(self.space_.names[i] for i in order)
-        return Candidate(mask, names, self.expanded_[mask], self.set_costs_(mask))
+    def _order(self, mask: int) -> tuple[int, ...]:
+        return plan_order(mask, self.times_, self.region_.typical_size)
 
     def _proof(self, exported: Sequence[ExportedModel]) -> bytes | None:
         if self.lattice == "as-printed":

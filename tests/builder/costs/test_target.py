@@ -81,7 +81,7 @@ def test_throttled_measurement_is_repeated_by_the_bundle(tmp_path: Any) -> None:
 
 
 def test_profile_gives_an_estimate_that_says_so(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("polydom_builder.preparation.measure_here", lambda *arguments: samples())
+    monkeypatch.setattr("polydom_builder.preparation.preparation.measure_here", lambda *arguments: samples())
     here = search().fit(*task.items(90), costs=samples())
     there = search(deadline=0.05).fit(*task.items(90), costs=DeviceProfile.named("raspberry_pi_4b"))
 

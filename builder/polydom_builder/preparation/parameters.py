@@ -13,12 +13,13 @@ from joblib import hash as content_hash
 from sklearn.base import is_classifier, is_regressor
 from sklearn.metrics import get_scorer
 
+from polydom_builder.exceptions import TrainingError
 from polydom_runtime.exceptions import DeadlineError
-
-from .exceptions import TrainingError
 
 DEFAULT_ALPHAS = (2.0, 1.5, 1.3, 1.2, 1.15, 1.1, 1.07, 1.05, 1.03, 1.02, 1.01, 1.005, 1.0)
 """Tried one after another when the trainings are limited."""
+
+MAX_SLOWDOWN = 1000.0
 
 Scoring = str | Callable[..., float]
 
@@ -72,6 +73,27 @@ def checked_budgets(deadline: Any) -> tuple[float, float]:
     if len(given) not in (1, 2) or not 0.0 < given[0] <= given[-1] < np.inf:
         raise DeadlineError(f"The deadline must be positive seconds, or a range (low, high). Got {deadline!r}.")
     return float(given[0]), float(given[-1])
+
+
+def checked_slacks(search: Any) -> tuple[float, ...]:
+    """Return the alphas of a search, to be tried one after another; TrainingError unless its slacks are sound.
+
+    The slacks are alpha, the tolerance and its quantile, the limits of training, the loss by early stops, and the
+    slow-down.
+    """
+    limited = search.max_trainings is not None or search.max_seconds is not None
+    alphas = checked_alphas(search.alpha, limited)
+    if search.tolerance != "auto":
+        check_number("tolerance", search.tolerance, 0.0, np.inf)
+    if search.max_trainings is not None:
+        check_count("max_trainings", search.max_trainings)
+    if search.max_seconds is not None:
+        check_number("max_seconds", search.max_seconds, 0.0, np.inf)
+    check_number("tolerance_quantile", search.tolerance_quantile, 0.0, 1.0)
+    if search.early_stop is not None:
+        check_number("early_stop", search.early_stop, 0.0, 1.0)
+    check_number("slowdown", search.slowdown, 1.0, MAX_SLOWDOWN)
+    return alphas
 
 
 def checked_alphas(alpha: Any, limited: bool) -> tuple[float, ...]:

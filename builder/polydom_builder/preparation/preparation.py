@@ -1,15 +1,24 @@
-"""What every search does first: find the costs of the target device, extract the features, set up the training."""
+"""The first steps of every search: the costs of the target device, the features of the items, the trainer."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from joblib import Memory
 from sklearn.base import is_classifier
-from tqdm import tqdm
 
+from polydom_builder.costs.coverage import check_coverage
+from polydom_builder.costs.measuring import measure_here, time_model
+from polydom_builder.costs.model_times import ModelTimes
+from polydom_builder.costs.target import Target
+from polydom_builder.exceptions import TrainingError
+from polydom_builder.lattice.region import QueryRegion
+from polydom_builder.preselection import BlockSelector
+from polydom_builder.training.folds import make_splits
+from polydom_builder.training.onnx import to_onnx
+from polydom_builder.training.table import Table, extract_table
+from polydom_builder.training.trainer import Trainer
 from polydom_runtime.costs import CostFunction
 from polydom_runtime.device.device_profile import DeviceProfile
 from polydom_runtime.exceptions import DeadlineError
@@ -18,25 +27,15 @@ from polydom_runtime.measuring.cost_samples import CostSamples
 from polydom_runtime.measuring.item_sizes import checked_size
 from polydom_runtime.unit_times import UnitTimes
 
-from .costs.coverage import check_coverage
-from .costs.measuring import measure_here, time_model
-from .costs.model_times import ModelTimes
-from .costs.target import Target
-from .exceptions import TrainingError
-from .lattice.region import QueryRegion
 from .parameters import check_count, checked_budgets, checked_estimator, checked_memory, checked_sizes
-from .preselection import BlockSelector
-from .training.folds import make_splits
-from .training.onnx import to_onnx
-from .training.table import Table, extract_table
-from .training.trainer import Trainer
+from .progress import progress_bar
 
 MODEL_MARGIN = 1.2
-"""The full set's model, timed, times this bounds every model's time during the search."""
+"""The measured time of the full set's model, times this, bounds every model's time during the search."""
 
 
 class Parameters(Protocol):
-    """What all searches have; see `PolyDomSearch`."""
+    """The parameters that all searches have; see `PolyDomSearch`."""
 
     estimator: Any
     space: FeatureSpace
@@ -59,7 +58,7 @@ class Prepared:
     Parameters
     ----------
     space : FeatureSpace
-        What a pre-selection left of the features.
+        The features that a pre-selection left.
     dropped : dict of str to str
         Why it dropped the others.
     region : QueryRegion
@@ -69,7 +68,7 @@ class Prepared:
     target : Target
     trainer : Trainer
     model_seconds : float
-        A bound on the time of any model's run, for the search: none exists yet, but the full set's can.
+        A bound on the time of a run of any model, for the search: only the full set's model can be timed before it.
     """
 
     space: FeatureSpace
@@ -85,7 +84,22 @@ class Prepared:
 def prepare(
     search: Parameters, items: list[Any], labels: Sequence[Any], groups: Any, costs: Any, slowdown: float = 1.0
 ) -> Prepared:
-    """Check the parameters, measure, extract, pre-select, and try the export before anything is trained for long."""
+    """Check the parameters, measure, extract, pre-select, and try the export before anything is trained for long.
+
+    Parameters
+    ----------
+    search : PolyDomSearch or GreedySearch
+        With its parameters.
+    items, labels, groups, costs
+        As in `PolyDomSearch.fit`.
+    slowdown : float
+        The region begins at a deadline that is shorter by this factor.
+
+    Raises
+    ------
+    PolyDomError
+        If something about the parameters, items, labels, features or costs is not as it must be.
+    """
     scoring, budgets = checked_estimator(search), checked_budgets(search.deadline)
     memory = checked_memory(search.memory)
     if search.max_features is not None:
@@ -93,7 +107,7 @@ def prepare(
     if not items:
         raise TrainingError("There must be items, and one label for each. Got none.")
     sizes = [checked_size(search.space, item) for item in items]
-    # What fits while the machine is slower than measured is what fits a shorter deadline.
+    # On a machine that is slower by a factor, the sets fit that would fit a deadline shorter by this factor.
     region = QueryRegion(checked_sizes(search.size_range, sizes), (budgets[0] / slowdown, budgets[1]))
     target, samples = _target(search, items, sizes, costs, region, memory)
     with progress_bar(search.verbose, "features", len(items)) as bar:
@@ -113,33 +127,6 @@ def prepare(
     model_seconds = _model_seconds(trainer, target)
     _check_reachable(region, target, model_seconds)
     return Prepared(space, dropped, region, sizes, samples, target, trainer, model_seconds)
-
-
-@contextmanager
-def progress_bar(verbose: int, what: str, total: int | None, unit: str = "") -> Iterator[Any]:
-    """Show progress if `verbose`."""
-    with tqdm(desc=f"{what:>20}", total=total, unit=unit, disable=not verbose) as bar:
-        yield bar
-
-
-@contextmanager
-def counted_scores(trainer: Trainer, verbose: int) -> Iterator[Callable[[list[int]], list[float]]]:
-    """Provide the scores of sets, each counted on a progress bar if `verbose`."""
-    with progress_bar(verbose, "feature sets trained", None) as bar:
-
-        def score(masks: list[int]) -> list[float]:
-            scores = trainer.scores(masks)
-            bar.update(len(masks))
-            return scores
-
-        yield score
-
-
-def publish(search: Any, prepared: Prepared) -> None:
-    """Set the attributes that all searches have."""
-    search.region_, search.space_, search.dropped_ = prepared.region, prepared.space, prepared.dropped
-    search.target_, search.samples_, search.trainer_ = prepared.target, prepared.samples, prepared.trainer
-    search.sizes_, search.times_, search.fits_ = prepared.sizes, prepared.target.worst, dict(prepared.target.fits)
 
 
 def _target(

@@ -1,0 +1,136 @@
+"""The steps that all searches share after the preparation: attributes, candidates, exported models, the bundle."""
+
+import os
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from polydom_runtime.bundles.bundle import Bundle, Promise, StoredIndex
+from polydom_runtime.bundles.index import Candidate
+from polydom_runtime.features import FeatureSpace
+from polydom_runtime.measuring.cost_samples import CostSamples
+
+from .bundling.assembly import check_memory, draft_bundle, model_entries, models_of
+from .bundling.bundle_folder import write_bundle
+from .bundling.export import ExportedModel, Order, export_models, with_prefixes
+from .bundling.quantiles import planned
+from .costs.combined_costs import Combine
+from .costs.costs_of_sets import costs_of_sets
+from .costs.target import Target
+from .lattice.inputs import CostsOfSets
+from .preparation.preparation import Prepared
+from .preparation.progress import progress_bar
+from .training.trainer import Trainer
+
+
+class FittedSearch(Protocol):
+    """The parameters and attributes of a search that the shared steps use; see `PolyDomSearch`."""
+
+    verbose: int
+    quantile: float
+    max_mismatches: int
+    space_: FeatureSpace
+    sizes_: list[float]
+    samples_: CostSamples | None
+    target_: Target
+    trainer_: Trainer
+    set_costs_: CostsOfSets
+    expanded_: dict[int, float]
+    prior_: tuple[int | float, float]
+
+
+def publish(search: Any, prepared: Prepared, combine: Combine | None = None) -> None:
+    """Set the attributes that all searches have before they train.
+
+    Parameters
+    ----------
+    search : PolyDomSearch or GreedySearch
+    prepared : Prepared
+    combine : callable, optional
+        The cost of features together, if it is not their sum.
+    """
+    search.region_, search.space_, search.dropped_ = prepared.region, prepared.space, prepared.dropped
+    search.target_, search.samples_, search.trainer_ = prepared.target, prepared.samples, prepared.trainer
+    search.sizes_, search.times_, search.fits_ = prepared.sizes, prepared.target.worst, dict(prepared.target.fits)
+    search.set_costs_ = costs_of_sets(prepared.target.worst, prepared.model_seconds, combine)
+
+
+def candidate(search: FittedSearch, order: Order) -> Candidate:
+    """Return the candidate of a trained set, with its features in this order."""
+    mask = sum(1 << i for i in order)
+    names = tuple(search.space_.names[i] for i in order)
+    return Candidate(mask, names, search.expanded_[mask], search.set_costs_(mask))
+
+
+def export_orders(search: FittedSearch, orders: Sequence[Order]) -> list[ExportedModel]:
+    """Train, export and check a model for every order of features and every prefix of one.
+
+    Raises
+    ------
+    ExportError
+        If a model cannot be exported, or its labels differ from scikit-learn's.
+    """
+    every = with_prefixes(orders)
+    with progress_bar(search.verbose, "models exported", len(every)) as bar:
+        return export_models(
+            search.trainer_, every, search.space_.names, search.target_.versions, search.max_mismatches, bar.update
+        )
+
+
+def draft(
+    search: FittedSearch,
+    exported: Sequence[ExportedModel],
+    promise: Promise,
+    *,
+    combine: Combine | None = None,
+    stored: StoredIndex | None = None,
+) -> Bundle:
+    """Return a bundle on worst cases alone, with every exported model.
+
+    Parameters
+    ----------
+    search : PolyDomSearch or GreedySearch
+        Fitted.
+    exported : sequence of ExportedModel
+    promise : Promise
+    combine : callable, optional
+        The cost of features together, if it is not their sum.
+    stored : StoredIndex, optional
+        The sequences of a greedy bundle.
+    """
+    entries = model_entries(search.trainer_, search.target_, exported, combine)
+    return draft_bundle(
+        search.space_, search.trainer_, search.target_, promise, entries, prior=search.prior_, stored=stored
+    )
+
+
+def write_fitted(
+    search: FittedSearch,
+    folder: str | os.PathLike[str],
+    bundle: Bundle,
+    exported: Sequence[ExportedModel],
+    proof: bytes | None = None,
+) -> Bundle:
+    """Choose the quantiles of a bundle if there are samples to replay; write and return it.
+
+    Parameters
+    ----------
+    search : PolyDomSearch or GreedySearch
+        Fitted.
+    folder : str or path
+    bundle : Bundle
+        On worst cases alone.
+    exported : sequence of ExportedModel
+        Those of the bundle's models, at least.
+    proof : bytes, optional
+        The content of the proof file.
+
+    Raises
+    ------
+    ExportError
+        If the models do not fit the memory of the target, or the folder cannot be written.
+    """
+    check_memory(bundle, search.target_)
+    if search.samples_ is not None:
+        bundle = planned(bundle, search.target_, search.samples_, search.sizes_, 1.0 - search.quantile)
+    write_bundle(folder, bundle, models_of(bundle, exported), proof)
+    return bundle

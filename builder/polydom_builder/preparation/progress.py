@@ -1,0 +1,41 @@
+"""Progress bars of a search."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tqdm import tqdm
+
+from polydom_builder.training.trainer import Trainer
+
+
+@contextmanager
+def progress_bar(verbose: int, what: str, total: int | None, unit: str = "") -> Iterator[Any]:
+    """Show progress if `verbose`.
+
+    Parameters
+    ----------
+    verbose : int
+        0 shows nothing.
+    what : str
+        The words before the bar.
+    total : int or None
+        The count at the end, if it is known.
+    unit : str
+        The unit of the count.
+    """
+    with tqdm(desc=f"{what:>20}", total=total, unit=unit, disable=not verbose) as bar:
+        yield bar
+
+
+@contextmanager
+def counted_scores(trainer: Trainer, verbose: int) -> Iterator[Callable[[list[int]], list[float]]]:
+    """Provide the scores of sets, each counted on a progress bar if `verbose`."""
+    with progress_bar(verbose, "feature sets trained", None) as bar:
+
+        def score(masks: list[int]) -> list[float]:
+            scores = trainer.scores(masks)
+            bar.update(len(masks))
+            return scores
+
+        yield score

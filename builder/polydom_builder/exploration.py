@@ -1,4 +1,4 @@
-"""Which feature sets a Poly-Dom search trains and keeps, by the search, slacks and limits that were asked for."""
+"""The feature sets that a search trains and keeps, by its algorithm, slacks and limits."""
 
 import math
 from collections.abc import Callable
@@ -35,16 +35,21 @@ class Exploration:
 
     Parameters
     ----------
+    costs : CostsOfSets
+    region : QueryRegion
+    score : callable
+        Trains sets and returns their scores.
     lattice : {"best-first", "layers", "as-printed", "all"}
     alphas : tuple of float
         Falling; one unless the trainings are limited.
     tolerance : float or None
-        e; None estimates it from the trained pairs, at `quantile` of them.
+        e; None estimates it from the pairs of trained sets.
     quantile : float
+        The quantile of their violations that the estimate takes.
     max_trainings, max_seconds : optional
-        Limits of a best-first search.
+        The limits of a best-first search.
     batch : int
-        How many sets are trained at a time.
+        The number of sets that are trained at a time.
     """
 
     costs: CostsOfSets
@@ -59,14 +64,14 @@ class Exploration:
     batch: int
 
     def run(self) -> Explored:
-        """Train what the search asks for and keep what nothing else covers.
+        """Train the sets that the search asks for, and keep those of which no other set can take the place.
 
         Raises
         ------
         TrainingError
             If the parameters do not go together.
         LatticeError
-            If the budget pays for no promise at all.
+            If the trainings within the limits prove no promise at all.
         """
         self._scores: dict[int, float] = {}
         if self.max_trainings is not None or self.max_seconds is not None:
@@ -74,7 +79,7 @@ class Exploration:
         if self.tolerance is not None:
             return self._kept(self._expand(self.tolerance), self.alphas[0], self.tolerance)
         tolerance, wanted = -math.inf, 0.0
-        while wanted > tolerance:  # what a larger tolerance trains may show larger violations
+        while wanted > tolerance:  # sets that a larger tolerance adds may show larger violations
             tolerance = wanted
             expanded = self._expand(tolerance)
             wanted = max(tolerance, estimate_tolerance(expanded, self.quantile))

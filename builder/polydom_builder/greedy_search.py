@@ -27,8 +27,8 @@ from .preparation.progress import counted_scores
 class GreedySearch(BaseEstimator):  # type: ignore[misc]
     """Finds a sequence of features for each λ, added one at a time by their gain in score less λ times their cost.
 
-    Few trainings and any-time answers, but no promise: on the node a sequence is chosen by the deadline at the median
-    size and its features are added until the time is spent, which may be far from the best that fits an item.
+    It needs few trainings, and makes no promise about the score. The node chooses a sequence by the deadline, at the
+    median size, and adds its features until the time is used; this may be far from the best set that fits an item.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class GreedySearch(BaseEstimator):  # type: ignore[misc]
     max_mismatches, max_features
         Likewise.
     lambdas : sequence of float, >= 0
-        Score that a millisecond must be worth; the paper's numbers if not given. ``(0,)`` is Greedy-Acc,
+        The score that a millisecond must gain; the paper's numbers if not given. ``(0,)`` is Greedy-Acc,
         ``(math.inf,)`` Greedy-Cost.
 
     Attributes
@@ -93,7 +93,18 @@ class GreedySearch(BaseEstimator):  # type: ignore[misc]
         groups: Sequence[Any] | None = None,
         costs: CostSamples | DeviceProfile | UnitTimes | None = None,
     ) -> "GreedySearch":
-        """Measure, extract and find the sequences; parameters and errors as in `PolyDomSearch.fit`."""
+        """Measure, extract and find the sequences.
+
+        Parameters
+        ----------
+        items, labels, groups, costs
+            As in `PolyDomSearch.fit`.
+
+        Raises
+        ------
+        PolyDomError
+            As in `PolyDomSearch.fit`.
+        """
         lambdas = checked_lambdas(self.lambdas)
         publish(self, prepare(self, list(items), labels, groups, costs))
         self.median_size_ = float(np.median(self.sizes_))
@@ -112,7 +123,7 @@ class GreedySearch(BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         ExportError
-            As `PolyDomSearch.export`.
+            As in `PolyDomSearch.export`.
         """
         check_is_fitted(self, "index_")
         checked_target(folder)

@@ -32,7 +32,7 @@ from .verification.proof_file import encode_proof
 
 
 class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
-    """Finds the feature sets worth having for every item size and budget, with few trainings, and exports them.
+    """Finds the best feature sets for every item size and budget, with few trainings, and exports them.
 
     Parameters
     ----------
@@ -41,17 +41,18 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
         converts.
     space : FeatureSpace
     alpha : float or falling sequence of float
-        α of the paper's Problem 1: the score at any size and budget is at least the best possible one divided by alpha.
-        For scores where 0 is worthless and 1 perfect (accuracy, balanced accuracy, F1, average precision, R²) it is a
-        factor of what such a score means; for others shift them so, or leave alpha at 1. With `max_trainings` or
-        `max_seconds` the slack to reach, or those to go through.
+        α of the paper's Problem 1, at least 1: the score at any size and budget is at least the best possible one
+        divided by alpha. This is meaningful for scores of which 0 is worthless and 1 perfect (accuracy, balanced
+        accuracy, F1, average precision, R²); shift other scores so, or leave alpha at 1. With `max_trainings` or
+        `max_seconds` it is the alpha to reach, or a sequence of alphas to reach one after another.
     tolerance : float or "auto"
-        e of the paper: by how much a superset's score may fall below a subset's. "auto" estimates it from the pairs of
-        trained sets.
+        e of the paper, at least 0: the amount by which the score of a set may lie below that of a set which it
+        contains. "auto" estimates it from the pairs of trained sets.
     deadline : float, (float, float) or None
         Seconds. One deadline c0 (Prob-c0-Fixed), a range of deadlines, or any budget (Prob-General).
     size_range : (float, float), optional
-        Sizes that the node will meet; the items' own if not given. Twice the same size is Prob-n0-Fixed.
+        The smallest and the largest size on the node; those of the items if not given. Twice the same size is
+        Prob-n0-Fixed.
     scoring : str or callable, optional
         As in scikit-learn; higher is better. Accuracy, or R² for a regressor, if not given; an R² below 0 counts as 0.
     cv : int or scikit-learn splitter or iterable of splits
@@ -60,51 +61,51 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
         Workers for extraction, training and export, through joblib; None leaves it to ``joblib.parallel_config``, so
         that a cluster can do the work.
     memory : str or joblib.Memory, optional
-        A folder that keeps features, time samples, scores and models, so that a killed build goes on.
+        A folder that keeps features, time samples, scores and models, so that a build that was killed continues.
     random_state : int, optional
         Seeds the shuffling of folds and the order of time measurements.
     verbose : int
         1 shows progress bars.
     quantile : float
-        The worst case that is planned on: the promised share of answers in time. The rest is what the machine does once
-        in a thousand answers, say; a busy machine may need a smaller quantile for short deadlines to hold anything.
+        The promised share of answers in time; 0.999 allows one late answer in a thousand. On a busy machine a feature
+        may fit short deadlines only with a smaller quantile.
     slowdown : float
-        Up to which slow-down of the device, at the shortest deadline, the bundle has the models that are best then.
+        The largest slow-down of the device for which the bundle has the best models even at the shortest deadline.
     early_stop : float, optional
-        Fit thresholds of confidence at which the node may answer before its time is used, for battery, and how much
-        accuracy that may give up on such items, 0.01 say. The node does so only when asked.
+        The accuracy that early answers may give up, 0.01 say. If given, the bundle states for each model the confidence
+        from which the node may answer before its time is used, to save energy. The node does so only when asked.
     max_mismatches : int
-        On how many training items an exported model may differ from scikit-learn's.
+        The number of training items on which an exported model may answer otherwise than scikit-learn's.
     max_features : int, optional
-        Of hundreds of features, how many a cost-aware pre-selection leaves for the lattice; all of at most 60 if not
-        given.
+        The number of features that a cost-aware pre-selection leaves to the search. If not given, all take part, and
+        there must be at most 60.
     max_trainings, max_seconds : optional
-        Stop training there; `alpha_` is then the smallest alpha that what was trained proves.
+        The limits of training, in sets and in seconds. `alpha_` is then the smallest alpha that the trained sets prove.
     tolerance_quantile : float
-        Which quantile of the violations "auto" takes; 1 is the largest.
+        The quantile of the violations that "auto" takes; 1 is the largest violation.
     combine : callable, optional
-        The cost of a set where it is not the sum of its features': see `polydom_builder.costs.combined_costs`.
+        The cost of a set, if it is not the sum of its features' costs: see `polydom_builder.costs.combined_costs`.
     lattice : {"best-first", "layers", "as-printed", "all"}
-        Which search. The first is ours; "layers" is the paper's, made complete; "as-printed" is its pseudo-code, which
-        may break the promise; "all" trains every set.
+        The search for feature sets. The first is ours; "layers" is the paper's, made complete; "as-printed" is the
+        paper's pseudo-code, which may break the promise; "all" trains every set.
     index : {"envelope", "sweep", "all-crossings", "scan"}
-        What `index_` is built by; all answer alike. The bundle always has the first.
+        The algorithm that builds `index_`; all indexes give the same answers. The bundle always has the first.
 
     Attributes
     ----------
     expanded_ : dict of int to float
         Score of every feature set that was trained, by bit mask.
     candidates_ : list of Candidate
-        The sets kept after removing what others cover.
+        The trained sets of which no other set can take the place.
     index_ : PolyDomIndex, AllCrossingsIndex or ScanIndex
     staircase_ : Staircase or None
         The candidates at the (largest) deadline; None for any budget.
     alpha_, tolerance_ : float
         The slacks for which the promise holds.
     space_ : FeatureSpace
-        What the pre-selection left.
+        The features that the pre-selection left.
     dropped_ : dict of str to str
-        Why it dropped the others.
+        The reason for each feature that it dropped.
     samples_ : CostSamples or None
         Raw time samples, if they were measured here or given.
     fits_ : dict of str to CostFit
@@ -112,7 +113,7 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
     target_ : Target
         The device that is planned for.
     times_ : UnitTimes
-        Its worst-case costs.
+        The worst-case times of its units.
     set_costs_ : SetCosts or CombinedCosts
         The cost of any feature set, as the search saw it.
     region_ : QueryRegion

@@ -1,4 +1,4 @@
-"""What a user would do without an index: one feature set for all items, or features added cheapest first."""
+"""Two ways to answer without an index: one feature set for all items, or features added cheapest first."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,12 +29,12 @@ def best_single_set(search: PolyDomSearch, deadline: float) -> Order:
 
 @dataclass
 class Baselines:
-    """Accuracies of the baselines on test items, by their planned costs, with no overrun counted against them.
+    """Accuracies of the baselines on test items, by planned costs; overruns are not counted against them.
 
     Parameters
     ----------
     search : PolyDomSearch
-        Fitted; its costs and its trainer serve the baselines too.
+        Fitted; the baselines use its costs and its trainer.
     test : Table
         Test items with the same features and classes.
     sizes : sequence of float

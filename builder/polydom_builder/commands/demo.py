@@ -144,7 +144,29 @@ def run_demo(
 
 
 def run_node(node: str, example: Path, out: Path, deadline: float) -> dict[str, Any]:
-    """Answer the test items in a process of the node's Python, with only the example's folder on its path."""
+    """Answer the test items in a process of the node's Python, with only the example's folder on its path.
+
+    Parameters
+    ----------
+    node : str
+        The Python of the node.
+    example : Path
+        The folder of ``surface.py``.
+    out : Path
+        The folder with the bundle and the test items.
+    deadline : float
+        Seconds.
+
+    Returns
+    -------
+    dict
+        The summary that the node prints.
+
+    Raises
+    ------
+    ExportError
+        If the node cannot run the bundle.
+    """
     bundle, items = (out / "surface.bundle").absolute(), (out / "test.npz").absolute()
     python = os.path.abspath(shutil.which(node) or node)  # its link is kept: it is what makes it a virtual environment
     command = [python, "-m", "polydom_runtime", "run", str(bundle), "surface:space"]

@@ -17,7 +17,7 @@ from polydom_builder.exceptions import TrainingError
 from polydom_runtime.exceptions import DeadlineError
 
 DEFAULT_ALPHAS = (2.0, 1.5, 1.3, 1.2, 1.15, 1.1, 1.07, 1.05, 1.03, 1.02, 1.01, 1.005, 1.0)
-"""Tried one after another when the trainings are limited."""
+"""Tried one after another if the trainings are limited."""
 
 MAX_SLOWDOWN = 1000.0
 
@@ -111,7 +111,21 @@ def checked_alphas(alpha: Any, limited: bool) -> tuple[float, ...]:
 
 
 def check_number(name: str, value: Any, low: float, high: float) -> None:
-    """Raise TrainingError unless the parameter is a number within [low, high]."""
+    """Check a parameter that must be a number.
+
+    Parameters
+    ----------
+    name : str
+    value : object
+        Given by the user.
+    low, high : float
+        The smallest and the largest number allowed.
+
+    Raises
+    ------
+    TrainingError
+        If it is not a number, or out of range.
+    """
     if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not low <= value <= high:
         raise TrainingError(f"{name} must be a number from {low:g} to {high:g}. Got {value!r}.")
 

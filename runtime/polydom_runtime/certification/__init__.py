@@ -1,1 +1,1 @@
-"""Proving how rarely answers are late."""
+"""Proof of how rarely answers are late."""

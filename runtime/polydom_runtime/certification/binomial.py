@@ -1,4 +1,10 @@
-"""What counts say about a rate, exactly: bounds of Clopper and Pearson (1934), and plans that decide about a rate."""
+"""Exact statements about the rate of misses behind a number of misses: bounds, and plans that decide about a claim.
+
+The bounds are those of Clopper and Pearson (1934). They follow from the binomial distribution itself, and so hold for
+any number of items. The usual normal approximation (mean and standard deviations) fails at the rates of interest here:
+with no miss among 1,000 items it gives a rate of exactly 0. All is computed with numpy alone, since the node has
+no scipy.
+"""
 
 import math
 from collections.abc import Iterator
@@ -11,14 +17,16 @@ from polydom_runtime.arrays import Floats
 from polydom_runtime.exceptions import CertificateError
 
 ODDS_STEP, N_RIVALS = 1.25, 20
-"""The higher rates that a claim is weighed against: each with odds 1.25 times those before, up to 87 times."""
+"""The higher rates that a claim is tested against: the odds of each are 1.25 times those before, up to 87 times."""
 
 MAX_MISSES = 20
-"""A plan with many looks ends after the one that allows so many misses."""
+"""The last look of a plan with many looks allows this number of misses."""
 
 
 def upper_bound(misses: int, items: int, confidence: float) -> float:
-    """Return what the rate is at most, with this confidence.
+    """Return the upper bound of the rate at this confidence.
+
+    It is the smallest rate at which this number of misses, or fewer, has at most the probability 1 - `confidence`.
 
     >>> upper_bound(0, 4603, 0.99) <= 0.001 < upper_bound(0, 4602, 0.99)
     True
@@ -27,7 +35,9 @@ def upper_bound(misses: int, items: int, confidence: float) -> float:
 
 
 def lower_bound(misses: int, items: int, confidence: float) -> float:
-    """Return what the rate is at least, with this confidence.
+    """Return the lower bound of the rate at this confidence.
+
+    It is the largest rate at which this number of misses, or more, has at most the probability 1 - `confidence`.
 
     >>> round(lower_bound(10, 10, 0.95), 4)  # 0.05 ** (1 / 10)
     0.7411
@@ -36,13 +46,15 @@ def lower_bound(misses: int, items: int, confidence: float) -> float:
 
 
 def items_needed(rate: float, confidence: float, misses: int = 0) -> int:
-    """Return how many items, decided on before, prove a rate if at most so many of them are missed.
+    """Return the number of items that prove a rate if at most `misses` of them are missed.
+
+    The number must be fixed before the first item: a run that stops at the first good moment proves less.
 
     >>> [items_needed(0.001, 0.99, misses) for misses in (0, 1, 2)]
     [4603, 6636, 8403]
     """
     limit = math.log1p(-confidence)
-    low, high = misses, 2 * misses + 1  # with as many items as misses nothing is proven
+    low, high = misses, 2 * misses + 1  # if every item was a miss, nothing is proven
     while _log_tail(misses, high, rate) > limit:
         low, high = high, 2 * high
     while high - low > 1:
@@ -52,23 +64,24 @@ def items_needed(rate: float, confidence: float, misses: int = 0) -> int:
 
 
 def misses_allowed(items: int, rate: float, confidence: float) -> int | None:
-    """Return the most misses with which so many items prove a rate; None if they are too few even for none.
+    """Return the most misses with which `items` items prove a rate; None if not even a run without a miss proves it.
 
-    The confidence is at least one half.
+    The confidence must be at least one half.
 
     >>> misses_allowed(4602, 0.001, 0.99), misses_allowed(4603, 0.001, 0.99), misses_allowed(10000, 0.001, 0.99)
     (None, 0, 2)
     """
     if items < 1:
         return None
-    # The median is at most the next whole number above the mean, and nothing is proven by more than the median.
+    # With a confidence of at least one half, more misses than the median of the binomial distribution prove nothing.
+    # The median is at most the mean rounded up, so the probabilities up to there are enough.
     chances = np.logaddexp.accumulate(_log_masses(math.ceil(items * rate), items, rate))
     allowed = int(np.searchsorted(chances, math.log1p(-confidence), side="right")) - 1
     return allowed if allowed >= 0 else None
 
 
 class Look(NamedTuple):
-    """After exactly so many items, at most so many misses prove the rate."""
+    """A point at which the plan decides: after exactly `items` items, at most `misses` misses prove the rate."""
 
     items: int
     misses: int
@@ -76,32 +89,37 @@ class Look(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SamplingPlan:
-    """When counts decide whether a rate of misses is at most the claimed one; written down before the first item.
+    """A sequential test of the claim that the rate of misses is at most `rate`, fixed before the first item.
 
-    **A false proof** has at most the probability 1 - `confidence` over the whole plan, whatever the true rate p above
-    the claimed r is. Take two sequences of items of which the second misses wherever the first does, and maybe
-    elsewhere: if a look proves the rate by the second, it does by the first. So the probability of a proof falls with
-    p, and at p = r `chance_of_proof` gives it exactly. `single_look` is below by the definition of `items_needed`;
-    `many_looks` spends the part 1/2 + 1/6 + 1/12 + ... = (k + 1)/(k + 2) of it until the look that allows k misses.
+    Below, p is the true rate and r the claimed one. The plan may be wrong in two ways. Each has at most the probability
+    1 - `confidence` over the whole plan, provided that misses are independent of each other.
 
-    4,603 items without a miss prove 0.1 % at 99 % only if that is the single look: 0.999 ** 4603 = 0.0099987 leaves
-    nothing of 1 % for a second chance after a miss. With many looks the first comes after 5,296 items.
+    **A false proof** (p > r, and yet a look proves the claim). Such a test is a group sequential test: the permitted
+    error is spent over the looks (Lan and DeMets 1983). It is enough to look at p = r, since the probability of a proof
+    falls as p rises: in a sequence with some more misses, no look proves what it did not prove without them. At p = r,
+    `chance_of_proof` gives the probability exactly. A plan with a single look spends all of it there. A plan with many
+    looks has spent at most the part 1/2 + 1/6 + 1/12 + ... = (k + 1)/(k + 2) after the look that allows k misses. The
+    first look gets most, because it decides for a system that never misses, and each later one still gets some.
 
-    **A false refutation** has at most the probability 1 - `confidence`, too. A single look refutes by `lower_bound`.
-    With many looks each miss is one for this side: the ratio of the likelihood under a higher rate to that under r is,
-    for p <= r, a supermartingale that starts at 1, and so is the mean of the ratios for several higher rates; that it
-    ever reaches 1 / (1 - confidence) has at most the probability 1 - confidence (Ville's inequality).
+    With numbers: 4,603 items without a miss prove 0.1 % at 99 % confidence only if they are the single look.
+    0.999 ** 4603 = 0.0099987 uses up the 1 %, and leaves nothing for a second chance after a miss. With many looks the
+    first one comes after 5,296 items.
 
-    Both hold for misses that come independently of each other.
+    **A false refutation** (p <= r, and yet the claim is refuted). A single look refutes by `lower_bound`. A plan with
+    many looks tests after every miss, so that a bad system is recognised early, by a sequential likelihood ratio test
+    against several higher rates (Wald 1945, with a mixture of alternatives as in Robbins 1970). The ratio of the
+    likelihood at a higher rate to that at r is a supermartingale that starts at 1 if p <= r, and so is the mean of the
+    ratios. By Ville's inequality (1939) it ever reaches 1 / (1 - confidence) with at most the probability
+    1 - confidence, however often it is looked at.
 
     Parameters
     ----------
     rate : float
-        Above 0 and below 1.
+        The claimed rate r: above 0 and below 1.
     confidence : float
         At least 0.5 and below 1.
     looks : tuple of Look
-        In order of items.
+        In rising order of items.
     """
 
     rate: float
@@ -110,13 +128,26 @@ class SamplingPlan:
 
     @classmethod
     def single_look(cls, rate: float, confidence: float, misses: int = 0) -> "SamplingPlan":
-        """Decide once, after the fewest items that prove the rate if at most so many are missed."""
+        """Return the plan that decides once: after the fewest items that prove the rate with at most `misses` misses.
+
+        Raises
+        ------
+        CertificateError
+            If the rate, the confidence or the number of misses is out of range.
+        """
         _check(rate, confidence, misses)
         return cls(rate, confidence, (Look(items_needed(rate, confidence, misses), misses),))
 
     @classmethod
     def many_looks(cls, rate: float, confidence: float, most_misses: int = MAX_MISSES) -> "SamplingPlan":
-        """Look a first time for no miss, then for at most one, and so on: slower, but a miss is forgiven.
+        """Return the plan that looks a first time for no miss, then for at most one, and so on up to `most_misses`.
+
+        It needs more items than a single look, but one miss does not end it.
+
+        Raises
+        ------
+        CertificateError
+            If the rate, the confidence or the number of misses is out of range.
 
         >>> SamplingPlan.many_looks(0.001, 0.99, most_misses=2).looks
         (Look(items=5296, misses=0), Look(items=8060, misses=1), Look(items=10443, misses=2))
@@ -135,11 +166,11 @@ class SamplingPlan:
         return self.looks[-1].items
 
     def is_proof(self, misses: int, items: int) -> bool:
-        """Tell whether this is a look and the rate is proven."""
+        """Tell whether there is a look after this number of items, and it proves the rate."""
         return any(items == look.items and misses <= look.misses for look in self.looks)
 
     def is_refutation(self, misses: int, items: int) -> bool:
-        """Tell whether the claim is refuted: at the look if there is a single one, else after any miss."""
+        """Tell whether the claim is refuted: by a single look after its items, by many looks after any miss."""
         if len(self.looks) == 1:
             return items == self.last and lower_bound(misses, items, self.confidence) > self.rate
         odds = self.rate / (1.0 - self.rate) * ODDS_STEP ** np.arange(1, N_RIVALS + 1)
@@ -148,7 +179,7 @@ class SamplingPlan:
         return float(np.logaddexp.reduce(ratios)) - math.log(N_RIVALS) >= -math.log1p(-self.confidence)
 
     def chance_of_proof(self, rate: float) -> float:
-        """Return the probability that one of the looks proves the claim if this is the true rate; exact.
+        """Return the exact probability that one of the looks proves the claim if `rate` is the true rate.
 
         >>> single, many = SamplingPlan.single_look(0.001, 0.99), SamplingPlan.many_looks(0.001, 0.99)
         >>> [round(plan.chance_of_proof(0.001), 6) for plan in (single, many)]  # false proofs: at most 0.01
@@ -157,7 +188,7 @@ class SamplingPlan:
         [0.63, 1.0]
         """
         before, proven = 0, 0.0
-        undecided = np.ones(1)  # by misses, as far as a look can still forgive them
+        undecided = np.ones(1)  # probability of k misses without a proof so far, for each k that a later look allows
         for items, misses in self.looks:
             undecided = _later(undecided, items - before, rate, self.looks[-1].misses)
             proven += float(undecided[: misses + 1].sum())
@@ -176,11 +207,12 @@ def _check(rate: float, confidence: float, misses: int) -> None:
 
 
 def _spending(rate: float, chance: float, most_misses: int) -> Iterator[Look]:
-    """Yield the earliest looks for 0, 1, ... misses until each of which a false proof has (k + 1)/(k + 2) `chance`."""
+    """Yield the look for k = 0, 1, ... misses: the earliest by which false proofs have (k + 1)/(k + 2) of `chance`."""
     items, spent = 0, 0.0
     undecided = np.ones(1)
     for misses in range(most_misses + 1):
-        # Whoever was not proven before has at least so many misses, and must not have had another one since.
+        # The looks before have proven every sequence with fewer misses. This look therefore proves exactly those that
+        # had k misses at the look before and none since: undecided[k] * (1 - rate) ** gap, which must fit the share.
         share = chance * (misses + 1) / (misses + 2) - spent
         gap = max(math.ceil(math.log(share / undecided[misses]) / math.log1p(-rate)), 0)
         undecided = _later(undecided, gap, rate, most_misses)
@@ -191,7 +223,7 @@ def _spending(rate: float, chance: float, most_misses: int) -> Iterator[Look]:
 
 
 def _later(chances: Floats, items: int, rate: float, most: int) -> Floats:
-    """Return the probabilities of 0 to `most` misses after some more items."""
+    """Return the probabilities of 0 to `most` misses after `items` more items, from those before."""
     masses = np.exp(_log_masses(most, items, rate))
     later: Floats = np.zeros(most + 1)
     sums = np.convolve(chances, masses)[: most + 1]
@@ -200,7 +232,11 @@ def _later(chances: Floats, items: int, rate: float, most: int) -> Floats:
 
 
 def _around(misses: int, items: int, chance: float) -> tuple[float, float]:
-    """Return two neighbouring rates: with the lower at most so many misses are likelier than `chance`."""
+    """Return the two neighbouring floats between which P(at most `misses` misses) falls to `chance`.
+
+    Bisection, since the probability falls as the rate rises: exact to the last place, and in no need of scipy's beta
+    distribution.
+    """
     low, high, limit = 0.0, 1.0, math.log(chance)
     while low < (middle := (low + high) / 2) < high:
         low, high = (middle, high) if _log_tail(misses, items, middle) > limit else (low, middle)
@@ -208,11 +244,15 @@ def _around(misses: int, items: int, chance: float) -> tuple[float, float]:
 
 
 def _log_tail(misses: int, items: int, rate: float) -> float:
+    """Return the logarithm of the probability of at most `misses` misses."""
     return float(np.logaddexp.reduce(_log_masses(misses, items, rate)))
 
 
 def _log_masses(most: int, items: int, rate: float) -> Floats:
-    """Return the logarithms of the probabilities of 0, 1, ... `most` misses, or `items` if those are fewer."""
+    """Return the logarithms of the probabilities of 0, 1, ... misses, up to `most` or `items`, whichever is fewer.
+
+    Logarithms, since (1 - rate) ** items is 0 in floating point for long runs.
+    """
     k = np.arange(min(most, items))
     growth = np.log((items - k) / (k + 1)) + (math.log(rate) - math.log1p(-rate))
     return np.concatenate(([0.0], np.cumsum(growth))) + items * math.log1p(-rate)

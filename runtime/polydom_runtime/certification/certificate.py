@@ -1,4 +1,4 @@
-"""A certificate: what a run of many items said about missed deadlines, with all that it depends on."""
+"""A certificate: the result of a run of many items about missed deadlines, with the conditions it depends on."""
 
 import heapq
 import json
@@ -25,7 +25,7 @@ Verdict = Literal["proven", "refuted", "undecided"]
 EXIT_CODES: Mapping[Verdict, int] = {"proven": 0, "refuted": 1, "undecided": 3}
 
 MAX_LISTED, MAX_LONGEST = 100, 1000
-"""So many misses are listed, and so many of the longest times kept."""
+"""The number of misses that are listed, and of the longest times that are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,19 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class LateAnswer:
-    """The `item`-th answer, from 1, was so many nanoseconds late, for this reason, at this estimate of slow-down."""
+    """An answer after the deadline.
+
+    Parameters
+    ----------
+    item : int
+        Its number in the run, from 1.
+    late_ns : int
+        Nanoseconds after the deadline.
+    reason : str
+        The reason that the prediction gave.
+    slowdown : float
+        The predictor's estimate of how much slower than measured the machine was.
+    """
 
     item: int
     late_ns: int
@@ -48,38 +60,40 @@ class LateAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """What was found.
+    """The result of a run: verdict, counts, times, and the conditions of the run.
 
     Parameters
     ----------
     verdict : {"proven", "refuted", "undecided"}
     claim : Claim
     looks : tuple of Look
-        When misses were to be compared, decided on before the first item; see `SamplingPlan`.
+        The points at which misses were compared with the claim, fixed before the first item; see `SamplingPlan`.
     items, misses : int
+        Answers, and those of them after the deadline.
     rate_at_least, rate_at_most : float
-        Bounds on the rate of misses, each with the claim's confidence, as if the number of items had been fixed.
+        Bounds of the rate of misses, each at the claim's confidence, as if the number of items had been fixed before.
     stopped : str
-        Why there were no more items.
+        Why the run ended.
     deadline : float
         Seconds.
     elapsed_share : dict of str to float
         Quantiles of the times from call to answer, divided by the deadline.
     guard_margin : float or None
-        So many seconds earlier each answer would have to be for this many items to prove the claim as a single look;
-        None if there are too few items to tell.
+        Seconds by which each answer would have to be earlier, so that a single look after this number of items proves
+        the claim; None if there are too few items to prove it at all.
     most_in_a_row : int
-        The longest run of misses: the claim takes misses to be independent, and a long run says that they are not.
+        The longest run of misses. The claim assumes that misses are independent; a long run shows that they are not.
     reasons : dict of str to int
-        Of misses.
+        The number of misses for each reason.
     missed : tuple of LateAnswer
-        The first ones.
+        The first misses, at most 100.
     watched : int
-        How often, between items, a loop did nothing but read the clock for as long as the item before had taken.
+        How often, between items, a loop only read the clock, for as long as the item before had taken.
     pauses : dict of str to float
-        Quantiles of the longest time in seconds that it stood still, which is the machine's doing alone.
+        Quantiles, in seconds, of the longest time between two readings in such a loop. The machine alone causes them:
+        no code of the predictor runs meanwhile.
     wake_ups : tuple of two Jitter
-        How late a sleeping loop was woken just before and just after.
+        How late a sleeping loop was woken, just before the run and just after it.
     context : dict of str to plain values
         Machine, versions, bundle, items, load.
     """
@@ -177,7 +191,7 @@ def _listed(values: Mapping[str, float | None], written: Callable[[float], str])
 
 
 class Evidence:
-    """Counts answers until the plan knows.
+    """Counts answers until the plan decides about the claim.
 
     Parameters
     ----------
@@ -214,14 +228,18 @@ class Evidence:
 
     @property
     def is_enough(self) -> bool:
-        """Whether the claim is decided or no look is left; what is refuted goes on to the first look for its margin."""
+        """Whether the run may end: the claim is proven, or the last look is over.
+
+        A refuted run goes on up to the first look, since with fewer items no guard margin can be given.
+        """
         refuted = self.verdict == "refuted"
         return self.verdict == "proven" or self.items >= (self.plan.first if refuted else self.plan.last)
 
     def guard_margin(self) -> float | None:
-        """Return the smallest margin in seconds beyond which there are as few late answers as the claim allows."""
+        """Return the smallest margin in seconds with which few enough answers would have been late for the claim."""
         allowed = misses_allowed(self.items, self.plan.rate, self.plan.confidence)
         if allowed is None:
             return None
-        longest = heapq.nlargest(allowed + 1, self._longest)  # cut short it is too much, never too little
+        # Only MAX_LONGEST times are kept. Where that is too few, the margin is too large, never too small.
+        longest = heapq.nlargest(allowed + 1, self._longest)
         return max(longest[-1] - self.deadline_ns, 0) / 1e9

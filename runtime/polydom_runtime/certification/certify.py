@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from polydom_runtime.predictor import Predictor
 
 MAX_REPEATED = 10_000
-"""So many items of a stream are kept, to go round."""
+"""The number of items of a stream that are kept, to be used again when it ends."""
 
 WATCH_EVERY, COLLECT_EVERY = 4, 1000
-"""After so many items the machine alone is watched for as long as the last one took; garbage is collected."""
+"""Numbers of items: between two watches of the machine alone, each as long as the last item, and two collections."""
 
 
 def certify(
@@ -42,27 +42,30 @@ def certify(
     sleep: Callable[[float], None] = time.sleep,
     progress: Callable[[float], None] = lambda fraction: None,
 ) -> Certificate:
-    """Answer items until the claim is proven, refuted, or time is up; Ctrl-C ends it early.
+    """Answer items until the claim is proven or refuted, or time is up; Ctrl-C ends the run early.
 
     Parameters
     ----------
     predictor : Predictor
         Or anything with its `deadline`, `warm_up` and `predict_one`.
     items : iterable
-        A sequence is shuffled, and again each time that it is used up. Other iterables are taken as they come; when
-        they end, their first 10,000 items are shuffled.
+        A sequence is shuffled, and shuffled again each time that it is used up. Other iterables are taken in their own
+        order; when they end, their first 10,000 items go on as such a sequence.
     claim : Claim
+        The rate of misses to prove, and the confidence.
     plan : SamplingPlan, optional
-        A single look that forgives no miss if not given.
+        The points at which the claim is decided; by default a single look that allows no miss.
     deadline : float, optional
-        Seconds that the claim is about; the predictor's own if not given. A predictor with a shorter one is guarded.
+        Seconds that the claim is about; by default the predictor's own deadline. A predictor with a shorter deadline of
+        its own has a guard margin.
     seconds : float
-        At most so long.
+        Limit of the time of the run.
     seed : int
+        Seed of the shuffling.
     clock, sleep : callables
-        For the time limit, and to watch the machine.
+        Used for the time limit, and to watch the machine. The clock returns nanoseconds, `sleep` takes seconds.
     progress : callable
-        Called with the fraction of the items of the last look.
+        Called with the fraction of the items of the last look that are answered.
 
     Raises
     ------
@@ -100,7 +103,20 @@ def certify(
 def found(
     evidence: Evidence, claim: Claim, stopped: str, pauses: Histogram, wake_ups: tuple[Jitter, Jitter]
 ) -> Certificate:
-    """Return what the evidence says, with what was known beside it."""
+    """Return the certificate of a run.
+
+    Parameters
+    ----------
+    evidence : Evidence
+        The counted answers.
+    claim : Claim
+    stopped : str
+        Why the run ended.
+    pauses : Histogram
+        The longest pause of the machine each time that it was watched.
+    wake_ups : tuple of two Jitter
+        How late a sleeping loop was woken, before the run and after it.
+    """
     deadline, reasons = evidence.deadline_ns / 1e9, evidence.reasons
     return Certificate(
         evidence.verdict,
@@ -124,12 +140,12 @@ def found(
 
 
 def quantiles(times: Histogram) -> dict[str, float | None]:
-    """Return the quantiles and the maximum in seconds."""
+    """Return the quantiles and the maximum in seconds; None where there are no times."""
     return {name: value for name, value in summary(times).items() if name not in ("count", "total")}
 
 
 def longest_pause(duration_ns: int, clock: Clock) -> int:
-    """Do nothing but read the clock for so long, and return the longest time between two readings."""
+    """Only read the clock for `duration_ns`, and return the longest time between two readings, in nanoseconds."""
     start = before = clock()
     longest = 0
     while before - start < duration_ns:
@@ -140,7 +156,7 @@ def longest_pause(duration_ns: int, clock: Clock) -> int:
 
 
 def endless(items: Iterable[Any], seed: int) -> Iterator[Any]:
-    """Yield items for ever, as `certify` says; nothing if there are none."""
+    """Yield items without end, in the order that `certify` describes; nothing if there are no items."""
     kept = list(items) if isinstance(items, Sequence) else []
     if not kept:
         for item in items:

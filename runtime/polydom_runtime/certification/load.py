@@ -1,4 +1,4 @@
-"""Processes that keep the machine busy, to see what is late then.
+"""Processes that keep the machine busy, to see how many answers are late under load.
 
 This file is also the script of those processes: they import nothing but the standard library, and end with the process
 that started them, however that one ends.
@@ -17,14 +17,14 @@ from typing import NamedTuple
 
 MAX_PROCESSES = 1024
 COPIED_BYTES = 64_000_000
-"""More than the caches of a node hold."""
+"""More bytes than the caches of a node hold."""
 
 CHUNK_BYTES = 4_000_000
 READY = b"busy\n"
 
 
 class Load(NamedTuple):
-    """So many processes of one kind.
+    """A number of busy processes of one kind.
 
     Parameters
     ----------
@@ -41,7 +41,12 @@ class Load(NamedTuple):
 
 
 def loads(text: str) -> tuple[Load, ...]:
-    """Return the loads of a command line.
+    """Return the loads that a text such as ``cpu:2,memory:1`` stands for; a type for argparse.
+
+    Raises
+    ------
+    argparse.ArgumentTypeError
+        If the text is malformed, a kind is unknown, or a number of processes is out of range.
 
     >>> loads("cpu:2,memory:1")
     (Load(kind='cpu', processes=2), Load(kind='memory', processes=1))
@@ -59,12 +64,12 @@ def loads(text: str) -> tuple[Load, ...]:
 
 
 class UnderLoad:
-    """Keeps processes busy within a ``with`` block. They have the priority of this process.
+    """Keeps the machine busy within a ``with`` block, by processes that have the priority of this process.
 
     Parameters
     ----------
     parts : sequence of Load
-        None by default.
+        The processes to start; none by default.
 
     Attributes
     ----------
@@ -74,8 +79,8 @@ class UnderLoad:
     Raises
     ------
     CertificateError
-        If a process cannot do its work, such as one that writes where the disk is full; at the end of the block if one
-        has not gone on until then.
+        If a process cannot do its work, for example because the disk is full. At the end of the block, too, if a
+        process has ended by itself meanwhile.
     """
 
     def __init__(self, parts: Sequence[Load] = ()) -> None:
@@ -127,7 +132,7 @@ def _stopped(kind: str, process: "subprocess.Popen[bytes]") -> Exception:
 
 
 def compute() -> Iterator[None]:
-    """Do arithmetic."""
+    """Keep a core busy with arithmetic."""
     x = 1
     while True:
         for _ in range(50_000):
@@ -136,7 +141,7 @@ def compute() -> Iterator[None]:
 
 
 def copy_memory() -> Iterator[None]:
-    """Stream over more memory than caches hold."""
+    """Copy more memory than caches hold, again and again."""
     source, target = memoryview(bytearray(b"\1" * COPIED_BYTES)), memoryview(bytearray(COPIED_BYTES))
     while True:
         for start in range(0, COPIED_BYTES, CHUNK_BYTES):
@@ -146,7 +151,7 @@ def copy_memory() -> Iterator[None]:
 
 
 def write_disk() -> Iterator[None]:
-    """Write a file without a name, in the folder for temporary files, down to the disk again and again."""
+    """Write an unnamed temporary file and force it onto the disk, again and again."""
     data = os.urandom(CHUNK_BYTES)
     with tempfile.TemporaryFile(buffering=0) as file:
         while True:
@@ -160,13 +165,13 @@ KINDS = {"cpu": compute, "memory": copy_memory, "disk": write_disk}
 
 
 def main(kind: str, parent: int) -> None:
-    """Be busy as long as the parent is there."""
+    """Do one kind of work until the parent has ended."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends this
     work = KINDS[kind]()
     next(work)
     with suppress(BrokenPipeError):
         os.write(sys.stdout.fileno(), READY)
-    while os.getppid() == parent:  # an orphan has another one
+    while os.getppid() == parent:  # the parent of an orphan is another process
         next(work)
 
 

@@ -1,4 +1,4 @@
-"""Names of array types."""
+"""Short names for the array types that annotations use."""
 
 import numpy as np
 from numpy.typing import NDArray

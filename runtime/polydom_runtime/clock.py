@@ -1,4 +1,4 @@
-"""The timer that deadlines are kept by, behind a seam so that tests can turn its hands."""
+"""The timer by which deadlines are kept; an interface, so that tests can use a clock that they control."""
 
 import time
 from typing import Protocol
@@ -13,4 +13,4 @@ class Clock(Protocol):
 
 
 hardware_clock: Clock = time.perf_counter_ns
-"""The monotonic hardware counter (CLOCK_MONOTONIC on Linux), read without a system call."""
+"""The monotonic hardware clock (CLOCK_MONOTONIC on Linux), read without a system call."""

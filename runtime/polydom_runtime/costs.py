@@ -14,7 +14,7 @@ BASIS = ("1", "log n", "n", "n log n", "n^2", "n^3")
 
 
 HUGE = 2.0**300
-"""No item is as large as this; its cube is still a float."""
+"""Items are smaller than this; its cube is still a finite float."""
 
 
 def basis_terms(sizes: ArrayLike) -> NDArray[np.float64]:
@@ -26,7 +26,7 @@ def basis_terms(sizes: ArrayLike) -> NDArray[np.float64]:
 
 @dataclass(frozen=True, slots=True)
 class CostFunction:
-    """Cost as a function of the item size n, in seconds unless you measure in another unit.
+    """Cost as a function of the item size n, in seconds unless costs were measured in another unit.
 
     Parameters
     ----------
@@ -68,7 +68,18 @@ class CostFunction:
         square: float = 0.0,
         cube: float = 0.0,
     ) -> "CostFunction":
-        """Make a cost function from named weights."""
+        """Make a cost function from named weights.
+
+        Parameters
+        ----------
+        constant, log, linear, nlogn, square, cube : float
+            Weights of 1, log(1 + n), n, n log(1 + n), n² and n³: seconds for each unit of the term.
+
+        Raises
+        ------
+        CostFunctionError
+            If a weight is negative, infinite or NaN.
+        """
         return cls((constant, log, linear, nlogn, square, cube))
 
     def __call__(self, n: float) -> float:
@@ -88,7 +99,7 @@ class CostFunction:
     def largest_size(self, budget: float) -> float:
         """Return n*(budget), the largest size whose cost fits the budget.
 
-        -inf if not even an empty item fits, inf if every item does. Exact to one unit in the last place; O(1).
+        -inf if not even an empty item fits, inf if every item fits. Exact to one unit in the last place; O(1).
         """
         if self(0.0) > budget:
             return -math.inf
@@ -124,7 +135,7 @@ def total(costs: Iterable[CostFunction]) -> CostFunction:
 
 
 def format_seconds(seconds: float) -> str:
-    """Return a duration as a person reads it.
+    """Return a duration as text for people, with three digits and a unit.
 
     >>> format_seconds(0.00123)
     '1.23 ms'

@@ -18,7 +18,7 @@ class ItemError(PolyDomError, ValueError):
 
 
 class BundleFormatError(PolyDomError, ValueError):
-    """A bundle is damaged, incomplete, of an unknown version or inconsistent."""
+    """A bundle is damaged, incomplete, inconsistent or of an unknown version."""
 
 
 class BundleMismatchError(PolyDomError, ValueError):
@@ -30,27 +30,27 @@ class DeadlineError(PolyDomError, ValueError):
 
 
 class MeasurementError(PolyDomError, ValueError):
-    """A file of cost samples is damaged, unfinished or of something else, or its times are impossible."""
+    """A file of cost samples is damaged, unfinished or a different kind of file, or its times are impossible."""
 
 
 class ProfileError(PolyDomError, ValueError):
-    """A device profile is unknown, malformed, or has a figure that is impossible or comes from nowhere."""
+    """A device profile is unknown or malformed, or has a figure that is impossible or has no source."""
 
 
 class RecordingError(PolyDomError, ValueError):
-    """A flight recording is damaged or of something else, or a recorder or file of metrics cannot be opened."""
+    """A flight recording is damaged or a different kind of file, or a recorder or file of metrics cannot be opened."""
 
 
 class LoopError(PolyDomError, ValueError):
-    """A loop cannot run as asked: its period, its policy, or its watchdog is impossible."""
+    """A loop cannot run: its period, its overrun policy or its watchdog is impossible."""
 
 
 class CertificateError(PolyDomError, ValueError):
-    """A claim about missed deadlines is impossible, or a certificate cannot be read, written or relied on."""
+    """A claim about missed deadlines is impossible, or a certificate cannot be read, written or trusted."""
 
 
 class EnergyError(PolyDomError, ValueError):
-    """An energy budget is impossible, or a file of energies is not one."""
+    """An energy budget is impossible, or a file of energies is malformed."""
 
 
 class WorkerError(PolyDomError, RuntimeError):

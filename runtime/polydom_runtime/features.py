@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from .exceptions import FeatureError
 
 MAX_FEATURES = 60
-"""Of a bundle and a lattice: a feature set is a bit mask in a signed 64-bit integer."""
+"""The most features of a bundle and a lattice: a feature set is a bit mask in a signed 64-bit integer."""
 
 MAX_SPACE_FEATURES = 10_000
-"""Of a space, of which a pre-selection leaves at most `MAX_FEATURES`."""
+"""The most features of a space; a pre-selection on the host chooses at most `MAX_FEATURES` of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Step:
     ----------
     name : str
     compute : callable
-        ``compute(item)`` returns what the features of this step are computed from.
+        ``compute(item)`` returns the value from which the features of this step are computed.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Feature:
     extract : callable
         ``extract(item)``, or ``extract(value of step)`` if the feature builds on a step; returns `width` floats.
     width : int
-        How many numbers the feature gives.
+        The number of values that the feature returns.
     step : Step, optional
         The shared work that this feature needs.
     """
@@ -61,9 +61,14 @@ class FeatureSpace:
     Parameters
     ----------
     features : sequence of Feature
-        With different names. At most 60 make a lattice; more need a pre-selection on the host.
+        With different names. A lattice has at most 60; more need a pre-selection on the host.
     size : callable
-        ``size(item)`` returns n > 0, the number that costs grow with.
+        ``size(item)`` returns the size n > 0 of an item; costs grow with it.
+
+    Raises
+    ------
+    FeatureError
+        If there are no features or too many, two names are the same, or a feature is declared wrongly.
 
     Examples
     --------
@@ -95,7 +100,13 @@ class FeatureSpace:
         return FeatureSpace([self.features[self.names.index(name)] for name in names], self.size)
 
     def mask_of(self, names: Iterable[str]) -> int:
-        """Return the bit mask of a feature set given by names."""
+        """Return the bit mask of a feature set given by names.
+
+        Raises
+        ------
+        FeatureError
+            If a name is not one of the space's features.
+        """
         mask = 0
         for name in names:
             if name not in self.names:
@@ -108,7 +119,7 @@ class FeatureSpace:
         return tuple(self.names[i] for i in members(mask))
 
     def column_slices(self) -> tuple[slice, ...]:
-        """Return where each feature stands in a row of `extract_all`."""
+        """Return the columns of each feature in a row of `extract_all`."""
         ends = np.cumsum((0, *self.widths)).tolist()
         return tuple(slice(a, b) for a, b in pairwise(ends))
 
@@ -118,8 +129,8 @@ class FeatureSpace:
         Raises
         ------
         FeatureError
-            If an extractor raises (also because it would change the item), or returns another width or a number that
-            is not finite; names the feature.
+            If an extractor raises (which it also does if it tries to change the item), or returns a number of values
+            other than its width, or a value that is not finite. The message names the feature.
         """
         item = read_only(item)
         row = np.empty(sum(self.widths), dtype=np.float32)
@@ -152,7 +163,7 @@ def members(mask: int) -> Iterator[int]:
 
 
 def read_only(item: Any) -> Any:
-    """Return the item, an array as a view that a feature cannot change under the next one."""
+    """Return the item; an array as a read-only view, so that no feature can change it for the next one."""
     if not isinstance(item, np.ndarray):
         return item
     view = item.view()

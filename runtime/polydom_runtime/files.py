@@ -1,4 +1,4 @@
-"""Files that are replaced in one step."""
+"""Replacing a file in one step."""
 
 import os
 from contextlib import suppress
@@ -6,20 +6,22 @@ from pathlib import Path
 
 
 def replace_file(file: str | os.PathLike[str], content: bytes, *, sync: bool = True) -> None:
-    """Write a file so that at any instant, also after a kill, it is the old one or the new one.
+    """Write a file so that at any instant, also after a kill, either the whole old or the whole new file is there.
 
     Parameters
     ----------
     file : path
+        The file to replace or create.
     content : bytes
-        All of it.
+        The whole new content.
     sync : bool
-        Whether it must be on the disk, and not only handed to the system, before it takes the old one's place.
+        Whether the content must be on the disk before it replaces the old file. Otherwise it has only been handed to
+        the operating system.
 
     Raises
     ------
     OSError
-        If it cannot be written; the old file then stays.
+        If the new file cannot be written; the old one then stays as it is.
     """
     target = Path(file)
     part = target.with_name(f".{target.name}.{os.getpid()}.part")

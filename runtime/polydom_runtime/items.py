@@ -16,11 +16,11 @@ from .exceptions import FeatureError, ItemError
 from .features import FeatureSpace
 
 UNLABELLED = object()
-"""Stands for the label of an item that has none."""
+"""The label of an item that has no label."""
 
 
 def load_object(reference: str) -> Any:
-    """Import ``MODULE:NAME``, with the current folder on the path as ``python -m`` has it.
+    """Import ``MODULE:NAME``, with the current folder on the import path, as with ``python -m``.
 
     Raises
     ------
@@ -44,7 +44,9 @@ def space_of(reference: str) -> FeatureSpace:
     Raises
     ------
     FeatureError
-        If what stands there is not a `FeatureSpace`.
+        If the object is not a `FeatureSpace`.
+    ItemError
+        If the reference is malformed, or the module or name does not exist.
     """
     space = load_object(reference)
     if not isinstance(space, FeatureSpace):
@@ -53,13 +55,14 @@ def space_of(reference: str) -> FeatureSpace:
 
 
 def iterate(source: str) -> Iterator[tuple[Any, Any]]:
-    """Return an iterator over (item, label) pairs; the label is `UNLABELLED` where there is none.
+    """Return an iterator over (item, label) pairs; the label of an item without one is `UNLABELLED`.
 
     Parameters
     ----------
     source : str
-        A packed ``.npz`` file (see `read_packed`), ``-`` for JSON lines on standard input (an array of numbers a line),
-        or ``MODULE:FUNCTION``, called without arguments, which returns an iterable of items or of (item, label) tuples.
+        A packed ``.npz`` file (see `read_packed`), ``-`` for JSON lines on standard input (one array of numbers in each
+        line), or ``MODULE:FUNCTION``: a function without arguments that returns an iterable of items or of
+        (item, label) tuples.
 
     Raises
     ------
@@ -75,7 +78,7 @@ def iterate(source: str) -> Iterator[tuple[Any, Any]]:
     if not callable(function):
         raise ItemError(f"{source!r} must be a function that returns items. Got {type(function).__name__}.")
     produced: Iterable[Any] = function()
-    return map(_as_pair, produced)  # not a generator, which would end for good when its source raises once
+    return map(_as_pair, produced)  # not a generator, which would be exhausted once its source has raised
 
 
 def _as_pair(item: Any) -> tuple[Any, Any]:
@@ -92,6 +95,11 @@ def read_packed(file: str | Path) -> tuple[list[np.ndarray[Any, Any]], list[Any]
     -------
     items : list of arrays
     labels : list of int, str or bool, or None
+
+    Raises
+    ------
+    ItemError
+        If the file cannot be read, is not a packed .npz file of plain arrays, or its arrays do not fit each other.
     """
     try:
         with open(file, "rb") as stream, np.load(stream, allow_pickle=False) as packed:
@@ -122,7 +130,7 @@ def read_packed(file: str | Path) -> tuple[list[np.ndarray[Any, Any]], list[Any]
 
 
 def write_packed(file: str | Path, items: Iterable[np.ndarray[Any, Any]], labels: Iterable[Any] | None = None) -> None:
-    """Write items of one dtype as `read_packed` reads them; 1-D items without ``shape``."""
+    """Write items of one dtype in the format of `read_packed`; without ``shape`` if all items are 1-D."""
     items = list(items)
     flat_shapes = all(item.ndim == 1 for item in items)
     arrays: dict[str, Any] = {
@@ -143,4 +151,4 @@ def _json_lines(stream: IO[str]) -> Iterator[np.ndarray[Any, Any] | None]:
                 yield np.asarray(json.loads(line), dtype=np.float64)
             except (ValueError, TypeError) as e:
                 print(f"Line {number} must be a JSON array of numbers. {e}", file=sys.stderr)
-                yield None  # has no size, so it is answered with the prior: one bad line must not end a stream
+                yield None  # without a size, so the class prior answers it: one bad line must not end a stream

@@ -1,4 +1,4 @@
-"""Keeping memory management out of timed work: collections and page faults are pauses that nobody planned."""
+"""Keeping memory management out of timed work: garbage collections and page faults are pauses that no plan knows."""
 
 import ctypes
 import gc
@@ -11,16 +11,16 @@ NEVER_TRIM = -1
 
 
 def keep_freed_memory(keep: bool = True) -> bool:
-    """Tell the C library to reuse freed memory rather than give it back to the system, or to be as usual again.
+    """Make the C library reuse freed memory instead of returning it to the system; with False, go back to the default.
 
-    By default glibc maps each array above 128 kB anew, so that a feature on a large item faults in hundreds of pages
-    every time, more or less of them depending on what else the process has freed: times measured in one process do not
-    hold in another. Kept, the pages are faulted in once.
+    By default glibc requests new pages for each array above 128 kB. A feature on a large item then causes hundreds of
+    page faults every time, and their number depends on the memory that the process has freed before: times measured in
+    one process do not hold in another. If memory is kept, each page is faulted in only once.
 
     Returns
     -------
     bool
-        Whether the C library could be told (glibc can).
+        Whether the C library has such a setting (glibc has).
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is None:
@@ -31,9 +31,9 @@ def keep_freed_memory(keep: bool = True) -> bool:
 
 @contextmanager
 def collector_off() -> Iterator[None]:
-    """Keep the garbage collector out, as a loop with deadlines does: one collection can take 100 ms.
+    """Switch the garbage collector off, as a loop with deadlines does: one collection can take 100 ms.
 
-    What lives now is frozen, so that collections which the caller asks for are short.
+    Objects that exist now are frozen, so that collections which the caller starts are short.
     """
     was_on = gc.isenabled()
     gc.collect()

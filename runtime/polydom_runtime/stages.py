@@ -1,4 +1,7 @@
-"""A stage: one feature, ready to be computed into the input row. The predictor and the profiler run this same code."""
+"""A stage: one feature, ready to be computed into the input row.
+
+The predictor and the measurement run this same code, so that the times of one hold for the other.
+"""
 
 import math
 from collections.abc import Callable
@@ -12,14 +15,15 @@ from .features import Feature, FeatureSpace
 
 
 class Stage:
-    """Computes one feature, and the step that it shares if nothing has yet, into its place in the row.
+    """Computes one feature into its columns of the row; first its shared step, if that is not computed yet.
 
     Parameters
     ----------
     feature : Feature
     slot : int
-        Where the value of the feature's step is kept among the shared values; -1 without a step.
+        Position of the value of the feature's step in the list of shared values; -1 without a step.
     row : float32 array of shape (>= start + width,)
+        The input row of the model, which is written to.
     start : int
         The first column of the feature.
     """
@@ -34,7 +38,20 @@ class Stage:
         self._place = row[start : start + feature.width]
 
     def run(self, item: Any, shared: list[Any]) -> None:
-        """Compute the feature; what the extractor raises passes through, FeatureError if it gives another width."""
+        """Compute the feature of an item.
+
+        Parameters
+        ----------
+        item : object
+        shared : list
+            Values of the steps of this item, None where a step is not computed yet.
+
+        Raises
+        ------
+        FeatureError
+            If the extractor returns a number of values that is not the width. Other exceptions of the extractor or the
+            step pass through.
+        """
         if self._compute is None:
             source = item
         elif (source := shared[self._slot]) is None:
@@ -46,9 +63,9 @@ class Stage:
 
 
 def seems_finite(values: NDArray[np.float32], ones: NDArray[np.float32]) -> bool:
-    """Tell whether the sum of the values is finite: a quick screen, as a product the fastest in numpy.
+    """Tell whether the sum of the values is finite: a quick test, as the product with `ones`, the fastest sum in numpy.
 
-    NaN and infinity never pass it; finite values may fail it if their sum overflows.
+    NaN and infinity never pass it. Finite values may fail it if their sum overflows.
     """
     try:
         return math.isfinite(values.dot(ones))
@@ -57,6 +74,17 @@ def seems_finite(values: NDArray[np.float32], ones: NDArray[np.float32]) -> bool
 
 
 def stage_of(space: FeatureSpace, feature: int, row: NDArray[np.float32], start: int) -> Stage:
-    """Return the stage of one feature of a space."""
+    """Return the stage of one feature of a space.
+
+    Parameters
+    ----------
+    space : FeatureSpace
+    feature : int
+        Position of the feature in the space.
+    row : float32 array of shape (>= start + width,)
+        The input row that the stage writes to.
+    start : int
+        The first column of the feature.
+    """
     step = space.features[feature].step
     return Stage(space.features[feature], -1 if step is None else space.steps.index(step), row, start)

@@ -2,8 +2,15 @@
 
 
 class ManualClock:
-    """A clock that moves only when told to, and by `step_ns` with each reading.
+    """A clock that moves only by `advance`, and by `step_ns` at each reading.
 
+    Parameters
+    ----------
+    start_ns, step_ns : int
+        Nanoseconds.
+
+    Examples
+    --------
     >>> clock = ManualClock()
     >>> clock.advance(seconds=2e-6)
     >>> clock()
@@ -20,7 +27,13 @@ class ManualClock:
         return self.now_ns
 
     def advance(self, *, seconds: float) -> None:
-        """Move time forward; it never runs backwards."""
+        """Move time forward; it never runs backwards.
+
+        Raises
+        ------
+        ValueError
+            If `seconds` is negative.
+        """
         if seconds < 0:
             raise ValueError(f"seconds must be >= 0, since the clock is monotonic. Got {seconds}.")
         self.now_ns += round(seconds * 1e9)

@@ -127,7 +127,7 @@ def _stopped(kind: str, process: "subprocess.Popen[bytes]") -> Exception:
     said = process.communicate()[1].decode(errors="replace").strip().splitlines() or ["no message"]
     return CertificateError(
         f"A process that keeps the machine busy ({kind}) must go on until it is stopped. It ended with code "
-        f"{process.returncode}: {said[-1]}. Free what it lacks, or choose another load."
+        f"{process.returncode}: {said[-1]}. Free memory or disk space, or choose another load."
     )
 
 

@@ -1,1 +1,1 @@
-"""How long features and steps take on this machine: rounds of timed calls, their samples, file and conditions."""
+"""How long features and steps take on this machine: rounds of timed calls, their samples, and the conditions."""

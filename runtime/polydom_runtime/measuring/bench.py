@@ -1,4 +1,4 @@
-"""The jobs of a measurement on its items, and how to time each once."""
+"""The calls that a measurement times, and a round: each of them timed once, in random order."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -19,11 +19,11 @@ from polydom_runtime.stages import stage_of
 from polydom_runtime.unit_times import UnitTimes, step_users
 
 MIN_TICKS = 100
-"""A call shorter than so many ticks of the timer is also timed in blocks."""
+"""A call shorter than this number of timer ticks is also timed in blocks of calls."""
 
 WARM_UP_ROUNDS = 2
 CHUNK_SECONDS = 0.5
-"""Between two looks at the machine, and at most so much is lost to a kill."""
+"""Seconds of a chunk of rounds: the machine is checked and the rounds are written after each chunk."""
 
 
 class Bench:
@@ -36,15 +36,16 @@ class Bench:
         One for each size, smallest first.
     clock : Clock
     seed : int
+        Seed of the random order.
 
     Attributes
     ----------
     kernels : tuple of str
-        The names of what is timed once a round.
+        The names of the reference models and kernels, which are timed once in each round.
     loops : tuple of int
-        For each unit and size, how many calls a block has.
+        The number of calls in a block, for each unit and size.
     tick_ns : int
-        A tick of the timer: what a call took at most that began and ended in the same one.
+        Nanoseconds of a timer tick. A call that begins and ends within the same tick counts as this long.
 
     Raises
     ------
@@ -66,13 +67,13 @@ class Bench:
         self.tick_ns = 0
 
     def warm_up(self) -> None:
-        """Run everything twice."""
+        """Run every call twice, so that caches are filled and lazy imports are done."""
         for _ in range(WARM_UP_ROUNDS):
             for job in (*self._jobs, *self._alone):
                 job()
 
     def calibrated(self) -> tuple[int, ...]:
-        """Return for each cell how many calls in a row last long enough for the timer."""
+        """Return, for each pair of unit and item, how many calls in a row last long enough for the timer."""
         wanted = MIN_TICKS * self.tick_ns
         return tuple(max(1, min(-(-wanted // max(self._shortest(job), 1)), MIN_TICKS)) for job in self._cells)
 
@@ -85,7 +86,7 @@ class Bench:
         return self.clock() - start
 
     def chunk(self, most: int) -> Floats:
-        """Return some rounds, as many as take half a second."""
+        """Return the seconds of up to `most` rounds, about half a second of them; shape ``(n_rounds, n_columns)``."""
         began = self.clock()
         rounds: list[Floats] = []
         while len(rounds) < most and (not rounds or (self.clock() - began) * 1e-9 < CHUNK_SECONDS):
@@ -93,7 +94,7 @@ class Bench:
         return np.array(rounds)
 
     def _round(self) -> Floats:
-        """Return one time of each: cells, their blocks, models, then kernels, which run among themselves."""
+        """Return one time of each: units on items (cells), their blocks, models, then kernels, in seconds."""
         cells, clock, jobs, loops = len(self._cells), self.clock, self._jobs, self.loops
         row = np.full(cells + len(jobs) + len(self._alone), np.nan)
         for j in self._rng.permutation(len(jobs)).tolist():
@@ -106,7 +107,8 @@ class Bench:
                 for _ in range(calls):
                     job()
                 row[cells + j] = (clock() - start) * 1e-9 / calls
-        for job in self._alone:  # so that each finds caches as these jobs leave them, not as the features do
+        # Run once untimed, so that kernels find the caches as kernels leave them, not as features leave them.
+        for job in self._alone:
             job()
         for j in self._rng.permutation(len(self._alone)).tolist():
             job = self._alone[j]
@@ -121,8 +123,8 @@ def _nothing() -> None:
 
 
 def _jobs(space: FeatureSpace, item: Any, clock: Clock) -> list[Callable[[], object]]:
-    """Return what times each unit on one item, in the order of the units."""
-    space.extract_all(item)  # says which feature fails, if one does
+    """Return a call of each unit on one item, in the order of the units."""
+    space.extract_all(item)  # its error names the feature that fails, if one does
     item = read_only(item)
     values = [step.compute(item) for step in space.steps]
     row = np.zeros(max(space.widths), dtype=np.float32)

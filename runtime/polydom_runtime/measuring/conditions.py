@@ -1,4 +1,4 @@
-"""What a measurement says about the machine that it was made on: plain data, kept with the samples."""
+"""The conditions of a measurement: facts about the machine and its state, kept as plain data with the samples."""
 
 import os
 import platform
@@ -17,11 +17,20 @@ from polydom_runtime.device.timer import reading_ns, timer_tick_ns
 from .stamps import IDENTITY, THREAD_VARIABLES
 
 CLOCK_MOVED, HEATED = 0.05, 10.0
-"""A clock that fell by this fraction or a temperature that rose by so many degrees is waited for."""
+"""A fall of the clock (a fraction) or a rise of the temperature (°C) that makes a measurement pause to cool down."""
 
 
 def describe(board: Board, cpu: int | None = None, clock: Clock = hardware_clock) -> dict[str, Any]:
-    """Return what is known before anything is measured."""
+    """Return the facts that are known before the measurement begins.
+
+    Parameters
+    ----------
+    board : Board
+    cpu : int, optional
+        The processor that the measurement stays on.
+    clock : Clock
+        The timer of the measurement; its resolution and the cost of a reading are among the facts.
+    """
     state = board.state()
     return {
         "device": board.device,
@@ -47,14 +56,14 @@ def describe(board: Board, cpu: int | None = None, clock: Clock = hardware_clock
 
 
 def onnx_limits(found: Probe | str) -> dict[str, Any]:
-    """Return the newest ONNX versions that load, or why none could be tried."""
+    """Return the newest ONNX versions that load, or the reason why none could be tried."""
     if isinstance(found, str):
         return {"failed": found}
     return {"ir_version": found.ir_version, "opset": found.opset, "ml_opset": found.ml_opset}
 
 
 def identity() -> dict[str, Any]:
-    """Return what must be the same for times of this machine to be comparable."""
+    """Return the facts about this machine that must be equal for times to be comparable."""
     stamp = describe(Board())
     return {name: stamp[name] for name in IDENTITY}
 
@@ -66,7 +75,7 @@ class Conditions:
     ----------
     board : Board
     machine : dict
-        The stamp of the start.
+        The facts from the start of the measurement, as `describe` returns them.
     earlier : sequence of str
         Warnings of an earlier run of the same measurement.
     """
@@ -79,18 +88,18 @@ class Conditions:
         self._warn(self._first)
 
     def have_moved(self) -> bool:
-        """Look again; tell whether the machine is not what it was at the start, so that it should cool down."""
+        """Read the state again; tell whether the machine is slower or hotter than at the start and should cool down."""
         self._last = now = self._board.state()
         self._warn(now)
         return now.is_throttled or _fell(self._first, now) or _heated(self._first, now)
 
     @property
     def warnings(self) -> list[str]:
-        """What makes the times doubtful so far."""
+        """The reasons found so far why the times may be wrong."""
         return list(self._warnings)
 
     def summary(self) -> dict[str, Any]:
-        """Return what is known after all is measured."""
+        """Return the facts that are known at the end of the measurement."""
         return {
             "clock_hz_after": self._last.clock_hz,
             "celsius_after": self._last.celsius,
@@ -100,7 +109,7 @@ class Conditions:
         }
 
     def _warn(self, now: BoardState) -> None:
-        new_flags = (now.throttled or 0) & ~(self._first.throttled or 0)  # also of a moment when nobody looked
+        new_flags = (now.throttled or 0) & ~(self._first.throttled or 0)  # also flags set between two readings
         if now.is_throttled or new_flags:
             self._warnings["the clock was held down (throttled): cool the board or change its power supply"] = None
         if _fell(self._first, now):

@@ -1,4 +1,4 @@
-"""Raw time samples of a machine, and what is known about the machine."""
+"""Raw time samples of a machine, with the facts about the machine."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,10 +12,10 @@ from polydom_runtime.exceptions import MeasurementError
 from polydom_runtime.features import FeatureSpace
 
 MIN_SECONDS, MAX_SECONDS, MAX_SIZE = 1e-12, 1e6, 1e15
-"""No call is shorter or longer than this in seconds, no item larger; beyond, fits lose their digits."""
+"""Limits of the seconds of a call and of the size of an item; beyond them, fits lose numerical precision."""
 
 DISPATCH = "(dispatch)"
-"""The unit that stands for an answer without any feature: clock, size, staircase, constant, answer."""
+"""The unit for the time of an answer without any feature: clock, size, choice of the set, class prior."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,21 +26,21 @@ class CostSamples:
     ----------
     units : tuple of str
     sizes : float array of shape (n_sizes,)
-        Sizes of the items that were used, rising.
+        Sizes of the measured items, rising.
     seconds : float array of shape (n_units, n_sizes, n_rounds)
-        Calls timed one by one.
+        Times of calls timed one by one.
     loops : int array of shape (n_units, n_sizes)
-        How many calls a block has: more than 1 where one call is short beside a tick of the timer.
+        The number of calls in a block: more than 1 where a call is too short for the timer.
     blocks : float array of shape (n_units, n_sizes, n_rounds)
         Time of a block divided by its calls; NaN where `loops` is 1.
     kernels : dict of str to float array of shape (n_rounds,)
-        The timer, an empty call, and runs of reference models and calibration kernels, one by one.
+        Seconds of a reading of the timer, an empty call, and each run of a reference model or a calibration kernel.
     machine : dict of str to plain values
-        What was stamped; see `polydom_runtime.measuring.conditions`.
+        Facts about the machine and its state; see `polydom_runtime.measuring.conditions`.
     fingerprint : str
         Hash of the source of the features.
     stopped : str
-        Why no more was measured.
+        Why the measurement ended.
     """
 
     units: tuple[str, ...]
@@ -60,16 +60,16 @@ class CostSamples:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What about the machine's state makes these times doubtful."""
+        """The reasons, in the state of the machine, why these times may be wrong."""
         return tuple(self.machine.get("warnings", ()))
 
     def of(self, unit: str) -> Floats:
-        """Return the samples of one unit, shape ``(n_sizes, n_rounds)``."""
+        """Return the seconds of one unit, shape ``(n_sizes, n_rounds)``."""
         samples: Floats = self.seconds[self.units.index(unit)]
         return samples
 
     def typical_of(self, unit: str) -> Floats:
-        """Return the samples of one unit that tell the typical time best: those of blocks where calls are short."""
+        """Return the best samples for the typical time of a unit, same shape: those of blocks where calls are short."""
         row = self.units.index(unit)
         samples: Floats = np.where(self.loops[row, :, None] > 1, self.blocks[row], self.seconds[row])
         return samples
@@ -81,7 +81,13 @@ class CostSamples:
         return CostSamples(self.units, self.sizes, *parts, kernels, self.machine, self.fingerprint, self.stopped)
 
     def check(self) -> None:
-        """Raise MeasurementError unless every time is positive and finite and the sizes rise."""
+        """Check that every time is positive and finite and that the sizes rise.
+
+        Raises
+        ------
+        MeasurementError
+            If a time or the sizes are impossible.
+        """
         for name, times in {**dict(zip(self.units, self.seconds, strict=True)), **self.kernels}.items():
             if times.size == 0 or not (times >= MIN_SECONDS).all() or not (times <= MAX_SECONDS).all():
                 worst = times.min() if times.size else "no sample"
@@ -98,5 +104,5 @@ class CostSamples:
 
 
 def units_of(space: FeatureSpace) -> tuple[str, ...]:
-    """Return the units that a space's costs are made of, in the order of `CostSamples`."""
+    """Return the units whose times make up the costs of a space, in the order of `CostSamples`."""
     return (*(s.name for s in space.steps), *space.names, DISPATCH)

@@ -1,7 +1,8 @@
-"""The file of cost samples, ``NAME.costs``: written as a journal, so that nothing measured is lost to a kill.
+"""The file of cost samples, ``NAME.costs``: a journal, so that a killed process loses no round that it had written.
 
-A line of format and version, then frames: a length, a CRC-32, and a msgpack map. The first is the header, each further
-one holds some rounds, and the last says why the measurement stopped and the SHA-256 of everything before it.
+The file is a line with format and version, then frames: a length, a CRC-32, and a msgpack map. The first frame is the
+header, each further one holds some rounds. The last one says why the measurement stopped, and has the SHA-256 of
+everything before it.
 """
 
 import hashlib
@@ -29,7 +30,14 @@ MAX_FILE_BYTES, MAX_UNITS, MAX_SIZES, MAX_LOOPS = 1 << 30, 1000, 10_000, 1_000_0
 
 @dataclass(frozen=True, slots=True)
 class SamplesHeader:
-    """What a measurement is of; its fields are those of `CostSamples`."""
+    """The fixed facts of a measurement, known before the first round.
+
+    Parameters
+    ----------
+    units, sizes, loops, kernels, fingerprint, machine
+        As in `CostSamples`, in plain tuples; of `kernels` only the names. `loops` is flat: all sizes of the first unit,
+        then those of the second, and so on.
+    """
 
     units: tuple[str, ...]
     sizes: tuple[float, ...]
@@ -44,7 +52,17 @@ class SamplesHeader:
         return 2 * len(self.units) * len(self.sizes) + len(self.kernels)
 
     def samples(self, rounds: Floats, machine: Mapping[str, Any], stopped: str) -> CostSamples:
-        """Return rounds, shape ``(n_rounds, n_columns)``, as samples."""
+        """Return rounds as samples.
+
+        Parameters
+        ----------
+        rounds : float array of shape (n_rounds, n_columns)
+            Seconds.
+        machine : dict
+            Facts that are known only at the end; they are added to those of the header.
+        stopped : str
+            Why the measurement ended.
+        """
         shape = len(self.units), len(self.sizes)
         cells = math.prod(shape)
         columns = np.ascontiguousarray(rounds.T)
@@ -62,7 +80,7 @@ class SamplesHeader:
 
 
 def load_costs(file: str | os.PathLike[str]) -> CostSamples:
-    """Read what `FileJournal` wrote, and check it.
+    """Read a file that `FileJournal` wrote, and check it.
 
     Raises
     ------
@@ -99,7 +117,20 @@ def _bad(path: Path, must: str, got: object, remedy: str = "Measure again") -> M
 
 
 def start_of_frames(path: Path, data: bytes) -> int:
-    """Return where the frames start."""
+    """Return the position of the first frame, after checking format and version.
+
+    Parameters
+    ----------
+    path : path
+        The file, for messages.
+    data : bytes
+        Its content.
+
+    Raises
+    ------
+    MeasurementError
+        If it is a different kind of file, or of another version.
+    """
     line, newline, _ = data[:80].partition(b"\n")
     version = line.removeprefix(MAGIC)
     if not newline or not line.startswith(MAGIC) or not version.isdigit():
@@ -110,7 +141,13 @@ def start_of_frames(path: Path, data: bytes) -> int:
 
 
 def decoded_header(path: Path, document: Mapping[str, Any]) -> SamplesHeader:
-    """Return the header of its frame; MeasurementError if it is not sound."""
+    """Return the header from the content of its frame; `path` is for messages.
+
+    Raises
+    ------
+    MeasurementError
+        If a field is missing or impossible.
+    """
     units = _texts(path, document, "units", MAX_UNITS)
     kernels = _texts(path, document, "kernels", MAX_UNITS)
     sizes: Any = document.get("sizes")
@@ -141,7 +178,13 @@ def _is_list(value: Any, kind: type, most: int) -> bool:
 
 
 def decoded_rounds(path: Path, document: Mapping[str, Any], header: SamplesHeader) -> NDArray[np.float64]:
-    """Return the rounds of a frame, shape ``(n_rounds, n_columns)``."""
+    """Return the rounds of a frame in seconds, shape ``(n_rounds, n_columns)``; `path` is for messages.
+
+    Raises
+    ------
+    MeasurementError
+        If the frame does not hold whole rounds.
+    """
     raw, width = document.get("rounds"), 8 * header.n_columns
     if not isinstance(raw, bytes) or not raw or len(raw) % width:
         raise _bad(path, f"hold rounds of {header.n_columns} times", type(raw).__name__)
@@ -149,7 +192,7 @@ def decoded_rounds(path: Path, document: Mapping[str, Any], header: SamplesHeade
 
 
 def same_measurement(old: SamplesHeader, new: SamplesHeader) -> Sequence[str]:
-    """Return what differs between two headers so that their rounds must not be mixed."""
+    """Return the names of the facts that differ between two headers; if there are any, rounds must not be mixed."""
     stamps = (*IDENTITY, "pinned_cpu")
     differ = [name for name in ("units", "sizes", "kernels", "fingerprint") if getattr(old, name) != getattr(new, name)]
     return differ + [name for name in stamps if old.machine.get(name) != new.machine.get(name)]

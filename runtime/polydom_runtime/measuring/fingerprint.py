@@ -1,4 +1,4 @@
-"""A hash of the source that features are made of, equal on host and node if the features are."""
+"""A hash of the source code of features: equal on host and node if the features are equal."""
 
 import hashlib
 import sys
@@ -14,10 +14,10 @@ OURS = __name__.partition(".")[0]
 
 
 def source_fingerprint(space: FeatureSpace) -> str:
-    """Return a hash of a space and of the source it is made of, so that edited features are noticed.
+    """Return a hash of a space and of its source code, so that edited features are noticed.
 
-    The source is that of the modules of the features and of all modules that these refer to, except installed ones.
-    Functions that only live in a session have no source and are told apart by name alone.
+    The source code is that of the modules of the features, and of all modules that these refer to, except installed
+    ones. A function that was typed into an interactive session has no source file; only its name is in the hash.
     """
     digest = hashlib.sha256(repr((space.names, space.widths)).encode())
     functions = [space.size, *(f.extract for f in space.features), *(s.compute for s in space.steps)]
@@ -41,12 +41,12 @@ def source_fingerprint(space: FeatureSpace) -> str:
 
 
 def module_of(value: object) -> ModuleType | None:
-    """Return the module that a value is, or is from."""
+    """Return the value itself if it is a module, else the module that defines it; None if that is unknown."""
     return value if isinstance(value, ModuleType) else sys.modules.get(str(getattr(value, "__module__", None)))
 
 
 def _is_installed(name: str, file: Path) -> bool:
-    """Tell whether a module is a library: of Python, of ours, or where packages are installed."""
+    """Tell whether a module is part of Python, of this package, or of another installed package."""
     top, depth = name.partition(".")[0], name.count(".") + (file.name == "__init__.py")
     return top == OURS or top in sys.stdlib_module_names or _holds_installed_packages(file.parents[depth])
 

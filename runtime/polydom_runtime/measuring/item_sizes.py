@@ -1,4 +1,4 @@
-"""Sizes of items, and which items stand for a range of sizes."""
+"""Sizes of items, and the choice of items that represent a range of sizes."""
 
 import math
 from collections.abc import Sequence
@@ -12,7 +12,13 @@ from polydom_runtime.features import FeatureSpace
 
 
 def checked_size(space: FeatureSpace, item: Any) -> float:
-    """Return the size of an item; ItemError unless it is a positive, finite number."""
+    """Return the size of an item.
+
+    Raises
+    ------
+    ItemError
+        If the size function raises, or the size is not a positive, finite number.
+    """
     try:
         n = float(space.size(item))
     except Exception as e:
@@ -25,7 +31,22 @@ def checked_size(space: FeatureSpace, item: Any) -> float:
 def chosen_items(
     space: FeatureSpace, items: Sequence[Any], n_sizes: int, size_range: tuple[float, float] | None = None
 ) -> list[int]:
-    """Return the positions of the items to measure on, smallest first; ItemError if they do not cover the range."""
+    """Return the positions of the items to measure on, smallest first.
+
+    Parameters
+    ----------
+    space : FeatureSpace
+    items : sequence
+    n_sizes : int
+        How many items to choose; their sizes are evenly spread over log n.
+    size_range : (float, float), optional
+        The smallest and the largest size of interest; by default the range of the items.
+
+    Raises
+    ------
+    ItemError
+        If there are no items, one has an impossible size, or they do not cover `size_range`.
+    """
     sizes = [checked_size(space, item) for item in items]
     if not sizes:
         raise ItemError("There must be at least one item. Got none.")
@@ -42,7 +63,7 @@ def chosen_items(
 def spread_by_size(sizes: Sequence[float], count: int) -> list[int]:
     """Return positions of up to `count` items of different sizes, evenly spread over log n, smallest first.
 
-    Never fewer than `count` while there are as many different sizes.
+    There are fewer than `count` only if the items have fewer different sizes.
 
     >>> spread_by_size([100.0, 1.0, 90.0, 10.0], 3)
     [1, 3, 0]
@@ -52,7 +73,7 @@ def spread_by_size(sizes: Sequence[float], count: int) -> list[int]:
     logs = np.log(rising)
     targets = np.linspace(logs[0], logs[-1], count)
     nearest = {int(np.abs(logs - t).argmin()) for t in targets}
-    while len(nearest) < min(count, len(rising)):  # sizes in clumps: take the one farthest from those taken
+    while len(nearest) < min(count, len(rising)):  # in clusters: add the size farthest from those chosen
         gaps: NDArray[np.float64] = np.abs(logs[:, None] - logs[sorted(nearest)]).min(axis=1)
         nearest.add(int(gaps.argmax()))
     return [different[rising[k]] for k in sorted(nearest)]

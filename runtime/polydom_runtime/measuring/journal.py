@@ -1,4 +1,4 @@
-"""Where a measurement's rounds go as they come, so that a kill loses none that was written."""
+"""A journal keeps the rounds of a measurement while it runs, so that a killed process loses none that was written."""
 
 import fcntl
 import hashlib
@@ -25,7 +25,7 @@ from .frames import frame, frames, has_frame
 
 @dataclass(slots=True)
 class Earlier:
-    """What an unfinished measurement left: its header, its rounds, and what was doubtful about the machine."""
+    """An unfinished measurement: its header, its rounds so far, and its warnings about the machine."""
 
     header: SamplesHeader
     rounds: list[Floats] = field(default_factory=list)
@@ -33,40 +33,40 @@ class Earlier:
 
 
 class Journal:
-    """Takes the rounds of a measurement as they come. This one keeps nothing; `FileJournal` writes them."""
+    """Receives the rounds of a measurement. This class keeps nothing; `FileJournal` writes them to a file."""
 
     def resumed(self) -> Earlier | None:
-        """Return what an earlier, unfinished measurement left."""
+        """Return the earlier, unfinished measurement to continue; None if there is none."""
         return None
 
     def begin(self, header: SamplesHeader) -> None:
-        """Start anew."""
+        """Start a new measurement."""
 
     def append(self, rounds: Floats, warnings: Sequence[str]) -> None:
-        """Keep some rounds, and what is doubtful so far."""
+        """Keep some rounds, shape ``(n_rounds, n_columns)``, and all warnings so far."""
 
     def finish(self, machine: Mapping[str, Any], stopped: str) -> None:
-        """Say why the measurement stopped and what is known since."""
+        """Keep the reason why the measurement stopped, and the facts that are known at its end."""
 
     def close(self) -> None:
-        """Let go, finished or not."""
+        """Release the file, whether the measurement is finished or not."""
 
 
 class FileJournal(Journal):
-    """Writes ``NAME.costs.part``, locked against other processes, and gives it its name when all is done.
+    """Writes ``NAME.costs.part``, locked against other processes, and renames it when the measurement is finished.
 
     Parameters
     ----------
     file : path
-        ``NAME.costs``; nothing finished may be there.
+        ``NAME.costs``; it must not exist yet.
     resume : bool
-        Whether to go on with an unfinished one.
+        Whether to continue an unfinished measurement.
 
     Raises
     ------
     MeasurementError
-        If there is an unfinished one and `resume` is false, or none and it is true; if it is finished; if the folder
-        cannot be written, or another process writes there.
+        If there is an unfinished measurement and `resume` is false, or there is none and `resume` is true; if the file
+        exists already; if the folder cannot be written, or another process writes the file.
     """
 
     def __init__(self, file: str | os.PathLike[str], *, resume: bool = False) -> None:
@@ -88,23 +88,23 @@ class FileJournal(Journal):
             )
 
     def resumed(self) -> Earlier | None:
-        """Return what an earlier run wrote, and cut off what it did not finish writing.
+        """Return the rounds that an earlier run wrote, and cut off an incomplete frame at the end.
 
         Raises
         ------
         MeasurementError
-            If the file is damaged other than at its end; it is left as it is.
+            If the file is damaged before its end (it is not changed then), or another process writes it.
         """
         if not self._resume:
             return None
         self._open()
         data = os.pread(self._descriptor, MAX_FILE_BYTES, 0)
         if (MAGIC + b"%d\n" % VERSION).startswith(data[: len(MAGIC) + 2]) and len(data) < len(MAGIC) + 2:
-            return None  # the kill came before anything was measured
+            return None  # killed before anything was measured
         end, earlier = start_of_frames(self._part, data), None
         for stop, document in frames(data, end):
             if "stopped" in document:
-                break  # the end is written again, after some more rounds
+                break  # this end is cut off, and written again after some more rounds
             if earlier is None:
                 earlier = Earlier(decoded_header(self._part, document))
             else:
@@ -121,7 +121,13 @@ class FileJournal(Journal):
         return earlier
 
     def begin(self, header: SamplesHeader) -> None:
-        """Write the format and the header."""
+        """Write the format and the header.
+
+        Raises
+        ------
+        MeasurementError
+            If the file cannot be written, or another process writes it.
+        """
         self._open()
         os.ftruncate(self._descriptor, 0)
         document = {
@@ -135,11 +141,23 @@ class FileJournal(Journal):
         self._write(MAGIC + b"%d\n" % VERSION + frame(document))
 
     def append(self, rounds: Floats, warnings: Sequence[str]) -> None:
-        """Write some rounds down to the disk."""
+        """Write some rounds, and force them onto the disk.
+
+        Raises
+        ------
+        MeasurementError
+            If the file cannot be written.
+        """
         self._write(frame({"rounds": rounds.astype("<f8").tobytes(), "warnings": list(warnings)}))
 
     def finish(self, machine: Mapping[str, Any], stopped: str) -> None:
-        """Write the end and give the file its name."""
+        """Write the end, and rename the file to ``NAME.costs``.
+
+        Raises
+        ------
+        MeasurementError
+            If the file cannot be written, or was removed meanwhile.
+        """
         digest = hashlib.sha256(os.pread(self._descriptor, MAX_FILE_BYTES, 0)).digest()
         self._write(frame({"stopped": stopped, "machine": dict(machine), "sha256": digest}))
         try:
@@ -149,7 +167,7 @@ class FileJournal(Journal):
         self.close()
 
     def close(self) -> None:
-        """Let go of the file and its lock."""
+        """Close the file, which also releases its lock."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1

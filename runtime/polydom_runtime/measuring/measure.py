@@ -1,4 +1,4 @@
-"""Timing features on this machine as the predictor runs them; the raw samples are kept."""
+"""Timing features on this machine in the way that the predictor runs them; all raw samples are kept."""
 
 import gc
 import os
@@ -49,35 +49,38 @@ def measure(
 ) -> CostSamples:
     """Time every shared step, feature, reference model and calibration kernel of this machine.
 
-    Each round times every (unit, item) once, in an order drawn anew, so that heat and load hit all alike; the first
-    rounds warm up and are not kept. It stops when every unit's median is known to within `precision` and its quantile
-    to within five times that, or when time is up.
+    Each round times every pair of unit and item once, in a new random order, so that heat and load affect all alike.
+    Some rounds at the start warm up and are not kept. The measurement stops when every unit's median is known to within
+    `precision` and its quantile to within five times that, or when the rounds or the time are used up.
 
     Parameters
     ----------
     space : FeatureSpace
     items : sequence
+        The items to choose from.
     n_sizes : int
-        How many sizes, at least 8, evenly spread over log n; all there are if the items have fewer.
+        The number of sizes, at least 8, evenly spread over log n; all sizes if the items have fewer.
     size_range : (float, float), optional
-        The sizes of interest; the items' own range if not given.
+        The smallest and the largest size of interest; by default the range of the items.
     rounds : int
-        At most so many samples a unit and size.
+        The most samples for each unit and size.
     seconds : float
-        At most so long, but not less than 10 rounds.
+        Limit of the time; at least 10 rounds are measured in any case.
     quantile, precision : float
-        What must be known how well.
+        The relative error at which the measurement stops, and the quantile that it is also judged by.
     cpu : int, optional
-        The processor to stay on; where the system likes if not given.
+        The processor to stay on; by default the operating system chooses.
     seed : int
+        Seed of the random order.
     clock : Clock
     board : Board, optional
+        The source of the facts about the machine; by default this machine.
     journal : Journal, optional
-        Keeps the rounds as they come, and may bring those of an earlier run.
+        Keeps the rounds while the measurement runs, and may return those of an earlier run; by default nothing is kept.
     stamp : dict, optional
-        Further facts to stamp, plain data.
+        Further facts to keep with the samples, plain data.
     progress : callable
-        Told the fraction of the time or the rounds that is done.
+        Called with the fraction of the rounds or of the time that is used up.
 
     Raises
     ------
@@ -86,7 +89,7 @@ def measure(
     FeatureError
         If a feature fails on one of the chosen items.
     MeasurementError
-        If the journal is of another measurement, or `cpu` is not one to use.
+        If the journal belongs to another measurement, cannot be written, or `cpu` is not a processor that may be used.
     """
     if n_sizes < MIN_SIZES:
         raise ItemError(f"There must be at least {MIN_SIZES} sizes, for growth to show. Got {n_sizes}.")
@@ -122,7 +125,7 @@ def measure(
 
 
 def _begun(journal: Journal, header: SamplesHeader, earlier: Earlier | None) -> Earlier:
-    """Return the earlier measurement if it is one of the same things, or begin a new one."""
+    """Return the earlier measurement if it has the same header, or begin a new one."""
     if earlier is None:
         journal.begin(header)
         return Earlier(header)
@@ -142,13 +145,13 @@ def _run(
     rule: StoppingRule,
     progress: Callable[[float], None],
 ) -> str:
-    """Add chunks of rounds to `parts` until there is a reason to stop; return it."""
+    """Add chunks of rounds to `parts` until there is a reason to stop; return that reason."""
     began = bench.clock()
     while True:
         part = bench.chunk(max(rule.rounds - sum(map(len, parts)), 1))
         journal.append(part, conditions.warnings)
         parts.append(part)
-        header.samples(part, {}, "").check()  # a timer that stands still is told now, not on the host
+        header.samples(part, {}, "").check()  # so that a timer that stands still is reported now, not on the host
         done, spent = sum(map(len, parts)), (bench.clock() - began) * 1e-9
         progress(rule.fraction(done, spent))
         if stopped := rule.reason(done, spent, lambda: header.samples(np.concatenate(parts), {}, "")):
@@ -162,7 +165,13 @@ def _run(
 
 @contextmanager
 def pinned(cpu: int | None) -> Iterator[None]:
-    """Stay on one processor."""
+    """Keep this thread on one processor within a ``with`` block; None changes nothing.
+
+    Raises
+    ------
+    MeasurementError
+        If this process may not use the processor.
+    """
     if cpu is None:
         yield
         return

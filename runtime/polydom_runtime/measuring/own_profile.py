@@ -1,4 +1,4 @@
-"""The profile of this device, from a measurement made on it."""
+"""The profile of a device, from a measurement made on the device itself."""
 
 import numpy as np
 
@@ -10,16 +10,16 @@ from .cost_samples import CostSamples
 from .tails import relative_error
 
 MIN_UNCERTAINTY = 1.1
-"""Two boards of one kind differ by about so much, and one board from day to day."""
+"""Two boards of one kind differ by about this factor, and so does one board from day to day."""
 
 
 def own_profile(samples: CostSamples) -> DeviceProfile:
-    """Return what was measured as a profile; power draw is left out, since a board cannot see it.
+    """Return the profile that follows from a measurement; without power draw, which a board cannot measure.
 
     Raises
     ------
     ProfileError
-        If the measurement says too little about the machine.
+        If the measurement lacks facts about the machine.
     """
     machine = samples.machine
     if missing := {"device", "cpu", "cores", "began", "kernel", "memory_bytes", "timer_tick_ns"} - machine.keys():

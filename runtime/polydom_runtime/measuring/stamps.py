@@ -1,10 +1,10 @@
-"""The stamp of a measurement, checked when it comes from a file."""
+"""The facts about the machine that a measurement is stamped with, and their check when they come from a file."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
 IDENTITY = ("device", "cpu", "python", "numpy", "onnxruntime", "threads", "governors")
-"""What must be the same for times to be comparable."""
+"""The facts that must be equal for times to be comparable."""
 
 MAX_TEXT_CHARS, MAX_WARNINGS, MAX_NUMBER = 500, 20, 1 << 62
 THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
@@ -43,7 +43,7 @@ CHECKS: dict[str, Callable[[Any], bool]] = {
 
 
 def stamp_fault(machine: Mapping[str, Any]) -> str | None:
-    """Return which fact has an impossible value, with the value; None if all are sound. Facts may be missing."""
+    """Return the first fact with an impossible value, as text; None if all are possible. Facts may be missing."""
     for name, is_sound in CHECKS.items():
         if name in machine and not is_sound(machine[name]):
             return f"{name} = {machine[name]!r:.80}"

@@ -1,4 +1,4 @@
-"""When a measurement has enough."""
+"""When a measurement has enough samples."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -8,20 +8,21 @@ from .tails import relative_error
 
 MIN_ROUNDS = 10
 LOOK_AGAIN = 1.3
-"""Precision is looked at each time that there are this many times more rounds, since looking takes time too."""
+"""Precision is checked each time that the rounds have grown by this factor, since the check takes time, too."""
 
 
 @dataclass(slots=True)
 class StoppingRule:
-    """Stops when all is known well enough, or rounds or time are up, whichever is first.
+    """Stops when all times are known precisely enough, or the rounds or the time are used up, whichever is first.
 
     Parameters
     ----------
     rounds : int
+        The most rounds.
     seconds : float
-        But not before 10 rounds.
+        Limit of the time; it ends no measurement before 10 rounds.
     quantile, precision : float
-        Every unit's median must be known to within `precision`, its quantile to within five times that.
+        Every unit's median must be known to within the fraction `precision`, its quantile to within five times that.
     """
 
     rounds: int
@@ -31,11 +32,11 @@ class StoppingRule:
     _next_look: float = field(default=MIN_ROUNDS, init=False)
 
     def fraction(self, done: int, spent: float) -> float:
-        """Return how much of the rounds or of the time is gone."""
+        """Return the fraction of the rounds or of the time that is used up, whichever is larger."""
         return min(max(done / self.rounds, spent / self.seconds), 1.0)
 
     def reason(self, done: int, spent: float, samples: Callable[[], CostSamples]) -> str | None:
-        """Return why to stop after `done` rounds and `spent` seconds, or None."""
+        """Return the reason to stop after `done` rounds and `spent` seconds, or None; `samples` returns those taken."""
         if done >= self.rounds:
             return f"{done} rounds done"
         if spent >= self.seconds and done >= MIN_ROUNDS:

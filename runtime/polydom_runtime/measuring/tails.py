@@ -1,9 +1,12 @@
-"""High quantiles of time samples, the part of the tail that so few samples cannot have seen included.
+"""High quantiles of time samples, including the part of the tail that a few hundred samples do not show.
 
-Peaks over threshold: what exceeds a high threshold follows, whatever the distribution, nearly a generalised Pareto
-distribution (Pickands 1975, Balkema and de Haan 1974). Its shape needs more samples than one item size gives, so it is
-pooled over the sizes, each scaled by its own mean excess (the index-flood method of hydrology, Hosking and Wallis
-1997), and estimated by probability-weighted moments (Hosking and Wallis 1987), which hold up with few samples.
+A deadline is planned with quantiles such as 0.999, while a measurement has a few hundred rounds: the largest samples
+say little about the next larger ones. The method is peaks over threshold. The amounts by which samples exceed a high
+threshold nearly follow a generalised Pareto distribution, whatever the distribution of the samples is (Balkema and de
+Haan 1974, Pickands 1975). Its shape needs more samples than one item size has. It is therefore estimated from all sizes
+together, the excesses of each divided by their mean (as in the index-flood method of hydrology, Hosking and Wallis
+1997). The estimator is that of probability-weighted moments (Hosking and Wallis 1987), which is more stable for few
+samples than maximum likelihood.
 """
 
 import numpy as np
@@ -11,26 +14,31 @@ import numpy as np
 from polydom_runtime.arrays import Floats
 
 THRESHOLD = 0.9
-"""What lies above this quantile of its size counts as tail."""
+"""Samples above this quantile of their size count as the tail."""
 
 MIN_SHAPE, MAX_SHAPE = -1.0, 0.5
-"""From a uniform tail, as of a clock with two speeds, to infinite variance; beyond it, estimates are likely wrong."""
+"""Limits of the shape, from a uniform tail (as of a processor clock with two speeds) to infinite variance.
+
+An estimate outside these limits is likely an accident of few samples.
+"""
 
 MIN_SAMPLES = 10
-"""Samples a size below which there is no tail to fit."""
+"""With fewer samples for each size there is no tail to fit."""
 
 BATCHES = 8
 T_95 = 2.365
-"""Student's two-sided 95 % point with BATCHES - 1 degrees of freedom."""
+"""The two-sided 95 % point of Student's t distribution with BATCHES - 1 degrees of freedom."""
 
 
 def tail_quantile(samples: Floats, quantile: float) -> Floats:
-    """Return the quantile at each size: that of the samples or that of the fitted tail, whichever is higher.
+    """Return the quantile at each size, shape ``(n_sizes,)``: of the samples or of the tail, whichever is higher.
 
     Parameters
     ----------
     samples : float array of shape (n_sizes, n_rounds)
+        Times in any unit; the result has the same unit.
     quantile : float
+        Above 0 and at most 1. Up to `THRESHOLD`, and at 1, it is that of the samples alone.
 
     Examples
     --------
@@ -49,7 +57,8 @@ def tail_quantile(samples: Floats, quantile: float) -> Floats:
         return seen
     scaled = excess[mean > 0.0] / mean[mean > 0.0, None]
     shape = _pareto_shape(np.sort(scaled[~np.isnan(scaled)]))
-    # With the shape s and the mean excess m, the scale of the Pareto distribution is m (1 - s).
+    # A Pareto distribution with the shape s and the mean m has the scale m (1 - s). One in t = `times_rarer` samples of
+    # the tail exceeds scale * (t ** s - 1) / s, which is scale * log(t) in the limit s = 0.
     times_rarer = np.maximum(counts, 1) / samples.shape[1] / (1.0 - quantile)
     growth = np.log(times_rarer) if shape == 0.0 else (times_rarer**shape - 1.0) / shape
     fitted: Floats = threshold + mean * (1.0 - shape) * np.maximum(growth, 0.0)
@@ -57,10 +66,11 @@ def tail_quantile(samples: Floats, quantile: float) -> Floats:
 
 
 def relative_error(samples: Floats, quantile: float) -> tuple[float, float]:
-    """Return how far the median and the high quantile may be off, as fractions: 95 % intervals from batches of rounds.
+    """Return the relative errors of the median and of the high quantile: half widths of 95 % intervals, as fractions.
 
-    Batches are runs of rounds, so that slow changes of the machine count too; the largest over the sizes is returned
-    for the median, the mean over the sizes for the quantile, which is noisier and covered jointly.
+    The intervals come from the spread between batches of rounds. A batch consists of consecutive rounds, so that slow
+    changes of the machine count, too. Of the median, the error at the worst size is returned. Of the quantile, which is
+    noisier and fitted over all sizes together, it is the mean over the sizes. Both are infinite with too few rounds.
     """
     if samples.shape[1] < 2 * BATCHES:
         return np.inf, np.inf
@@ -72,7 +82,7 @@ def relative_error(samples: Floats, quantile: float) -> tuple[float, float]:
 
 
 def _pareto_shape(scaled: Floats) -> float:
-    """Return the shape of sorted excesses."""
+    """Return the shape of sorted excesses, by probability-weighted moments (Hosking and Wallis 1987)."""
     n = len(scaled)
     weights = 1.0 - (np.arange(1, n + 1) - 0.35) / n
     a0, a1 = scaled.mean(), (weights * scaled).mean()

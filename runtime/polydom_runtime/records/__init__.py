@@ -1,1 +1,1 @@
-"""What is kept of answers: metrics and the flight recorder."""
+"""Records of the answers: metrics and the flight recorder."""

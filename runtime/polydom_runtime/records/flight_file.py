@@ -1,7 +1,7 @@
-"""The file of a flight recorder: a header, then a ring of records of one size. Reading trusts no byte of it.
+"""The file of a flight recorder: a header, then a ring of records of equal size. Reading checks every byte.
 
-A line of format and version, a frame (length, CRC-32, msgpack map), zeros up to a full page, then the records. The
-CRC-32 of a record starts from that of the header, so that a record of another ring is never taken for one of this.
+The file is a line with format and version, a frame (length, CRC-32, msgpack map), zeros up to a full page, then the
+records. The CRC-32 of a record starts from that of the header, so that a record of another ring is never accepted.
 """
 
 import math
@@ -32,21 +32,22 @@ CRC = struct.Struct("<I")
 
 @dataclass(frozen=True)
 class FlightHeader:
-    """What a ring is of.
+    """The fixed facts of a ring.
 
     Parameters
     ----------
     names : tuple of str
-        Of the features that the positions in records stand for.
+        Names of the features, in the order of the positions in records.
     classes : tuple of labels
-        Of the class numbers; empty for a regressor, and where they are too many to be kept.
+        Labels in the order of the class numbers; empty for a regressor, or if they need too much space.
     bundle : str
         SHA-256 of the index of the bundle, in hexadecimal.
     deadline : float
         Seconds.
     policy : str
+        Name of the predictor's policy.
     capacity : int
-        Records in the ring.
+        Number of records in the ring.
     """
 
     names: tuple[str, ...]
@@ -65,37 +66,40 @@ class FlightHeader:
 
     @cached_property
     def seed(self) -> int:
-        """Where the CRC-32 of each record starts."""
+        """The CRC-32 from which that of each record starts."""
         return zlib.crc32(self.packed)
 
     @cached_property
     def layout(self) -> struct.Struct:
-        """Of a record after its CRC-32.
+        """The layout of a record after its CRC-32.
 
-        sequence, number, time, size, slow-down, before, model, elapsed, set that answered, label; flags, number of
-        features, length of the reason; reason, features, times.
+        In order: sequence, number, time, size, slow-down, before, model, elapsed, feature set of the answer, label;
+        flags, number of features, length of the reason; reason, features, times.
         """
         n = len(self.names)
         return struct.Struct(f"<QqqddqqqQd3B{MAX_REASON_BYTES}s{n}s{8 * n}s")
 
     @cached_property
     def record_bytes(self) -> int:
-        """Bytes of a record, with its CRC-32."""
+        """The bytes of a record, with its CRC-32."""
         return CRC.size + self.layout.size
 
     def slot_start(self, slot: int) -> int:
-        """Return where a slot of the ring starts in the file."""
+        """Return the position in the file at which a slot of the ring starts."""
         return len(self.packed) + slot * self.record_bytes
 
     @property
     def file_bytes(self) -> int:
-        """Bytes of the whole file."""
+        """The bytes of the whole file."""
         return len(self.packed) + self.capacity * self.record_bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Flight:
-    """A recording: what it is of, its records from oldest to newest, and how many more were not whole."""
+    """A recording: its header, its whole records from oldest to newest, and the number of torn ones.
+
+    A record is torn if it was being written when the file was read or when the machine lost power.
+    """
 
     header: FlightHeader
     records: tuple[FlightRecord, ...]
@@ -103,12 +107,12 @@ class Flight:
 
 
 def load_flight(path: str | os.PathLike[str]) -> Flight:
-    """Read a recording, also one that is being written. A record that is not whole is skipped and counted.
+    """Read a recording, also while it is being written. A torn record is skipped and counted.
 
     Raises
     ------
     RecordingError
-        If the file cannot be read, is cut, is something else or of another version, or its header is damaged.
+        If the file cannot be read, is cut, is a different kind of file or of another version, or its header is damaged.
     """
     file = Path(path)
     try:
@@ -120,7 +124,13 @@ def load_flight(path: str | os.PathLike[str]) -> Flight:
 
 
 def decoded_flight(file: Path, data: bytes) -> Flight:
-    """Return the content of a recording; `file` is for messages."""
+    """Return the recording from the content of its file; `file` is for messages.
+
+    Raises
+    ------
+    RecordingError
+        If it is cut, a different kind of file or of another version, or its header is damaged.
+    """
     header = decoded_header(file, data[:MAX_HEADER_BYTES])
     if len(data) != header.file_bytes:
         raise _bad(file, f"have {header.file_bytes} bytes", f"{len(data)}", "It was cut, or grew; copy it again")
@@ -135,7 +145,13 @@ def decoded_flight(file: Path, data: bytes) -> Flight:
 
 
 def decoded_header(file: Path, data: bytes) -> FlightHeader:
-    """Return the header at the start of a file, after checking each of its fields."""
+    """Return the header at the start of a file, after checking each of its fields; `file` is for messages.
+
+    Raises
+    ------
+    RecordingError
+        If the file is of a different kind or of another version, or its header is damaged.
+    """
     line, newline, _ = data[:40].partition(b"\n")
     version = line.removeprefix(MAGIC)
     if not newline or not line.startswith(MAGIC) or not version.isdigit():
@@ -173,7 +189,7 @@ def _bad(file: Path, must: str, got: object, remedy: str = "Copy it again") -> R
 
 
 def decoded_record(header: FlightHeader, slot: int, raw: bytes) -> FlightRecord | None:
-    """Return the record in a slot of the ring, or None if it is not whole or there is none."""
+    """Return the record in a slot of the ring, or None if the slot is empty or the record is torn."""
     if zlib.crc32(raw[CRC.size :], header.seed) != CRC.unpack_from(raw)[0]:
         return None
     values: tuple[Any, ...] = header.layout.unpack_from(raw, CRC.size)

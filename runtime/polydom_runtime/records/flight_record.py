@@ -10,27 +10,29 @@ class FlightRecord:
     Parameters
     ----------
     sequence : int
-        1 for the first record ever, then one more for each.
+        1 for the first record of the ring, then one more for each.
     number : int
-        Of the item in its run.
+        The number of the item in its run.
     time_ns : int
         Wall-clock time in nanoseconds since 1970.
     size : float
         n of the item; NaN if it had none.
     slowdown : float
+        The estimate of how much slower than measured the machine was.
     features : tuple of int
-        Positions of the features that were started, in order, those that failed too.
+        Positions of the features that were started, in order, including those that failed.
     feature_ns : tuple of int
-        What each took, up to the start of the next or of the model.
+        Nanoseconds of each of these features, up to the start of the next one or of the model.
     before_ns, model_ns, elapsed_ns : int
-        From the call to the first feature, from the start of the model to the end, and from the call to the answer.
+        Nanoseconds from the call to the first feature, from the start of the model to its end, and from the call to the
+        answer.
     answered : tuple of int
-        Positions, ascending, of the features of the model that answered; none for the class prior.
+        Positions, ascending, of the features of the model that answered; empty for the class prior.
     deadline_met : bool
     reason : str
-        At most 80 bytes of it.
+        The reason that the prediction gave, cut to 80 bytes.
     label : int or float
-        The class number, or the number that a regressor gave.
+        The class number, or the number that a regressor predicted.
     """
 
     sequence: int

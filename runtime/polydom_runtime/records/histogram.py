@@ -1,4 +1,4 @@
-"""A histogram of durations in memory that never grows."""
+"""A histogram of durations that needs the same memory however many it counts."""
 
 import math
 from array import array
@@ -7,26 +7,26 @@ from collections.abc import Sequence
 import numpy as np
 
 BITS = 6
-"""Leading bits of a duration that its bucket keeps: 32 buckets an octave."""
+"""The number of leading bits of a duration that choose its bucket: 32 buckets for each factor of 2."""
 
 HALF = 1 << BITS - 1
 RELATIVE_ERROR = 1.0 / (2 * HALF)
-"""Of a quantile: at most 1.6 %, from 32 ns up; below, quantiles are exact."""
+"""The largest relative error of a quantile: 1.6 % from 32 ns up; shorter ones are exact."""
 
 MAX_BITS = 44
 MAX_NS = (1 << MAX_BITS) - 1
-"""Almost five hours; a longer duration counts as this long in quantiles."""
+"""Almost five hours; in quantiles, a longer duration counts as this one."""
 
 N_BUCKETS = (MAX_BITS - BITS + 2) * HALF
 
 
 class Histogram:
-    """Counts durations in buckets whose width grows with the duration: 10 kB, whatever is added.
+    """Counts durations in buckets whose width grows with the duration; needs 10 kB.
 
     Attributes
     ----------
     total_ns, longest_ns : int
-        Exact.
+        The sum of all durations and the longest one; both exact.
 
     Examples
     --------
@@ -47,7 +47,7 @@ class Histogram:
         self.longest_ns = 0
 
     def add(self, ns: int) -> None:
-        """Count one duration; a negative one, of a clock that jumped, counts as 0. O(1)."""
+        """Count one duration; a negative one, as of a clock that jumped back, counts as 0. O(1)."""
         if HALF <= ns <= MAX_NS:
             shift = ns.bit_length() - BITS
             self._counts[shift * HALF + (ns >> shift)] += 1
@@ -60,13 +60,13 @@ class Histogram:
 
     @property
     def count(self) -> int:
-        """How many durations were added."""
+        """The number of durations that were added."""
         return int(np.frombuffer(self._counts, dtype=np.int64).sum())
 
     def quantiles(self, shares: Sequence[float]) -> list[float]:
-        """Return the smallest durations in nanoseconds that these shares of all do not exceed; NaN if there are none.
+        """Return the quantiles of all durations at these shares, in nanoseconds; NaN if there are no durations.
 
-        Each is within `RELATIVE_ERROR` of the exact one.
+        Each quantile is within `RELATIVE_ERROR` of the exact one.
         """
         below = np.cumsum(np.frombuffer(self._counts, dtype=np.int64))
         if not below[-1]:
@@ -76,7 +76,7 @@ class Histogram:
         return [min(_middle(bucket), float(self.longest_ns)) for bucket in buckets]
 
     def counts_below(self, edges_ns: Sequence[int]) -> list[int]:
-        """Return how many durations are shorter than each of some bucket edges; exact."""
+        """Return the exact number of durations that are shorter than each edge; edges must be those of buckets."""
         below = np.cumsum(np.frombuffer(self._counts, dtype=np.int64))
         return [int(below[_bucket(edge) - 1]) if edge > 0 else 0 for edge in edges_ns]
 

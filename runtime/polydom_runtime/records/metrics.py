@@ -1,4 +1,4 @@
-"""What a node has done so far, in memory that never grows: counts, times of the stages, misses and reasons."""
+"""Metrics of a node since its start: counts, times of the stages, misses and reasons, in memory of constant size."""
 
 import math
 from collections import Counter
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
 MAX_REASONS, MAX_SETS = 200, 100
-"""So many different ones are told apart, the rest are counted together."""
+"""The number of different reasons and feature sets that are counted; all others are counted together."""
 
 OTHER, PRIOR = "(other)", "(class prior)"
 
@@ -20,14 +20,14 @@ K = TypeVar("K", bound=Hashable)
 
 
 class Named(Protocol):
-    """What is asked of a bundle: the names of its features."""
+    """The part of a bundle that metrics need: the names of its features."""
 
     @property
     def names(self) -> tuple[str, ...]: ...  # noqa: D102
 
 
 class Watched(Protocol):
-    """What is asked of a predictor."""
+    """The part of a predictor that metrics need."""
 
     @property
     def bundle(self) -> Named: ...  # noqa: D102
@@ -40,7 +40,7 @@ class Watched(Protocol):
 
 
 class Steps(Protocol):
-    """What is asked of a trace; see `polydom_runtime.policy.trace.Trace`."""
+    """The part of a trace that records need; see `polydom_runtime.policy.trace.Trace`."""
 
     @property
     def size(self) -> float: ...  # noqa: D102
@@ -51,7 +51,7 @@ class Steps(Protocol):
 
 
 class BoundedCounter(Generic[K]):
-    """Counts keys, at most so many different ones; those that come later are counted together.
+    """Counts keys, at most `most` different ones; further keys are counted together in `n_other`.
 
     >>> counter = BoundedCounter(1)
     >>> for key in "aba":
@@ -88,11 +88,13 @@ class Metrics:
     Attributes
     ----------
     misses : int
+        Answers after the deadline.
     slowdown, largest_slowdown : float
-        How much slower than measured this machine was at the last item, and at worst.
+        How much slower than measured this machine was at the last item, and the largest such value so far.
     elapsed, model : Histogram
-    stages : tuple of Histogram, one a feature
-        From the start of the feature to the start of what came next.
+        Times from the call to the answer, and of the model.
+    stages : tuple of Histogram, one for each feature
+        Times from the start of the feature to the start of the next feature or the model.
     """
 
     def __init__(self, predictor: Watched) -> None:
@@ -101,14 +103,14 @@ class Metrics:
         self.slowdown = self.largest_slowdown = 1.0
         self.elapsed, self.model = Histogram(), Histogram()
         self.stages = tuple(Histogram() for _ in predictor.bundle.names)
-        self._adds = tuple(stage.add for stage in self.stages)  # looked up once, not with every item
+        self._adds = tuple(stage.add for stage in self.stages)  # looked up once, not for every item
         self._reasons = BoundedCounter[str](MAX_REASONS)
         self._sets = BoundedCounter[tuple[str, ...]](MAX_SETS)
 
     def add(self, prediction: "Prediction", trace: Steps) -> None:
-        """Count one answer. Costs some microseconds, allocates nothing that stays; call it after the answer is given.
+        """Count one answer. It takes some microseconds and keeps no new objects; call it after the answer was given.
 
-        A trace that is not complete, as of a worker that was killed, adds no times of stages.
+        An incomplete trace, as of a worker that was killed, adds no times of stages.
         """
         self.elapsed.add(prediction.elapsed_ns)
         if not prediction.deadline_met:
@@ -142,9 +144,9 @@ class Metrics:
         return _labelled(self._sets, lambda names: "+".join(names) or PRIOR)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all of it for JSON, times in seconds; quantiles are within `histogram.RELATIVE_ERROR`.
+        """Return all metrics for JSON, times in seconds; quantiles are within `histogram.RELATIVE_ERROR`.
 
-        Nothing is NaN or infinite: what is not known is None.
+        No number is NaN or infinite: an unknown one is None.
         """
         return {
             "items": self.elapsed.count,
@@ -163,7 +165,7 @@ class Metrics:
 
 
 def summary(histogram: Histogram) -> dict[str, float | int | None]:
-    """Return the count, and in seconds the total, the quantiles and the maximum."""
+    """Return the count, the total, the quantiles and the maximum, all but the count in seconds."""
     quantiles = dict(zip(QUANTILES, histogram.quantiles(list(QUANTILES.values())), strict=True))
     count = histogram.count
     return {
@@ -175,12 +177,12 @@ def summary(histogram: Histogram) -> dict[str, float | int | None]:
 
 
 def finite(value: float) -> float | None:
-    """Return a number that JSON knows, or None."""
+    """Return the number if it is finite, else None: JSON has neither NaN nor infinity."""
     return value if math.isfinite(value) else None
 
 
 def _labelled(counter: BoundedCounter[K], label: Callable[[K], str]) -> dict[str, int]:
     counts = Counter({OTHER: counter.n_other} if counter.n_other else {})
     for key, n in counter.counts.items():
-        counts[label(key)] += n  # names may hold what joins them, so that two sets have the same label
+        counts[label(key)] += n  # a name may contain the +, so that two sets have the same label
     return dict(counts.most_common())

@@ -1,4 +1,4 @@
-"""Where metrics are written: lines of JSON, a file for Prometheus. Never in the time of an item, never fatal."""
+"""Writing metrics as lines of JSON or as a file for Prometheus: never in the time of an item, and never fatal."""
 
 import errno
 import json
@@ -19,21 +19,29 @@ MODE = 0o644
 
 
 class MetricsOutput(Protocol):
-    """Somewhere that metrics can be written."""
+    """A destination of metrics."""
 
     def write(self, metrics: Metrics) -> None:
-        """Write them, or raise OSError."""
+        """Write the metrics.
+
+        Raises
+        ------
+        OSError
+            If they cannot be written.
+        """
         ...
 
 
 class JsonLines:
-    """Adds a line of JSON to a file or a stream each time.
+    """Adds one line of JSON to a file or a stream at each write.
 
-    A file is opened for each line, so that it can be moved away at any time. A line is written whole or not at all.
+    A file is opened for each line, so that it can be moved away at any time. A line is written either whole or not at
+    all.
 
     Parameters
     ----------
     target : path or text stream
+        The file to append to, or the stream.
     wall_clock : callable
         Seconds since 1970, the field ``time`` of each line.
     """
@@ -56,10 +64,10 @@ class JsonLines:
 
 
 class PrometheusText:
-    """Replaces a file for the textfile collector of node_exporter, whole each time.
+    """Replaces a file for the textfile collector of node_exporter, as a whole at each write.
 
-    Every sample has the label ``node``, the name of the file without ``.prom``: node_exporter puts the files of a
-    folder together, and two nodes must not say the same.
+    Every sample has the label ``node``, the name of the file without ``.prom``: node_exporter merges the files of a
+    folder, and the samples of two nodes must differ.
 
     Parameters
     ----------
@@ -83,30 +91,32 @@ class PrometheusText:
 
     def write(self, metrics: Metrics) -> None:
         """Replace the file."""
-        # Metrics are worth no wait for the disk: the next ones come in seconds.
+        # Not synced: the next metrics come in seconds, and a wait for the disk would take time from the loop.
         replace_file(self._path, prometheus_text(metrics, self._labels).encode("utf-8", "replace"), sync=False)
 
 
 class Regularly:
-    """Writes metrics every so often, in time that is left over, and goes on if they cannot be written.
+    """Writes metrics at regular intervals, in the slack of the loop, and goes on if they cannot be written.
 
-    What is due waits until there is twice as much slack as a write took lately; where it waits in vain, that time is
-    halved for each `every` that passes, so that one slow write does not end all others.
+    A write that is due waits for slack of twice the time that writes took lately. While there is no such slack, that
+    time is halved after every further interval, so that one slow write does not prevent all later ones.
 
     Parameters
     ----------
     output : MetricsOutput
+        Where metrics are written.
     metrics : Metrics
     every : float
-        Seconds from one write, or failed attempt, to the next.
+        Seconds from one write, or one failed attempt, to the next.
     clock : callable
         Monotonic seconds.
     say : callable
-        Called with a text, once, at the first failure.
+        Called with a message at the first failure, and only then.
 
     Attributes
     ----------
     failures : int
+        The number of failed writes.
     """
 
     def __init__(
@@ -128,7 +138,7 @@ class Regularly:
         self._took = 0.0
 
     def on_slack(self, seconds_left: float) -> bool:
-        """Write if it is due and the time left is enough; return whether time was spent."""
+        """Write if a write is due and `seconds_left` are enough; return whether a write was tried."""
         if (now := self._clock()) < self._due:
             return False
         if seconds_left < 2.0 * self._took:
@@ -139,7 +149,7 @@ class Regularly:
         return True
 
     def write(self) -> None:
-        """Write now; a failure is counted, and said the first time."""
+        """Write now; a failure is counted, and the first one is reported."""
         began = self._clock()
         try:
             self._output.write(self._metrics)
@@ -152,7 +162,7 @@ class Regularly:
 
 
 def _append(path: str | os.PathLike[str], data: bytes) -> None:
-    # Not waiting: a pipe that nobody reads must not stop the node.
+    # O_NONBLOCK: a pipe that nobody reads must not stop the node.
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, MODE)
     try:
         before = os.fstat(descriptor)

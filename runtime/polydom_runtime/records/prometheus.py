@@ -6,10 +6,10 @@ from .histogram import Histogram
 from .metrics import QUANTILES, Metrics
 
 EDGES_NS = tuple(step << k for k in range(13, 33) for step in (2, 3))
-"""Two buckets an octave from 16 µs to 13 s, at edges of the histogram's own so that the counts are exact."""
+"""Two buckets for each factor of 2, from 16 µs to 13 s, at edges of the histogram's buckets: counts are exact."""
 
 Samples = Iterator[tuple[str, Mapping[str, str], float]]
-"""What follows the name of the metric, labels, value."""
+"""Samples of a metric: the suffix of its name, labels, value."""
 
 
 def prometheus_text(metrics: Metrics, labels: Mapping[str, str] | None = None) -> str:
@@ -19,7 +19,7 @@ def prometheus_text(metrics: Metrics, labels: Mapping[str, str] | None = None) -
     ----------
     metrics : Metrics
     labels : mapping of str to str, optional
-        Added to every sample, to tell several nodes on one machine apart.
+        Added to every sample, so that several nodes on one machine can be distinguished.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def _families(metrics: Metrics) -> Iterator[tuple[str, str, str, Samples]]:
     yield "reasons_total", "counter", "Answers by reason.", _each("reason", metrics.reasons)
     yield "elapsed_seconds", "histogram", "From the call to the answer.", _buckets(metrics.elapsed)
     yield "elapsed_max_seconds", "gauge", "The longest of all.", _one(metrics.elapsed.longest_ns / 1e9)
-    yield "feature_seconds", "summary", "From the start of a feature to what came next.", _summaries(stages)
+    yield "feature_seconds", "summary", "From a feature's start to the next one or the model.", _summaries(stages)
     yield "model_seconds", "summary", "From the start of the model to the answer.", _summary(metrics.model, {})
     yield "deadline_seconds", "gauge", "The deadline.", _one(watched.deadline)
     yield "slowdown_ratio", "gauge", "How much slower than measured at the last item.", _one(metrics.slowdown)
@@ -71,7 +71,7 @@ def _each(label: str, values: Mapping[str, float]) -> Samples:
 def _buckets(histogram: Histogram) -> Samples:
     count = histogram.count
     for edge_ns, below in zip(EDGES_NS, histogram.counts_below(EDGES_NS), strict=True):
-        yield "_bucket", {"le": _number((edge_ns - 1) / 1e9)}, below  # whole nanoseconds below an edge
+        yield "_bucket", {"le": _number((edge_ns - 1) / 1e9)}, below  # durations are whole nanoseconds: below the edge
     yield "_bucket", {"le": "+Inf"}, count
     yield "_sum", {}, histogram.total_ns / 1e9
     yield "_count", {}, count
@@ -91,5 +91,5 @@ def _summary(histogram: Histogram, labels: Mapping[str, str]) -> Samples:
 
 
 def _number(value: float) -> str:
-    """Return a number as Go reads it, which knows NaN, +Inf and -Inf."""
+    """Return a number in the format that Go reads, with NaN, +Inf and -Inf."""
     return {"nan": "NaN", "inf": "+Inf", "-inf": "-Inf"}.get(text := repr(value), text)

@@ -1,4 +1,4 @@
-"""The flight recorder: the last items of a node in a ring on disk, whole up to the instant that the node is killed."""
+"""The flight recorder: the last items of a node in a ring on disk, complete up to the instant of a kill."""
 
 import hashlib
 import mmap
@@ -44,7 +44,7 @@ TIMES = tuple(struct.Struct(f"<{k}q") for k in range(MAX_FEATURES + 1))
 
 
 class Flown(Protocol):
-    """What is asked of a predictor."""
+    """The part of a predictor that a flight recorder needs."""
 
     @property
     def bundle(self) -> Bundle: ...
@@ -55,34 +55,35 @@ class Flown(Protocol):
 
 
 class FlightRecorder:
-    """Keeps what was done for the last `capacity` items in a file that survives ``kill -9`` at any instant.
+    """Records the work on the last `capacity` items in a file that survives ``kill -9`` at any instant.
 
-    The file has its full size from the start, so that a full disk is told before the loop and not in it. A recording
-    of the same bundle, deadline, policy and capacity is continued; another one is kept as ``FILE.1``, ``FILE.2`` and so
-    on. While it is written, the file must not be cut: the system ends a process whose mapped file shrinks. What a power
-    cut loses is what the system had not yet written by itself, some seconds.
+    The file has its full size from the start, so that a full disk is noticed before the loop and not in it. A recording
+    of the same bundle, deadline, policy and capacity is continued; any other recording is kept as ``FILE.1``,
+    ``FILE.2`` and so on. The file must not be shortened while it is in use: the system ends a process whose mapped file
+    shrinks. A power cut loses the last seconds, which the system had not yet written to the disk.
 
     Parameters
     ----------
     path : path
+        The file; it is created if it does not exist.
     predictor : Predictor
         Or anything with its `bundle`, `deadline` and `policy`.
     capacity : int
-        How many items are kept.
+        The number of items that are kept.
     wall_clock : callable
-        Nanoseconds since 1970.
+        Returns nanoseconds since 1970.
     allocate : callable
-        As `os.posix_fallocate`.
+        Reserves the space of the file, as `os.posix_fallocate` does.
 
     Attributes
     ----------
     n_dropped : int
-        Items with a number that no record can hold, as from a clock that went mad.
+        Items that were not recorded, because a number does not fit into a record (as of a faulty clock).
 
     Raises
     ------
     RecordingError
-        If the disk is full, the file cannot be written or is in use, is not a flight recording, or would be too large.
+        If the disk is full, or the file cannot be written, is in use, is not a flight recording or would be too large.
     """
 
     def __init__(
@@ -106,20 +107,20 @@ class FlightRecorder:
         self._wall_clock = wall_clock
         self._descriptor, earlier = open_ring(Path(path), header, allocate)
         self._sequence = earlier.records[-1].sequence if earlier and earlier.records else 0
-        # Populated, so that the pages of the ring are not faulted in one by one in the loop.
+        # MAP_POPULATE, so that there are no page faults in the loop, one for each page of the ring.
         flags = mmap.MAP_SHARED | mmap.MAP_POPULATE
         self._ring = mmap.mmap(self._descriptor, header.file_bytes, flags=flags)
 
     def add(self, prediction: "Prediction", trace: Steps, number: int) -> None:
-        """Write one record over the oldest; never raises. Costs some microseconds, the same for ever.
+        """Write one record over the oldest; never raises. Takes some microseconds, however long the recorder runs.
 
         Parameters
         ----------
         prediction : Prediction
         trace : Trace
-            One that is not complete, as of a worker that was killed, is recorded without times of steps.
+            An incomplete one, as of a worker that was killed, is recorded without the times of its features.
         number : int
-            Of the item.
+            The number of the item.
         """
         try:
             body = self._packed(prediction, trace, number)
@@ -131,7 +132,7 @@ class FlightRecorder:
         self._sequence += 1
 
     def close(self) -> None:
-        """Write everything down to the disk and let go of the file; adding is over."""
+        """Write all records to the disk and close the file; nothing can be added afterwards."""
         if not self._ring.closed:
             self._ring.flush()
             self._ring.close()
@@ -173,12 +174,24 @@ class FlightRecorder:
 
 
 def read_flight(path: str | os.PathLike[str]) -> list[FlightRecord]:
-    """Return the records of a recording from oldest to newest, those that are whole; see `load_flight`."""
+    """Return the whole records of a recording from oldest to newest; see `load_flight`.
+
+    Raises
+    ------
+    RecordingError
+        As `load_flight`.
+    """
     return list(load_flight(path).records)
 
 
 def header_of(predictor: Flown, capacity: int) -> FlightHeader:
-    """Return the header of a recording of `predictor`."""
+    """Return the header of a recording of `predictor`.
+
+    Raises
+    ------
+    RecordingError
+        If `capacity` is below 1, or the file would be too large.
+    """
     if not 1 <= capacity <= MAX_FILE_BYTES:
         raise RecordingError(f"A flight recorder must have room for 1 to {MAX_FILE_BYTES} items. Got {capacity}.")
     bundle, classes = predictor.bundle, predictor.bundle.space.classes
@@ -194,6 +207,6 @@ def header_of(predictor: Flown, capacity: int) -> FlightHeader:
 
 
 def index_digest(bundle: Bundle) -> str:
-    """Return the SHA-256 of a bundle's index, as ``index.sha256`` says it, in hexadecimal."""
+    """Return the SHA-256 of a bundle's index in hexadecimal, as in ``index.sha256``."""
     index = encode(bundle) if bundle.path is None else read_bounded(bundle.path / INDEX_FILE, MAX_INDEX_BYTES)
     return hashlib.sha256(index).hexdigest()

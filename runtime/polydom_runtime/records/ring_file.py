@@ -1,4 +1,4 @@
-"""Opening the file of a flight recorder: continued if it is of the same kind, kept aside if not, never lost."""
+"""Opening the file of a flight recorder: a recording of the same kind is continued, any other one is renamed."""
 
 import errno
 import fcntl
@@ -13,16 +13,24 @@ from polydom_runtime.exceptions import RecordingError
 from .flight_file import MAGIC, MAX_FILE_BYTES, Flight, FlightHeader, decoded_flight
 
 Allocate = Callable[[int, int, int], None]
-"""As `os.posix_fallocate`."""
+"""A function that reserves the space of a file, as `os.posix_fallocate`."""
 
 
 def open_ring(file: Path, header: FlightHeader, allocate: Allocate) -> tuple[int, Flight | None]:
-    """Return the descriptor of a ring of its full size, locked, and what it holds if it was there already.
+    """Return the descriptor of a ring, locked and of its full size, and the recording that is continued, if any.
+
+    Parameters
+    ----------
+    file : path
+    header : FlightHeader
+        The header that the ring must have.
+    allocate : callable
+        Reserves the space of the file.
 
     Raises
     ------
     RecordingError
-        If there is no room, the file cannot be written or is in use, or is not a flight recording.
+        If the disk is full, or the file cannot be written, is in use or is not a flight recording.
     """
     path = Path(os.path.realpath(file))
     try:
@@ -44,7 +52,7 @@ def open_ring(file: Path, header: FlightHeader, allocate: Allocate) -> tuple[int
 
 
 def _is_there(path: Path) -> bool:
-    """Tell whether a file with some content is there; anything but a file is refused."""
+    """Tell whether the path is a file with content; a folder or a device is refused."""
     try:
         status = path.stat()
     except FileNotFoundError:
@@ -65,7 +73,7 @@ def _locked(path: Path, flags: int) -> int:
 
 
 def _of_same_kind(path: Path, descriptor: int, header: FlightHeader) -> Flight | None:
-    """Return what the file holds if it can be continued, else None; what is not a recording is not touched."""
+    """Return the recording in the file if it can be continued, else None; any other kind of file is refused."""
     with open(descriptor, "rb", closefd=False) as stream:
         data = stream.read(MAX_FILE_BYTES + 1)
     if not data.startswith(MAGIC):
@@ -74,12 +82,12 @@ def _of_same_kind(path: Path, descriptor: int, header: FlightHeader) -> Flight |
     try:
         flight = decoded_flight(path, data)
     except RecordingError:
-        return None  # cut, or of another version: whoever keeps it may still make something of it
+        return None  # cut, or of another version: its owner may still be able to use it, so it is renamed
     return flight if flight.header == header else None
 
 
 def _created(path: Path, header: FlightHeader, allocate: Allocate, instead: bool = False) -> int:
-    """Make the whole file beside `path` first, so that a kill or a full disk leaves what is there as it is."""
+    """Make the whole file beside `path` first, so that a kill or a full disk leaves an existing file unchanged."""
     part = path.with_name(f"{path.name}.part")
     descriptor = _locked(part, os.O_RDWR | os.O_CREAT)
     try:

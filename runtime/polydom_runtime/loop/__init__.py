@@ -1,1 +1,1 @@
-"""Answering at a fixed period, as a service."""
+"""Answering items at a fixed period, as a service."""

@@ -1,4 +1,4 @@
-"""Asking a source of items, whatever it does."""
+"""Taking items from a source that may block, fail or end."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -10,18 +10,31 @@ MAX_DOUBLINGS = 32
 
 
 class StopWaiting(BaseException):
-    """Raised by `Monitor.on_signal` to leave a source that blocks."""
+    """Raised by `Monitor.on_signal` to interrupt a source that blocks."""
 
 
 class Feed:
-    """Asks a source, whatever it does: after a failure again in the next period, then in 2, 4, 8, ... up to a second.
+    """Takes items from a source; counts its exceptions, and tries it again.
+
+    After a failure it is tried again in the next period, after further failures in a row 2, 4, 8, ... periods later,
+    at most a second.
+
+    Parameters
+    ----------
+    source : iterable
+        Of items; None stands for "nothing yet".
+    period_ns : int
+        The period of the loop in nanoseconds.
+    counts : LoopCounts
+        Where failures are counted.
 
     Attributes
     ----------
     taken : int
-        Items so far.
+        The number of items taken so far.
     waiting, ended, broke, polled : bool
-        Whether it is being asked now; has no more; had none right after it raised; has ever had nothing yet.
+        Whether the source is being called now; whether it has ended; whether it ended right after it had raised;
+        whether it has ever yielded None.
     """
 
     def __init__(self, source: Iterable[Any], period_ns: int, counts: LoopCounts) -> None:
@@ -34,7 +47,7 @@ class Feed:
         self._not_before = 0
 
     def ask(self, k: int) -> Any:
-        """Return the next item in period k; None if there is none now."""
+        """Return the next item in period k, or None if there is none in this period."""
         if self.ended or k < self._not_before:
             return None
         self.waiting = True

@@ -1,4 +1,4 @@
-"""What a loop has done, and what was not in time."""
+"""Counts of a loop: answers, periods and items by outcome, misses and failures."""
 
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
@@ -9,19 +9,19 @@ MAX_ERROR_CHARS = 200
 
 
 class Miss(NamedTuple):
-    """What was not in time.
+    """Periods or items that were not answered in time.
 
     Attributes
     ----------
     reason : str
-        ``late``: answered, but after the deadline; ``skipped``: periods began while an earlier item was in work;
-        ``dropped``: items gave way to a newer one; ``no answer``: the predictor raised.
+        ``late``: answered after the deadline; ``skipped``: periods began while an earlier item was still processed;
+        ``dropped``: items were replaced by a newer one; ``no answer``: the predictor raised.
     period : int
-        The (first) period that it concerns.
+        The period, or the first of several.
     n : int
-        How many periods, or items.
+        The number of periods, or of items.
     item : int or None
-        The number of the (first) item; of a skipped period there is none.
+        The number of the item, or of the first of several; None for skipped periods.
     """
 
     reason: Literal["late", "skipped", "dropped", "no answer"]
@@ -32,31 +32,32 @@ class Miss(NamedTuple):
 
 @dataclass(slots=True)
 class LoopCounts:
-    """What a loop has done so far.
+    """Counts of a loop since its start.
 
-    Each period is one of: answered, unanswered, idle or skipped. Each item taken is one of: answered, unanswered or
-    dropped.
+    Each period counts as exactly one of answered, unanswered, idle and skipped; each item that was taken as one of
+    answered, unanswered and dropped.
 
     Parameters
     ----------
     answered, late : int
-        Answers, and those of them after the deadline.
+        Answers, and how many of them came after the deadline.
     unanswered : int
-        Items at which the predictor raised.
+        Items for which the predictor raised.
     idle : int
-        Periods in which the source had nothing, failed or was waited for.
+        Periods in which the source had no item, failed or blocked.
     skipped : int
-        Periods that were given up since an earlier item was still in work when they began, or the loop still asleep.
+        Periods that were given up because, when they began, an earlier item was still processed or the loop still
+        slept.
     overruns : int
-        Items still in work when the next period began.
+        Items that were still processed when the next period began.
     dropped : int
-        Items that gave way to a newer one.
+        Items that were replaced by a newer one.
     collections : int
-        Garbage collections, all in slack.
+        Garbage collections, all of them in slack.
     failures : dict of str to int
-        What raised (source, predictor, on_answer, on_miss, on_slack, watchdog), how often.
+        The number of exceptions of each part: source, predictor, on_answer, on_miss, on_slack, watchdog.
     errors : dict of str to str
-        What it raised last.
+        The last exception of each part.
     """
 
     answered: int = 0
@@ -71,7 +72,7 @@ class LoopCounts:
     errors: dict[str, str] = field(default_factory=dict)
 
     def failed(self, what: str, error: Exception) -> None:
-        """Count something that raised."""
+        """Count an exception of the part named `what`, and keep its text."""
         self.failures[what] = self.failures.get(what, 0) + 1
         self.errors[what] = f"{type(error).__name__}: {error}"[:MAX_ERROR_CHARS]
 
@@ -81,15 +82,16 @@ End = Literal["stopped", "the source ended", "the source broke"]
 
 @dataclass(frozen=True, slots=True)
 class LoopSummary:
-    """How a loop went.
+    """The result of a loop.
 
     Parameters
     ----------
     ended : str
-        ``stopped``, ``the source ended``, or ``the source broke``: it ended right after it raised, as a generator does.
+        ``stopped``, ``the source ended``, or ``the source broke``: it ended right after it had raised, as a generator
+        does.
     counts : LoopCounts
     lateness : Lateness
-        Of the wake-ups.
+        How late the loop was woken.
     """
 
     ended: End

@@ -1,4 +1,4 @@
-"""The loop with a fixed period: take an item, answer it, be back in time for the next."""
+"""The loop with a fixed period: take an item, answer it, and be ready in time for the next."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Answering(Protocol):
-    """What is asked of a predictor."""
+    """The part of a predictor that the loop needs."""
 
     @property
     def deadline(self) -> float: ...  # noqa: D102
@@ -34,47 +34,51 @@ def _ignore(*_: object) -> None:
 class Monitor:
     """Answers the items of a source at a fixed period, from the first until the source ends or `stop` is called.
 
-    Period k begins at the start + k × period, without drift. In each, the source is asked for its next item, and
-    `on_answer` is called with the answer. A monitor runs once, in one thread.
+    Period k begins at start + k × period, without drift. In each period, the loop takes the next item from the source,
+    and calls `on_answer` with the answer. A monitor runs once, in one thread.
 
     Parameters
     ----------
     source : iterable
-        Of items; None for "nothing yet", which leaves the period idle. While a source blocks, no watchdog is kept
-        alive; the periods that pass are idle, and its item is answered when it comes. What raises is counted and asked
-        again, with back-off; after a StopIteration it has ended, which is what a generator does that raised.
+        Of items; None stands for "nothing yet" and leaves the period idle. While the source blocks, no watchdog is kept
+        alive, and the periods that pass are idle; its item is answered when it comes. If the source raises, that is
+        counted, and it is tried again later, less and less often. With StopIteration it has ended; a generator that has
+        raised ends in this way, too.
     predictor : Predictor
-        Warmed up with the first item; then the periods begin anew.
+        Warmed up with the first item, after which the current period begins again.
     period : float
         Seconds; not shorter than the predictor's deadline.
     on_answer : callable
-        Called with the item's number (all taken are counted, from 0), the item and the `Prediction`.
+        Called with the number of the item (of all that were taken, from 0), the item and the `Prediction`.
     on_miss : callable
-        Called with a `Miss`, after the answer that it would delay.
+        Called with each `Miss`, after the answer of the period, so that it delays no answer.
     overrun : str
-        What follows when an item (or its callbacks) is in work after the next period has begun. ``skip``: the next
-        period that has not begun; what the source keeps is not lost. ``catch up``: all periods, without a pause, until
-        the source has nothing or the loop is in time. ``latest``: the period that began last, at once, with the newest
-        item: of as many as periods have begun, or all that are there if the source is one that yields None.
+        The period to go on with when the work on an item (callbacks included) ends after the next period has begun.
+        ``skip``: the next period that has not begun yet; items that the source queues are answered later. ``catch up``:
+        every period in turn, without a pause, until the source has no item or the loop is in time again. ``latest``: at
+        once the period that began last, with the newest item. To find it, one item is taken for each period that has
+        begun; from a source that yields None, all items up to the next None.
     on_slack : callable
-        Called with the seconds left when an item is done, if any are: for what is not urgent.
+        Called after each item with the seconds left in the period, if there are any: for work that is not urgent.
     watchdogs : sequence of Watchdog
-        Kept alive by the loop itself between two items.
+        Kept alive by the loop itself, between two items.
     clock : Clock
+        The timer of the periods.
     sleeper : Sleeper, optional
-        On the same clock.
+        Sleeps until a period begins, by the same clock.
     collector : SlackCollector, optional
+        Collects garbage in slack.
 
     Raises
     ------
     LoopError
-        If the period or the policy is impossible.
+        If the period or the overrun policy is impossible.
     DeadlineError
         If the deadline is longer than the period.
 
     Notes
     -----
-    Callbacks that raise are counted, and the loop goes on.
+    Exceptions of callbacks are counted, and the loop goes on.
     """
 
     def __init__(
@@ -107,17 +111,23 @@ class Monitor:
         self._warm = self._stopping = False
 
     def stop(self) -> None:
-        """End after the item that is in work. May be called from callbacks, signal handlers and other threads."""
+        """End the loop after the current item. May be called from callbacks, signal handlers and other threads."""
         self._stopping = True
 
     def on_signal(self, signum: int, frame: object) -> None:
-        """Stop, as a handler for `signal.signal` in the thread of the loop: a source that blocks is left at once."""
+        """Stop the loop on a signal; a handler for `signal.signal` in the thread of the loop.
+
+        Raises
+        ------
+        StopWaiting
+            If the source blocks, so that the loop leaves it at once; `run` catches it.
+        """
         self.stop()
         if self._feed.waiting:
             raise StopWaiting
 
     def run(self) -> LoopSummary:
-        """Run the loop, and return how it went. The garbage collector is off meanwhile, but in slack."""
+        """Run the loop and return its result. Meanwhile garbage is collected only in slack."""
         pulse = self._pulse
         with self._collector.off(), precise_timers():
             try:
@@ -131,7 +141,7 @@ class Monitor:
         return self.summary()
 
     def summary(self) -> LoopSummary:
-        """Return how it has gone so far."""
+        """Return the result of the loop so far."""
         self.counts.collections = self._collector.collections
         ended: End = "the source broke" if self._feed.broke else "the source ended" if self._feed.ended else "stopped"
         return LoopSummary(ended, self.counts, self._sleeper.lateness())
@@ -159,7 +169,7 @@ class Monitor:
         return not self._stopping
 
     def _begun(self, k: int) -> int:
-        """Return the period to work for when k is due: a later one if that has begun by now, but for catching up."""
+        """Return the period to answer when k is due: a later one if it has begun by now, except in catching up."""
         begun = self.schedule.period_at(self.clock())
         if self._overrun == "catch up" or begun <= k:
             return k
@@ -167,12 +177,12 @@ class Monitor:
         return begun
 
     def _work(self, k: int) -> tuple[int, bool]:
-        """Answer the next item, if there is one; return the period in which it came, and whether there was one."""
+        """Answer the next item, if there is one; return the period in which it came, and whether it came."""
         before = max(k, self.schedule.period_at(self.clock()))
         due, self._asked_in = k - self._asked_in, k
         item = self._feed.ask(k)
         came = self.schedule.period_at(self.clock())
-        if came > before:  # it blocked, so nothing was there in the periods before
+        if came > before:  # the source blocked, so there was no item in the periods before
             self.counts.idle += came - k
             due, self._asked_in = 1, came
             k = came
@@ -185,7 +195,7 @@ class Monitor:
         return k, True
 
     def _newest(self, k: int, item: Any, due: int) -> Any:
-        """Return the newest item, at the cost of half a period at most: items may come faster than they are taken."""
+        """Return the newest item, after half a period at most: items may come faster than the loop can take them."""
         give_up = self.clock() + self.schedule.period_ns // 2
         first, taken = self._feed.taken - 1, 1
         with suppress(StopWaiting):
@@ -216,12 +226,12 @@ class Monitor:
             self._misses.append(Miss("late", k, item=number))
 
     def _warm_up(self, k: int, item: Any) -> None:
-        """Run code that never ran, and let period k begin when that is done."""
+        """Run all code once that an answer runs, and let period k begin after that."""
         self._warm = True
         self._pulse.beat()
         self._call("predictor", self._predictor.warm_up, item)
         self._pulse.beat()
-        self._collector.use(1)  # whatever it takes: that is how long one takes
+        self._collector.use(1)  # always, however little slack there is: it measures how long a collection takes
         period_ns = self.schedule.period_ns
         self.schedule = Schedule(self.clock() - k * period_ns, period_ns)
 
@@ -234,7 +244,7 @@ class Monitor:
             self._collector.use(end - self.clock())
 
     def _following(self, k: int, answered: bool) -> int:
-        """Return the period to go on with; of a source that has nothing there is nothing to catch up with."""
+        """Return the period to go on with; without an item there is nothing to catch up with."""
         now = self.clock()
         following = self.schedule.following(k, now, self._overrun if answered else "skip")
         if not answered:

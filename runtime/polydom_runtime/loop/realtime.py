@@ -1,4 +1,4 @@
-"""Running before everything else, as far as the system allows: what was applied, and what was not and why."""
+"""Running with priority over other programs, as far as the system allows, and a report of what it allowed."""
 
 import ctypes
 import os
@@ -16,10 +16,10 @@ CAP_IPC_LOCK = 14
 
 
 class SystemCalls(Protocol):
-    """What is asked of the operating system.
+    """The calls of the operating system that make a loop punctual.
 
-    Each method returns what it has done. It raises OSError if it may not, AttributeError or ImportError if there is no
-    such thing on this system.
+    Each method returns a description of what it has done. It raises OSError if the system does not allow it,
+    AttributeError or ImportError if the system has no such call.
     """
 
     def pin(self, cpu: int) -> str:
@@ -27,7 +27,7 @@ class SystemCalls(Protocol):
         ...
 
     def run_first(self, priority: int) -> str:
-        """Run this thread before all that have no real-time priority."""
+        """Run this thread before all threads without a real-time priority."""
         ...
 
     def lock_memory(self) -> str:
@@ -35,41 +35,42 @@ class SystemCalls(Protocol):
         ...
 
     def tighten_timer(self) -> str:
-        """Have this thread woken when it asked to be, not when it suits."""
+        """Make the system wake this thread at the time it asked for, not a little later to save power."""
         ...
 
 
 class LinuxCalls:
-    """The system that this process runs on.
+    """The calls of the Linux system that this process runs on.
 
     Parameters
     ----------
     board : Board, optional
-        Whose /proc tells what this process may do.
+        Where /proc is read, which shows the rights of this process.
     """
 
     def __init__(self, board: Board | None = None) -> None:
         self._board = board or Board()
 
     def pin(self, cpu: int) -> str:
-        """Keep this thread on one processor, be it one that the kernel leaves free otherwise (isolcpus)."""
+        """Keep this thread on one processor, which may be one that the kernel gives to no other thread (isolcpus)."""
         os.sched_setaffinity(0, {cpu})
         return f"stays on processor {cpu}"
 
     def run_first(self, priority: int) -> str:
-        """Run this thread under SCHED_FIFO. Threads and processes that it starts from now on inherit this."""
+        """Run this thread under SCHED_FIFO. Threads and processes that it starts later inherit this."""
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
         return f"SCHED_FIFO {priority}"
 
     def lock_memory(self) -> str:
-        """Keep every page in memory once it was touched.
+        """Keep every page in memory once it has been used.
 
-        Pages never touched are not brought in: they are most of what is mapped, and a small board has not that much.
+        Pages that are never used are not loaded (MCL_ONFAULT): they are most of the mapped pages, more than the memory
+        of a small board.
         """
         flags, what = MCL_CURRENT | MCL_FUTURE, "now and later"
         if not self._may_lock_all():
             # Under a limit, an allocation that exceeds it would fail.
-            flags, what = MCL_CURRENT, "what is mapped so far, since there is a limit"
+            flags, what = MCL_CURRENT, "only pages mapped so far, since there is a limit"
         try:
             _mlockall(flags | MCL_ONFAULT)
         except OSError:  # before Linux 4.4
@@ -77,7 +78,13 @@ class LinuxCalls:
         return f"locked, {what}"
 
     def tighten_timer(self) -> str:
-        """Set the timer slack of this thread to a nanosecond."""
+        """Set the timer slack of this thread to one nanosecond.
+
+        Raises
+        ------
+        OSError
+            If the system has no such setting.
+        """
         if set_timer_slack(1) is None:
             raise OSError("the system has no timer slack to set")
         return "1 ns"
@@ -95,24 +102,25 @@ class LinuxCalls:
 def apply(
     *, cpu: int | None = None, priority: int | None = None, lock_memory: bool = False, system: SystemCalls | None = None
 ) -> list[Finding]:
-    """Make this thread punctual; what the system does not allow is left as it is, and said.
+    """Make this thread punctual; settings that the system does not allow are reported and left as they are.
 
-    Call it from the thread that will run the loop, when everything is loaded.
+    Call it from the thread that will run the loop, after everything is loaded.
 
     Parameters
     ----------
     cpu : int, optional
-        The processor to stay on; one that nothing else may use (isolcpus) is best.
+        The processor to stay on; best one that no other thread may use (isolcpus).
     priority : int, optional
         From 1 to 99 under SCHED_FIFO; the kernel runs its interrupt threads at 50.
     lock_memory : bool
-        Whether pages, once touched, must stay in memory.
+        Whether pages must stay in memory once they have been used.
     system : SystemCalls, optional
+        Another system, for tests.
 
     Returns
     -------
     list of Finding
-        One for each thing asked for, and for the timer slack: ``ok`` if it was applied, else ``warning``.
+        One for the timer slack and one for each setting that was asked for: ``ok`` if it was applied, else ``warning``.
     """
     system = system or LinuxCalls()
     found = [_timer(system)]
@@ -138,7 +146,7 @@ def _processor(system: SystemCalls, cpu: int) -> Finding:
     return _attempt(
         "processor",
         lambda: system.pin(cpu),
-        "moving to another processor means a cold cache, and the one asked for may be the quiet one",
+        "moving to another processor means a cold cache, and the processor asked for may be the least busy",
         "name a processor that `lscpu -e` shows, and allow it: AllowedCPUs= in its systemd unit",
     )
 

@@ -1,4 +1,4 @@
-"""The board's throttle flags as an early warning: the slow-down is provided for before the first slow item."""
+"""The board's throttle flags as an early warning: plans account for a slow-down before the first slow item."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -8,25 +8,26 @@ from polydom_runtime.device.board import Board
 
 EVERY_NS = 1_000_000_000
 MIN_SLACK = 0.002
-"""Reading the system's files takes a few hundred microseconds."""
+"""Seconds of slack that a look needs: reading the system's files takes a few hundred microseconds."""
 
 
 class Forewarned(Protocol):
-    """What is asked of a predictor."""
+    """The part of a predictor that the watch needs."""
 
     def expect_slowdown(self, at_least: float) -> None: ...  # noqa: D102
 
 
 class ThrottleWatch:
-    """Looks once a second whether the firmware holds the clock down; an `on_slack` of `Monitor`.
+    """Checks once a second, in the slack of a `Monitor`, whether the firmware lowers the clock.
 
-    Where it does, the processor is expected to be slower by as much as its clock is below the fastest that was seen.
-    Where the system shows no flags nothing is done.
+    Give its method `on_slack` to the monitor. While the clock is lowered, the predictor expects a slow-down: the ratio
+    of the fastest clock seen so far to the present one. Without throttle flags, the expected slow-down stays 1.
 
     Parameters
     ----------
     predictor : Forewarned
     board : Board, optional
+        The source of clock and flags; by default this machine.
     clock : Clock
     """
 
@@ -38,7 +39,7 @@ class ThrottleWatch:
         self._due_ns = 0
 
     def on_slack(self, seconds_left: float) -> None:
-        """Look, if it is time to and there is time for it."""
+        """Check, if a second has passed and `seconds_left` are enough."""
         now = self._clock()
         if now < self._due_ns or seconds_left < MIN_SLACK:
             return

@@ -1,4 +1,8 @@
-"""When a loop wakes up, how late that was, and what is done before it sleeps."""
+"""When a loop wakes up, how late it was woken, and collecting garbage before it sleeps.
+
+The periods are absolute times: a loop that slept for a fixed duration after each item would drift by its own work and
+by every late wake-up.
+"""
 
 import ctypes
 import gc
@@ -16,12 +20,15 @@ from polydom_runtime.pauses import collector_off
 from polydom_runtime.records.histogram import Histogram
 
 NAP_NS = 100_000_000
-"""A longer sleep is cut into naps, so that a request to stop is heeded and a watchdog kept alive meanwhile."""
+"""A longer sleep is split into naps, so that the loop can be stopped and keeps watchdogs alive meanwhile."""
 
 PR_SET_TIMERSLACK, PR_GET_TIMERSLACK = 29, 30
 
 WORTH_COLLECTING = 50
-"""Objects made since the last collection and still there; a loop that leaves none behind is never collected."""
+"""The number of objects made since the last collection, and not freed, from which a collection is worth its time.
+
+A loop that keeps no new objects never reaches it, and never collects.
+"""
 
 Overrun = Literal["skip", "catch up", "latest"]
 OVERRUNS: tuple[Overrun, ...] = get_args(Overrun)
@@ -51,7 +58,7 @@ class Schedule:
         return self.start_ns + k * self.period_ns
 
     def period_at(self, now_ns: int) -> int:
-        """Return the period that began last."""
+        """Return the period that began last before this time, or at it."""
         return (now_ns - self.start_ns) // self.period_ns
 
     def following(self, k: int, now_ns: int, overrun: Overrun) -> int:
@@ -64,13 +71,16 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class Lateness:
-    """How late a loop was woken, to within 2 %; NaN if it never slept.
+    """How late a loop was woken.
 
     Parameters
     ----------
     wake_ups : int
+        The number of wake-ups.
     p50_ns, p99_ns : float
+        Median and 99 % quantile in nanoseconds, to within 2 %; NaN if the loop never slept.
     max_ns : int
+        The largest lateness in nanoseconds.
     """
 
     wake_ups: int
@@ -80,17 +90,17 @@ class Lateness:
 
 
 class Sleeper:
-    """Sleeps until absolute times, so that lateness never adds up.
+    """Sleeps until absolute times, so that lateness does not accumulate.
 
     Parameters
     ----------
     clock : Clock
-        The timer that the times are of.
+        The timer of these times.
     sleep : callable
-        Sleeps for so many seconds; it may return early.
+        Called with a number of seconds to sleep; it may return early.
     spin : float
-        Seconds before the time at which to stop sleeping and watch the clock. This takes the processor, and is punctual
-        to a microsecond where the system leaves the processor to this thread.
+        Seconds before the target at which to stop sleeping, and read the clock in a loop instead. This keeps the
+        processor busy, and is exact to a microsecond unless another thread takes the processor.
 
     Raises
     ------
@@ -123,20 +133,21 @@ class Sleeper:
         self._late = Histogram()
 
     def until(self, target_ns: int, go_on: Callable[[], bool] = lambda: True, *, nap_ns: int = NAP_NS) -> bool:
-        """Sleep until the clock shows `target_ns`, which should lie ahead: lateness is counted.
+        """Sleep until the clock shows `target_ns`, which should lie in the future, and record how late that was.
 
         Parameters
         ----------
         target_ns : int
+            A time of the clock.
         go_on : callable
-            Asked after each nap but the last.
+            Called after each nap except the last; if it returns False, the sleep ends.
         nap_ns : int
-            The longest nap.
+            The longest nap in nanoseconds.
 
         Returns
         -------
         bool
-            False if `go_on` said no; then there may be time left.
+            False if `go_on` ended the sleep, which may be before the target.
         """
         clock = self._clock
         wake_ns = target_ns - self._spin_ns
@@ -150,20 +161,20 @@ class Sleeper:
         return True
 
     def lateness(self) -> Lateness:
-        """Return how late all wake-ups so far were."""
+        """Return the lateness of all wake-ups so far."""
         p50, p99 = self._late.quantiles([0.5, 0.99])
         return Lateness(self._late.count, p50, p99, self._late.longest_ns)
 
 
 def set_timer_slack(slack_ns: int) -> int | None:
-    """Set how much later than asked the system may wake this thread, to save power. Needs no privilege.
+    """Set the timer slack: the delay that the system may add to each wake-up of this thread, to save power.
 
-    Linux adds up to 50 µs by default; a thread under a real-time policy has none.
+    It needs no privilege. The default of Linux is 50 µs; threads under a real-time policy have no slack.
 
     Returns
     -------
     int or None
-        What it was, in nanoseconds; None if this system has no such setting.
+        The former slack in nanoseconds; None if this system has no such setting.
     """
     if sys.platform != "linux":
         return None
@@ -174,7 +185,7 @@ def set_timer_slack(slack_ns: int) -> int | None:
 
 @contextmanager
 def precise_timers() -> Iterator[None]:
-    """Let this thread be woken to the nanosecond asked for, as far as the system can: about half as late as usual."""
+    """Set the timer slack to 1 ns within a ``with`` block: wake-ups are about half as late as by default."""
     before = set_timer_slack(1)
     try:
         yield
@@ -184,20 +195,27 @@ def precise_timers() -> Iterator[None]:
 
 
 class SlackCollector:
-    """Keeps the garbage collector out, but of time that is left over and twice as long as any collection took so far.
+    """Collects garbage only in slack that is more than twice as long as the longest collection so far.
+
+    A collection at a time of Python's choosing could delay an answer by 100 ms. The factor of two is a margin, since
+    the next collection may take longer than all before.
 
     Parameters
     ----------
     collect : callable
+        Runs a collection.
     pending : callable
-        Returns how many new objects there are.
+        Returns the number of new objects.
     clock : Clock
-        Measures a collection: by default in time of the processor, since the loop's own clock would also count what
-        the system does meanwhile, and one such pause would put off all collections to come.
+        Measures a collection; by default the processor time of this thread. The clock of the loop would also count
+        the time of other threads, and a single long pause would then prevent all later collections.
+    off : callable
+        Returns a context manager within which Python itself collects nothing.
 
     Attributes
     ----------
     collections : int
+        The number of collections so far.
     """
 
     def __init__(
@@ -215,7 +233,7 @@ class SlackCollector:
         self._longest_ns = 0
 
     def use(self, slack_ns: int) -> None:
-        """Collect if there is enough to collect, and time enough."""
+        """Collect if there are enough new objects, and the slack of `slack_ns` nanoseconds is long enough."""
         if slack_ns <= 2 * self._longest_ns or self._pending() < WORTH_COLLECTING:
             return
         began = self._clock()

@@ -1,4 +1,4 @@
-"""Who restarts the loop when it is stuck: the service manager, or the board's own watchdog."""
+"""Watchdogs, which restart a loop that is stuck: the service manager, or the board's hardware watchdog."""
 
 import math
 import os
@@ -17,55 +17,55 @@ from .wakeups import NAP_NS
 WATCHDOG_DEVICE = "/dev/watchdog"
 WDIOC_GETTIMEOUT = 0x80045707
 ASSUMED_TIMEOUT = 10.0
-"""Seconds, of a device that does not tell its own."""
+"""Seconds of the time-out of a device that does not report its own."""
 
 ALIVE, MAGIC_CLOSE = b"\0", b"V"
 
 
 class Watchdog(Protocol):
-    """Acts unless it is told often enough that all is well.
+    """Restarts the service or the board unless it is kept alive often enough.
 
-    Only the loop itself may tell it, never a thread beside it or a timer: a loop that is stuck must fall silent. Any
-    method may raise OSError, which is no reason to stop.
+    Only the loop itself may keep it alive, never another thread or a timer: these would go on when the loop is stuck.
+    Any method may raise OSError, which is no reason for the loop to stop.
     """
 
     @property
     def interval(self) -> float:
-        """Seconds from one keep-alive to the next, with a margin; infinity if it waits for none. Valid once ready."""
+        """Seconds from one keep-alive to the next, with a margin; infinity if none are needed. Valid after `ready`."""
         ...
 
     def ready(self, status: str) -> None:
-        """Say that the loop begins."""
+        """Report that the loop begins; `status` is a text for people."""
         ...
 
     def keep_alive(self) -> None:
-        """Say that the loop goes on."""
+        """Report that the loop goes on."""
         ...
 
     def close(self, clean: bool) -> None:
-        """Say that the loop has ended: as it should, or by an error that somebody should act on."""
+        """Report that the loop has ended: as intended (`clean`), or by an error that somebody should look at."""
         ...
 
 
 class ServiceManager:
-    """Tells systemd the state of this service, by its notification protocol (``Type=notify``, ``WatchdogSec=``).
+    """Reports the state of this service to systemd, by its notification protocol (``Type=notify``, ``WatchdogSec=``).
 
     Parameters
     ----------
     address : str
-        Of a datagram socket: a path, or a name in the abstract name space after ``@``.
+        Address of a datagram socket: a path, or ``@`` and a name in the abstract name space.
     interval : float
-        Seconds between two keep-alives.
+        Seconds between two keep-alives; infinity if systemd expects none.
 
     Raises
     ------
     LoopError
-        If the address is neither.
+        If the address is neither of these.
 
     Notes
     -----
-    A message that does not fit into the manager's queue now is an error rather than a wait: the loop goes on, and the
-    next keep-alive comes soon.
+    If the manager's queue is full, sending fails instead of waiting: the loop must not block, and the next keep-alive
+    comes soon.
     """
 
     def __init__(self, address: str, interval: float = math.inf) -> None:
@@ -78,9 +78,21 @@ class ServiceManager:
     def from_environment(
         cls, environment: Mapping[str, str] = os.environ, process: int | None = None
     ) -> "ServiceManager | None":
-        """Return the manager that started this process; None if none asked to be told.
+        """Return the manager that started this process; None if it expects no notifications.
 
-        Keep-alives are sent twice as often as WATCHDOG_USEC says, if WATCHDOG_PID is not another process.
+        Keep-alives are sent twice as often as WATCHDOG_USEC demands, unless WATCHDOG_PID names another process.
+
+        Parameters
+        ----------
+        environment : mapping of str to str
+            The variables of this process.
+        process : int, optional
+            The number of this process, for tests.
+
+        Raises
+        ------
+        LoopError
+            If NOTIFY_SOCKET is not an address.
         """
         if not (address := environment.get("NOTIFY_SOCKET")):
             return None
@@ -100,7 +112,7 @@ class ServiceManager:
         self._send("READY=1", _status(status))
 
     def status(self, status: str) -> None:
-        """Send the status alone."""
+        """Send only the status."""
         self._send(_status(status))
 
     def keep_alive(self) -> None:
@@ -118,11 +130,14 @@ class ServiceManager:
 
 
 class HardwareWatchdog:
-    """The watchdog timer of the board, which resets it. It runs from `ready` on, not before: nothing may fail between.
+    """The watchdog timer of the board, which resets the board.
+
+    It is started by `ready` and not before: an error in preparing the loop must not reset the board.
 
     Parameters
     ----------
     path : str or path
+        The device.
     """
 
     def __init__(self, path: str | os.PathLike[str] = WATCHDOG_DEVICE) -> None:
@@ -132,7 +147,7 @@ class HardwareWatchdog:
 
     @property
     def interval(self) -> float:
-        """Seconds between two keep-alives, once it runs: a third of the device's time-out."""
+        """Seconds between two keep-alives, a third of the device's time-out; infinity before `ready`."""
         return self._interval
 
     def ready(self, status: str) -> None:
@@ -141,7 +156,7 @@ class HardwareWatchdog:
         Raises
         ------
         LoopError
-            If it cannot be opened.
+            If the device cannot be opened.
         """
         try:
             self._file = os.open(self._path, os.O_WRONLY | os.O_CLOEXEC)
@@ -153,14 +168,14 @@ class HardwareWatchdog:
         self._interval = _timeout(self._file) / 3.0
 
     def keep_alive(self) -> None:
-        """Begin its time-out anew."""
+        """Restart the time-out of the device."""
         if self._file is not None:
             os.write(self._file, ALIVE)
 
     def close(self, clean: bool) -> None:
-        """Switch it off after a clean end; otherwise it resets the board, unless the loop is started again before.
+        """Switch the timer off after a clean end; otherwise it resets the board, unless the loop is restarted in time.
 
-        A kernel built with WATCHDOG_NOWAYOUT never switches it off.
+        A kernel built with WATCHDOG_NOWAYOUT never switches the timer off.
         """
         file, self._file = self._file, None
         if file is None:
@@ -173,14 +188,15 @@ class HardwareWatchdog:
 
 
 class Pulse:
-    """Keeps watchdogs alive, each as often as it needs; one that fails is told again at the next beat.
+    """Keeps watchdogs alive, all as often as the most frequent one needs; after a failure, again at the next beat.
 
     Parameters
     ----------
     watchdogs : sequence of Watchdog
     clock : Clock
+        The timer of the loop.
     failed : callable
-        Called with what a watchdog raised.
+        Called with the OSError that a watchdog raised.
 
     Attributes
     ----------
@@ -198,7 +214,7 @@ class Pulse:
         self.nap_ns = NAP_NS
 
     def ready(self, status: str) -> None:
-        """Say that the loop begins."""
+        """Report to all watchdogs that the loop begins."""
         for watchdog in self._watchdogs:
             self._tell(partial(watchdog.ready, status))
         self._interval = 1e9 * min((w.interval for w in self._watchdogs), default=math.inf)
@@ -206,13 +222,13 @@ class Pulse:
         self.nap_ns = max(int(min(NAP_NS, self._interval / 2.0)), 1)
 
     def beat(self) -> None:
-        """Keep them alive if it is time to."""
+        """Keep the watchdogs alive if a keep-alive is due."""
         if (now := self._clock()) >= self._due:
             told = [self._tell(watchdog.keep_alive) for watchdog in self._watchdogs]
             self._due = now + self._interval if all(told) else now
 
     def close(self, *, clean: bool) -> None:
-        """Say that the loop has ended."""
+        """Report to all watchdogs that the loop has ended."""
         for watchdog in self._watchdogs:
             self._tell(partial(watchdog.close, clean))
 

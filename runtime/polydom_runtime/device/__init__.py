@@ -1,1 +1,1 @@
-"""The machine: its board, its timer and jitter, its memory, its profile and the kernels that compare machines."""
+"""The machine: its board, timer, jitter, memory and profile, and the kernels by which machines are compared."""

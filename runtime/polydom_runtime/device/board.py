@@ -1,4 +1,4 @@
-"""What the system tells about the machine: its kind, its clock, its heat. Files that are not there are None."""
+"""Facts about the machine from the system's files: kind, clock, temperature. A fact without a file is None."""
 
 import os
 import platform
@@ -7,21 +7,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 THROTTLED_NOW = 0b1111
-"""Bits of the Raspberry Pi's throttle flags that hold now: undervoltage, capped, throttled, soft temperature limit."""
+"""Bits of the Raspberry Pi's throttle flags about now: undervoltage, capped, throttled, soft temperature limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class BoardState:
-    """What may change while the machine works.
+    """The state of the machine that may change while it works.
 
     Parameters
     ----------
     clock_hz : float or None
-        The fastest core's present clock.
+        The present clock of the fastest core, in Hz.
     celsius : float or None
-        The hottest zone's temperature.
+        The temperature of the hottest zone, in °C.
     throttled : int or None
-        The Raspberry Pi's throttle flags; bits 0 to 3 hold now, bits 16 to 19 since the start.
+        The Raspberry Pi's throttle flags: bits 0 to 3 are about now, bits 16 to 19 about the time since the start.
     """
 
     clock_hz: float | None
@@ -30,7 +30,7 @@ class BoardState:
 
     @property
     def is_throttled(self) -> bool:
-        """Whether the firmware holds the clock down now."""
+        """Whether the firmware lowers the clock now."""
         return bool((self.throttled or 0) & THROTTLED_NOW)
 
 
@@ -40,7 +40,7 @@ class Board:
     Parameters
     ----------
     root : Path
-        Where these folders are; another place in tests.
+        The folder that contains them; another one in tests.
     """
 
     def __init__(self, root: Path = Path("/")) -> None:
@@ -59,12 +59,12 @@ class Board:
 
     @property
     def device(self) -> str:
-        """The board's name, or the processor's where there is none."""
+        """The name of the board, or of the processor if the board has none."""
         return self.text("proc/device-tree/model") or self.cpu
 
     @property
     def cpu(self) -> str:
-        """The processor's name, or the numbers that stand for it."""
+        """The name of the processor, or the number of its kind if it has no name."""
         info = self.text("proc/cpuinfo") or ""
         if named := re.search(r"^model name\s*:\s*(.+)$", info, re.MULTILINE):
             return named[1]
@@ -78,12 +78,12 @@ class Board:
         return tuple(sorted({text for f in files if (text := self.text(f))}))
 
     def memory_bytes(self, what: str = "MemTotal") -> int | None:
-        """Return an entry of /proc/meminfo, such as MemTotal, MemAvailable or SwapTotal."""
+        """Return an entry of /proc/meminfo in bytes, such as MemTotal, MemAvailable or SwapTotal."""
         found = re.search(rf"^{what}:\s*(\d+) kB$", self.text("proc/meminfo") or "", re.MULTILINE)
         return int(found[1]) * 1024 if found else None
 
     def text(self, path: str | Path) -> str | None:
-        """Return the text of a file without the white space around it, None if it cannot be read."""
+        """Return the text of a file without white space around it; None if it cannot be read."""
         try:
             return (self._root / path).read_text(errors="replace").strip("\0\n\t ")
         except OSError:

@@ -1,6 +1,6 @@
-"""Kernels whose times say how two machines differ; each is one run of something that features and answers are made of.
+"""Calibration kernels: small pieces of work, typical of features and models, by whose times machines are compared.
 
-A profile of a device gives the seconds of one run of each.
+The profile of a device has the seconds of one run of each kernel.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ KERNELS = {
     "onnx_linear": "one onnxruntime run, linear classifier, 20 inputs, 3 classes",
     "onnx_trees": "one onnxruntime run, 50 trees of depth 8, 20 inputs, 3 classes",
 }
-"""What one run of each kernel does."""
+"""The work of one run of each kernel."""
 
 REFERENCES = (
     "model linear",
@@ -66,7 +66,8 @@ def kernels() -> dict[str, Callable[[], object]]:
 def reference_models() -> dict[str, Callable[[], object]]:
     """Return runs of models of the kinds that the builder exports, small to large.
 
-    Timed among features on one machine and alone on another, they tell how a model timed alone there runs here.
+    They are timed among features on one machine, and alone on another one. From the two, the time of a model among
+    features can be estimated from its time alone.
     """
     jobs = (
         _runner(linear_classifier(WIDTH, N_CLASSES)),
@@ -95,7 +96,7 @@ def _interpret() -> int:
 
 
 def _runner(onnx_bytes: bytes, width: int = WIDTH) -> ModelRunner:
-    """Return a model bound as the predictor binds it, on a row that stays."""
+    """Return a model bound to a fixed input row, in the way that the predictor binds it."""
     row = InputRow(width)
     row.values[:] = np.linspace(-1.0, 1.0, width)
     return ModelRunner(onnx_bytes, row, width, 20)

@@ -1,4 +1,4 @@
-"""Device profiles: what is known of a device, where each figure comes from, and how far it may be off."""
+"""Device profiles: the figures of a device, where each comes from, and how uncertain it is."""
 
 import json
 import os
@@ -17,14 +17,14 @@ FORMAT = 1
 PROVENANCES = ("measured", "published", "derived")
 MAX_FILE_BYTES = 1_000_000
 PROFILES = Path(__file__).parent / "profiles"
-"""Where named profiles are: package data, in a clone a link to the folder at its top."""
+"""The folder of the named profiles: package data; in a clone, a link to the folder at the top of the repository."""
 
 T = TypeVar("T", str, int, float)
 
 
 @dataclass(frozen=True, slots=True)
 class Quantity(Generic[T]):
-    """A figure and where it comes from."""
+    """A figure and where it comes from: its provenance, one of `PROVENANCES`, and its source in words."""
 
     value: T
     provenance: str
@@ -33,7 +33,18 @@ class Quantity(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Calibrated:
-    """The time of one run of a kernel; the truth lies within seconds / uncertainty .. seconds * uncertainty."""
+    """The time of one run of a kernel.
+
+    Parameters
+    ----------
+    seconds : float
+    uncertainty : float
+        A factor: the true time lies from seconds / uncertainty to seconds * uncertainty.
+    provenance : str
+        One of `PROVENANCES`.
+    source : str
+        Where the figure comes from, in words.
+    """
 
     seconds: float
     uncertainty: float
@@ -43,7 +54,23 @@ class Calibrated:
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """The machine and its operating system; what a device cannot tell of itself may be None."""
+    """The machine and its operating system.
+
+    Parameters
+    ----------
+    soc, core : Quantity
+        Names of the system on chip and of its processor cores.
+    cores : Quantity
+        The number of cores.
+    clock_hz : Quantity or None
+        The clock of the fastest core; None if the device cannot read it.
+    memory_bytes : Quantity
+    os : Quantity
+    timer_tick_seconds : Quantity
+        The resolution of the timer.
+    idle_watts, busy_watts : Quantity or None
+        Power draw; None if it was not measured.
+    """
 
     soc: Quantity[str]
     core: Quantity[str]
@@ -58,7 +85,7 @@ class System:
 
 @dataclass(frozen=True, slots=True)
 class OnnxLimits:
-    """The newest versions that onnxruntime on the device loads."""
+    """The newest ONNX versions that onnxruntime on the device loads."""
 
     ir_version: Quantity[int]
     opset: Quantity[int]
@@ -67,14 +94,14 @@ class OnnxLimits:
 
 @dataclass(frozen=True, slots=True)
 class DeviceProfile:
-    """A device as its profile tells.
+    """The profile of a device.
 
     Parameters
     ----------
     name : str
     system : System
     calibration : mapping of str to Calibrated
-        For each of `polydom_runtime.device.calibration.KERNELS`.
+        The time of each of `polydom_runtime.device.calibration.KERNELS`.
     onnx : OnnxLimits
     """
 
@@ -85,12 +112,12 @@ class DeviceProfile:
 
     @classmethod
     def load(cls, file: str | Path) -> "DeviceProfile":
-        """Read a profile.
+        """Read a profile from a file.
 
         Raises
         ------
         ProfileError
-            If there is no such file, or anything in it is missing, unknown or impossible.
+            If there is no such file, or an entry in it is missing, unknown or impossible.
         """
         try:
             with open(file, "rb") as stream:
@@ -101,12 +128,12 @@ class DeviceProfile:
 
     @classmethod
     def named(cls, name: str) -> "DeviceProfile":
-        """Read one of the profiles that come with Poly-Dom, or, if `name` is a path or ends in .toml, that file.
+        """Read a profile that comes with Poly-Dom by its name; a path, or a name in .toml, is read as a file.
 
         Raises
         ------
         ProfileError
-            If no profile has this name, or as `load`.
+            If no profile has this name, or the file cannot be used (see `load`).
         """
         if name.endswith(".toml") or any(separator in name for separator in (os.sep, os.altsep, "/") if separator):
             return cls.load(name)
@@ -120,7 +147,7 @@ class DeviceProfile:
 
 
 def dump(profile: DeviceProfile, file: str | Path) -> None:
-    """Write a profile, whole or not at all.
+    """Write a profile to a file, whole or not at all.
 
     Raises
     ------
@@ -143,7 +170,7 @@ def dump(profile: DeviceProfile, file: str | Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """What a value must be: text, a whole number or a number; the numbers within limits."""
+    """The rule for a value: text, a whole number or a number; numbers within limits."""
 
     kind: type
     low: float = 0.0
@@ -248,6 +275,6 @@ def _values(data: System | OnnxLimits | Quantity[Any] | Calibrated) -> dict[str,
 
 
 def _toml(value: object) -> str:
-    if isinstance(value, str):  # a JSON string is a TOML string, but for the one control character that JSON leaves
+    if isinstance(value, str):  # a JSON string is a TOML string, except that JSON does not escape DEL
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     return float.__repr__(value) if isinstance(value, float) else repr(value)

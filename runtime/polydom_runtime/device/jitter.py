@@ -1,4 +1,4 @@
-"""How late the system wakes a loop that sleeps, and whether it may run before everything else."""
+"""How late the system wakes a sleeping loop, and whether this process may run with priority over others."""
 
 import os
 import resource
@@ -13,13 +13,14 @@ from polydom_runtime.clock import Clock, hardware_clock
 
 @dataclass(frozen=True, slots=True)
 class Jitter:
-    """Lateness of a periodic loop.
+    """The lateness of a periodic loop.
 
     Parameters
     ----------
     periods, period_ns : int
-        How many there were, and how long each was.
+        The number of periods, and the length of each in nanoseconds.
     p50_ns, p99_ns, max_ns : int
+        Median, 99 % quantile and maximum of the lateness in nanoseconds.
     """
 
     periods: int
@@ -35,7 +36,19 @@ def wake_up_jitter(
     clock: Clock = hardware_clock,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Jitter:
-    """Sleep to the start of each period, and return how late it was when the loop went on."""
+    """Measure how late a loop is woken that sleeps until the start of each period.
+
+    Parameters
+    ----------
+    periods : int
+        The number of periods.
+    period_ns : int
+        The length of each in nanoseconds.
+    clock : Clock
+        The timer of the periods.
+    sleep : callable
+        Called with the seconds to sleep.
+    """
     late = []
     start = clock()
     for k in range(1, periods + 1):
@@ -48,14 +61,14 @@ def wake_up_jitter(
 
 @dataclass(frozen=True, slots=True)
 class Permissions:
-    """What the system lets this process do against jitter.
+    """The rights of this process that help against jitter.
 
     Parameters
     ----------
     realtime : bool
-        Run with a real-time policy.
+        Whether it may run with a real-time policy.
     lockable_bytes : int or None
-        Lock so much memory; None if it may lock all.
+        The bytes of memory that it may lock; None without a limit.
     """
 
     realtime: bool
@@ -63,7 +76,7 @@ class Permissions:
 
 
 def permissions() -> Permissions:
-    """Return what this process may do; it stays as it is."""
+    """Return the rights of this process, without changing its state."""
     limit, _ = resource.getrlimit(resource.RLIMIT_MEMLOCK)
     return Permissions(_may_run_realtime(), None if limit == resource.RLIM_INFINITY else limit)
 
@@ -76,7 +89,7 @@ def _may_run_realtime() -> bool:
             os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
             granted.append(True)
 
-    thread = Thread(target=attempt)  # on Linux the policy is the thread's own, and ends with it
+    thread = Thread(target=attempt)  # on Linux each thread has its own policy, which ends with it
     thread.start()
     thread.join()
     return bool(granted)

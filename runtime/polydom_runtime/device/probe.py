@@ -1,4 +1,4 @@
-"""What onnxruntime can do here, tried in a child process: a wheel that kills its process must not take ours along."""
+"""Trying onnxruntime in a child process, since a wheel for another processor may kill the process that imports it."""
 
 import json
 import os
@@ -14,18 +14,18 @@ IR_VERSIONS, OPSETS, ML_OPSETS = range(3, 40), range(7, 60), range(1, 20)
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What a fresh process saw.
+    """The result of trying onnxruntime in a fresh process.
 
     Parameters
     ----------
     bits : int
-        Of an address: 64, or 32.
+        The width of an address: 64 or 32.
     numpy, onnxruntime : str
-        Versions.
+        Their versions.
     threads : int
-        Threads of a process that has imported both; more than one means a pool of numpy's linear algebra.
+        The threads of a process that has imported both; more than one means a pool of numpy's linear algebra.
     ir_version, opset, ml_opset : int
-        The newest of each that loads and runs.
+        The newest version of each that loads and runs.
     """
 
     bits: int
@@ -38,7 +38,15 @@ class Probe:
 
 
 def probe(python: str = sys.executable, timeout: float = 120.0) -> Probe | str:
-    """Return what a child process saw, or why it did not come back."""
+    """Return the result of a child process, or the reason why it gave none.
+
+    Parameters
+    ----------
+    python : str
+        The Python to run.
+    timeout : float
+        Seconds to wait for it.
+    """
     package = str(Path(__file__).parents[2])
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in (package, os.getenv("PYTHONPATH")) if p)}
     command = [python, "-m", "polydom_runtime.device.probe"]
@@ -57,7 +65,7 @@ def probe(python: str = sys.executable, timeout: float = 120.0) -> Probe | str:
 
 
 def look() -> Probe:
-    """Import onnxruntime here and try it."""
+    """Import onnxruntime in this process and try it."""
     import numpy as np
 
     from polydom_runtime.bundles import models
@@ -85,7 +93,7 @@ def look() -> Probe:
 def _name(number: int) -> str:
     try:
         return signal.Signals(number).name
-    except ValueError:  # a real-time signal has none
+    except ValueError:  # a real-time signal has no name
         return f"signal {number}"
 
 

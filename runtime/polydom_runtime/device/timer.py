@@ -1,4 +1,4 @@
-"""What the timer itself is like: how fine it is, what a reading costs, whether it ever goes back."""
+"""The quality of a timer: its resolution, the cost of a reading, and whether it ever goes backwards."""
 
 from itertools import pairwise
 from statistics import median_low
@@ -7,16 +7,17 @@ from polydom_runtime.clock import Clock
 
 READINGS = 2000
 MAX_READINGS = 500_000
-"""A timer that moves once in 4 ms is read some 40,000 times between two moves."""
+"""The limit of readings; a timer that moves every 4 ms is read about 40,000 times between two moves."""
 
 MOVES = 3
 
 
 def timer_tick_ns(clock: Clock) -> int:
-    """Return the timer's resolution: the smallest difference between two steps that is more than rounding.
+    """Return the resolution of the timer in nanoseconds; 0 if it stands still.
 
-    Steps of a timer that counts at 54 MHz are 55, 56, 74 or 75 ns, hence 18. Where all steps are about the same, it is
-    that step, the most that the resolution can be; a timer that stands still gives 0.
+    It is the smallest difference, above rounding, between two different steps. A timer that counts at 54 MHz moves in
+    steps of 55, 56, 74 or 75 ns: the resolution is 18 ns. If all steps are about the same, the result is that step,
+    which is the upper limit of the resolution.
     """
     steps, moves = {0}, 0
     last = clock()
@@ -33,7 +34,7 @@ def timer_tick_ns(clock: Clock) -> int:
 
 
 def reading_ns(clock: Clock) -> int:
-    """Return how long nothing seems to take between two readings: the median of what one reading costs."""
+    """Return the cost of a reading: the median time between two readings in a row, in nanoseconds."""
     taken = []
     for _ in range(READINGS):
         start = clock()
@@ -42,6 +43,6 @@ def reading_ns(clock: Clock) -> int:
 
 
 def step_back_ns(clock: Clock) -> int:
-    """Return the largest step back among many readings, 0 if there was none."""
+    """Return the largest step backwards among many readings, in nanoseconds; 0 if there was none."""
     readings = [clock() for _ in range(READINGS)]
     return max(0, *(a - b for a, b in pairwise(readings)))

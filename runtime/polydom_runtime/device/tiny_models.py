@@ -1,4 +1,4 @@
-"""Small ONNX models written by hand, since the node has no onnx package: to calibrate with, and to try limits with."""
+"""Small ONNX models for calibration and for trying versions, encoded here since the node has no onnx package."""
 
 import struct
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,14 +8,14 @@ from itertools import pairwise
 import numpy as np
 
 IR_VERSION, OPSET, ML_OPSET = 8, 17, 3
-"""What the builder exports unless a device's limits are known."""
+"""The versions that the builder exports unless the limits of a device are known."""
 
 ML_DOMAIN = "ai.onnx.ml"
 FLOAT, INT64 = 1, 7  # TensorProto.DataType
 
 
 def linear_classifier(width: int, n_classes: int, *, seed: int = 0) -> bytes:
-    """Return a LinearClassifier with random coefficients: what logistic regression becomes."""
+    """Return a LinearClassifier with random coefficients, as exported from a logistic regression."""
     rng = np.random.default_rng(seed)
     node = _node(
         "LinearClassifier",
@@ -32,7 +32,7 @@ def linear_classifier(width: int, n_classes: int, *, seed: int = 0) -> bytes:
 
 
 def linear_pipeline(width: int, n_classes: int, *, scalers: int) -> bytes:
-    """Return a chain of nodes: what a pipeline of scaler and logistic regression becomes, or with many a network."""
+    """Return a chain of scalers and a classifier, as exported from a pipeline; with many scalers, as from a network."""
     names = ["X", *(f"scaled{k}" for k in range(scalers))]
     constants = {"offset": [0.1] * width, "scale": [0.9] * width}
     nodes = [_node("Scaler", [a], [b], constants) for a, b in pairwise(names)]
@@ -49,7 +49,20 @@ def linear_pipeline(width: int, n_classes: int, *, scalers: int) -> bytes:
 
 
 def tree_classifier(width: int, n_classes: int, *, trees: int, depth: int, seed: int = 0) -> bytes:
-    """Return a TreeEnsembleClassifier of full random trees: what forests and gradient boosting become."""
+    """Return a TreeEnsembleClassifier of full random trees, as exported from a forest or gradient boosting.
+
+    Parameters
+    ----------
+    width : int
+        The number of inputs.
+    n_classes : int
+    trees : int
+        The number of trees.
+    depth : int
+        The depth of each: it has 2 ** depth leaves.
+    seed : int
+        Seed of the random trees.
+    """
     rng = np.random.default_rng(seed)
     inner, leaves = 2**depth - 1, 2**depth
     per_tree = inner + leaves
@@ -96,7 +109,7 @@ def constant_classifier(width: int, answer: int, n_classes: int = 2) -> bytes:
 
 
 def trial_model(ir_version: int, opset: int, ml_opset: int) -> bytes:
-    """Return a linear classifier that declares these versions."""
+    """Return a small linear classifier that declares these versions."""
     body = linear_classifier_node()
     return model([body], 2, ir_version=ir_version, opset=opset, ml_opset=ml_opset)
 
@@ -110,7 +123,17 @@ def linear_classifier_node() -> bytes:
 def model(
     nodes: Sequence[bytes], width: int, *, ir_version: int = IR_VERSION, opset: int = OPSET, ml_opset: int = ML_OPSET
 ) -> bytes:
-    """Return a ModelProto: input X float32 ``(n, width)``, outputs label int64 ``(n,)`` and scores."""
+    """Return a ModelProto: input X float32 ``(n, width)``, outputs label int64 ``(n,)`` and scores.
+
+    Parameters
+    ----------
+    nodes : sequence of bytes
+        NodeProtos, from the input to the outputs.
+    width : int
+        The number of inputs.
+    ir_version, opset, ml_opset : int
+        The versions that the model declares.
+    """
     graph = b"".join(_field(1, node) for node in nodes) + _field(2, b"tiny")
     graph += _field(11, _value("X", FLOAT, (None, width)))
     graph += _field(12, _value("label", INT64, (None,))) + _field(12, _value("scores", FLOAT, (None, None)))

@@ -1,1 +1,1 @@
-"""What makes answers late on a machine, and how to cure it."""
+"""The causes of late answers on a machine, and their remedies."""

@@ -1,4 +1,4 @@
-"""Looking for what makes answers late or impossible on this machine, before an item is at stake."""
+"""Examining a machine for causes of late or impossible answers, before it is used."""
 
 import os
 from collections.abc import Mapping
@@ -37,23 +37,24 @@ def examine(
     jitter: Jitter | None = None,
     allowed: Permissions | None = None,
 ) -> list[Finding]:
-    """Return what was found about everything that bears on deadlines, good or bad.
+    """Examine everything on a machine that affects deadlines, and return all findings, good and bad.
 
     Parameters
     ----------
     board : Board, optional
+        The source of facts about the machine; by default this machine.
     found : Probe or str, optional
-        What a child process saw or why it failed; one is started if not given.
+        The result of a child process that tries onnxruntime, or why it failed; by default one is started.
     environment : mapping
         The variables that the node will run with.
     bundle : Bundle or path, optional
-        To open and run every model of.
+        The bundle of which every model is opened and run.
     clock : Clock
-        The timer.
+        The timer that is examined.
     jitter : Jitter, optional
-        Measured now, for half a second, if not given.
+        By default it is measured now, in half a second.
     allowed : Permissions, optional
-        Those of this process if not given.
+        By default those of this process.
     """
     board = Board() if board is None else board
     found = probe() if found is None else found

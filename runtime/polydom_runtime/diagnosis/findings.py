@@ -1,4 +1,4 @@
-"""A finding about a machine, and the report of many."""
+"""A finding about a machine, and the report of several."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,20 +10,20 @@ WORST_FIRST: tuple[Level, ...] = ("problem", "warning", "ok")
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at.
+    """The result of one check.
 
     Parameters
     ----------
     check : str
-        Its name.
+        The name of the check.
     level : str
         ``problem``: answers will fail or miss deadlines; ``warning``: they may be late at times; ``ok``.
     found : str
-        What it is, with figures.
+        The state that was found, with figures.
     why : str
         Why it matters for deadlines.
     fix : str
-        The command or setting that cures it; empty if it is ok.
+        The command or setting that remedies it; empty if it is ok.
     """
 
     check: str
@@ -34,12 +34,18 @@ class Finding:
 
 
 def finding(check: str, level: Level, found: str, why: str, fix: str = "") -> Finding:
-    """Return a finding; the fix is left out where nothing needs one."""
+    """Return a finding; without the fix if the level is ``ok``.
+
+    Parameters
+    ----------
+    check, level, found, why, fix : str
+        As in `Finding`.
+    """
     return Finding(check, level, found, why, "" if level == "ok" else fix)
 
 
 def as_text(findings: Iterable[Finding]) -> str:
-    """Return a report, the worst first; what is ok takes one line.
+    """Return a report, the worst findings first; a finding that is ok takes one line.
 
     >>> print(as_text([Finding("numpy", "ok", "2.4.6", ""), Finding("swap", "warning", "1 GB", "slow", "swapoff -a")]))
     warning  swap   1 GB
@@ -61,5 +67,5 @@ def as_text(findings: Iterable[Finding]) -> str:
 
 
 def exit_code(findings: Sequence[Finding]) -> int:
-    """Return 1 if there is a problem, else 0: warnings are no reason to stop a script."""
+    """Return 1 if there is a problem, else 0: a script should not stop at warnings."""
     return int(any(f.level == "problem" for f in findings))

@@ -1,4 +1,4 @@
-"""Findings about the machine: its timer, its scheduler, its clock, its heat, its memory."""
+"""Findings about the machine: its timer, scheduler, processor clock, temperature and memory."""
 
 import re
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ SINCE_START = 16
 
 
 def check_timer(clock: Clock) -> Finding:
-    """Look at the timer's resolution, the cost of a reading, and whether it ever goes back."""
+    """Check the timer: its resolution, the cost of a reading, and whether it ever goes backwards."""
     tick, cost, back = timer_tick_ns(clock), reading_ns(clock), step_back_ns(clock)
     figures = f"resolution {_time(tick)}, one reading {_time(cost)}"
     if back:
@@ -33,27 +33,27 @@ def check_timer(clock: Clock) -> Finding:
         "timer",
         "problem" if bad else "ok",
         text,
-        "it is read before every feature, to see what still fits",
+        "it is read before every feature, to see whether the feature still fits",
         "use a kernel with high-resolution timers (CONFIG_HIGH_RES_TIMERS=y) and the processor's own clock source, "
         "named in /sys/devices/system/clocksource/clocksource0/current_clocksource",
     )
 
 
 def check_jitter(jitter: Jitter) -> Finding:
-    """Look at how late a loop that sleeps is woken."""
+    """Check how late a sleeping loop is woken."""
     late = f"p50 {_time(jitter.p50_ns)}, p99 {_time(jitter.p99_ns)}, max {_time(jitter.max_ns)}"
     return finding(
         "wake-up jitter",
         "warning" if jitter.p99_ns > MAX_WAKE_UP_NS else "ok",
         f"late by {late}, in {jitter.periods} periods of {_time(jitter.period_ns)}",
-        "what wakes a sleeping loop late also takes the processor away from an answer",
-        "stop what else runs; `chrt -f 50` before the command (SCHED_FIFO); a core of its own by isolcpus=3 in "
+        "the causes of late wake-ups also take the processor away from an answer",
+        "stop other programs; `chrt -f 50` before the command (SCHED_FIFO); a core of its own by isolcpus=3 in "
         "/boot/firmware/cmdline.txt and `taskset -c 3`; TimerSlackNSec=1 in its systemd unit",
     )
 
 
 def check_governor(board: Board) -> Finding:
-    """Look at who sets the processor's clock."""
+    """Check the governor, which sets the clock of the processor."""
     governors = board.governors
     if not governors:
         return finding(
@@ -61,7 +61,7 @@ def check_governor(board: Board) -> Finding:
             "warning",
             "cannot be read, so the clock may change",
             "times measured at one clock do not hold at another",
-            "measure costs on the device itself; a virtual machine shows no governor, a board needs a kernel that does",
+            "measure costs on the device itself; a virtual machine shows no governor, and some kernels do not",
         )
     return finding(
         "governor",
@@ -73,7 +73,7 @@ def check_governor(board: Board) -> Finding:
 
 
 def check_throttling(board: Board) -> Finding:
-    """Look at whether the firmware holds the clock down, or did."""
+    """Check whether the firmware lowers the clock now, or has lowered it since the start."""
     flags = board.state().throttled
     why = "the firmware lowers the clock below the one that costs were measured at"
     if flags is None and "Raspberry Pi" in board.device:
@@ -89,33 +89,33 @@ def check_throttling(board: Board) -> Finding:
 
 
 def check_temperature(board: Board) -> Finding:
-    """Look at the hottest zone."""
+    """Check the temperature of the hottest zone."""
     celsius = board.state().celsius
     return finding(
         "temperature",
         "warning" if celsius is not None and celsius > HOTTEST_CELSIUS else "ok",
         "no sensor can be read" if celsius is None else f"{celsius:.1f} °C",
-        "from 80 °C on a Raspberry Pi lowers its clock step by step",
+        "a Raspberry Pi lowers its clock step by step from 80 °C on",
         "a heat sink or fan, or a cooler place",
     )
 
 
 def check_swap(board: Board) -> Finding:
-    """Look for memory that may be moved to a disk."""
+    """Check for swap: memory that the system may move to a disk."""
     total, free = board.memory_bytes("SwapTotal"), board.memory_bytes("SwapFree")
     used = f"{_size(total)}, {_size(total - free)} in use" if total and free is not None else _size(total)
     return finding(
         "swap",
         "ok" if total == 0 else "warning",
         "none" if total == 0 else used,
-        "a page brought back from an SD card takes milliseconds, in the middle of an answer",
+        "reading a page back from an SD card takes milliseconds, in the middle of an answer",
         "sudo swapoff -a; to stay off after a start, `sudo systemctl disable dphys-swapfile` or Mechanism=none in "
         "/etc/rpi/swap.conf; to keep it for emergencies, `sudo sysctl vm.swappiness=1`",
     )
 
 
 def check_realtime(allowed: Permissions) -> Finding:
-    """Look at whether the node may run before everything else."""
+    """Check whether the node may run with priority over all other programs."""
     lock = "any memory" if allowed.lockable_bytes is None else f"{_size(allowed.lockable_bytes)} of memory"
     return finding(
         "real-time permission",
@@ -128,7 +128,7 @@ def check_realtime(allowed: Permissions) -> Finding:
 
 
 def check_kernel(board: Board) -> Finding:
-    """Look at how far the kernel lets itself be interrupted."""
+    """Check whether the kernel can be interrupted in its own work."""
     version = board.text("proc/version") or ""
     named = re.search(r"\bPREEMPT\w*", version)
     kind = "PREEMPT_RT" if board.text("sys/kernel/realtime") == "1" else named[0] if named else None
@@ -136,13 +136,13 @@ def check_kernel(board: Board) -> Finding:
         "kernel",
         "ok" if kind else "warning",
         kind or ("not preemptible" if version else "cannot be read"),
-        "an answer waits until the kernel has finished what it does for another program",
+        "an answer waits until the kernel has finished its work for another program",
         "use a kernel built with PREEMPT or PREEMPT_RT, as Raspberry Pi OS has",
     )
 
 
 def check_memory(board: Board, model_bytes: Sequence[int] = ()) -> Finding:
-    """Look at whether a node, with all models of these sizes open, fits into what is free."""
+    """Check whether a node with all models of these sizes open fits into the available memory."""
     need = memory_need(model_bytes)
     available = board.memory_bytes("MemAvailable")
     level: Level = "warning" if available is None else "problem" if available < need else "ok"
@@ -150,8 +150,8 @@ def check_memory(board: Board, model_bytes: Sequence[int] = ()) -> Finding:
         "memory",
         level,
         f"{_size(available)} available, up to {_size(need)} needed with {len(model_bytes)} models",
-        "short of memory, the system drops pages of code and reads them again, or kills the process",
-        "stop what else runs, or build the bundle for fewer or smaller models (higher alpha or tolerance)",
+        "when memory runs out, the system drops pages of code and reads them again, or kills the process",
+        "stop other programs, or build the bundle for fewer or smaller models (higher alpha or tolerance)",
     )
 
 

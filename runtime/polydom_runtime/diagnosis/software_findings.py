@@ -1,4 +1,4 @@
-"""Findings about what runs on the machine: Python, onnxruntime, numpy, and the models of a bundle."""
+"""Findings about the software on the machine: Python, onnxruntime, numpy, and the models of a bundle."""
 
 import platform
 import re
@@ -16,13 +16,13 @@ from polydom_runtime.measuring.stamps import THREAD_VARIABLES
 from .findings import Finding, Level, finding
 
 REQUIRED = {"onnxruntime": ">=1.20,<1.29", "numpy": ">=2.0"}
-"""The versions that the runtime is made for, as in its package's dependencies."""
+"""The versions that the runtime is made for, equal to the dependencies of its package."""
 
 OLDEST_PYTHON = (3, 11)
 
 
 def check_software(found: Probe | str, python: tuple[int, int, int] = sys.version_info[:3]) -> list[Finding]:
-    """Look at Python, the width of its addresses, onnxruntime and numpy."""
+    """Check Python, the width of its addresses, onnxruntime and numpy."""
     version = ".".join(map(str, python))
     bits = 8 * struct.calcsize("P") if isinstance(found, str) else found.bits
     findings = [
@@ -53,7 +53,7 @@ def check_software(found: Probe | str, python: tuple[int, int, int] = sys.versio
 
 
 def check_threads(found: Probe | str, environment: Mapping[str, str]) -> Finding:
-    """Look for pools of threads that numpy's linear algebra starts or is told to start."""
+    """Check for thread pools that numpy's linear algebra starts, or that variables tell it to start."""
     told = [name for name in THREAD_VARIABLES if _first_number(environment.get(name, "")) > 1]
     threads = None if isinstance(found, str) else found.threads
     texts = [f"{threads or 'unknown'} in a process that has imported numpy and onnxruntime"]
@@ -62,20 +62,18 @@ def check_threads(found: Probe | str, environment: Mapping[str, str]) -> Finding
         "BLAS threads",
         "warning" if told or (threads or 1) > 1 else "ok",
         "; ".join(texts),
-        "a product split over threads is as late as the latest of them, and waits for what else runs on their cores",
+        "a product split over threads ends with the slowest thread, and waits for other programs on their cores",
         f"export {' '.join(f'{name}=1' for name in dict.fromkeys([THREAD_VARIABLES[0], *told]))}",
     )
 
 
 def check_bundle(bundle: Bundle, found: Probe | str) -> Finding:
-    """Open and run every model of a bundle."""
+    """Check that every model of a bundle opens and runs."""
     why = "a model that does not run here cannot answer"
     if isinstance(found, str):
         return finding("bundle", "warning", "not tried without onnxruntime", why, "make onnxruntime work first")
-    from polydom_runtime.bundles.models import (  # not above: where onnxruntime kills its process, all else can be told
-        InputRow,
-        ModelRunner,
-    )
+    # Not at the top of the file: if onnxruntime kills its process, all other findings can still be reported.
+    from polydom_runtime.bundles.models import InputRow, ModelRunner
 
     row, broken = InputRow(sum(bundle.space.widths)), []
     for number, entry in enumerate(bundle.models):
@@ -97,7 +95,7 @@ def check_bundle(bundle: Bundle, found: Probe | str) -> Finding:
 
 
 def check_costs(bundle: Bundle, board: Board, found: Probe | str) -> Finding:
-    """Ask whether the costs that a bundle plans with are those of this machine and its libraries."""
+    """Check whether the costs of a bundle were measured on this machine with these libraries."""
     origin, doubts = bundle.times.origin, list(bundle.times.origin.notes)
     if origin.estimated:
         doubts.append("estimated, not measured")
@@ -111,13 +109,13 @@ def check_costs(bundle: Bundle, board: Board, found: Probe | str) -> Finding:
         "costs",
         "warning" if doubts else "ok",
         "; ".join([str(origin), *doubts[len(origin.notes) :]]),
-        "a plan keeps its deadline only if features cost here what was planned",
+        "a plan keeps its deadline only if features take as long here as was planned",
         "polydom-node measure here, and build with --profile NAME.costs",
     )
 
 
 def satisfies(version: str, requirement: str) -> bool:
-    """Return whether a version is within ``>=LOW,<HIGH``.
+    """Tell whether a version satisfies a requirement such as ``>=LOW,<HIGH``.
 
     >>> [satisfies(v, ">=1.20,<1.29") for v in ("1.19.2", "1.20.0", "1.28.1", "1.29.0")]
     [False, True, True, False]

@@ -99,14 +99,14 @@ def load_costs(file: str | os.PathLike[str]) -> CostSamples:
     if stop != len(data) or "stopped" not in last:
         raise _bad(path, "be complete", "a cut or altered file", "Copy it again, or finish it with --resume")
     if last.get("sha256") != hashlib.sha256(data[:before]).digest():
-        raise _bad(path, "have the SHA-256 that its end says", "other bytes", "Copy it again")
+        raise _bad(path, "have the SHA-256 that is written at its end", "another one", "Copy it again")
     header = decoded_header(path, found[1][1])
     rounds = [decoded_rounds(path, document, header) for _, document in found[2:-1]]
     machine, stopped = last.get("machine"), last.get("stopped")
     if not isinstance(machine, dict) or not isinstance(stopped, str) or not rounds:
-        raise _bad(path, "hold rounds and say why it stopped", "neither")
+        raise _bad(path, "hold rounds and the reason why the measurement ended", "a file without them")
     if fault := stamp_fault({**header.machine, **machine}):
-        raise _bad(path, "be stamped with facts about the machine", fault)
+        raise _bad(path, "hold possible facts about the machine", fault)
     samples = header.samples(np.concatenate(rounds), machine, stopped)
     samples.check()
     return samples
@@ -162,7 +162,7 @@ def decoded_header(path: Path, document: Mapping[str, Any]) -> SamplesHeader:
         raise _bad(path, "hold a number of calls for each unit and size", loops)
     fingerprint, machine = document.get("fingerprint"), document.get("machine")
     if not isinstance(fingerprint, str) or not isinstance(machine, dict):
-        raise _bad(path, "say which features and which machine it is of", (fingerprint, machine))
+        raise _bad(path, "name its features and its machine", (fingerprint, machine))
     return SamplesHeader(units, tuple(sizes), tuple(loops), kernels, fingerprint, machine)
 
 

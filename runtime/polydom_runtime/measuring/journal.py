@@ -114,8 +114,8 @@ class FileJournal(Journal):
         else:
             if has_frame(data, end + 1):
                 raise MeasurementError(
-                    f"{self._part} must be sound up to where it was cut. It is damaged at byte {end}, with more after "
-                    "it. Copy it again, or delete it and start anew."
+                    f"{self._part} must be valid up to the point where it was cut. It is damaged at byte {end}, with "
+                    "valid data after that. Copy it again, or delete it and start a new one."
                 )
         os.ftruncate(self._descriptor, end)
         return earlier

@@ -131,7 +131,7 @@ def _begun(journal: Journal, header: SamplesHeader, earlier: Earlier | None) -> 
         return Earlier(header)
     if differ := same_measurement(earlier.header, header):
         raise MeasurementError(
-            f"A measurement must go on with the same {' and '.join(differ)}. Got others. Start anew."
+            f"A measurement must be resumed with the same {' and '.join(differ)}. Got different ones. Start a new one."
         )
     return earlier
 

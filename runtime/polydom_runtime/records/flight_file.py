@@ -161,7 +161,7 @@ def decoded_header(file: Path, data: bytes) -> FlightHeader:
     _, document = next(frames(data, len(line) + 1), (0, None))
     header = None if document is None else _checked(document)
     if header is None or not data.startswith(header.packed):
-        raise _bad(file, "have a sound header", "a cut or altered one")
+        raise _bad(file, "have a valid header", "a cut or altered one")
     return header
 
 

@@ -226,7 +226,7 @@ class Monitor:
             self._misses.append(Miss("late", k, item=number))
 
     def _warm_up(self, k: int, item: Any) -> None:
-        """Run all code once that an answer runs, and let period k begin after that."""
+        """Run the code of an answer once, untimed, and let period k begin after that."""
         self._warm = True
         self._pulse.beat()
         self._call("predictor", self._predictor.warm_up, item)

@@ -1,4 +1,4 @@
-"""When a loop wakes up, how late it was woken, and collecting garbage before it sleeps.
+"""The schedule of a loop, its punctual sleep, and the collection of garbage in its slack.
 
 The periods are absolute times: a loop that slept for a fixed duration after each item would drift by its own work and
 by every late wake-up.

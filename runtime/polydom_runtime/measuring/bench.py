@@ -67,7 +67,7 @@ class Bench:
         self.tick_ns = 0
 
     def warm_up(self) -> None:
-        """Run every call twice, so that caches are filled and lazy imports are done."""
+        """Run every call twice, since first calls take longer."""
         for _ in range(WARM_UP_ROUNDS):
             for job in (*self._jobs, *self._alone):
                 job()

@@ -111,9 +111,7 @@ class Conditions:
     def _warn(self, now: BoardState) -> None:
         new_flags = (now.throttled or 0) & ~(self._first.throttled or 0)  # also flags set between two readings
         if now.is_throttled or new_flags:
-            self._warnings["the firmware lowered the clock (throttled): cool the board or change its power supply"] = (
-                None
-            )
+            self._warnings["the clock was lowered (throttled): cool the board or change its power supply"] = None
         if _fell(self._first, now):
             self._warnings["the clock fell while measuring: set the governor to performance"] = None
 

@@ -69,7 +69,10 @@ class CostSamples:
         return samples
 
     def typical_of(self, unit: str) -> Floats:
-        """Return the best samples for the typical time of a unit, same shape: those of blocks where calls are short."""
+        """Return the samples that give the typical time of a unit best, shape ``(n_sizes, n_rounds)``.
+
+        Where calls are too short for the timer, these are the times of blocks.
+        """
         row = self.units.index(unit)
         samples: Floats = np.where(self.loops[row, :, None] > 1, self.blocks[row], self.seconds[row])
         return samples

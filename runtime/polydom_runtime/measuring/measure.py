@@ -65,9 +65,9 @@ def measure(
     rounds : int
         The most samples for each unit and size.
     seconds : float
-        Limit of the time; at least 10 rounds are measured in any case.
+        Limit of the time; it does not end a measurement before 10 rounds.
     quantile, precision : float
-        The relative error at which the measurement stops, and the quantile that it is also judged by.
+        The high quantile of interest, and the relative error at which times are known well enough.
     cpu : int, optional
         The processor to stay on; by default the operating system chooses.
     seed : int

@@ -1,4 +1,4 @@
-"""Exact statements about the rate of misses behind a number of misses: bounds, and plans that decide about a claim.
+"""Exact statistics of the rate of misses: its bounds from counts, and plans that decide about a claim.
 
 The bounds are those of Clopper and Pearson (1934). They follow from the binomial distribution itself, and so hold for
 any number of items. The usual normal approximation (mean and standard deviations) fails at the rates of interest here:

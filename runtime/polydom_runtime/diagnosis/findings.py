@@ -23,7 +23,7 @@ class Finding:
     why : str
         Why it matters for deadlines.
     fix : str
-        The command or setting that remedies it; empty if it is ok.
+        The command or setting that corrects it; empty if it is ok.
     """
 
     check: str

@@ -98,7 +98,7 @@ class FlightHeader:
 class Flight:
     """A recording: its header, its whole records from oldest to newest, and the number of torn ones.
 
-    A record is torn if it was being written when the file was read or when the machine lost power.
+    A record is torn if it was being written when the process was killed or the file was read.
     """
 
     header: FlightHeader

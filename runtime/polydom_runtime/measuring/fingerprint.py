@@ -17,7 +17,7 @@ def source_fingerprint(space: FeatureSpace) -> str:
     """Return a hash of a space and of its source code, so that edited features are noticed.
 
     The source code is that of the modules of the features, and of all modules that these refer to, except installed
-    ones. A function that was typed into an interactive session has no source file; only its name is in the hash.
+    ones. A function that was typed in interactively has no source file; only its name is in the hash.
     """
     digest = hashlib.sha256(repr((space.names, space.widths)).encode())
     functions = [space.size, *(f.extract for f in space.features), *(s.compute for s in space.steps)]

@@ -1,4 +1,4 @@
-"""The search that ships: train what promises most until every feature set is settled."""
+"""The default search: train the set that promises most until every feature set is settled."""
 
 from collections.abc import Mapping
 from itertools import islice
@@ -15,7 +15,10 @@ from .promise import Promise
 from .region import QueryRegion
 
 AHEAD = 100
-"""One set more is chosen at a time for so many trained: the more is known, the less one score changes the choice."""
+"""For every 100 trained sets, one more set is chosen at a time.
+
+A choice takes time, and the more scores are known, the less a single one changes the next choice.
+"""
 
 
 def expand_best_first(
@@ -30,15 +33,16 @@ def expand_best_first(
 ) -> dict[int, float]:
     """Train the empty set, the full set, then the most promising set until every set that fits is settled.
 
-    S is settled, never to be trained, when α·lb(S) >= ub(S): lb(S) is the highest score of a trained set that fits
-    wherever S does, ub(S) the lowest of a trained strict superset plus the tolerance. So for each query of the region
-    and each set S that fits, some trained set fits with α times its score >= that of S.
+    S is settled, and never trained, when α·lb(S) >= ub(S). Here lb(S) is the highest score of a trained set that fits
+    wherever S does, and ub(S) is the lowest score of a trained strict superset plus the tolerance. So for each query of
+    the region and each set S that fits, some trained set fits too, and α times its score is at least the score of S.
 
     Parameters
     ----------
     costs : CostsOfSets
-        A SetCosts, or anything that gives ``n_features`` and the cost function of a mask, monotone in the set; at
-        most 60 features. A method ``weights(masks)`` of shape ``(n_sets, 6)`` makes it fast.
+        A SetCosts, or any callable with ``n_features`` that returns the cost function of a mask; at most 60 features.
+        A set must cost at least as much as its subsets. A method ``weights(masks)`` that returns an array of shape
+        ``(n_sets, 6)`` makes the search faster.
     region : QueryRegion
     score : callable
         ``score(masks)`` trains a list of at most `batch` sets and returns their scores.
@@ -47,29 +51,31 @@ def expand_best_first(
     tolerance : float, >= 0
         e, by which the score of a subset may exceed that of a superset.
     batch : int, >= 1
-        How many sets to train at a time, none of them a subset of another.
+        Number of sets to train at a time, none of them a subset of another.
     known : mapping of int to float, optional
-        Scores of sets already trained: never asked for again.
+        Scores of sets that are trained already; they are not trained again.
 
     Returns
     -------
     dict of int to float
         Score of each trained set, in the order of training, and of each known one. The full set is trained even if it
-        does not fit, to bound others.
+        does not fit, since its score bounds the scores of all others.
 
     Raises
     ------
     LatticeError
-        If a parameter or a known set is out of range, a score impossible, or more than 4 million sets are in doubt.
+        If a parameter or a known set is out of range, a score is not finite, a score is negative with alpha > 1, or
+        more than 4 million sets are in doubt.
 
     Notes
     -----
-    O(n_sets · n_features) once and O(n_sets) a round, n_sets being the sets that fit and are in doubt.
+    O(n_sets · n_features) once and O(n_sets) in each round, for n_sets sets that fit and are in doubt.
 
     Examples
     --------
-    Three features cost 1, 2 and 4 times the item size. Feature 0 scores .8, another .6, none .5. Without features .5
-    · 1.2 is less than .8. The cheapest feature gives .8, all that the full set does, and so settles every set:
+    Three features cost 1, 2 and 4 times the item size. A set with feature 0 scores .8, the empty set .5, any other .6.
+    The empty set settles no other, as .5 · 1.2 < .8. Feature 0 is the cheapest and scores as much as the full set, so
+    it settles all other sets:
 
     >>> from polydom_runtime.costs import CostFunction
     >>> from polydom_builder.costs.set_costs import SetCosts
@@ -94,6 +100,7 @@ def expand_best_first(
         doubtful = open_sets.masks[open_sets.in_doubt()]
         if not doubtful.size:
             return search.trained
+        # The last batch may have settled sets that were chosen with it.
         chosen = [mask for mask in chosen if mask in doubtful]
         if not chosen:
             chosen = promise.choose(open_sets, search.trained, max(batch, n_learned // AHEAD))
@@ -102,7 +109,7 @@ def expand_best_first(
 
 
 class _Search:
-    """What was trained, and how to train more."""
+    """The trained sets of a search, and the training of further ones."""
 
     def __init__(
         self, costs: CostsOfSets, region: QueryRegion, score: Score, alpha: float, tolerance: float, batch: int
@@ -113,7 +120,7 @@ class _Search:
         self.trained: dict[int, float] = {}
 
     def start(self, known: Mapping[int, float]) -> None:
-        """Train the empty and the full set, and take over what is known; the surrogate has the empty set first."""
+        """Train the empty and the full set and take over known scores; the surrogate needs the empty set first."""
         if wrong := [mask for mask in known if not 0 <= mask <= self.full]:
             raise LatticeError(
                 f"Every known set must be a mask from 0 to {self.full}. Got {wrong[0]}. "
@@ -135,7 +142,10 @@ class _Search:
             self.trained.update(zip(part, ask(self.score, part, self.alpha), strict=True))
 
     def enough(self) -> Costs:
-        """Train a few cheap sets; return all trained ones within alpha of any score: what they cover is settled."""
+        """Train a few cheap sets; return the costs of all trained sets that score within alpha of every set.
+
+        No set scores more than the full set plus the tolerance, so every set that one of these covers is settled.
+        """
         self._bisect_chain()
         return self.prepare([mask for mask, value in self.trained.items() if self._is_enough(value)])
 
@@ -143,7 +153,7 @@ class _Search:
         return self.alpha * value >= self.trained[self.full] + self.tolerance
 
     def _bisect_chain(self) -> None:
-        """Look for the smallest set that is enough among those of the k cheapest features."""
+        """Find by bisection the smallest k for which the k cheapest features are enough; train the sets on the way."""
         middle = 0.5 * sum(self.region.sizes)
         cheap_first = sorted(range(self.costs.n_features), key=lambda i: self.costs(1 << i)(middle))
         low, high = 0, self.costs.n_features

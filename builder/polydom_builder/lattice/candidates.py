@@ -1,4 +1,4 @@
-"""Which trained sets to keep: the candidates that the index is built from."""
+"""The selection of candidates: the trained sets that the index is built from."""
 
 from collections.abc import Mapping
 
@@ -22,11 +22,12 @@ def select_candidates(
     alpha: float = 1.0,
     tolerance: float = 0.0,
 ) -> list[int]:
-    """Drop every trained set whose work a kept set can do.
+    """Drop every trained set that a kept set can replace.
 
-    A trained set S answers for itself and for the untrained sets whose lower witness it is, so a set may replace it
-    only if it is good enough for all of them: alpha * a(R) >= u(S), the responsibility of S. Dropping by a(S) alone,
-    and by sets that are dropped themselves, lets alpha compound.
+    A trained set S answers in place of the untrained sets whose lower witness it is. So a kept set R that covers S may
+    replace it only if R is good enough for all of them: alpha * a(R) >= u(S), where u(S), the responsibility of S, is
+    the highest score that S itself or one of these sets may have. If a(S) were enough, or if R could be dropped too,
+    the answer might be worse than the best by alpha twice, or more often.
 
     Parameters
     ----------
@@ -42,8 +43,8 @@ def select_candidates(
     Returns
     -------
     list of int
-        Masks, in an order that extends *covers* (cheap sets first). Sets that fit nowhere in the region are left out,
-        save the empty set, which is always a candidate.
+        Masks, in an order that extends *covers* (cheap sets first). Sets that fit nowhere in the region are excluded,
+        except the empty set, which is always a candidate.
 
     Raises
     ------
@@ -52,12 +53,13 @@ def select_candidates(
 
     Notes
     -----
-    O(trained · feasible) tests of *covers* at worst; the untrained sets are few after the first witnesses.
+    O(trained · feasible) tests of *covers* at worst; after the first witnesses few untrained sets remain.
 
     Examples
     --------
-    Costs 0, 1, 1 and 2, alpha = 1.1. The empty set replaces the single features, .701 · 1.1 >= .77, but not the full
-    set, .701 · 1.1 < .846. A single feature could, .77 · 1.1 >= .846, but is gone itself, so the full set stays:
+    The sets cost 0, 1, 1 and 2, and alpha = 1.1. The empty set replaces the single features, as .701 · 1.1 >= .77, but
+    not the full set, as .701 · 1.1 < .846. A single feature is good enough for that, as .77 · 1.1 >= .846, but it is
+    dropped itself, so the full set is kept:
 
     >>> from polydom_runtime.costs import CostFunction
     >>> from polydom_builder.costs.set_costs import SetCosts
@@ -81,14 +83,15 @@ def select_candidates(
     untrained = ~np.isin(fitting, masks)
     unassigned = Costs(weights[untrained], region)
     duty = _responsibility(masks, scores, prepared, fitting[untrained], unassigned, tolerance)
-    if pruned:  # whichever of these covers a set that was not enumerated answers for it
+    if pruned:
+        # Sets that were not enumerated have one of these as lower witness; they score at most the full set's bound.
         duty[enough] = np.maximum(duty[enough], expanded[full] + tolerance)
     kept: list[int] = masks[_keep(masks, scores, prepared, duty, alpha)].tolist()
     return kept
 
 
 def _rising(masks: NDArray[np.int64], weights: Floats, region: QueryRegion) -> NDArray[np.intp]:
-    """Return an order in which whatever covers a set comes before it; ties by cost, number of features, mask."""
+    """Return an order in which each set comes after those that cover it; ties by cost, number of features, mask."""
     near, far = (evaluate(weights, np.full(len(masks), n)) for n in region.sizes)
     low, high = region.budgets
     clipped = [np.where(cost > high, np.inf, np.maximum(cost, low)) for cost in (near, far)]
@@ -104,7 +107,7 @@ def _responsibility(
     unassigned: Costs,
     tolerance: float,
 ) -> Floats:
-    """Return u(S) of each trained set: its score, or the most that a set it is the lower witness of may score."""
+    """Return u(S) of each trained set: its score, or the highest upper bound of a set that it is lower witness of."""
     upper = np.full(len(untrained), np.inf)
     for mask, score in zip(masks.tolist(), scores.tolist(), strict=True):
         np.minimum(upper, score + tolerance, out=upper, where=(untrained & ~mask) == 0)
@@ -120,7 +123,7 @@ def _responsibility(
 
 
 def _keep(masks: NDArray[np.int64], scores: Floats, prepared: Costs, duty: Floats, alpha: float) -> list[int]:
-    """Return the rows kept on a walk by rising cost; each marks what it can replace."""
+    """Walk through the sets by rising cost and return the rows kept; each kept set drops those that it can replace."""
     dropped = np.isneginf(prepared.far) & (masks != 0)
     kept = []
     for row in range(len(masks)):

@@ -1,4 +1,4 @@
-"""Improving the best set one feature at a time, where more features do not always score more."""
+"""Improvement of the best set, one feature at a time, for scores that additional features may lower."""
 
 from collections.abc import Callable, Mapping
 
@@ -9,25 +9,30 @@ def climb(
     score: Callable[[list[int]], list[float]],
     fits: Callable[[int], bool],
 ) -> dict[int, float]:
-    """Add or drop single features of the best set while that scores higher; return all scores, new ones included.
+    """Add or drop single features of the best set as long as the score rises; return all scores, with the new ones.
 
-    The bounds of the search take it that a superset scores at least as much, less the tolerance. Where that does not
-    hold, a set better than all that were trained may be a step away. Nothing is trained where it does: where the full
-    set is the best.
+    The bounds of the search assume that a superset scores at least as much as its subset, less the tolerance. Where
+    this is wrong, a set that differs from the best one in a single feature may score more than all trained sets. If no
+    set scores more than the full set, there is no sign of it, and nothing is trained.
 
     Parameters
     ----------
     expanded : mapping of int to float
-        Score of each trained set, the full one among them.
+        Score of each trained set; the full set must be among them.
     n_features : int
     score : callable
-        Trains some sets.
+        ``score(masks)`` trains a list of sets and returns their scores.
     fits : callable
-        Tells whether a set fits anywhere.
+        ``fits(mask)`` tells whether a set fits anywhere in the region.
+
+    Returns
+    -------
+    dict of int to float
+        `expanded` and the score of each newly trained set.
 
     Notes
     -----
-    F trainings a step, less those known; as many steps as improve.
+    At most F trainings for each step that raises the score, and F for the last one.
 
     Examples
     --------

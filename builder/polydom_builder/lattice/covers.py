@@ -1,4 +1,4 @@
-"""The relation *covers*: one feature set fits wherever another does, all over the query region."""
+"""The relation *covers*: one feature set fits every query of the region that another one fits."""
 
 import math
 
@@ -11,10 +11,11 @@ from polydom_runtime.costs import basis_terms
 from .region import BLOCK, QueryRegion
 
 GRID_CELLS = 32
+"""Cells of the size range; on each of them the difference of two costs is bounded."""
 
 
 class Costs:
-    """Costs of many sets over a region, prepared for *covers*; one row a set.
+    """Costs of many sets over a region, prepared for tests of *covers*; one row for each set.
 
     R covers S when R fits wherever S fits: for every n of the region with c(S, n) <= c_hi,
     c(R, n) <= max(c(S, n), c_lo). The relation is transitive, and R ⊂ S implies it.
@@ -42,45 +43,49 @@ class Costs:
     def covered_by(self, other: "Costs", row: int) -> Bools:
         """Return which of these sets the set in `row` of `other` covers, shape ``(n_sets,)``.
 
-        Never claimed falsely. With one fixed budget it is exact: n*(R) >= n*(S). Otherwise the difference
-        D = c(S) - c(R) is bounded from below on each cell of a grid by its values at the ends and its greatest
-        curvature, D >= min(D(a), D(b)) - (b - a)² / 8 · max D''; a near tie may be missed, which costs a training.
+        The test never reports a set that is not covered. With one fixed budget it is exact: R covers S if and only if
+        n*(R) >= n*(S), the largest sizes that fit. Otherwise the difference D = c(S) - c(R) is bounded from below on
+        each cell [a, b] of a grid by its values at the ends and its greatest curvature:
+        D >= min(D(a), D(b)) - (b - a)² / 8 · max D''. Where the costs nearly agree, the test may miss that R covers S;
+        that can cost one training more, but not the promise.
+
+        O(n_sets · GRID_CELLS) at worst.
         """
-        covered: Bools = self.far <= other.near[row]  # also every set that never fits
+        covered: Bools = self.far <= other.near[row]  # also true for each set that fits nowhere, as its far is -inf
         if self.region.budgets[0] == self.region.budgets[1]:
             return covered
         nodes = _grid(self.region.sizes)
         nodes = nodes[max(int(np.searchsorted(nodes, other.near[row], side="right")) - 1, 0) :]
         rest = np.flatnonzero(~covered)
-        # Most sets that are not covered fail at one of three nodes: spare them the dear part.
-        rest = rest[self._hopeful(rest, other, row, nodes[[0, len(nodes) // 2, -1]])]
+        # Most sets that are not covered fail at one of three nodes: exclude them before the expensive tests.
+        rest = rest[self._not_refuted(rest, other, row, nodes[[0, len(nodes) // 2, -1]])]
         for start in range(0, len(rest), BLOCK // 8):
             block = rest[start : start + BLOCK // 8]
             difference = self.weights[block] - other.weights[row]
             covered[block] = (difference >= 0.0).all(axis=1)
             block = block[~covered[block]]
-            block = block[self._hopeful(block, other, row, nodes)]
-            covered[block] = self._provably(block, other, row, nodes)
+            block = block[self._not_refuted(block, other, row, nodes)]
+            covered[block] = self._proved(block, other, row, nodes)
         return covered
 
-    def _hopeful(self, rows: NDArray[np.intp], other: "Costs", row: int, nodes: Floats) -> Bools:
-        """Return which sets are not seen to be cheaper at a node where they fit."""
+    def _not_refuted(self, rows: NDArray[np.intp], other: "Costs", row: int, nodes: Floats) -> Bools:
+        """Return which sets may be covered: they are not cheaper than `row` at any node where they fit."""
         terms = basis_terms(nodes).T
-        # Two products of different shape may round differently; a near tie is left to the exact tests.
+        # Matrix products of different shapes round differently; the tests that follow decide near ties.
         cheaper = self.weights[rows] @ terms < (other.weights[row] @ terms) * (1.0 - 1e-12)
         matters = (nodes <= self.far[rows][:, None]) & (nodes > other.near[row])
         result: Bools = ~(cheaper & matters).any(axis=1)
         return result
 
-    def _provably(self, rows: NDArray[np.intp], other: "Costs", row: int, nodes: Floats) -> Bools:
-        """Return for which sets D >= 0 on every cell where they fit."""
+    def _proved(self, rows: NDArray[np.intp], other: "Costs", row: int, nodes: Floats) -> Bools:
+        """Return for which sets the bound proves D >= 0 on every cell where they fit."""
         difference, terms = self.weights[rows] - other.weights[row], basis_terms(nodes)
         ends = difference @ terms.T
         a, b = nodes[:-1], nodes[1:]
         steepest, flattest = _curvature(a, b)
         bend = np.maximum(difference, 0.0) @ steepest.T + np.minimum(difference, 0.0) @ flattest.T
         bound = np.minimum(ends[:, :-1], ends[:, 1:]) - (b - a) ** 2 / 8.0 * np.maximum(bend, 0.0)
-        margin = 1e-12 * (terms[1:] @ other.weights[row])  # far above the rounding of D
+        margin = 1e-12 * (terms[1:] @ other.weights[row])  # exceeds by far the rounding error of D
         result: Bools = ((bound >= margin) | (a >= self.far[rows][:, None])).all(axis=1)
         return result
 

@@ -1,4 +1,4 @@
-"""The feature sets that can still matter: an order ideal, enumerated layer by layer."""
+"""The feature sets that a search must look at, enumerated layer by layer: they form an order ideal."""
 
 from collections.abc import Callable
 
@@ -14,10 +14,10 @@ from .region import QueryRegion, evaluate
 Sets = tuple[NDArray[np.int64], NDArray[np.float64]]
 
 MAX_SETS = 1 << 22
-"""Their costs and bounds take about 0.5 GB."""
+"""The costs and bounds of so large a number of sets take about 0.5 GB."""
 
 EASY_SETS = 1 << 16
-"""As many are enumerated without a thought of leaving some out."""
+"""Up to this number of sets that fit, all are enumerated, without excluding those that good sets cover."""
 
 _BLOCK = 1 << 16
 
@@ -25,24 +25,30 @@ _BLOCK = 1 << 16
 def feasible_sets(costs: CostsOfSets, region: QueryRegion, enough: Costs, limit: int = MAX_SETS) -> Sets | None:
     """Return the sets that fit somewhere in the region and that no set of `enough` covers; None if over `limit`.
 
-    With S every superset of S is left out, so the sets form an order ideal: each has its subsets beside it, and is
-    reached once, by adding its features in rising order.
+    A set that is excluded excludes all of its supersets, so the returned sets form an order ideal: they hold every
+    subset of each of them. Each is reached once, by adding its features in rising order.
 
     Parameters
     ----------
     costs : CostsOfSets
     region : QueryRegion
     enough : Costs
-        Trained sets so good that whatever they cover need not be trained.
+        Trained sets that score within alpha of every set: no set that they cover need be trained.
     limit : int
+        The number of sets at which the enumeration gives up.
 
     Returns
     -------
-    array of shape (n_sets,), by number of features, and their weights of shape (n_sets, 6); or None
+    masks : array of shape (n_sets,)
+        By number of features.
+    weights : array of shape (n_sets, 6)
+        Of their cost functions.
+
+    Both are replaced by None if there are more than `limit` sets.
 
     Notes
     -----
-    O(F · n_sets) costs are evaluated.
+    O(F · n_sets) costs are evaluated, for each set of `enough` a test of *covers* on each.
 
     Examples
     --------
@@ -73,12 +79,26 @@ def feasible_sets(costs: CostsOfSets, region: QueryRegion, enough: Costs, limit:
 
 
 def sets_in_doubt(costs: CostsOfSets, region: QueryRegion, enough: Callable[[], Costs]) -> tuple[Sets, bool]:
-    """Return the feasible sets, without those that `enough` covers if they are many, and whether these are left out.
+    """Return the sets that fit; if they are many, without those that a set of `enough` covers.
+
+    Parameters
+    ----------
+    costs : CostsOfSets
+    region : QueryRegion
+    enough : callable
+        Returns trained sets as in `feasible_sets`. It is called only if more than 65,536 sets fit.
+
+    Returns
+    -------
+    sets : (masks, weights)
+        As from `feasible_sets`.
+    pruned : bool
+        Whether sets that fit are left out because a set of `enough` covers them.
 
     Raises
     ------
     LatticeError
-        If there are too many all the same.
+        If more than 4 million sets remain.
     """
     sets = feasible_sets(costs, region, Costs(np.empty((0, 6)), region), EASY_SETS)
     if sets is not None:

@@ -9,7 +9,7 @@ from polydom_builder.exceptions import LatticeError
 from .inputs import Score, ask, check_parameters
 
 PAPER_LAMBDAS = (0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0)
-"""The λs of the paper, in score per unit of cost. It tuned them by hand: scale them to the unit of your costs."""
+"""The λs of the paper, in score per unit of cost. They were tuned by hand, so scale them to the unit of your costs."""
 
 Order = tuple[int, ...]
 """Features in the order in which they are added."""
@@ -24,17 +24,16 @@ def greedy_sequences(
     """Add, for each λ, one feature after another, each time the one with the largest Δscore - λ·Δcost.
 
     Greedy-Acc, most accurate first, is λ = 0; Greedy-Cost, cheapest first, is λ = inf. (The paper's "Special Cases"
-    describes them the other way round, each under the name of the other.) Equal gains: the cheaper feature first, then
-    the one of lower number.
+    exchanges the two names.) Of equal gains the cheaper feature comes first, then the one with the lower number.
 
     Parameters
     ----------
     n_features : int
     score : callable
         ``score(masks)`` trains a list of sets and returns their scores. It is called once for each length of the
-        sequences, with the sets that any λ needs, none of them twice: they can all be trained in parallel.
+        sequences, with the sets that any of the λs needs, each once: they can all be trained in parallel.
     cost : callable
-        ``cost(mask)`` is the cost of a set at the median size, in the unit that the λs count in.
+        ``cost(mask)`` is the cost of a set at the median size, in the unit that the λs are given for.
     lambdas : sequence of float, >= 0
         λ, in score per unit of cost; ``math.inf`` is allowed.
 
@@ -43,21 +42,21 @@ def greedy_sequences(
     orders : list of tuple of int
         The distinct orders in which all features are added, in the order of the λs.
     scores : dict of int to float
-        Score of each set trained, the empty one and every prefix of every order among them.
+        Score of each trained set, with the empty set and every prefix of every order.
 
     Raises
     ------
     LatticeError
-        If there is no λ, or one is negative or NaN, or a score or cost is impossible.
+        If there is no λ, a λ is negative or NaN, or a score or cost is not finite.
 
     Notes
     -----
-    At most one training for each λ, each feature added and each contender for its place, L·F·(F + 1)/2 in all; for
-    λ = inf, which needs no score to choose, F.
+    At most one training for each λ, each step and each feature that may be added in it: L·F·(F + 1)/2 for L values of
+    λ. Only F for λ = inf, as the choice then needs no score.
 
     Examples
     --------
-    A dear and accurate feature 0, a cheap feature 1 that hardly helps it, and something between:
+    Feature 0 is expensive and accurate, feature 1 is cheap and adds little, and feature 2 lies between them:
 
     >>> scores = {0: 0.5, 1: 0.9, 2: 0.6, 4: 0.8, 3: 0.91, 5: 0.95, 6: 0.8, 7: 0.95}
     >>> def cost(mask):
@@ -83,7 +82,7 @@ def greedy_sequences(
 
 
 def _contenders(order: Order, n_features: int, weight: float, price: Price) -> dict[int, int]:
-    """Return the sets that may come next, each with the feature it adds; with λ = inf the cheapest alone."""
+    """Return the sets that may come next, each with the feature that it adds; with λ = inf only the cheapest."""
     now = sum(1 << i for i in order)
     sets = {now | 1 << i: i for i in range(n_features) if not now >> i & 1}
     if weight < math.inf:
@@ -93,7 +92,7 @@ def _contenders(order: Order, n_features: int, weight: float, price: Price) -> d
 
 
 def _best(sets: Iterable[int], scores: Mapping[int, float], weight: float, price: Price) -> int:
-    """Return the set with the largest gain; all add to the same set, so score - λ·cost compares as the gain does."""
+    """Return the set with the largest gain; all extend the same set, so score - λ·cost ranks them as the gain does."""
     only, *others = sets
     if not others:
         return only  # also with λ = inf, where 0 · inf would be NaN
@@ -101,7 +100,7 @@ def _best(sets: Iterable[int], scores: Mapping[int, float], weight: float, price
 
 
 def _checked(cost: Price) -> Price:
-    """Return `cost` asked once for each set, and refused unless it is finite."""
+    """Return `cost` with a cache and a check that every cost is finite."""
 
     @cache
     def price(mask: int) -> float:

@@ -1,4 +1,4 @@
-"""What the lattice searches take: parameters, scores and costs of sets, checked at the door."""
+"""The input of the lattice searches: parameters, scores and costs of feature sets, checked before a search starts."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -16,11 +16,11 @@ Score = Callable[[list[int]], ArrayLike]
 
 
 class CostsOfSets(Protocol):
-    """The cost function of any feature set; monotone in the set."""
+    """The cost function of any feature set. A set must cost at least as much as each of its subsets."""
 
     @property
     def n_features(self) -> int:
-        """How many features there are."""
+        """Number of features."""
         ...
 
     def __call__(self, mask: int, /) -> CostFunction:
@@ -29,7 +29,10 @@ class CostsOfSets(Protocol):
 
 
 def weights_of(costs: CostsOfSets, masks: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the weights of many sets, shape ``(n_sets, 6)``, by `costs.weights` where there is such a method."""
+    """Return the weights of the cost functions of many sets, shape ``(n_sets, 6)``; O(n_sets) calls of `costs`.
+
+    If `costs` has a method ``weights(masks)``, one call of it replaces them.
+    """
     many: Callable[[NDArray[np.int64]], NDArray[np.float64]] | None = getattr(costs, "weights", None)
     if many is not None:
         return many(masks)
@@ -37,7 +40,24 @@ def weights_of(costs: CostsOfSets, masks: NDArray[np.int64]) -> NDArray[np.float
 
 
 def check_parameters(n_features: int, alpha: float, tolerance: float, batch: int = 1) -> None:
-    """Raise LatticeError unless a search can run with these."""
+    """Check the parameters that the lattice searches have in common.
+
+    Parameters
+    ----------
+    n_features : int
+        0 to 60.
+    alpha : float, >= 1
+        α of Problem 1: the answer to a query may be worse than the best by this factor.
+    tolerance : float, >= 0
+        e, by which the score of a subset may exceed that of a superset.
+    batch : int, >= 1
+        Number of sets to train at a time.
+
+    Raises
+    ------
+    LatticeError
+        If one of them is out of its range.
+    """
     if not 0 <= n_features <= MAX_FEATURES:
         raise LatticeError(f"A lattice must have 0 to {MAX_FEATURES} features. Got {n_features}.")
     if not 1.0 <= alpha < math.inf:
@@ -49,12 +69,13 @@ def check_parameters(n_features: int, alpha: float, tolerance: float, batch: int
 
 
 def ask(score: Score, masks: Sequence[int], alpha: float) -> list[float]:
-    """Return the score of each set.
+    """Call `score` and return the score of each set.
 
     Raises
     ------
     LatticeError
-        If there is not one finite score a set, or one is negative with alpha > 1, where alpha * a >= a fails.
+        If `score` does not return one finite number for each set, or returns a negative one with alpha > 1: the bounds
+        need alpha * a >= a, which a negative score a violates.
     """
     values = np.asarray(score(list(masks)), dtype=np.float64)
     if values.shape != (len(masks),):

@@ -1,4 +1,4 @@
-"""How far measured scores are from monotone: the violations of a(F_i) <= a(F_j) for F_i ⊂ F_j, and the e they need."""
+"""Violations of monotonicity, a(F_i) <= a(F_j) for F_i ⊂ F_j, in measured scores, and the tolerance e for them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,15 +10,15 @@ from polydom_builder.exceptions import LatticeError
 from polydom_runtime.arrays import Floats
 
 MAX_PAIRS = 1 << 26
-"""Their amounts and distances take about 0.6 GB."""
+"""The amounts and distances of so large a number of pairs take about 0.6 GB."""
 
 BLOCK = 1 << 22
-"""Pairs of sets that are compared at a time."""
+"""Number of pairs of sets that are compared at a time, to limit the memory."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Violations:
-    """By how much each set beats each of its supersets; 0 where it does not.
+    """By how much the score of each set exceeds that of each of its supersets; 0 where it does not.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class Violations:
     distances: NDArray[np.uint8]
 
     def cdf(self, amounts: Sequence[float]) -> Floats:
-        """Return the share of the pairs whose violation is at most each of `amounts`; 1 without pairs."""
+        """Return the share of the pairs whose violation is at most each of `amounts`; 1 without pairs; O(n log n)."""
         if not self.amounts.size:
             return np.ones(len(amounts))
         ranks = np.searchsorted(np.sort(self.amounts), amounts, side="right")
@@ -40,7 +40,7 @@ class Violations:
         return result
 
     def by_distance(self, quantiles: Sequence[float] = (0.5, 0.9, 0.99, 1.0)) -> dict[int, Floats]:
-        """Return the quantiles of the violations at each distance, near pairs first.
+        """Return the quantiles of the violations at each distance, by rising distance; O(n_pairs · F).
 
         Raises
         ------
@@ -66,7 +66,7 @@ def violations(scores: Mapping[int, float]) -> Violations:
     Returns
     -------
     Violations
-        Of all pairs: 3^F - 2^F if all sets are trained.
+        Of all pairs of a set and a superset: 3^F - 2^F pairs if all sets are trained.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def violations(scores: Mapping[int, float]) -> Violations:
 
     Examples
     --------
-    Feature 1 harms: {0} scores .8, {0, 1} .77. All other pairs are as they should be:
+    Feature 1 lowers the score of {0} from .8 to .77. No other pair violates monotonicity:
 
     >>> found = violations({0b00: 0.5, 0b01: 0.8, 0b10: 0.6, 0b11: 0.77})
     >>> found.amounts.round(3), found.distances
@@ -111,14 +111,17 @@ def violations(scores: Mapping[int, float]) -> Violations:
 
 
 def estimate_tolerance(scores: Mapping[int, float], quantile: float = 0.99) -> float:
-    """Return the e that holds for at least this share of all pairs of trained sets, those in order included.
+    """Return the smallest e that the violations of at least this share of all pairs do not exceed.
+
+    Pairs without a violation count among all pairs.
 
     Parameters
     ----------
     scores : mapping of int to float
         Score of each trained set, by mask.
     quantile : float, 0 to 1
-        1 gives the largest violation: then a(F_i) <= a(F_j) + e for all trained F_i ⊂ F_j, up to rounding.
+        The share of the pairs. 1 gives the largest violation: then a(F_i) <= a(F_j) + e for all trained F_i ⊂ F_j, up
+        to rounding.
 
     Returns
     -------
@@ -128,11 +131,12 @@ def estimate_tolerance(scores: Mapping[int, float], quantile: float = 0.99) -> f
     Raises
     ------
     LatticeError
-        If the quantile is out of range, or `violations` raises it.
+        If the quantile is not in [0, 1], there are more than 67 million pairs, or a score is not finite.
 
     Notes
     -----
-    The trained sets are no random sample of all sets, so this is an estimate for the untrained ones, not a bound.
+    The trained sets are not a random sample of all sets, so for untrained sets this is an estimate, not a bound.
+    O(n_sets²).
 
     Examples
     --------

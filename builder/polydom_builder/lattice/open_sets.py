@@ -1,4 +1,4 @@
-"""The feature sets in doubt, and what the trained ones say about their scores."""
+"""The feature sets in doubt, with bounds on their scores from the trained sets."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,11 +7,12 @@ from .covers import Costs
 
 
 class OpenSets:
-    """Sets that fit, one row each, with covering bounds.
+    """Sets that fit, one row each, with bounds from the trained sets.
 
-    `lower` is the highest score of a trained set that covers the set, `upper` is the lowest of a trained strict
-    superset plus the tolerance: the set scores no more. It is settled when alpha * lower >= upper, and in doubt until
-    then. `floor` is the highest score of a trained subset, for guesses.
+    `lower` is the highest score of a trained set that covers the set: that one can answer in its place. `upper` is the
+    lowest score of a trained strict superset plus the tolerance: the set scores at most this. The set is settled, and
+    never trained, when alpha * lower >= upper; until then it is in doubt. `floor` is the highest score of a trained
+    subset; it only helps to guess the score of the set.
 
     Parameters
     ----------
@@ -22,8 +23,8 @@ class OpenSets:
 
     Examples
     --------
-    The empty set scores .5, the full set .58. At alpha = 1.2 all is settled, .5 · 1.2 >= .58; at alpha = 1.1 the single
-    features are in doubt:
+    The empty set scores .5, the full set .58. At alpha = 1.2 every set is settled, as .5 · 1.2 >= .58; at alpha = 1.1
+    the single features are in doubt:
 
     >>> from polydom_builder.lattice.region import QueryRegion
     >>> weights = np.eye(6)[[2, 2, 2, 2]] * [[0], [1], [2], [3]]
@@ -47,14 +48,15 @@ class OpenSets:
         self.floor = np.full(len(masks), -np.inf)
 
     def learn(self, mask: int, score: float, cost: Costs) -> None:
-        """Tighten the bounds by a trained set, whose `cost` is one row; O(n_sets)."""
+        """Tighten the bounds by the score of a trained set; `cost` is its one row of costs. O(n_sets)."""
         inside = (self.masks & ~mask) == 0
         np.minimum(self.upper, score + self.tolerance, out=self.upper, where=inside)
         np.maximum(self.floor, score, out=self.floor, where=(mask & ~self.masks) == 0)
+        # Tests of *covers* are expensive: make them only where the score can raise a bound that matters.
         weaker = np.flatnonzero((self.lower < score) & self.in_doubt())
         covered = self.costs.take(weaker).covered_by(cost, 0)
         self.lower[weaker[covered]] = score
-        self.upper[self.masks == mask] = -np.inf  # trained: no more in doubt
+        self.upper[self.masks == mask] = -np.inf  # trained, so no longer in doubt
 
     def in_doubt(self) -> NDArray[np.bool_]:
         """Return which sets are not settled, shape ``(n_sets,)``."""
@@ -62,7 +64,7 @@ class OpenSets:
         return result
 
     def compact(self) -> None:
-        """Forget the settled sets, when a fifth are: each time copies the rest."""
+        """Remove the settled sets once they are a fifth of all: each removal copies the others. O(n_sets)."""
         keep = self.in_doubt()
         if np.count_nonzero(keep) <= 0.8 * len(keep):
             self.masks, self.floor = self.masks[keep], self.floor[keep]

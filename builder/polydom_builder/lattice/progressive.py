@@ -1,4 +1,4 @@
-"""The paper's progressive modality: lower alpha step by step until the budget for trainings is spent."""
+"""The paper's progressive search: alpha is lowered step by step until the budget for trainings is spent."""
 
 import math
 import time
@@ -20,15 +20,15 @@ from .region import QueryRegion
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What a budget of trainings has bought.
+    """The result of a search with a limited number or time of trainings.
 
     Parameters
     ----------
     expanded : dict of int to float
         Score of each trained set, in the order of training.
     alpha : float, >= 1
-        The smallest α that the trained sets prove: for each query and each set that fits, some trained set fits with α
-        times its score >= that of the set. inf if they prove none.
+        The smallest α that the trained sets prove: for each query and each set that fits, some trained set fits too,
+        and α times its score is at least the score of the set. inf if they prove no α.
     """
 
     expanded: dict[int, float]
@@ -47,10 +47,10 @@ def expand_progressively(
     max_seconds: float | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Progress:
-    """Search best first with a large α, then with a smaller one, ..., until the budget or the sequence ends.
+    """Search best first with a large α, then with smaller ones, until the budget is spent or the last α is completed.
 
-    Whatever was trained stays known. When the budget ends in the middle of a search, what it trained still counts: the
-    α that comes back is the smallest that all trained sets prove, so never more than the last that was completed.
+    Each search starts from all sets trained so far. If the budget ends in the middle of a search, the sets that it has
+    trained still count: the returned α is the smallest that all trained sets prove, at most the last one completed.
 
     Parameters
     ----------
@@ -59,17 +59,17 @@ def expand_progressively(
     score : callable
         ``score(masks)`` trains a list of at most `batch` sets and returns their scores.
     alphas : sequence of float, >= 1
-        Falling strictly, such as ``(2, 1.5, 1.2, 1.1, 1.05, 1.02, 1)``.
+        Strictly falling, such as ``(2, 1.5, 1.2, 1.1, 1.05, 1.02, 1)``.
     tolerance : float, >= 0
         e, by which the score of a subset may exceed that of a superset.
     batch : int, >= 1
-        How many sets to train at a time.
+        Number of sets to train at a time.
     max_trainings : int, optional
-        How many sets may be trained; this or `max_seconds` or both.
+        Number of sets that may be trained, at least 2. Give this or `max_seconds` or both.
     max_seconds : float, optional
-        Time after which no further batch is begun; the empty and the full set are trained in any case.
+        Time in seconds after which no further batch begins; the empty and the full set are trained in any case.
     clock : callable
-        Time in seconds.
+        Returns the time in seconds.
 
     Returns
     -------
@@ -78,17 +78,17 @@ def expand_progressively(
     Raises
     ------
     LatticeError
-        If a parameter is out of range, there is no budget or it does not pay for the empty and the full set, a score
-        is impossible, or too many sets are in doubt.
+        If a parameter is out of range, there is no budget or it is too small for the empty and the full set, a score is
+        not finite, or too many sets are in doubt.
 
     Notes
     -----
-    A search each α, all of which start from what is known. At the end O(trained · feasible) tests of *covers* at worst.
+    One search for each α. At the end O(trained · feasible) tests of *covers* at worst.
 
     Examples
     --------
-    Three features cost 1, 2 and 4 times the item size; each more scores .1 more. Six trainings complete α = 1.2, not α
-    = 1, and prove a little more than that, .8 / .7:
+    Three features cost 1, 2 and 4 times the item size; each feature adds .1 to the score. Six trainings complete the
+    search with α = 1.2, not the one with α = 1, and prove a smaller α than 1.2, namely .8 / .7:
 
     >>> from polydom_runtime.costs import CostFunction
     >>> from polydom_builder.costs.set_costs import SetCosts
@@ -104,17 +104,19 @@ def expand_progressively(
     _check_alphas(alphas)
     ends = min(1 << costs.n_features, 2)
     _check_budget(max_trainings, max_seconds, ends)
-    purse = _Purse(score, ends, max_trainings, max_seconds, clock)
+    limited = _LimitedScore(score, ends, max_trainings, max_seconds, clock)
     completed = math.inf
     for alpha in alphas:
-        purse.alpha = alpha
+        limited.alpha = alpha
         try:
-            expand_best_first(costs, region, purse, alpha=alpha, tolerance=tolerance, batch=batch, known=purse.trained)
+            expand_best_first(
+                costs, region, limited, alpha=alpha, tolerance=tolerance, batch=batch, known=limited.trained
+            )
         except _Spent:
             break
         completed = alpha
-    proven = proven_alpha(purse.trained, costs, region, tolerance)
-    return Progress(purse.trained, min(completed, proven))
+    proven = proven_alpha(limited.trained, costs, region, tolerance)
+    return Progress(limited.trained, min(completed, proven))
 
 
 def proven_alpha(expanded: Mapping[int, float], costs: CostsOfSets, region: QueryRegion, tolerance: float) -> float:
@@ -135,8 +137,8 @@ def proven_alpha(expanded: Mapping[int, float], costs: CostsOfSets, region: Quer
     Returns
     -------
     float
-        >= 1; inf if no α will do, as when a set that is not bounded from above is left, or one whose lb is not
-        positive and below its ub; also if too many sets fit to look at each.
+        >= 1; inf if no α is proven: because some set has no trained superset, or its lb is <= 0 and less than its ub,
+        or because too many sets fit to check each.
 
     Notes
     -----
@@ -144,7 +146,7 @@ def proven_alpha(expanded: Mapping[int, float], costs: CostsOfSets, region: Quer
 
     Examples
     --------
-    {1} was not trained. It may score .75 as the full set does, and {0}, which costs less, scores .5:
+    {1} was not trained. It scores at most .75, the score of the full set. {0}, which costs less, scores .5:
 
     >>> from polydom_runtime.costs import CostFunction
     >>> from polydom_builder.costs.set_costs import SetCosts
@@ -194,11 +196,11 @@ def _greatest_ratio(upper: Floats, lower: Floats) -> float:
 
 
 class _Spent(Exception):
-    """The budget does not pay for the next training."""
+    """The budget does not allow the next training."""
 
 
-class _Purse:
-    """A `score` that trains as long as the budget lasts, and keeps what it trained."""
+class _LimitedScore:
+    """A `score` that trains as long as the budget lasts, and keeps all scores."""
 
     def __init__(
         self, score: Score, ends: int, trainings: int | None, seconds: float | None, clock: Callable[[], float]
@@ -210,12 +212,12 @@ class _Purse:
         self.trained: dict[int, float] = {}
 
     def __call__(self, masks: list[int]) -> list[float]:
-        """Train a batch, or the part of it that is paid for.
+        """Train a batch, or the part of it that the budget allows.
 
         Raises
         ------
         _Spent
-            If that is not all of it.
+            If the budget does not allow the whole batch.
         """
         if len(self.trained) >= self._ends and self._clock() >= self._deadline:
             raise _Spent
@@ -231,7 +233,7 @@ def _check_alphas(alphas: Sequence[float]) -> None:
     if not alphas or not all(1.0 <= alpha < math.inf for alpha in alphas):
         raise LatticeError(f"The 'alphas' of the progressive search must be one or more numbers >= 1. Got {alphas}.")
     if any(later >= earlier for earlier, later in pairwise(alphas)):
-        raise LatticeError(f"The progressive search takes no α sequences that do not fall strictly. Got {alphas}.")
+        raise LatticeError(f"The 'alphas' of the progressive search must fall strictly. Got {alphas}.")
 
 
 def _check_budget(max_trainings: int | None, max_seconds: float | None, ends: int) -> None:

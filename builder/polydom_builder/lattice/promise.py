@@ -1,4 +1,4 @@
-"""What to train next: the set from which the doubts are expected to shrink most."""
+"""The choice of the next set to train: the one whose training is expected to shrink the gaps in doubt most."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,33 +17,51 @@ from .surrogate import POINT_SHARES, Surrogate
 
 FIRST_ROUND = 512, 128
 SECOND_ROUND = 64, 1024
-"""How many choices are weighed on how many sets in doubt."""
+"""Number of choices, and number of sets in doubt on which each choice is weighed.
+
+The first round weighs many choices roughly, the second one the best of them on a larger sample. So the time of a choice
+does not grow with the lattice.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """Untrained sets to choose from: masks, what *covers* is judged by, and guessed scores of shape ``(3, n_sets)``."""
+    """Untrained sets to choose from.
+
+    Parameters
+    ----------
+    masks : array of shape (n_sets,)
+    keys : array of shape (n_sets, n_keys)
+        Numbers that *covers* is judged by: R seems to cover S if none of its keys exceeds that of S.
+    scores : array of shape (3, n_sets)
+        Three guesses of each score, with the probabilities `POINT_SHARES`.
+    """
 
     masks: Masks
     keys: Floats
     scores: Floats
 
     def take(self, rows: NDArray[np.intp]) -> "Choices":
-        """Return some of them."""
+        """Return the choices of some rows."""
         return Choices(self.masks[rows], self.keys[rows], self.scores[:, rows])
 
 
 class Promise:
-    """Choose what to train.
+    """Choose the sets to train next.
 
-    A set in doubt has the gap upper - alpha * lower. The promise of a set is how much the sum of the square roots of
-    all gaps is expected to fall when it is trained: its score raises `lower` of what it covers and lowers `upper` of
-    its subsets. (The root lies between counting settled sets, which does not see progress, and adding gaps, which
-    does not finish.) To choose from are sets in doubt, and as upper witnesses the full set without its best or
-    dearest features. The expectation is over three guesses of the score; the doubts are a sample, a larger one for
-    the best choices.
+    A set in doubt has the gap upper - alpha * lower; it is settled when its gap is closed. The score of a newly trained
+    set raises `lower` of the sets that it covers, and lowers `upper` of its subsets. The promise of a set is the
+    expected fall of the mean square root of the gaps when it is trained.
 
-    Here *covers* is judged at five sizes: it only steers the search.
+    Why the square root: counting the settled sets would give no credit for a gap that shrinks but does not close, and
+    adding up the gaps would shrink large gaps and leave small ones open. The root lies between the two.
+
+    The choice is among sets in doubt and some large sets: the full set without its best or its most expensive features.
+    A large set is rarely needed as an answer, but it lowers `upper` of its many subsets, most of all if it scores low.
+
+    The score of an untrained set is guessed from the trained ones by three points (see `Surrogate`). The gaps are those
+    of a random sample of the sets in doubt, and *covers* is judged at five sizes. These shortcuts may lead to a worse
+    choice, never to a wrong bound: `OpenSets.learn` uses the sound test.
 
     Parameters
     ----------
@@ -63,7 +81,7 @@ class Promise:
     def choose(self, open_sets: OpenSets, trained: Mapping[int, float], batch: int) -> list[int]:
         """Return up to `batch` sets, best first, none a subset of another.
 
-        O(512 · 128 + 64 · 1024), beside picking the sets in doubt and the surrogate.
+        O(512 · 128 + 64 · 1024 + n_sets), and a fit of the surrogate.
         """
         rows = np.flatnonzero(open_sets.in_doubt())
         choices = self._choices(open_sets, self._sample(rows, FIRST_ROUND[0]), trained)
@@ -86,7 +104,8 @@ class Promise:
         chains = {*_chain(surrogate.parts), *_chain(self._prices)} - trained.keys() - set(doubtful.tolist())
         witnesses = np.array(sorted(chains), dtype=np.int64)
         masks = np.concatenate([doubtful, witnesses])
-        # Monotone scores lie between those of trained subsets and supersets; the sets in doubt know theirs.
+        # Scores that are monotone lie between those of trained subsets and supersets, so guesses are clipped to that.
+        # For the sets in doubt, `open_sets` has these limits already.
         below = (known & ~witnesses[:, None]) == 0
         above = (witnesses[:, None] & ~known) == 0
         floor = np.concatenate([open_sets.floor[rows], np.where(below, scores, -np.inf).max(axis=1)])
@@ -97,7 +116,11 @@ class Promise:
         return Choices(masks, keys, np.clip(surrogate.guess(masks), floor - open_sets.tolerance, ceiling))
 
     def _keys(self, costs: Costs) -> Floats:
-        """Return one row of numbers a set: R seems to cover S where none of R's is higher than that of S."""
+        """Return the keys of each set, shape ``(n_sets, n_keys)``; see `Choices`.
+
+        With one fixed budget the only key is -n*. Otherwise the keys are costs at five sizes. There all costs up to the
+        least budget are alike, as they fit every query, and so are all costs above the greatest, as they fit none.
+        """
         low, high = self._region.budgets
         if low == high:
             return -costs.far[:, None]
@@ -105,7 +128,10 @@ class Promise:
         return np.where(at_sizes > high, np.inf, np.maximum(at_sizes, low))
 
     def _gains(self, choices: Choices, open_sets: OpenSets, rows: NDArray[np.intp]) -> Floats:
-        """Return the expected fall of the mean root of the gaps, shape ``(n_choices,)``."""
+        """Return the expected fall of the mean root of the gaps, shape ``(n_choices,)``.
+
+        `covers` and `contains` have a row for each choice and a column for each sampled set in doubt.
+        """
         alpha, lower, upper = open_sets.alpha, open_sets.lower[rows], open_sets.upper[rows]
         covers = np.ones((len(choices.masks), len(rows)), dtype=np.bool_)
         for mine, theirs in zip(choices.keys.T, self._keys(open_sets.costs.take(rows)).T, strict=True):
@@ -121,7 +147,7 @@ class Promise:
 
 
 def _chain(values: Floats) -> list[int]:
-    """Return the full set without the feature of the highest value, the two of the highest, ... down to one feature."""
+    """Return the full set without its highest feature by value, without its highest two, ..., down to one feature."""
     masks, mask = [], (1 << len(values)) - 1
     for i in np.argsort(-values, kind="stable")[:-1].tolist():
         mask &= ~(1 << i)
@@ -130,7 +156,10 @@ def _chain(values: Floats) -> list[int]:
 
 
 def _incomparable(masks: list[int], batch: int) -> list[int]:
-    """Return the first masks of which none contains another."""
+    """Return the first masks of which none contains another, at most `batch`.
+
+    The score of a set may settle its subsets and supersets, so training them at the same time could be wasted.
+    """
     picked: list[int] = []
     for mask in masks:
         if all(mask & ~other and other & ~mask for other in picked):

@@ -19,17 +19,21 @@ from .tabled_costs import TabledCosts, smallest_outside
 Positions = NDArray[np.int32]
 
 ROUNDING = 1e-12
-"""The searches and the proof add the tolerance on different sides: equal scores then differ by their rounding."""
+"""Relative margin for rounding.
+
+The searches and the proof add the tolerance on different sides of an inequality, so equal sums may round differently.
+"""
 
 NOBODY = -1
+"""Stands for a witness that is not found."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Proof:
-    """For each set S that fits somewhere in the region a kept set K and a trained set T.
+    """For each set S that fits somewhere in the region, a kept set K and a trained set T.
 
-    K covers S, T contains S, and alpha * a(K) >= a(T), plus the tolerance if T is not S. As a(S) <= a(T) + tolerance,
-    K is an answer within alpha wherever S is an answer.
+    K covers S, T contains S, and alpha * a(K) >= a(T) + e, where e is the tolerance, or 0 if T is S itself. As a(S) is
+    at most a(T) + e, K answers every query that S fits, with a score within alpha of that of S.
 
     Parameters
     ----------
@@ -47,9 +51,9 @@ class Proof:
     kept : int64 array of shape (n_kept,)
         The candidates, all of them trained.
     exported : float64 array of shape (n_kept,)
-        The score of each candidate through its exported model, by which the bundle is made; NaN if there is none.
+        The score of each candidate's exported model, which the bundle is built from; NaN without such a model.
     costs : SetCosts or TabledCosts
-        A table holds the sets above and the smallest sets that are not listed.
+        A table holds all sets above and the smallest sets outside `masks`.
     region : QueryRegion
     alpha, tolerance : float
     """
@@ -85,14 +89,16 @@ def prove(
     expanded : mapping of int to float
         Score of each trained set, from one of the searches with the same alpha and tolerance.
     kept : sequence of int
-        The candidates, from select_candidates with the same.
+        The candidates, from select_candidates with the same alpha and tolerance.
     costs : CostsOfSets
     region : QueryRegion
     alpha : float, >= 1
+        α of Problem 1.
     tolerance : float, >= 0
+        e, by which the score of a subset may exceed that of a superset.
     exported : mapping of int to float, optional
-        Scores through exported models, as far as there are any. Exported models see the features in another order, and
-        may score so that one takes the place of another.
+        Scores of the exported models, for the kept sets that have one. An exported model sees the features in another
+        order, so its score may differ, and an exported set may take the place of another.
 
     Returns
     -------
@@ -101,8 +107,8 @@ def prove(
     Raises
     ------
     LatticeError
-        If a set is not settled, which is named; a kept set or the full set was not trained; the empty set was not kept;
-        or too many sets are in doubt.
+        If a set is not settled (the message names it), a kept set or the full set was not trained, the empty set was
+        not kept, or too many sets are in doubt.
 
     Notes
     -----
@@ -110,8 +116,8 @@ def prove(
 
     Examples
     --------
-    Two features cost 1 each. The empty set, .7, is all that is kept at alpha = 1.2, for no set scores more than the
-    full set, .8. {0} was trained; {1} was not, and has the full set as its bound:
+    Two features cost 1 each. At alpha = 1.2 only the empty set is kept: it scores .7, and no set scores more than the
+    full set, .8. {0} was trained. {1} was not; the score of the full set is its upper bound:
 
     >>> from polydom_runtime.costs import CostFunction
     >>> costs = SetCosts([CostFunction.of(1), CostFunction.of(1)])
@@ -160,7 +166,7 @@ def _check_sets(expanded: Mapping[int, float], kept: Sequence[int], n_features: 
 
 
 def _upper_witnesses(masks: Masks, trained: Masks, scores: Floats, tolerance: float) -> tuple[Positions, Floats]:
-    """Return T of each set, itself if trained, else its superset of the lowest score; and the most it may score."""
+    """Return T of each set, itself if trained, else its lowest-scoring trained superset; and the bound on its score."""
     upper = np.full(len(masks), NOBODY, dtype=np.int32)
     for row in np.argsort(-scores, kind="stable").tolist():
         upper[(masks & ~trained[row]) == 0] = row
@@ -172,7 +178,7 @@ def _upper_witnesses(masks: Masks, trained: Masks, scores: Floats, tolerance: fl
 
 
 def _lower_witnesses(sets: Costs, most: Floats, kept: Costs, worth: Floats) -> Positions:
-    """Return K of each set, the kept set of the highest score that is seen to cover it; NOBODY if none is."""
+    """Return K of each set: the highest-scoring kept set that is found to cover it; NOBODY if none is within alpha."""
     lower = np.full(len(most), NOBODY, dtype=np.int32)
     for row in np.argsort(-worth, kind="stable").tolist():
         rest = np.flatnonzero((lower == NOBODY) & _reaches(worth[row], most))
@@ -181,9 +187,9 @@ def _lower_witnesses(sets: Costs, most: Floats, kept: Costs, worth: Floats) -> P
 
 
 def _by_a_trained_set(sets: Costs, most: Floats, trained: Costs, kept: Costs, worth: Floats) -> Positions:
-    """Return K of each set with a trained set between: K covers it, and it covers S.
+    """Return K of each set S by way of a third, trained set: K covers that set, and that set covers S.
 
-    The relation is transitive, but near ties may be missed by the test of *covers*.
+    So K covers S, even where the direct test of *covers* misses it because the costs nearly agree.
     """
     first = np.stack([trained.covered_by(kept, row) for row in range(len(kept.weights))])
     second = np.stack([sets.covered_by(trained, row) for row in range(len(trained.weights))])

@@ -1,4 +1,4 @@
-"""The query region Q = sizes x budgets that a bundle must answer, and how far each cost reaches in it."""
+"""The query region Q, sizes x budgets, that a bundle must answer; and the largest size in it that fits a budget."""
 
 import math
 from dataclasses import dataclass
@@ -9,14 +9,17 @@ from polydom_builder.exceptions import RegionError
 from polydom_runtime.arrays import Bools, Floats
 
 NEWTON_ROUNDS = 12
+"""Steps by Newton's method before bisection takes over."""
+
 BLOCK = 1 << 15
+"""Number of sets that are computed at a time, to limit the memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueryRegion:
-    """All (n, c) that may be asked for.
+    """All queries (n, c), item size and budget, that may occur.
 
-    The paper's problems are its shapes: Prob-General is a rectangle, Prob-n0-Fixed has equal sizes,
+    The paper's problems differ in the shape of the region: Prob-General is a rectangle, Prob-n0-Fixed has equal sizes,
     Prob-c0-Fixed has equal budgets.
 
     Parameters
@@ -45,14 +48,14 @@ class QueryRegion:
 
     @property
     def typical_size(self) -> float:
-        """The middle of the range on the log scale."""
+        """The middle of the size range on the scale of log(1 + n)."""
         return math.expm1(0.5 * (math.log1p(self.sizes[0]) + math.log1p(self.sizes[1])))
 
     def reach(self, weights: Floats, budget: float) -> Floats:
         """Return the largest size in the region at which each cost fits `budget`, shape ``(n_sets,)``.
 
-        -inf where it fits nowhere. Exact to rounding, since costs rise with the size: the cost at the answer is at
-        most `budget`, at the next larger number it is more.
+        It is -inf for a cost that exceeds the budget at every size. Costs rise with the size, so the result is exact:
+        the cost at this size is at most `budget`, and at the next larger float it exceeds it. O(n_sets).
         """
         result = np.empty(len(weights))
         for start in range(0, len(weights), BLOCK):
@@ -62,12 +65,15 @@ class QueryRegion:
 
 
 def evaluate(weights: Floats, sizes: Floats) -> Floats:
-    """Return cost i at size i."""
+    """Return the cost of set i at size i, shape ``(n_sets,)``, from weights of shape ``(n_sets, 6)``; O(n_sets)."""
     return _cost(weights.T, sizes)
 
 
 def _cost(terms: Floats, n: Floats) -> Floats:
-    """Return the costs from weights of shape ``(6, n_sets)``: the same sum in the same order as a CostFunction."""
+    """Return the costs from weights of shape ``(6, n_sets)``.
+
+    The terms are summed in the order of CostFunction, so that both give the same floats.
+    """
     constant, log, linear, nlogn, square, cube = terms
     ln = np.log1p(n)
     result: Floats = constant + log * ln + linear * n + nlogn * (n * ln) + square * (n * n) + cube * (n * n * n)
@@ -81,7 +87,7 @@ def _slope(terms: Floats, n: Floats) -> Floats:
 
 
 def _reach(terms: Floats, budget: float, sizes: tuple[float, float]) -> Floats:
-    """Solve cost <= budget by Newton steps kept inside a shrinking bracket low < n* < high."""
+    """Solve cost = budget by Newton's method inside a shrinking bracket low <= n* < high, where low always fits."""
     near, far = (_cost(terms, np.full(terms.shape[1], n)) for n in sizes)
     result = np.where(near > budget, -np.inf, sizes[1])
     rows = np.flatnonzero((near <= budget) & (far > budget))
@@ -92,7 +98,7 @@ def _reach(terms: Floats, budget: float, sizes: tuple[float, float]) -> Floats:
         fits = cost <= budget
         low, high = np.where(fits, x, low), np.where(fits, high, x)
         x, middle = _newton(terms, x, budget - cost, high - x > x - low), 0.5 * (low + high)
-        # Bisection must end it: where the curve is flat to rounding, Newton's steps are zero.
+        # Where the curve is flat up to rounding, Newton's steps are zero; bisection always ends.
         x = np.where((low < x) & (x < high), x, middle) if (rounds := rounds + 1) < NEWTON_ROUNDS else middle
         result[rows] = low
         live = (low < x) & (x < high)
@@ -101,7 +107,10 @@ def _reach(terms: Floats, budget: float, sizes: tuple[float, float]) -> Floats:
 
 
 def _newton(terms: Floats, x: Floats, missing: Floats, upwards: Bools) -> Floats:
-    """Return Newton's next points, nudged past the root towards the wider side so that the bracket closes there too."""
+    """Return the next points of Newton's method, moved slightly past the root into the wider part of the bracket.
+
+    Points that always fall on one side of the root would move only one end of the bracket.
+    """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         x = x + missing / _slope(terms, x)
         result: Floats = x + np.where(upwards, 4.0, -4.0) * np.spacing(np.abs(x))

@@ -8,23 +8,38 @@ from numpy.typing import NDArray
 from polydom_runtime.arrays import Floats
 
 CEILINGS = np.array((0.003, 0.02, 0.1, 0.5))
-"""How far above the highest score the score that no set reaches is, in spreads of the scores."""
+"""Distances to choose from between the highest score and the ceiling, as shares of highest minus lowest score."""
 
 NOISES, WIDTHS = (grid.ravel() for grid in np.meshgrid((0.03, 0.1, 0.3), (1.0, 2.0, 4.0)))
-"""Standard deviation of the noise, and of a feature's part relative to its mean."""
+"""Standard deviations to choose from: of the noise, and of a feature's contribution relative to its prior mean."""
 
 POINTS = np.array((-1.3, 0.0, 1.3))
 POINT_SHARES = np.array((0.25, 0.5, 0.25))
-"""A guess is three points, in standard deviations, and their shares."""
+"""A guess consists of three points, in standard deviations from its mean, with these probabilities."""
 
 
 @dataclass(frozen=True, slots=True)
 class Surrogate:
     """Bayesian linear model of t(S) = -log(ceiling - a(S)) on the features of S.
 
-    Features that err independently multiply the errors, so their parts add up in t. Beforehand each feature is worth
-    the same part of t(full) - t(∅). Ceiling, noise and width are those of the greatest evidence. A guess only steers
-    the search; no promise leans on it.
+    If features err independently, their error rates multiply, so their contributions to t add up. The prior gives each
+    feature an equal share of t(full) - t(∅). Ceiling, noise and width are those with the greatest evidence (marginal
+    likelihood). A guess only steers the search; no promise depends on it.
+
+    Parameters
+    ----------
+    ceiling : float
+        A score that no set reaches.
+    start : float
+        t of the empty set.
+    span : float
+        The range of t: one unit of `parts`, `covariance` and `noise`.
+    parts : array of shape (n_features,)
+        Expected contribution of each feature, >= 0.
+    covariance : array of shape (n_features, n_features)
+        Of the contributions.
+    noise : float
+        Standard deviation of what the contributions do not explain.
     """
 
     ceiling: float
@@ -56,7 +71,7 @@ class Surrogate:
         return cls(ceiling, start[e] - np.log(spread), span[e], parts, covariance[g], float(NOISES[g]))
 
     def guess(self, masks: NDArray[np.int64]) -> Floats:
-        """Return the three points of each guess, shape ``(3, n_sets)``."""
+        """Return the three points of each guess, shape ``(3, n_sets)``; O(n_sets · n_features²)."""
         x = bits(masks, len(self.parts))
         deviation = np.sqrt(np.einsum("ij,ij->i", x @ self.covariance, x) + self.noise**2)
         t = x @ self.parts + POINTS[:, None] * deviation

@@ -10,7 +10,7 @@ from .inputs import CostsOfSets, weights_of
 
 
 class TabledCosts:
-    """The costs of some sets, for where the rule that made them is code: a proof must hold data.
+    """The costs of some sets, as data: a proof cannot store costs that are computed by a program.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class TabledCosts:
         return CostFunction((a, b, c, d, e, f))
 
     def knows(self, masks: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return which sets are in the table, shape ``(n_sets,)``."""
+        """Return which sets are in the table, shape ``(n_sets,)``; O(n_sets · log table)."""
         return np.isin(masks, self.masks)
 
     def weights(self, masks: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -61,10 +61,10 @@ class TabledCosts:
 
 
 def smallest_outside(masks: NDArray[np.int64], n_features: int) -> NDArray[np.int64]:
-    """Return the sets that are not among `masks` while every set with one feature less is; rising.
+    """Return the smallest sets outside `masks`: not among them, although every set with one feature less is.
 
-    Every set that is not among `masks` contains one of these. What holds of them and of all supersets thus holds of
-    every set that is not among `masks`. O(F² · n_sets · log n_sets).
+    Every set outside `masks` is one of these or contains one. So a property that supersets inherit, such as exceeding
+    the budget, holds for all sets outside `masks` if it holds for these. Rising. O(F² · n_sets · log n_sets).
 
     >>> smallest_outside(np.array([0, 0b01, 0b10, 0b100]), 3)
     array([3, 5, 6])

@@ -1,4 +1,4 @@
-"""How few trainings could settle every feature set, for someone who knew all scores: what a search can be held to."""
+"""Bounds on the fewest trainings that settle every feature set, all scores known: a yardstick for the searches."""
 
 import math
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ from .region import QueryRegion, evaluate
 Rows = NDArray[np.intp]
 
 MAX_FEATURES = 13
-"""Three tables of all pairs of sets, 67 MB each at 13 features."""
+"""There are three tables of all pairs of sets: 67 MB each at 13 features."""
 
 GLANCES = 5
-"""Sizes at which most pairs are seen not to cover."""
+"""Number of sizes at which costs are compared first: most pairs that do not cover are excluded there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +29,9 @@ class Fewest:
     Parameters
     ----------
     at_least : int
-        Whoever settles every set trains as many, or more.
+        A lower bound: no smaller number of trainings settles every set.
     enough : tuple of int
-        Masks of sets that settle every set once they are trained, by rising mask.
+        Masks of sets that settle every set once they are trained, by rising mask: their number is an upper bound.
     """
 
     at_least: int
@@ -43,11 +43,14 @@ def fewest_trainings(
 ) -> Fewest:
     """Bound from both sides how many sets must be trained to settle all that fit in the region.
 
-    A set S is settled when it is trained, or when α·a(R) >= a(T) + e for a trained R that covers S and a trained strict
-    superset T. So some set of {S} ∪ {R: such a T exists} must be trained, and some of {S} ∪ {T: such an R exists}.
-    Choices that have no set in common need a training each: as many as are found are counted. From above, lower and
-    then upper witnesses are picked greedily by how many sets they may settle, and what turns out not to be needed is
-    dropped.
+    A set S is settled when it is trained, or when α·a(R) >= a(T) + e for a trained set R that covers S, its lower
+    witness, and a trained strict superset T, its upper witness. So each S gives two choices, and of each at least one
+    set must be trained: {S} ∪ {R: such a T exists} and {S} ∪ {T: such an R exists}.
+
+    The bound from below: choices without a common set need a training each, so such choices are collected, small ones
+    first, and counted. The bound from above: witnesses are picked greedily, each time the one that serves most of the
+    sets that still lack one. Lower witnesses are picked before upper ones, then upper before lower ones. From both
+    results the sets that are not needed are dropped, and the smaller result is returned.
 
     Parameters
     ----------
@@ -68,17 +71,17 @@ def fewest_trainings(
     Raises
     ------
     LatticeError
-        If a parameter is out of range, or there is not one finite score a set.
+        If a parameter is out of range, a score is missing or not finite, or a score is negative with alpha > 1.
 
     Notes
     -----
-    O(4^F) time and memory: three bytes a pair of sets. *covers* is what `Costs` sees of it, as in the searches.
+    O(4^F) time and memory, three bytes for each pair of sets. *covers* is tested by `Costs`, as in the searches.
 
     Examples
     --------
-    Three features cost 1, 2 and 4 times the item size. Feature 0 scores .8, with others or without; all else scores .5.
-    Nothing covers the empty set and nothing bounds the full set, so both must be trained, and {0}, as .5 is less than
-    .8 / 1.2. {0} is enough for all the others:
+    Three features cost 1, 2 and 4 times the item size. Every set with feature 0 scores .8, all others .5. No other set
+    covers the empty set, and the full set has no superset, so both must be trained. So must {0}: only the empty set
+    covers it, and .5 · 1.2 < .8. These three settle all others:
 
     >>> from polydom_runtime.costs import CostFunction
     >>> from polydom_builder.costs.set_costs import SetCosts
@@ -102,9 +105,10 @@ def fewest_trainings(
 
 
 class _Pairs:
-    """Which sets can be witnesses of which: tables with a row for each set S that fits, a column for each set.
+    """The possible witnesses: tables with a row for each set S that fits and a column for every set.
 
-    `greatest_lower` and `least_upper` are the bounds on the score of S if all other sets were trained.
+    `greatest_lower` and `least_upper` are the bounds on the score of S if all other sets were trained: the best that
+    any choice of trainings can give.
     """
 
     def __init__(self, scores: Floats, costs: CostsOfSets, region: QueryRegion, alpha: float, tolerance: float) -> None:
@@ -117,21 +121,21 @@ class _Pairs:
         self.greatest_lower, self.least_upper = self.bounds(np.arange(len(scores)))
 
     def lower_choices(self, upper: Floats) -> Bools:
-        """Return S and the sets that cover it and settle it with an upper witness of this bound."""
+        """Return S and the lower witnesses that settle it, given the bound `upper` from its upper witness."""
         choices: Bools = self.alpha * self.scores >= upper[:, None]
         choices &= self.covers
         choices[self.rows, self.sets] = True
         return choices
 
     def upper_choices(self, lower: Floats) -> Bools:
-        """Return S and the supersets that settle it with a lower witness of this score."""
+        """Return S and the upper witnesses that settle it, given the score `lower` of its lower witness."""
         choices: Bools = self.scores + self.tolerance <= self.alpha * lower[:, None]
         choices &= _inside(self.sets, np.arange(len(self.scores)))
         choices[self.rows, self.sets] = True
         return choices
 
     def bounds(self, trained: Rows, rows: Rows | None = None) -> tuple[Floats, Floats]:
-        """Return the bounds that trained sets give the other sets, those of `rows` only if given."""
+        """Return the lower and the upper bound that trained sets give to all sets, or to those in `rows`."""
         rows = self.rows if rows is None else rows
         rising = trained[np.argsort(self.scores[trained], kind="stable")]
         upper = _first(_inside(self.sets[rows], rising), self.scores[rising], np.inf)
@@ -140,12 +144,13 @@ class _Pairs:
         return lower, upper + self.tolerance
 
     def drop_needless(self, trained: Rows) -> Rows:
-        """Leave out one set after the other, unless a set is not settled then."""
+        """Drop the trained sets one after another, except those without which some set is not settled."""
         lower, upper = self.bounds(trained)
         for mask in trained.tolist():
             if (self.alpha * lower < upper)[self.sets == mask].any():
                 continue
             score, inside = self.scores[mask], _inside(self.sets, np.array([mask]))[:, 0]
+            # Only the sets that have a bound from this set, and the set itself, can lose by dropping it.
             bounded = self.covers[:, mask] & (score >= lower) | inside & (score + self.tolerance <= upper)
             rows, others = np.flatnonzero(bounded | (self.sets == mask)), trained[trained != mask]
             low, high = self.bounds(others, rows)
@@ -163,7 +168,7 @@ def _inside(sets: Rows, masks: Rows) -> Bools:
 
 
 def _first(table: Bools, values: Floats, missing: float) -> Floats:
-    """Return the value of the first column that is true in each row."""
+    """Return the value of the first column that is true in each row; `missing` for a row without one."""
     if not values.size:
         return np.full(len(table), missing)
     result: Floats = np.where(table.any(axis=1), values[table.argmax(axis=1)], missing)
@@ -173,7 +178,7 @@ def _first(table: Bools, values: Floats, missing: float) -> Floats:
 def _covers(prepared: Costs, sets: Rows, n_features: int) -> Bools:
     """Return which sets cover each of `sets`, shape ``(len(sets), n_sets)``.
 
-    From the full set down: a set covers all that its supersets cover, so few are left to test.
+    It goes from the full set down: a set covers every set that its supersets cover, so few pairs remain to be tested.
     """
     covers = np.zeros((len(prepared.weights), len(sets)), dtype=np.bool_)
     glances = _glances(prepared)
@@ -189,7 +194,7 @@ def _covers(prepared: Costs, sets: Rows, n_features: int) -> Bools:
 
 
 def _glances(prepared: Costs) -> Floats:
-    """Return numbers of which none of R's is higher than that of S if R covers S, near ties aside."""
+    """Return numbers for a first comparison, a row for each set: if R covers S, none of R's exceeds that of S."""
     low, high = prepared.region.budgets
     if low == high:
         return -prepared.far[:, None]
@@ -201,7 +206,7 @@ def _glances(prepared: Costs) -> Floats:
 
 
 def _disjoint(choices: Bools) -> int:
-    """Return how many rows that share no column are found, those with few choices first."""
+    """Count rows without a common column, picked greedily, those with the fewest columns first."""
     used, count = np.zeros(choices.shape[1], dtype=np.bool_), 0
     for row in np.argsort(np.count_nonzero(choices, axis=1), kind="stable").tolist():
         if not (used & choices[row]).any():
@@ -211,7 +216,7 @@ def _disjoint(choices: Bools) -> int:
 
 
 def _pick(choices: Bools, picked: Rows | None = None) -> Rows:
-    """Pick columns until each row has one, always one that most rows without have."""
+    """Pick columns until each row has one of them; each time the column that most of the remaining rows have."""
     columns: list[int] = [] if picked is None else picked.tolist()
     left = ~choices[:, columns].any(axis=1)
     gains = np.count_nonzero(choices[left], axis=0)

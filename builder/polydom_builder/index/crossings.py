@@ -11,14 +11,15 @@ from polydom_runtime.costs import CostFunction
 Function = Callable[[float], float]
 
 NEAR = 1e-10
-"""Relative distance from a zero at which two costs usually differ by more than their rounding."""
+"""Relative distance from a zero of f - g at which the two costs usually differ by more than their rounding errors."""
 
 
 def crossings(f: CostFunction, g: CostFunction, low: float, high: float) -> list[float]:
     """Return the rising sizes strictly inside [low, high] at which f - g changes sign.
 
-    Each is the last float before ``f(n) < g(n)`` begins or ceases to hold, by the very floats that the cost functions
-    return; where rounding hides that, it is the zero of f - g. Curves that only touch, and identical ones, have none.
+    Each is the last float before ``f(n) < g(n)`` begins or ceases to hold for the floats that the cost functions
+    return, so that an index built from it agrees with a comparison of costs at every size. Where rounding hides the
+    change, it is the zero of f - g. Curves that only touch, and identical curves, have no crossing.
 
     Parameters
     ----------
@@ -33,12 +34,14 @@ def crossings(f: CostFunction, g: CostFunction, low: float, high: float) -> list
 
     Notes
     -----
-    O(1). With x = 1 + n the difference is P(x) + Q(x)·log x, deg P <= 3 and deg Q <= 1. Its second derivative times x²
-    is a cubic, so there are at most 3 + 2 = 5 zeros, and by Rolle each pair is parted by a zero of the derivative.
+    O(1). With x = 1 + n the difference is P(x) + Q(x)·log x, where P is at most cubic and Q at most linear. Its second
+    derivative times x² is a cubic polynomial, so it has at most 3 zeros, the slope at most 4 and the difference at most
+    5, as by Rolle's theorem the derivative has a zero between any two zeros. So zeros are searched from the inside out:
+    the zeros of the cubic enclose those of the slope, and these enclose the zeros of the difference.
 
     Examples
     --------
-    One second and a millisecond an element against 1 µs for each pair of elements: equal at 1e-6·n² = 1 + 1e-3·n.
+    One cost is 1 s and 1 ms for each element, the other 1 µs for each pair: they are equal at 1 + 1e-3·n = 1e-6·n².
 
     >>> linear, pairs = CostFunction.of(1, linear=1e-3), CostFunction.of(square=1e-6)
     >>> [round(n, 2) for n in crossings(linear, pairs, 0, 1e4)]
@@ -48,16 +51,29 @@ def crossings(f: CostFunction, g: CostFunction, low: float, high: float) -> list
 
 
 def order(f: CostFunction, g: CostFunction, low: float, high: float) -> list[tuple[float, bool]]:
-    """Return how f and g are ordered on [low, high]: pieces (end, whether f < g), each from the end before it.
+    """Return how f and g are ordered on [low, high], as pieces between their crossings; O(1).
 
-    The flags alternate, the last end is `high`, and inside a piece the curves may touch; O(1).
+    Parameters
+    ----------
+    f, g : CostFunction
+    low, high : float
+        Sizes, 0 <= low <= high < inf.
 
+    Returns
+    -------
+    list of (float, bool)
+        The end of each piece and whether f < g in it. A piece begins after the end of the one before, and the last one
+        ends at `high`. The flags alternate. Inside a piece the curves may touch.
+
+    Examples
+    --------
     >>> [(round(end), below) for end, below in order(CostFunction.of(6), CostFunction.of(1, linear=1), 0, 9)]
     [(5, False), (9, True)]
     """
     weights = tuple(a - b for a, b in zip(f.weights, g.weights, strict=True))
     difference = _difference(weights)
-    # A tie at an end is no change inside, and a tie at a turning point is a touch: neither parts two pieces.
+    # A zero at an end of the range is no change of sign inside it, and a zero at a turning point is a touch: neither
+    # separates two pieces, so both are excluded from the nodes.
     nodes = [(n, d < 0.0) for n in (low, high) if (d := difference(n)) != 0.0]
     if len(nodes) < 2 or _variations(weights) > 1:
         turns = _turning_points(weights, low, high)
@@ -68,9 +84,9 @@ def order(f: CostFunction, g: CostFunction, low: float, high: float) -> list[tup
 
 
 def _difference(weights: Sequence[float]) -> Function:
-    """Return f - g from the differences of the weights.
+    """Return the function f - g, given the differences of the weights.
 
-    Its sign is right even where a large common term swallows the difference of the two sums.
+    Its sign is right even where a large common term would hide the difference of the two sums by rounding.
     """
     constant, log, linear, nlogn, square, cube = weights
 
@@ -82,10 +98,11 @@ def _difference(weights: Sequence[float]) -> Function:
 
 
 def _variations(weights: Sequence[float]) -> int:
-    """Count the sign changes in a sequence, zeros left out.
+    """Count the sign changes in a sequence, without its zeros.
 
-    With one, the difference of two curves has at most one zero in n > 0: a growth term divided by a slower one rises,
-    hence so does the part with one sign divided by the part with the other.
+    If the weights of a difference of two curves have one sign change, it has at most one zero in n > 0: the ratio of a
+    faster growth term to a slower one rises, so the ratio of the part with one sign to the part with the other rises
+    too, and equals 1 at most once.
     """
     signs = [w > 0.0 for w in weights if w != 0.0]
     return sum(a != b for a, b in pairwise(signs))
@@ -97,7 +114,7 @@ def _switch(f: CostFunction, g: CostFunction, difference: Function, low: float, 
     zero = _zero(difference, low, high)
     low, high = max(low, zero * (1.0 - NEAR)), min(high, zero * (1.0 + NEAR))
     if (f(low) < g(low)) != below or (f(high) < g(high)) == below:
-        return zero  # near it the curves differ by less than their rounding
+        return zero  # here the curves differ by less than their rounding errors
     while low < (middle := 0.5 * (low + high)) < high:
         low, high = (middle, high) if (f(middle) < g(middle)) == below else (low, middle)
     return low
@@ -116,7 +133,7 @@ def _turning_points(weights: Sequence[float], low: float, high: float) -> list[f
 
 
 def _polynomial_zeros(coefficients: Sequence[float], low: float, high: float) -> list[float]:
-    """Return the sign changes inside (low, high), low >= 0, of a polynomial with the constant term first."""
+    """Return the sign changes inside (low, high), low >= 0, of a polynomial given by coefficients, constant first."""
     if _variations(coefficients) == 0:
         return []
     derivative = [power * w for power, w in enumerate(coefficients)][1:]
@@ -137,5 +154,5 @@ def _zeros(function: Function, turning_points: list[float], low: float, high: fl
 
 
 def _zero(function: Function, low: float, high: float) -> float:
-    # The absolute tolerance must not get in the way of zeros near the size 0.
+    # The absolute tolerance is tiny, so that zeros near the size 0 are found to full relative precision too.
     return float(brentq(function, low, high, xtol=1e-300, rtol=1e-15, maxiter=2000, disp=False))

@@ -13,11 +13,22 @@ from polydom_runtime.costs import CostFunction
 from .crossings import order
 
 NOBODY = -1
+"""Owner of the envelope before any candidate has been added; its cost is infinite."""
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """The envelope is the cost of candidate `owner` for start < n <= end; `low` and `high` are its values there."""
+    """A part of the envelope that is the cost of one candidate.
+
+    Parameters
+    ----------
+    owner : int
+        The position of the candidate.
+    start, end : float
+        The piece holds for start < n <= end.
+    low, high : float
+        The cost at `start` and at `end`.
+    """
 
     owner: int
     start: float
@@ -29,31 +40,33 @@ class Piece:
 def build_index(candidates: Sequence[Candidate], region: QueryRegion) -> PolyDomIndex:
     """Return the index that answers every query of the region with the most accurate candidate that fits.
 
-    Candidates come by falling accuracy, equal ones together. L(n), the lower envelope of the costs so far, is the least
-    budget for which something at least as good fits. What a newcomer takes from L is where it is on the skyline, and
-    curves of dominated candidates are never crossed with each other.
+    Candidates are added by falling accuracy, those of equal accuracy together. L(n), the lower envelope of the costs
+    added so far, is the least budget that some candidate at least as accurate fits. A new candidate is on the skyline
+    exactly where its cost is below L; there it lowers L. So crossings are computed with L only, never between two
+    dominated candidates.
 
-    A budget range narrows that down. S is the answer for some c in [c_lo, c_hi] only if nothing better fits c_lo, and S
-    fits c_hi. As costs rise, so does L, and this holds on n*(better, c_lo) < n <= n*(S, c_hi).
+    A range of budgets [c_lo, c_hi] leaves a part of that. S is the answer to some budget c of the range only if S fits
+    c_hi and no better candidate fits c_lo. Costs rise with n, so this holds for n*(better, c_lo) < n <= n*(S, c_hi),
+    where n*(S, c) is the largest size at which S fits c.
 
     Parameters
     ----------
     candidates : sequence of Candidate
-        Must hold the empty set. It is ready whatever the budget, so candidates that are no better are never chosen.
+        Must hold the empty set. It fits every budget, so candidates that are not more accurate are never an answer.
     region : QueryRegion
 
     Returns
     -------
     PolyDomIndex
-        Its candidates are the empty set and, by rising accuracy, those that some query of the region is answered with.
+        Its candidates are the empty set and, by rising accuracy, those that are the answer to some query of the region.
 
     Notes
     -----
-    O(k log k + k p + x) for k candidates, p pieces of L and x crossings with L.
+    O(k log k + k · p + x) for k candidates, p pieces of L and x crossings with L.
 
     Examples
     --------
-    The spectrum costs less than the mean up to size 4, so there the mean is not on the skyline.
+    The spectrum is more accurate than the mean and costs less up to size 4, so the mean is on the skyline only above:
 
     >>> empty = Candidate(0, (), 0.5, CostFunction.of())
     >>> mean = Candidate(1, ("mean",), 0.7, CostFunction.of(8, linear=1))
@@ -64,7 +77,7 @@ def build_index(candidates: Sequence[Candidate], region: QueryRegion) -> PolyDom
     >>> index.best(3, budget=11).features, index.best(6, budget=16).features
     (('spectrum',), ('mean',))
 
-    With the one budget 15 the steps of the staircase remain: the spectrum fits up to size 5, the mean up to 7.
+    With the single budget 15 the index is a staircase: the spectrum fits up to size 5, the mean up to 7.
 
     >>> index = build_index([mean, spectrum, empty], QueryRegion(sizes=(0, 10), budgets=(15, 15)))
     >>> [(index.candidates[i.candidate].features, round(i.start), round(i.end)) for i in index.intervals]
@@ -86,7 +99,7 @@ def _skyline(ranked: Sequence[Candidate], region: QueryRegion) -> list[Interval]
     least, most = region.budgets
     costs = [c.cost for c in ranked]
     envelope = [Piece(NOBODY, smallest, largest, math.inf, math.inf)]
-    answered = -math.inf  # up to this size something better fits the least budget
+    answered = -math.inf  # up to this size a better candidate fits even the least budget
     found: list[Interval] = []
     for _, group in groupby(range(len(ranked)), key=lambda i: ranked[i].accuracy):
         members = tuple(group)
@@ -95,6 +108,7 @@ def _skyline(ranked: Sequence[Candidate], region: QueryRegion) -> list[Interval]
         for piece in (p for p in envelope if p.owner in members and p.low <= most):
             start = max(piece.start, answered)
             end = piece.end if piece.high <= most else costs[piece.owner].largest_size(most)
+            # Intervals exclude their start, so one that is needed at the smallest size alone has start == end.
             if start < end or answered < end == smallest:
                 found.append(Interval(piece.owner, start, end))
         for i in members:
@@ -106,9 +120,10 @@ def _skyline(ranked: Sequence[Candidate], region: QueryRegion) -> list[Interval]
 
 
 def _lowered(envelope: list[Piece], newcomer: int, costs: Sequence[CostFunction]) -> list[Piece]:
-    """Return min(envelope, cost of the newcomer), which owns what it takes; the envelope itself if that is nothing.
+    """Return min(envelope, cost of the newcomer); the envelope itself if the newcomer is nowhere below it.
 
-    Costs rise, so their values at the ends of a piece settle most pieces without a crossing.
+    Costs rise with the size, so if one cost at the start of a piece is at least the other at the end, their order is
+    known on the whole piece. Most pieces are decided so; crossings are computed for the others.
     """
     cost = costs[newcomer]
     owners: list[tuple[float, int]] = []
@@ -129,7 +144,7 @@ def _lowered(envelope: list[Piece], newcomer: int, costs: Sequence[CostFunction]
 
 
 def _pieces(owners: Sequence[tuple[float, int]], start: float, costs: Sequence[CostFunction]) -> list[Piece]:
-    """Return the pieces of an envelope from (end, owner), neighbours with the same owner made one."""
+    """Return the pieces of an envelope, given (end, owner) of each; neighbours with the same owner are merged."""
     pieces = []
     for owner, run in groupby(owners, key=itemgetter(1)):
         *_, (end, _) = run

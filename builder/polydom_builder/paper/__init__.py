@@ -1,4 +1,4 @@
-"""The paper's own searches and indexes, which ours are compared with; only the reproduction needs them."""
+"""The searches and indexes of the paper, for comparison with ours; only the reproduction needs them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -20,7 +20,7 @@ INDEXES: Mapping[str, Callable[[Sequence[Candidate], QueryRegion], Any]] = {
     "all-crossings": AllCrossingsIndex,
     "scan": lambda candidates, region: ScanIndex(candidates),
 }
-"""By name, ours first; all answer every query of the region alike."""
+"""The indexes by name, ours first; all give the same answer to every query of the region."""
 
 __all__ = [
     "INDEXES",

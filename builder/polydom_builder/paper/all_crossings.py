@@ -1,4 +1,4 @@
-"""Poly-Dom-Index-All: the paper's index with a range between any two crossings, interesting or not."""
+"""Poly-Dom-Index-All: the paper's index with a range between any two crossings, even where the skyline stays."""
 
 import math
 from bisect import bisect_left, bisect_right
@@ -13,31 +13,34 @@ from .pairs import Pairs, Range
 from .scan import ranked
 
 Event = tuple[float, int, int]
-"""After this size, this candidate has so many more below it that are at least as good."""
+"""Size, candidate, change: after the size, the number of curves below it that are at least as good changes so."""
 
 NARROW = 1e-12
-"""Relative width of ranges that only rounding makes: there three curves may be below each other in a circle."""
+"""Relative width of ranges that exist only by rounding.
+
+In these, three curves may each seem to be below the next one in a circle, so counting would leave none on the skyline.
+"""
 
 
 class AllCrossingsIndex:
     """The best candidate for every size and every budget, with the skyline stored for each range between crossings.
 
-    Each pair of candidates is solved. A candidate is on the skyline while no other one that is at least as good is
-    below it, and how many are changes by one at its crossings.
+    The crossings of each pair of candidates are computed. A candidate is on the skyline while no other one that is at
+    least as good is below it; the number of these others changes by one at each crossing.
 
     Parameters
     ----------
     candidates : sequence of Candidate
-        Must hold the empty set. What is no better than that is never the answer and left out.
+        Must hold the empty set. Candidates that are not better than it are never the answer and are excluded.
     region : QueryRegion
-        Its sizes are covered, for any budget.
+        The index covers its sizes, for any budget.
 
     Attributes
     ----------
     n_ranges : int
-        Ranges of sizes.
+        Number of ranges of sizes.
     n_entries : int
-        Entries of the two-dimensional array. Equal rows are stored once here, but counted for each range.
+        Number of entries of the two-dimensional array. Equal rows are stored once but counted for each range.
 
     Notes
     -----
@@ -45,8 +48,8 @@ class AllCrossingsIndex:
 
     Examples
     --------
-    The mean comes on the skyline where it gets cheaper than the spectrum, at 4. The slope is dominated everywhere, but
-    crosses the mean at 3 and the spectrum at 5.
+    The mean enters the skyline at 4, where it gets cheaper than the spectrum. The slope is dominated everywhere, but
+    its crossings with the mean at 3 and the spectrum at 5 make ranges too:
 
     >>> from polydom_runtime.costs import CostFunction
     >>> empty = Candidate(0, (), 0.5, CostFunction.of())
@@ -88,7 +91,7 @@ class AllCrossingsIndex:
 
 
 def _events(curves: Sequence[Candidate], sizes: Range) -> Iterator[Event]:
-    """Solve each pair of curves, numbered by rising accuracy; the size is -inf for what holds from the beginning."""
+    """Yield the events of each pair of curves, numbered by rising accuracy; -inf as size stands for the beginning."""
     pairs = Pairs([c.cost for c in curves], sizes)
     for better, worse in ((b, w) for b in range(len(curves)) for w in range(b)):
         found = pairs.switches(worse, better)
@@ -104,7 +107,7 @@ def _events(curves: Sequence[Candidate], sizes: Range) -> Iterator[Event]:
 
 
 def _row(curves: Sequence[Candidate], size: float) -> tuple[Candidate, ...]:
-    """Walk up the curves by their costs at one size and keep those that are better than all before."""
+    """Walk through the curves by rising cost at one size and keep those that are better than all before."""
     row: list[Candidate] = []
     for curve in sorted(reversed(curves), key=lambda c: c.cost(size)):
         if not row or curve.accuracy > row[-1].accuracy:
@@ -113,7 +116,7 @@ def _row(curves: Sequence[Candidate], size: float) -> tuple[Candidate, ...]:
 
 
 def _count(dominators: list[int], events: Iterable[Event]) -> bool:
-    """Apply the events of one size; return whether the skyline may have changed."""
+    """Apply the events of one size to the numbers of dominators; return whether the skyline may have changed."""
     changed = False
     for _, curve, more in events:
         before = dominators[curve]

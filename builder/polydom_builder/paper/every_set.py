@@ -1,4 +1,4 @@
-"""The paper's Naive-Expand-All: train every feature set there is."""
+"""The paper's Naive-Expand-All: train every feature set."""
 
 from polydom_builder.exceptions import LatticeError
 from polydom_builder.lattice.inputs import Score, ask, check_parameters
@@ -7,7 +7,7 @@ from .layers import MAX_DENSE_FEATURES
 
 
 def expand_all(n_features: int, score: Score, *, batch: int = 256) -> dict[int, float]:
-    """Train every feature set, by rising mask: what the searches are measured against.
+    """Train every feature set, by rising mask, as a reference for the searches.
 
     Parameters
     ----------
@@ -16,7 +16,7 @@ def expand_all(n_features: int, score: Score, *, batch: int = 256) -> dict[int, 
     score : callable
         ``score(masks)`` trains a list of at most `batch` sets and returns their scores.
     batch : int, >= 1
-        How many sets to train at a time.
+        Number of sets to train at a time.
 
     Returns
     -------
@@ -26,7 +26,7 @@ def expand_all(n_features: int, score: Score, *, batch: int = 256) -> dict[int, 
     Raises
     ------
     LatticeError
-        If there are too many features, `batch` is less than 1, or a score is impossible.
+        If there are too many features, `batch` is less than 1, or a score is not finite.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""The paper's layered bidirectional search (Expand-Enumerate), made complete."""
+"""The paper's layered bidirectional search (Expand-Enumerate), corrected so that it loses no set."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +13,11 @@ MAX_DENSE_FEATURES = 24
 def expand_layers(n_features: int, score: Score, *, alpha: float = 1.0, tolerance: float = 0.0) -> dict[int, float]:
     """Train every feature set that is not sandwiched, bottom layer then top layer in turn.
 
-    S is sandwiched, and not trained, when α·(best_sub(S) - e) >= least_sup(S): the highest score of a trained strict
-    subset, which is cheaper than S, against the lowest of a trained strict superset, which is no worse than S. Unlike
-    the paper's pseudo-code it tests against all trained sets, not the frontiers, and visits every set of a layer, not
-    the neighbours of trained sets only, which can lose the best set.
+    S is sandwiched, and not trained, when α·(best_sub(S) - e) >= least_sup(S). Here best_sub(S) is the highest score of
+    a trained strict subset, which costs no more than S, and least_sup(S) is the lowest score of a trained strict
+    superset, which S exceeds by e at most. The paper's pseudo-code tests against the frontiers only, which trains more
+    sets, and visits only the neighbours of trained sets, which can lose the best set. This search tests against all
+    trained sets and visits every set of a layer.
 
     Parameters
     ----------
@@ -37,7 +38,8 @@ def expand_layers(n_features: int, score: Score, *, alpha: float = 1.0, toleranc
     Raises
     ------
     LatticeError
-        If there are too many features, a parameter is out of range, or a score is impossible.
+        If there are too many features, a parameter is out of range, or a score is not finite or is negative with
+        alpha > 1.
 
     Notes
     -----
@@ -45,8 +47,8 @@ def expand_layers(n_features: int, score: Score, *, alpha: float = 1.0, toleranc
 
     Examples
     --------
-    Feature 0 alone scores 0.8, so does every set with it; the rest 0.5. {1} and {2} are trained before the upper layers
-    are; {0, 1} lies between {0} with 0.8 and {0, 1, 2} with 0.8:
+    Every set with feature 0 scores .8, all others .5. {1, 2} is trained, as no trained subset scores as much as the
+    full set. {0, 1} and {0, 2} are not, as {0} does:
 
     >>> trained = expand_layers(3, lambda masks: [0.8 if m & 1 else 0.5 for m in masks])
     >>> [f"{m:03b}" for m in trained]
@@ -83,7 +85,7 @@ def _bottom_and_top(n_features: int) -> list[int]:
 
 
 def _close(lower: NDArray[np.float64], upper: NDArray[np.float64], n_features: int) -> None:
-    """Spread `lower` to all supersets (highest wins) and `upper` to all subsets (lowest wins), in place.
+    """Spread `lower` to all supersets (the highest counts) and `upper` to all subsets (the lowest), in place.
 
     The sets of one layer are incomparable, so for a set not yet visited the closure is over strict subsets and
     supersets.

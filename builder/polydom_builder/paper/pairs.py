@@ -1,4 +1,4 @@
-"""The crossings of any two of many cost functions over one range of sizes."""
+"""The crossings of any two among many cost functions, over one range of sizes."""
 
 import math
 from collections.abc import Sequence
@@ -11,14 +11,17 @@ from polydom_runtime.costs import CostFunction
 Range = tuple[float, float]
 
 CELLS = 32
+"""Cells of the range of sizes, at whose ends all costs are evaluated once."""
+
 ROUNDING = 1.0 + 1e-12
-"""Far more than the relative rounding of a cost."""
+"""A factor far above the relative rounding error of a cost."""
 
 
 class Pairs:
-    """Cost functions with their values at a few sizes, which settle the order of two in most of the range.
+    """Cost functions with their values at a few sizes, which decide the order of two in most of the range.
 
-    As costs rise, f is above g from size a to size b if f(a) > g(b). Only where that says nothing is a pair solved.
+    As costs rise, f is above g from size a to size b if f(a) > g(b). Crossings are computed only where this test does
+    not decide.
 
     Parameters
     ----------
@@ -39,9 +42,10 @@ class Pairs:
         self._values = [[cost(n) for n in self._sizes] for cost in costs]
 
     def switches(self, worse: int, better: int) -> tuple[float, ...]:
-        """Return the sizes after which `worse` is below `better`, no longer, again, ...; -inf if from the beginning.
+        """Return the sizes after which `worse` comes below `better`, ceases to be, comes below again, and so on.
 
-        By rising size, all below the largest size; where the two are equal `worse` is not below. O(1).
+        They rise and are all less than the largest size. The first is -inf if `worse` is below from the beginning.
+        Where the two costs are equal, `worse` is not below. O(1).
         """
         first, last = self._unsettled(worse, better)
         if first == last:
@@ -51,7 +55,7 @@ class Pairs:
         return (-math.inf, *ends) if parts[0][1] else ends
 
     def _unsettled(self, a: int, b: int) -> tuple[int, int]:
-        """Return between which two of the sizes the order of `a` and `b` is not settled; the same one if nowhere."""
+        """Return the numbers of the two sizes between which the order of `a` and `b` is open; equal if nowhere."""
         f, g = self._values[a], self._values[b]
         first, last = 0, CELLS
         while first < last and (f[first] > g[first + 1] * ROUNDING or g[first] > f[first + 1] * ROUNDING):

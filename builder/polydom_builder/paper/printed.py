@@ -1,4 +1,4 @@
-"""The paper's pseudo-code as printed, Expand-Enumerate and Candidate-Set-Construction: references, faults and all."""
+"""The paper's pseudo-code exactly as printed, faults included: Expand-Enumerate and Candidate-Set-Construction."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,17 +13,18 @@ from .layers import MAX_DENSE_FEATURES
 
 
 def expand_as_printed(n_features: int, score: Score, *, alpha: float = 1.0, tolerance: float = 0.0) -> dict[int, float]:
-    """Train what the paper's Expand-Enumerate trains, to see what it costs and what it loses.
+    """Train the sets that the paper's Expand-Enumerate trains, to see its cost and the sets that it loses.
 
     A set is sandwiched, and not trained, when α·(a(F_i) - e) >= a(F_k) for a strict subset F_i in the bottom frontier
-    and a strict superset F_k in the top frontier. Training a set drops its parents from the top frontier, or its
-    children from the bottom one, and makes its other neighbours the next to be looked at. Two faults follow:
+    and a strict superset F_k in the top frontier. Training a set from the top drops its parents from the top frontier
+    and visits its children next; training a set from the bottom does the reverse. Two faults follow:
 
-    - A set dropped from a frontier is no witness any more, so more is trained than the paper's own figure draws.
-    - A set whose neighbours are all sandwiched is never looked at, though no pair sandwiches the set itself. The best
-      set can be lost, and with it the promise of α.
+    - A set that is dropped from a frontier is no longer a witness, so more sets are trained than the paper's own figure
+      shows.
+    - A set whose neighbours are all sandwiched is never visited, even if it is not sandwiched itself. The best set can
+      be lost, and with it the promise of α.
 
-    `expand_layers` is this search made complete; `expand_best_first` is the one to use.
+    `expand_layers` corrects both; `expand_best_first` is the search to use.
 
     Parameters
     ----------
@@ -44,17 +45,18 @@ def expand_as_printed(n_features: int, score: Score, *, alpha: float = 1.0, tole
     Raises
     ------
     LatticeError
-        If there are too many features, a parameter is out of range, or a score is impossible.
+        If there are too many features, a parameter is out of range, or a score is not finite or is negative with
+        alpha > 1.
 
     Notes
     -----
-    O(frontier) for each set looked at. The sets of a layer come in a random order, the same each time: the paper's
-    active sets have none, and it matters, for each set that is trained takes witnesses from those after it.
+    O(frontier) for each set visited. The paper gives no order within a layer, but the order matters: each set that is
+    trained removes witnesses of the sets after it. Here the order is random and the same in every run.
 
     Examples
     --------
-    Feature 0 alone scores 0.8, so does every set with it; the rest 0.5. All eight sets are trained. `expand_layers`
-    spares {0, 1} and {0, 2}, which lie between {0} and the full set:
+    Every set with feature 0 scores .8, all others .5. All eight sets are trained, while `expand_layers` does not train
+    {0, 1} and {0, 2}, which are sandwiched between {0} and the full set:
 
     >>> len(expand_as_printed(3, lambda masks: [0.8 if m & 1 else 0.5 for m in masks]))
     8
@@ -74,7 +76,7 @@ def expand_as_printed(n_features: int, score: Score, *, alpha: float = 1.0, tole
 
 
 class _Printed:
-    """What was trained, and the two frontiers."""
+    """The trained sets and the two frontiers."""
 
     def __init__(self, n_features: int, score: Score, alpha: float, tolerance: float) -> None:
         self.score, self.alpha, self.tolerance = score, alpha, tolerance
@@ -84,17 +86,17 @@ class _Printed:
         self.trained: dict[int, float] = {}
 
     def expand_top(self, active: list[int]) -> list[int]:
-        """Train what is not sandwiched; return the children."""
+        """Train the active sets that are not sandwiched; return their children."""
         chosen = self._expand(active, self.top)
         return sorted({mask ^ f for mask in chosen for f in self.features if mask & f})
 
     def expand_bottom(self, active: list[int]) -> list[int]:
-        """Train what is not sandwiched; return the parents."""
+        """Train the active sets that are not sandwiched; return their parents."""
         chosen = self._expand(active, self.bottom)
         return sorted({mask | f for mask in chosen for f in self.features if not mask & f})
 
     def _expand(self, active: list[int], frontier: "_Frontier") -> list[int]:
-        """Choose set by set, but train all at once: the scores of a layer say nothing about the layer."""
+        """Choose the sets one by one, then train them together: scores of a layer are no witnesses within the layer."""
         chosen: list[int] = []
         for mask in self.rng.permutation(active).tolist():
             if mask not in self.trained and not self._is_sandwiched(mask):
@@ -112,7 +114,7 @@ class _Printed:
 
 
 class _Frontier:
-    """The trained sets at the boundary that one end of the lattice has grown to."""
+    """The trained sets at the boundary that the search has reached from one end of the lattice."""
 
     def __init__(self) -> None:
         self.masks = np.empty(0, dtype=np.int64)
@@ -123,7 +125,7 @@ class _Frontier:
         self.scores = np.append(self.scores, scores)
 
     def drop_neighbours(self, mask: int) -> None:
-        """Drop the sets that differ in one feature: all come from the layer before, the frontier's own end."""
+        """Drop the sets that differ from `mask` in one feature; all of them belong to the layer visited before."""
         keep = np.bitwise_count(self.masks ^ mask) != 1
         self.masks, self.scores = self.masks[keep], self.scores[keep]
 
@@ -139,14 +141,14 @@ def select_as_printed(
 ) -> list[int]:
     """Drop every trained set that some trained set dominates, as the paper's Candidate-Set-Construction does.
 
-    R dominates S when R fits wherever S does (c(R, n) <= c(S, n) for all sizes n, if any budget may be asked for) and
-    α·a(R) >= a(S). Three faults, kept:
+    R dominates S when R fits wherever S does (c(R, n) <= c(S, n) for all sizes n, if the region holds all budgets) and
+    α·a(R) >= a(S). The three faults of the paper are kept:
 
-    - R may itself be dropped, by a set that is worse than S by more than α: so α compounds.
-    - Two sets of equal cost whose scores are within α remove each other, and both are gone; no tie is broken.
-    - An untrained set counts on its lower witness, which may be dropped: α compounds once more.
+    - R may be dropped too, because of a set that is worse than S by more than α. So α compounds.
+    - Two sets of equal cost whose scores are within α remove each other, as ties are not broken.
+    - An untrained set depends on its lower witness, which may be dropped. So α compounds once more.
 
-    Only the empty set always stays, so that there is an answer. `select_candidates` is the one to use.
+    The empty set always stays, so that every query has an answer. `select_candidates` is the function to use.
 
     Parameters
     ----------
@@ -169,7 +171,7 @@ def select_as_printed(
 
     Notes
     -----
-    O(trained²) tests of *covers* at worst; about O(trained · kept), for a removed set is not tested again.
+    O(trained²) tests of *covers* at worst; about O(trained · kept), as a removed set is not tested again.
 
     Examples
     --------

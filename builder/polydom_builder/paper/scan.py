@@ -1,4 +1,4 @@
-"""Naive-Lookup: no index at all, and the rule that says which candidate is the answer."""
+"""Naive-Lookup, which uses no index, and the rule by which a candidate is the answer."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -9,8 +9,9 @@ from polydom_runtime.bundles.index import Candidate
 def ranked(candidates: Iterable[Candidate]) -> list[Candidate]:
     """Return the candidates by falling accuracy, equal ones by number of features and mask, the empty set last.
 
-    What is no better than the empty set is left out: that is ready whatever the budget. Of two that are equally good
-    the one that costs less at the size asked for is the answer, and of two that cost the same, the first.
+    Candidates that are not better than the empty set are excluded, as the empty set fits every budget. Of two equally
+    good ones the answer is the one that costs less at the size of the query; if they cost the same, the first one.
+    O(k log k).
 
     >>> from polydom_runtime.costs import CostFunction
     >>> empty = Candidate(0, (), 0.5, CostFunction.of(9))
@@ -24,7 +25,7 @@ def ranked(candidates: Iterable[Candidate]) -> list[Candidate]:
 
 
 class ScanIndex:
-    """The best candidate for every size and every budget, by looking at all candidates for each query.
+    """The best candidate for every size and every budget, by a scan of all candidates for each query.
 
     Parameters
     ----------
@@ -34,7 +35,7 @@ class ScanIndex:
     Attributes
     ----------
     n_entries : int
-        Candidates that are stored.
+        Number of candidates that are stored.
 
     Examples
     --------

@@ -18,18 +18,18 @@ from .scan import ranked
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """What a sweep over all sizes finds, whatever the budget.
+    """The result of a sweep over all sizes, for all budgets.
 
     Parameters
     ----------
     candidates : tuple of Candidate
-        By rising accuracy, the empty set first; what is no better than that is left out.
+        By rising accuracy, the empty set first; candidates that are not better than it are excluded.
     ranges : tuple of tuple of (float, float)
         For each candidate the sizes start < n <= end at which it is on the skyline.
     n_crossings : int
-        Crossings passed.
+        Number of crossings that the sweep passed.
     interesting : tuple of float
-        Sizes of those at which the skyline changes, by rising size.
+        Sizes of the crossings at which the skyline changes, by rising size.
     """
 
     candidates: tuple[Candidate, ...]
@@ -41,8 +41,8 @@ class Sweep:
 def sweep_index(candidates: Sequence[Candidate], region: QueryRegion) -> PolyDomIndex:
     """Return the index that `build_index` returns, found by the paper's algorithm.
 
-    The ends of the intervals are the same up to the rounding of the costs: where several curves meet in one size, each
-    pair meets at its own float near it, and an interval of a few such floats may be there or not.
+    The ends of the intervals are equal up to the rounding of the costs: where several curves meet at one size, each
+    pair meets at a slightly different float, so that an interval a few floats wide may be found by only one of the two.
 
     Parameters
     ----------
@@ -60,8 +60,8 @@ def sweep_index(candidates: Sequence[Candidate], region: QueryRegion) -> PolyDom
 
     Examples
     --------
-    At size 0 the order is spectrum 0, mean 8, everything 20. At 4 the spectrum becomes dearer than the mean, which thus
-    comes on the skyline; at 10 it reaches the cost of everything, by which it is dominated from there on.
+    At size 0 the costs are: spectrum 0, mean 8, both together 20. From 4 on the spectrum costs more than the mean, so
+    the mean enters the skyline. From 10 on the spectrum costs more than both together, so it is dominated:
 
     >>> empty = Candidate(0, (), 0.5, CostFunction.of())
     >>> mean = Candidate(1, ("mean",), 0.7, CostFunction.of(8, linear=1))
@@ -81,15 +81,16 @@ def sweep_index(candidates: Sequence[Candidate], region: QueryRegion) -> PolyDom
 def intersections(candidates: Sequence[Candidate], region: QueryRegion) -> Sweep:
     """Sweep over the sizes of the region and return where the skyline changes: the paper's PolyDomIntersections.
 
-    The paper's Theorem says which crossings matter, with one slip: a curve that gets cheaper than one on the skyline
-    comes on the skyline itself unless some curve below has more than *its* accuracy, not more than the other's.
+    The paper's Theorem says which crossings change the skyline, with one error: a curve that gets cheaper than one on
+    the skyline enters the skyline itself unless a curve below it is more accurate than *it*, not than the other one.
 
     O((k + x) log k) for k candidates and x crossings; each pair of curves is solved once.
 
     Examples
     --------
-    The mean, the slope and the spectrum meet at 2, where the spectrum, the best, gets cheapest. Of the three swaps two
-    change the skyline: that of the other two, after which the mean is off it, and that of the slope and the spectrum.
+    The mean, the slope and the spectrum meet at 2, where the spectrum, the best, becomes the cheapest. Two of the three
+    swaps change the skyline: the mean leaves it when it swaps with the slope, and the slope when it swaps with the
+    spectrum.
 
     >>> rows = [(0, 0.5, 3, 0), (1, 0.7, 2, 4), (2, 0.8, 4, 3), (4, 0.9, 6, 2)]
     >>> curves = [Candidate(m, (), a, CostFunction.of(constant, linear=slope)) for m, a, constant, slope in rows]
@@ -109,11 +110,11 @@ def intersections(candidates: Sequence[Candidate], region: QueryRegion) -> Sweep
 
 
 class Neighbours:
-    """Curves, the better the higher their number, in the order of their costs right after a size that moves up.
+    """Curves in the order of their costs just above a size, which the sweep raises; better curves have higher numbers.
 
-    A queue holds the next size at which any two neighbours have to swap. Curves that are equal or touch keep their
-    order, the better one first. A swap settles one pair and no other, so that there is one for each switch of a pair
-    even where many curves meet, or where rounding puts the crossings of three curves in an impossible order.
+    A queue holds the next size at which any two neighbours have to swap. Curves that are equal or only touch keep their
+    order, the better one first. Each swap exchanges one pair only. So there is one swap for each crossing of a pair,
+    even where many curves meet, or where rounding puts the crossings of three curves into an impossible order.
     """
 
     def __init__(self, costs: Sequence[CostFunction], sizes: Range) -> None:
@@ -126,13 +127,13 @@ class Neighbours:
             self._push(place)
 
     def swaps(self) -> Iterator[tuple[float, int, int]]:
-        """Swap neighbours by rising size, yielding (size, the one that was lower, the one that was upper)."""
+        """Swap neighbours by rising size; yield (size, the curve that was lower, the curve that was upper)."""
         places, curves = self._places, self.curves
         while self._queue:
             size, lower, upper = heappop(self._queue)
             place = places[lower]
             if places[upper] != place + 1:
-                continue  # parted since; pushed again when they met again
+                continue  # no longer neighbours; pushed again if they become neighbours again
             self._size = size
             curves[place], curves[place + 1] = upper, lower
             places[upper], places[lower] = place, place + 1
@@ -149,7 +150,7 @@ class Neighbours:
                 heappush(self._queue, (size, lower, upper))
 
     def _next_swap(self, lower: int, upper: int) -> float:
-        """Return after which size, not below the present one, `upper` is below `lower`; inf if after none."""
+        """Return the next size, the present one included, after which `upper` is below `lower`; inf without one."""
         found = self._switches_of(lower, upper)
         passed = bisect_right(found, self._size)
         if (passed % 2 == 1) != (lower < upper):
@@ -157,7 +158,7 @@ class Neighbours:
         return found[passed] if passed < len(found) else math.inf
 
     def _compare(self, a: int, b: int) -> int:
-        """Return -1 if curve `a` is below curve `b` at first, else 1."""
+        """Return -1 if curve `a` is below curve `b` at the smallest size, else 1."""
         return -1 if self._next_swap(a, b) > self._size else 1
 
     def _switches_of(self, a: int, b: int) -> tuple[float, ...]:
@@ -170,10 +171,10 @@ class Neighbours:
 
 
 class Skyline:
-    """The curves that nothing better or equally good is below, kept up to date through swaps of neighbours."""
+    """The curves that have no better or equally good curve below them, updated at each swap of neighbours."""
 
     def __init__(self, accuracies: Sequence[float], curves: Sequence[int], size: float) -> None:
-        """Walk up the curves by cost; they are numbered by rising accuracy."""
+        """Walk through the curves by rising cost; they are numbered by rising accuracy."""
         self._accuracies = accuracies
         self._since: dict[int, float] = {}
         self._ranges: list[list[Range]] = [[] for _ in accuracies]
@@ -183,13 +184,13 @@ class Skyline:
                 self._enter(curve, size)
 
     def swap(self, size: float, lower: int, upper: int) -> bool:
-        """Let `upper`, next above `lower`, get below it; return whether the crossing is interesting; O(skyline).
+        """Swap `upper`, the next curve above, with `lower`; return whether that changes the skyline; O(skyline).
 
-        What changes can only be that `lower` leaves or that `upper` enters.
+        A swap can only make `lower` leave the skyline or `upper` enter it, or both.
         """
         if lower not in self._since:
             return False
-        if upper in self._since:  # with more accuracy, or it would not be there
+        if upper in self._since:  # it is more accurate than `lower`, or it would not be there
             self._leave(lower, size)
             return True
         place, accuracy = bisect_left(self._members, lower), self._accuracies[upper]
@@ -201,7 +202,7 @@ class Skyline:
         return True
 
     def ranges(self, size: float) -> tuple[tuple[Range, ...], ...]:
-        """Return where each curve was on the skyline, given that the sweep ends at `size`."""
+        """Return the ranges of sizes in which each curve was on the skyline, for a sweep that ends at `size`."""
         last = {curve: (start, size) for curve, start in self._since.items()}
         return tuple((*before, last[i]) if i in last else tuple(before) for i, before in enumerate(self._ranges))
 
@@ -217,12 +218,12 @@ class Skyline:
 
 
 def _asked_for(sweep: Sweep, region: QueryRegion) -> list[Interval]:
-    """Return the parts of the ranges in which a candidate is the answer to some budget of the region.
+    """Return the parts of the ranges in which a candidate is the answer for some budget of the region.
 
-    That is where it fits the greatest, and nothing better fits the least.
+    There the candidate fits the greatest budget, and no better one fits the least budget.
     """
     least, most = region.budgets
-    answered = -math.inf  # up to this size something better fits the least budget
+    answered = -math.inf  # up to this size a better candidate fits even the least budget
     found = []
     numbered = reversed(list(enumerate(sweep.candidates)))
     for _, group in groupby(numbered, key=lambda pair: pair[1].accuracy):

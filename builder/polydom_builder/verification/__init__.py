@@ -1,4 +1,4 @@
-"""Verification of a bundle: its proof and its answers, checked without the code that made them."""
+"""Verification of a bundle: its proof and its answers are checked without the code that produced them."""
 
 from .verify import Report, verify, verify_bundle
 

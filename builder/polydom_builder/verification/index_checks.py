@@ -1,4 +1,4 @@
-"""Whether the index and the staircases of a bundle answer as a scan of its candidates does."""
+"""Checks that the index and the staircases of a bundle give the answers that a scan of its candidates gives."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -18,24 +18,26 @@ from .proof_checks import TIE
 RANDOM_QUERIES = 2000
 RANDOM_DEADLINES = 8
 RANDOM_SIZES = 50
-"""For each deadline."""
+"""Random sizes for each deadline."""
 
 BLOCK = 1 << 12
+"""Queries that are answered at a time, to limit the memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Queries:
-    """Sizes and budgets, arrays of shape ``(n_queries,)``."""
+    """Queries as arrays of sizes and budgets (seconds), each of shape ``(n_queries,)``."""
 
     sizes: Floats
     budgets: Floats
 
 
 def index_queries(bundle: Bundle, seed: int = 0) -> Queries:
-    """Return queries on both sides of each place where an answer can change, and random ones.
+    """Return queries on both sides of each size at which an answer can change, and random ones; O(k²) crossings.
 
-    For each candidate they are the sizes between the crossings with better ones and the ends of intervals, with the
-    least budget that it fits: if all are answered well, so is every query.
+    For each candidate the sizes lie at and between its crossings with better candidates and the ends of all intervals.
+    The budget is the least one that the candidate fits there. No answer changes between two of these sizes, so if all
+    of these queries are answered correctly, every query is.
     """
     region = QueryRegion(bundle.promise.sizes, bundle.promise.covered)
     candidates = bundle.index.candidates
@@ -54,14 +56,14 @@ def index_queries(bundle: Bundle, seed: int = 0) -> Queries:
 
 
 def index_faults(bundle: Bundle, queries: Queries) -> Iterator[str]:
-    """Ask the index; yield a line for each query that a scan of the candidates answers better."""
+    """Answer the queries by the index; yield a line for each answer that does not fit or that a scan exceeds."""
     asked = zip(queries.sizes.tolist(), queries.budgets.tolist(), strict=True)
     answers = [bundle.index.best(n, budget) for n, budget in asked]
     yield from (f"the index, {line}" for line in _wrong(bundle, queries, answers))
 
 
 def staircase_queries(bundle: Bundle, seed: int = 0) -> list[Queries]:
-    """Return queries for several deadlines: sizes at and between the last ones that candidates fit, and random ones."""
+    """Return queries for several deadlines: sizes at and between the largest ones that fit, and random sizes."""
     rng = np.random.default_rng(seed)
     costs = [c.cost for c in bundle.index.candidates]
     some = costs_at(costs, _random_sizes(rng, bundle.promise.sizes, RANDOM_DEADLINES))
@@ -77,14 +79,14 @@ def staircase_queries(bundle: Bundle, seed: int = 0) -> list[Queries]:
 
 
 def staircase_faults(bundle: Bundle, queries: Queries) -> Iterator[str]:
-    """Ask the staircase for the deadline of the queries, as `index_faults` does the index."""
+    """Answer queries of one deadline by its staircase; yield lines as `index_faults` does."""
     stairs = bundle.index.at_deadline(float(queries.budgets[0]))
     answers = [stairs.best(n) for n in queries.sizes.tolist()]
     yield from (f"the staircase, {line}" for line in _wrong(bundle, queries, answers))
 
 
 def _wrong(bundle: Bundle, queries: Queries, answers: Sequence[Candidate]) -> Iterator[str]:
-    """Yield a line for each answer that does not fit, or is worse than a candidate that does."""
+    """Yield a line for each answer that does not fit, or scores less than a candidate that fits."""
     candidates = [bundle.empty, *map(bundle.candidate, bundle.stored.shipped)]
     scores = np.array([c.accuracy for c in candidates])
     for start in range(0, len(answers), BLOCK):
@@ -102,7 +104,7 @@ def _wrong(bundle: Bundle, queries: Queries, answers: Sequence[Candidate]) -> It
 
 
 def turns(cost: CostFunction, others: Sequence[CostFunction], region: QueryRegion) -> list[float]:
-    """Return the sizes at which it can change whether, where a cost fits, another does; some are out of the region."""
+    """Return the sizes at which it can change which others fit wherever `cost` does; some lie outside the region."""
     least, most = region.budgets
     crossed = [n for other in others for n in crossings(cost, other, *region.sizes)]
     reaches = [c.largest_size(least) for c in (cost, *others)]
@@ -110,7 +112,7 @@ def turns(cost: CostFunction, others: Sequence[CostFunction], region: QueryRegio
 
 
 def sizes_between(changes: Sequence[float], sizes: tuple[float, float]) -> Floats:
-    """Return the ends of a range of sizes, the changes inside it, and the middles between all these.
+    """Return the ends of a range of sizes, the changes inside it, and the midpoints between neighbours of these.
 
     >>> sizes_between([4.0, 20.0], (0.0, 10.0))
     array([ 0.,  2.,  4.,  7., 10.])
@@ -127,6 +129,6 @@ def costs_at(costs: Sequence[CostFunction], sizes: Floats) -> Floats:
 
 
 def _random_sizes(rng: np.random.Generator, sizes: tuple[float, float], count: int) -> Floats:
-    """Return sizes of which one half is uniform, the other uniform on the log scale."""
+    """Return random sizes: half of them uniform, half uniform on the scale of log(1 + n)."""
     log = np.expm1(rng.uniform(math.log1p(sizes[0]), math.log1p(sizes[1]), count // 2))
     return np.concatenate([rng.uniform(*sizes, count - count // 2), log]).clip(*sizes)

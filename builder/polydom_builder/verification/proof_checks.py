@@ -1,4 +1,4 @@
-"""Whether a proof proves the promise: each pair checked from the definitions, each set that fits looked for."""
+"""Checks that a proof is valid and complete: each pair by the definitions, and whether a set that fits has none."""
 
 import math
 from collections.abc import Iterator
@@ -14,19 +14,23 @@ from polydom_runtime.arrays import Bools, Floats, Masks
 from polydom_runtime.costs import CostFunction, basis_terms
 
 TIE = 1e-9
-"""Costs and scores that differ by less, relatively, are equal."""
+"""Costs and scores with a smaller relative difference count as equal."""
 
 BRUTE_FORCE_FEATURES = 16
-"""With as many features every set there is, is looked at."""
+"""Up to this number of features, every feature set is checked by itself."""
 
 NODES = 129
+"""Sizes at which two costs are compared before their crossings are computed."""
+
 BLOCK = 1 << 13
+"""Pairs that are compared at a time, to limit the memory."""
 
 
 def pair_faults(proof: Proof) -> Iterator[str]:
-    """Check the pairs (K, T) of a proof; yield a line for each that proves nothing.
+    """Check the pairs (K, T) of a proof; yield a line for each invalid one.
 
-    K must be trained and cover S, T contain S, and alpha * a(K) >= a(T), plus the tolerance if T is not S.
+    K must be trained and cover S, T must contain S, and alpha * a(K) >= a(T) + e, where e is the tolerance, or 0 if T
+    is S itself. O(n_sets · NODES), and crossings for the few pairs that are not decided at the nodes.
     """
     scores = dict(zip(proof.expanded.tolist(), proof.scores.tolist(), strict=True))
     for mask in proof.kept.tolist():
@@ -50,9 +54,10 @@ def pair_faults(proof: Proof) -> Iterator[str]:
 
 
 def omissions(proof: Proof) -> Iterator[str]:
-    """Look for sets that fit and that nothing settles; yield a line for each.
+    """Look for sets that fit and that the proof does not settle; yield a line for each.
 
-    If not all sets that fit are listed, the others must be covered by a kept set that is good enough for any score.
+    If the proof does not list all sets that fit, each of the others must be covered by a kept set that scores within
+    alpha of the upper bound of every score, a(full) + tolerance.
     """
     yield from _falling_weights(proof)
     outside = _outside(proof)
@@ -69,9 +74,10 @@ def omissions(proof: Proof) -> Iterator[str]:
 
 
 def _outside(proof: Proof) -> Masks:
-    """Return the sets to look at besides the listed ones: with few features, every other set.
+    """Return the sets to check besides the listed ones: every other set, if there are few features.
 
-    With more the smallest are enough: if such a set does not fit, or is covered, neither does, or so is, any superset.
+    With more features the smallest sets that are not listed are enough. If such a set does not fit, no superset fits,
+    as a superset costs at least as much. If a kept set covers it, that one covers every superset too.
     """
     n_features = proof.costs.n_features
     if isinstance(proof.costs, SetCosts) and n_features <= BRUTE_FORCE_FEATURES:
@@ -80,7 +86,10 @@ def _outside(proof: Proof) -> Masks:
 
 
 def _falling_weights(proof: Proof) -> Iterator[str]:
-    """Check that tabled costs rise with the set, where a set and one with a feature less are both known."""
+    """Check that tabled costs rise with the set, for each set whose cost with one feature less is in the table too.
+
+    `_outside` depends on this.
+    """
     if isinstance(proof.costs, SetCosts):
         return
     masks, table = proof.costs.masks, proof.costs.table
@@ -93,7 +102,7 @@ def _falling_weights(proof: Proof) -> Iterator[str]:
 
 
 def _covered_by_enough(proof: Proof, weights: Floats) -> Bools:
-    """Return which sets are covered by a kept set within alpha of a(full) + tolerance."""
+    """Return which sets are covered by a kept set that scores within alpha of a(full) + tolerance."""
     full = (1 << proof.costs.n_features) - 1
     scores = dict(zip(proof.expanded.tolist(), proof.scores.tolist(), strict=True))
     bound = scores.get(full, np.inf) + proof.tolerance
@@ -107,7 +116,7 @@ def _covered_by_enough(proof: Proof, weights: Floats) -> Bools:
 
 
 def set_weights(proof: Proof, masks: Masks) -> Floats:
-    """Return the weights of each set, shape ``(n_sets, 6)``, summed from the features and the steps that they use."""
+    """Return the weights of each set, shape ``(n_sets, 6)``, summed over its features and the steps that they use."""
     if isinstance(proof.costs, TabledCosts):
         return proof.costs.weights(masks)
     result = np.tile(np.array(proof.costs.base.weights), (len(masks), 1))
@@ -127,9 +136,12 @@ def cost_function(weights: Floats) -> CostFunction:
 def covers(first: Floats, second: Floats, region: QueryRegion) -> Bools:
     """Return whether set i of `first` fits wherever set i of `second` does, for weights of shape ``(n_sets, 6)``.
 
-    That is c(K, n) <= max(c(S, n), c_lo) for every n of the region with c(S, n) <= c_hi. Costs rise, so a look at some
-    sizes decides most cases: K is too dear at one of them; or K at the end of each cell is no dearer than S at its
-    start. The others are decided by where the two curves cross.
+    That is c(K, n) <= max(c(S, n), c_lo) for every n of the region with c(S, n) <= c_hi. There are three tests, the
+    fastest first. If no weight of K exceeds that of S, K covers S. Then both costs are compared at some sizes: K is
+    refuted if it costs too much at one of them; and since costs rise, K is proved on a cell between two of them if its
+    cost at the end is at most that of S at the start. The crossings decide all other pairs.
+
+    This is deliberately another method than that of the search, so that an error there is not repeated here.
     """
     nodes = basis_terms(_nodes(*region.sizes)).T
     least, most = region.budgets[0], region.budgets[1] * (1.0 - TIE)
@@ -155,11 +167,11 @@ def _nodes(smallest: float, largest: float) -> Floats:
 
 
 def _crossed_nowhere(first: Floats, second: Floats, region: QueryRegion) -> bool:
-    """Decide *covers* for one pair by the sign changes of the difference of its costs."""
+    """Return whether K covers S for one pair, decided by the sign changes of the difference of its costs."""
     k, s = cost_function(first * (1.0 - TIE)), cost_function(second)
     least, most = region.budgets
-    low = max(region.sizes[0], k.largest_size(least))  # up to here K fits whatever is asked
+    low = max(region.sizes[0], k.largest_size(least))  # up to this size K fits every budget of the region
     high = region.sizes[1] if most == np.inf else min(region.sizes[1], s.largest_size(most * (1.0 - TIE)))
     if low >= high:
-        return True  # at the one size that may be left, a node, K was not too dear
+        return True  # if one size is left it is a node, and there K did not cost too much
     return not any(below for _, below in order(s, k, low, high))

@@ -1,4 +1,4 @@
-"""The proof of a build as a file beside the bundle's index, ``proof.npz``: plain arrays that numpy alone can read."""
+"""The proof of a build as the file ``proof.npz`` beside the bundle's index: plain arrays, which numpy alone reads."""
 
 import math
 import os
@@ -23,9 +23,10 @@ from polydom_runtime.features import MAX_FEATURES
 PROOF_FILE = "proof.npz"
 VERSION = 1
 MAX_BYTES = 1 << 30
-"""Of the arrays together."""
+"""Limit for all arrays together, so that a bad file cannot fill the memory."""
 
 MAX_HEADER_BYTES = 1000
+"""Limit for the header of each array."""
 
 Array = NDArray[Any]
 
@@ -46,7 +47,7 @@ FORMS: dict[str, tuple[str, tuple[int, ...]]] = {
     "tabled": ("<i8", (-1,)),
     "table": ("<f8", (-1, len(BASIS))),
 }
-"""Kind and shape of each array, -1 where any length may be."""
+"""Kind and shape of each array; -1 stands for any length."""
 
 EQUALLY_LONG = (
     ("masks", "lower"),
@@ -56,12 +57,13 @@ EQUALLY_LONG = (
     ("shared", "users"),
     ("tabled", "table"),
 )
+"""Pairs of arrays that must have the same length."""
 
 
 def encode_proof(proof: Proof) -> bytes:
     """Return the content of ``proof.npz``.
 
-    Costs by sums are written as the weights of features, shared steps and base; any other as a table of sets.
+    SetCosts are written as the weights of features, shared steps and base, all other costs as a table of sets.
     """
     stream = BytesIO()
     np.savez_compressed(stream, **_arrays(proof))
@@ -69,12 +71,12 @@ def encode_proof(proof: Proof) -> bytes:
 
 
 def load_proof(folder: str | os.PathLike[str]) -> Proof:
-    """Read the proof in the folder of a bundle. Its form is checked; whether it proves anything is for `verify`.
+    """Read the proof in the folder of a bundle and check its form; `verify` checks what it proves.
 
     Raises
     ------
     BundleFormatError
-        If there is none, or it is cut, altered, too large, of a newer version, or of arrays that do not go together.
+        If the file is missing, cut, altered, too large or of a newer version, or its arrays do not fit together.
     """
     file = Path(folder) / PROOF_FILE
     if not file.is_file():
@@ -89,7 +91,7 @@ def load_proof(folder: str | os.PathLike[str]) -> Proof:
         return _proof(arrays)
     except BundleFormatError:
         raise
-    except Exception as e:  # a broken archive raises many kinds
+    except Exception as e:  # a broken archive raises many kinds of errors
         raise schema.bad(f"{file} must be a proof as it was written", repr(e)) from e
 
 
@@ -123,7 +125,7 @@ def _table_of(costs: TabledCosts) -> dict[str, Any]:
 
 
 def _array(archive: ZipFile, name: str, kind: str, shape: tuple[int, ...]) -> Array:
-    """Read one array without trusting its header: a claimed shape must be that of the bytes that are there."""
+    """Read one array without trust in its header: the shape that it claims must match the bytes that follow."""
     data = archive.read(f"{name}.npy")
     stream = BytesIO(data)
     if np.lib.format.read_magic(stream) != (1, 0):
@@ -161,7 +163,7 @@ def _proof(arrays: dict[str, Array]) -> Proof:
 
 
 def _check_sets(arrays: dict[str, Array], end: int) -> None:
-    """Check that arrays that go together are equally long, and that every set and every position exists."""
+    """Check that arrays that belong together are equally long, and that every set and every position exists."""
     for one, other in EQUALLY_LONG:
         if len(arrays[one]) != len(arrays[other]):
             raise schema.bad(f"Arrays {one!r} and {other!r} must be equally long", len(arrays[other]))

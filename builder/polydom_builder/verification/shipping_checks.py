@@ -1,4 +1,4 @@
-"""Whether a bundle is the one that a proof is of, and ships what the proof keeps."""
+"""Checks that a proof belongs to a bundle, and that the bundle ships the sets that the proof keeps."""
 
 from collections.abc import Iterator, Sequence
 
@@ -15,7 +15,7 @@ from .proof_checks import TIE, cost_function, set_weights
 
 
 def mismatches(proof: Proof, bundle: Bundle) -> Iterator[str]:
-    """Check that the proof is of this bundle; yield a line for each number that they do not share."""
+    """Check that the proof belongs to this bundle; yield a line for each property in which they differ."""
     pairs: list[tuple[str, object, object]] = [
         ("features", proof.costs.n_features, len(bundle.names)),
         ("sizes", proof.region.sizes, bundle.promise.sizes),
@@ -27,18 +27,18 @@ def mismatches(proof: Proof, bundle: Bundle) -> Iterator[str]:
         steps = tuple((step.cost, step.users) for step in bundle.times.worst.steps)
         pairs += [
             ("costs of features", proof.costs.features, bundle.times.worst.features),
-            ("costs of steps", proof.costs.shared[: len(steps)], steps),  # after them comes the model
+            ("costs of steps", proof.costs.shared[: len(steps)], steps),  # the cost of the model follows them
             ("cost of dispatch", proof.costs.base, bundle.times.worst.dispatch),
         ]
     yield from (f"the proof has other {what} than the bundle" for what, ours, theirs in pairs if ours != theirs)
 
 
 def unshipped(proof: Proof, bundle: Bundle) -> Iterator[str]:
-    """Look for kept sets that are the best answer to a query, while the bundle has no model of them.
+    """Look for kept sets that are the best answer to a query although the bundle has no model of them.
 
-    Yield a line for each. A shipped set counts with the score and the cost that the search knew, and with those of its
-    exported model. A set that was exported but not shipped counts with its exported score: by that it may have lost
-    its place.
+    Yield a line for each. A shipped set counts twice: with its score and cost in the search, and with those of its
+    exported model. A set that was exported but not shipped counts with the score of its exported model, because a lower
+    score there is a valid reason not to ship it. O(k²) crossings for k kept sets.
     """
     scores = dict(zip(proof.expanded.tolist(), proof.scores.tolist(), strict=True))
     again = dict(zip(proof.kept.tolist(), proof.exported.tolist(), strict=True))
@@ -56,7 +56,7 @@ def unshipped(proof: Proof, bundle: Bundle) -> Iterator[str]:
 
 
 def _unmatched(cost: CostFunction, others: Sequence[CostFunction], region: QueryRegion) -> list[tuple[float, float]]:
-    """Return one query that a cost fits and no other does, if there is one."""
+    """Return a query (size, budget) that `cost` fits and none of the others fits; nothing if there is none."""
     least, most = region.budgets
     sizes = sizes_between(turns(cost, others, region), region.sizes)
     own = costs_at([cost], sizes)[:, 0]
@@ -67,5 +67,5 @@ def _unmatched(cost: CostFunction, others: Sequence[CostFunction], region: Query
 
 
 def _rounded(budgets: tuple[float, float]) -> tuple[str, str]:
-    """Return budgets without the last digits, in which a quotient and its product differ."""
+    """Return budgets without their last digits, which a division and a multiplication by the same number may change."""
     return f"{budgets[0]:.12g}", f"{budgets[1]:.12g}"

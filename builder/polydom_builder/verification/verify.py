@@ -1,4 +1,4 @@
-"""Verification of a bundle against its proof, without the code that searched, pruned and indexed."""
+"""Verification of a bundle against its proof, without the code of the search, the selection and the index."""
 
 import os
 from collections.abc import Iterable
@@ -15,23 +15,23 @@ from .proof_file import load_proof
 from .shipping_checks import mismatches, unshipped
 
 SHOWN = 10
-"""Faults of one kind that a report lists."""
+"""Number of faults of one kind that a report lists."""
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a verification looked at and found.
+    """The result of a verification: the numbers of things checked, and the faults.
 
     Parameters
     ----------
     n_sets : int
-        Feature sets with a pair of witnesses, each checked.
+        Number of feature sets with a pair of witnesses, which were all checked.
     n_trained, n_kept, n_shipped : int
-        Sets that the search trained, that it kept, and that the bundle answers with.
+        Number of sets that the search trained, that it kept, and that the bundle answers with.
     n_queries : int
-        Queries whose answer was compared with a scan.
+        Number of queries whose answer was compared with a scan.
     failures : tuple of str
-        What is wrong, a line each; of many of one kind the first ten.
+        A line for each fault; of each kind the first ten.
     """
 
     n_sets: int
@@ -43,7 +43,7 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is wrong."""
+        """Whether there is no fault."""
         return not self.failures
 
     def __str__(self) -> str:
@@ -57,12 +57,21 @@ class Report:
 def verify_bundle(folder: str | os.PathLike[str]) -> Report:
     """Check that a bundle keeps its promise, from its files alone.
 
-    At every size and budget of its region the best kept set must score at least the best of all sets divided by alpha,
-    as the proof says; what is kept and the best answer to a query must be shipped; and the index and the staircases
-    must answer as a scan does. Costs and scores that differ by less than 1e-9, relatively, count as equal.
+    Three properties are checked. At every size and budget of the region, the best kept set must score at least
+    1 / alpha times the score of the best of all sets, as the proof says. Every kept set that is the best answer to some
+    query must be shipped. And the index and the staircases must give the answers that a scan of the candidates gives.
+    Costs and scores with a relative difference below 1e-9 count as equal.
 
-    What is taken on trust: the scores and costs themselves, and that no set scores more than a superset plus the
-    tolerance.
+    Not checked are the scores and costs themselves, and that no set scores more than a superset plus the tolerance.
+
+    Parameters
+    ----------
+    folder : str or path
+        Folder of the bundle, with its proof.
+
+    Returns
+    -------
+    Report
 
     Raises
     ------
@@ -73,12 +82,12 @@ def verify_bundle(folder: str | os.PathLike[str]) -> Report:
 
 
 def verify(bundle: Bundle, proof: Proof) -> Report:
-    """Check a bundle and a proof that are at hand; see `verify_bundle`.
+    """Check a bundle against a proof, both in memory; see `verify_bundle`.
 
     Notes
     -----
-    O(2^F) for up to 16 features; for more O(F² · n_sets), as the smallest sets that are not listed stand for all
-    others. Beside it O(k²) crossings for k candidates.
+    O(2^F) for up to 16 features. For more, O(F² · n_sets), as only the smallest sets that are not listed are checked.
+    Besides, O(k²) crossings for k candidates.
     """
     queries, stairs = index_queries(bundle), staircase_queries(bundle)
     failures = [
@@ -100,7 +109,7 @@ def verify(bundle: Bundle, proof: Proof) -> Report:
 
 
 def _first(kind: str, faults: Iterable[str]) -> list[str]:
-    """Return the first lines, and how many more there are."""
+    """Return the first lines, and one that counts the others."""
     lines = iter(faults)
     shown = list(islice(lines, SHOWN))
     rest = sum(1 for _ in lines)

@@ -1,4 +1,4 @@
-"""Replays of recorded times: the node's own code on a clock that only those times move."""
+"""Replays of recorded times: the code of the node runs on a virtual clock that only these times move."""
 
 from .oracle import oracle, oracle_score
 from .simulate import Outcome, simulate

@@ -1,4 +1,4 @@
-"""A flight recording as trials: what another bundle, deadline or policy would have made of the same items."""
+"""A flight recording as trials, to replay its items with another bundle, deadline or policy."""
 
 import math
 from collections import Counter
@@ -18,21 +18,22 @@ from .trials import Trials
 
 
 def trials_of_flight(bundle: Bundle, flight: Flight) -> Trials:
-    """Return the recorded items with what every unit of the bundle took on each, or would have taken.
+    """Return the recorded items with the time of every unit of the bundle on each, recorded or estimated.
 
-    Recorded times are used as they are. A feature that was not computed for an item is taken to need its expected
-    time, times how much longer than expected the others took. Items without a size are left out.
+    Recorded times are used unchanged. For a feature that was not computed on an item, the time is estimated: its
+    expected time, multiplied by the ratio of recorded to expected time of the features that were computed. Items
+    without a size are excluded.
 
     Parameters
     ----------
     bundle : Bundle
-        Any of the same device; its features need not be those of the recording.
+        A bundle for the same device. It must share at least one feature with the recording.
     flight : Flight
 
     Raises
     ------
     FitError
-        If no item can be replayed, or the recording shares no feature with the bundle.
+        If no recorded item has a size, or the recording shares no feature with the bundle.
     """
     if not set(bundle.names) & set(flight.header.names):
         raise FitError(
@@ -51,7 +52,7 @@ def trials_of_flight(bundle: Bundle, flight: Flight) -> Trials:
 
 
 def flown(flight: Flight) -> dict[str, Any]:
-    """Return what was recorded, in short."""
+    """Return a summary of a recording: number of items, deadline, misses, slow-down and reasons."""
     records = flight.records
     return {
         "items": len(records),
@@ -65,7 +66,7 @@ def flown(flight: Flight) -> dict[str, Any]:
 
 
 class _Book:
-    """Expected times of a bundle, by unit, and the steps of its features."""
+    """The expected times of a bundle's units, by name, and the steps of its features."""
 
     def __init__(self, bundle: Bundle, recorded: tuple[str, ...]) -> None:
         planned = bundle.times.planned
@@ -77,7 +78,10 @@ class _Book:
         self._models = {model.mask: model.seconds for model in bundle.models}
 
     def seconds(self, record: FlightRecord) -> dict[str, float]:
-        """Return what each unit took, or would have taken."""
+        """Return the time of each unit on an item, in seconds: recorded, or estimated if it was not computed.
+
+        A recorded time of a feature may include the step that it ran first, so it is divided between the two.
+        """
         expected = {unit: cost(record.size) for unit, cost in self._costs.items()}
         taken: dict[str, float] = {}
         for position, ns in zip(record.features, record.feature_ns, strict=True):
@@ -92,11 +96,11 @@ class _Book:
             taken[name] = ns * 1e-9 * (1.0 - share)
         planned = sum(expected[unit] for unit in taken)
         ratio = sum(taken.values()) / planned if planned > 0.0 else record.slowdown
-        # Half of dispatch lies before the first feature.
+        # Only the half of dispatch before the first feature is recorded, so it counts twice.
         return {u: max(e * ratio, 1e-12) for u, e in expected.items()} | taken | {DISPATCH: 2e-9 * record.before_ns}
 
     def model_seconds(self, record: FlightRecord) -> float:
-        """Return what the reference model would have taken."""
+        """Return the estimated time of the reference model on an item, in seconds."""
         names = [self._recorded[i] for i in record.answered]
         known = set(names) <= set(self._bundle.names)
         mask = sum(1 << self._bundle.names.index(name) for name in names) if known else 0

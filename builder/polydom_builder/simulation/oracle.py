@@ -1,4 +1,4 @@
-"""What could be known at best: the real times in advance."""
+"""The oracle, which knows all real times in advance: an upper bound for every policy."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from .trials import Trials
 
 
 def real_seconds(bundle: Bundle, trials: Trials) -> Floats:
-    """Return what each model's whole answer really takes on each trial, shape ``(n_models, n_trials)``."""
+    """Return the real time of each model's whole answer on each trial, in seconds, shape ``(n_models, n_trials)``."""
     features = np.array([trials.of(name) for name in bundle.names])
     steps = np.array([trials.of(step.name) for step in bundle.times.worst.steps]).reshape(-1, len(trials))
     relative = (
@@ -28,7 +28,7 @@ def real_seconds(bundle: Bundle, trials: Trials) -> Floats:
 
 
 def oracle(bundle: Bundle, trials: Trials, deadline: float) -> NDArray[np.intp]:
-    """Return for each trial the number of the best model whose real time fits; -1 if that is the prior."""
+    """Return for each trial the number of the best model whose real time fits the deadline; -1 for the prior."""
     scores = np.array([-np.inf, *(model.accuracy for model in bundle.models)])
     fits = np.vstack([np.ones(len(trials), dtype=bool), real_seconds(bundle, trials) <= deadline])
     scores[0] = bundle.prior[1]
@@ -37,6 +37,6 @@ def oracle(bundle: Bundle, trials: Trials, deadline: float) -> NDArray[np.intp]:
 
 
 def oracle_score(bundle: Bundle, trials: Trials, deadline: float) -> float:
-    """Return the mean expected score of what the oracle answers."""
+    """Return the mean expected score of the oracle's answers."""
     scores = np.array([*(model.accuracy for model in bundle.models), bundle.prior[1]])
     return float(scores[oracle(bundle, trials, deadline)].mean())

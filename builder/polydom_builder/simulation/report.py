@@ -1,4 +1,4 @@
-"""What a bundle would do on a device: both policies beside each other, at any deadlines."""
+"""A rehearsal of a bundle on recorded times: both policies side by side, at any deadlines."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,12 +19,25 @@ POLICIES: tuple[Policy, ...] = ("anytime", "strict")
 
 
 def trials_of(bundle: Bundle, samples: CostSamples, count: int, seed: int = 0) -> Trials:
-    """Return trials of sizes evenly spread over the logarithm of the bundle's range.
+    """Return trials with random sizes, uniform on the log scale over the bundle's range.
+
+    Parameters
+    ----------
+    bundle : Bundle
+    samples : CostSamples
+        Times measured for the bundle's feature space.
+    count : int
+        Number of trials.
+    seed : int
+
+    Returns
+    -------
+    Trials
 
     Raises
     ------
     FitError
-        If the samples lack one of the bundle's units.
+        If the samples lack one of the bundle's units, or are not sound.
     """
     needed = [*(step.name for step in bundle.times.worst.steps), *bundle.names, DISPATCH]
     if missing := [unit for unit in needed if unit not in samples.units]:
@@ -36,7 +49,7 @@ def trials_of(bundle: Bundle, samples: CostSamples, count: int, seed: int = 0) -
 
 
 def deadlines_of(bundle: Bundle, count: int) -> list[float]:
-    """Return deadlines of the bundle's range, evenly spread over the logarithm."""
+    """Return `count` deadlines in seconds, evenly spread on the log scale over the bundle's range."""
     low, high = bundle.promise.budgets
     most = max(candidate.cost(bundle.promise.sizes[1]) for candidate in bundle.index.candidates)
     low = max(low, 1.2 * bundle.times.worst.dispatch(bundle.promise.sizes[0]), 1e-9)
@@ -53,7 +66,32 @@ def rehearse(
     slowdown: float = 1.0,
     adapt: bool = True,
 ) -> list[dict[str, Any]]:
-    """Return a row for each deadline and policy: expected score, misses, elapsed shares, sets and reasons."""
+    """Simulate each policy at each deadline on the same trials.
+
+    Parameters
+    ----------
+    bundle : Bundle
+    trials : Trials
+        Of the bundle's features; others may be among them.
+    deadlines : sequence of float
+        Seconds.
+    policies : sequence of {"anytime", "strict"}
+    slowdown : float
+        Factor by which all times of the trials are multiplied.
+    adapt : bool
+        Whether the predictor estimates the slow-down.
+
+    Returns
+    -------
+    list of dict
+        One row for each deadline and policy: expected score, score of the oracle, misses, share of the deadline that
+        elapsed, feature sets and reasons.
+
+    Raises
+    ------
+    ValueError
+        If the trials lack one of the bundle's units.
+    """
     trials = trials.slowed(slowdown)
     rows = []
     for deadline in deadlines:
@@ -79,7 +117,7 @@ def rehearse(
 
 
 def as_table(rows: Sequence[dict[str, Any]]) -> str:
-    """Return the rows as a person reads them."""
+    """Return the rows as a table for people."""
     lines = ["deadline  policy    expected score  oracle   missed        elapsed/deadline p50  p99   slow-down"]
     for r in rows:
         shares = r["elapsed_share"]
@@ -89,7 +127,7 @@ def as_table(rows: Sequence[dict[str, Any]]) -> str:
         )
     lines += [
         "",
-        "Expected score: what the models that answered score on held-out items; a late answer counts as 0.",
-        "Oracle: the best model for each item, by somebody who knows in advance what everything will take.",
+        "Expected score: mean score, on held-out items, of the models that answered; a late answer counts as 0.",
+        "Oracle: the best model for each item, chosen with all real times known in advance.",
     ]
     return "\n".join(lines)

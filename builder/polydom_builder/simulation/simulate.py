@@ -1,4 +1,4 @@
-"""Answering recorded items on a virtual clock, by the code that answers them on the node."""
+"""Simulation: recorded items are answered on a virtual clock by the code that answers on the node."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -18,43 +18,44 @@ from polydom_runtime.testing import ManualClock
 from .trials import Trials
 
 Predicted = Mapping[tuple[int, ...], NDArray[Any]]
-"""For each order of features what its model says of every trial: class numbers, or numbers."""
+"""For each order of features, the answers of its model on all trials: class numbers, or numbers of a regression."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What would have been answered.
+    """The answers of a simulation.
 
     Parameters
     ----------
     answers : list of Prediction
+        One for each trial, in order.
     """
 
     answers: list[Prediction]
 
     @property
     def score(self) -> float:
-        """The mean expected score; a late answer is worth nothing."""
+        """The mean expected score; a late answer counts as 0."""
         return float(np.mean([a.accuracy if a.deadline_met else 0.0 for a in self.answers]))
 
     @property
     def missed(self) -> int:
-        """How many answers were late."""
+        """Number of late answers."""
         return sum(not a.deadline_met for a in self.answers)
 
     @property
     def labels(self) -> list[Any]:
-        """What was answered."""
+        """The label of each answer."""
         return [a.label for a in self.answers]
 
     @property
     def reasons(self) -> dict[str, int]:
-        """How often each reason was given, most frequent first."""
+        """Number of answers for each reason, the most frequent first."""
         return dict(Counter(a.reason for a in self.answers).most_common())
 
     @property
     def features(self) -> dict[str, int]:
-        """How often each set answered, most frequent first."""
+        """Number of answers for each feature set, the most frequent first."""
         return dict(Counter("+".join(a.features) for a in self.answers).most_common())
 
 
@@ -67,9 +68,9 @@ def simulate(
     adapt: bool = True,
     predicted: Predicted | None = None,
 ) -> Outcome:
-    """Answer every trial, in order.
+    """Answer all trials, in order, on a virtual clock.
 
-    Nothing is computed and nothing sleeps: features and models only move the clock by what was recorded.
+    No feature is computed and no time is waited for: features and models only advance the clock by recorded times.
 
     Parameters
     ----------
@@ -80,9 +81,13 @@ def simulate(
         Seconds.
     policy : {"anytime", "strict"}
     adapt : bool
-        Whether the slow-down is estimated.
+        Whether the predictor estimates the slow-down.
     predicted : mapping of orders to arrays of shape (n_trials,), optional
-        What the models say; without it every model gives the answer of the prior.
+        The answers of the models; without them every model gives the answer of the prior.
+
+    Returns
+    -------
+    Outcome
 
     Raises
     ------
@@ -104,14 +109,14 @@ def simulate(
 
 
 class _World:
-    """Features and models that take the time that was recorded for trial k, on a clock of their own."""
+    """Features and models that take the recorded times of the current trial, on a virtual clock."""
 
     def __init__(self, bundle: Bundle, trials: Trials, predicted: Predicted) -> None:
         self.clock = ManualClock()
         self._bundle, self._trials, self._predicted = bundle, trials, predicted
         self._now = 0
         self._sizes: list[float] = trials.sizes.tolist()
-        self._half = _nanoseconds(0.5 * trials.of(DISPATCH))  # of dispatch comes before the features, half after them
+        self._half = _nanoseconds(0.5 * trials.of(DISPATCH))  # half comes before the features, half after
         steps = {s.name: Step(s.name, self._unit(s.name)) for s in bundle.times.worst.steps}
         users = [(s.users, steps[s.name]) for s in bundle.times.worst.steps]
         self.space = FeatureSpace(

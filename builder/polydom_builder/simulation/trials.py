@@ -1,4 +1,4 @@
-"""Items as they were measured: for each its size and what every unit took."""
+"""Recorded items: the size of each and the time of every unit on it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,16 +13,17 @@ from polydom_runtime.measuring.cost_samples import CostSamples
 
 @dataclass(frozen=True, slots=True)
 class Trials:
-    """Real times of items, one after another.
+    """Real times of items, in their order.
 
     Parameters
     ----------
     units : tuple of str
-        Shared steps, features and dispatch, as `CostSamples` has them.
+        Names of shared steps, features and dispatch, as in `CostSamples`.
     sizes : float array of shape (n_trials,)
     seconds : float array of shape (n_units, n_trials)
+        Time of each unit.
     model_seconds : float array of shape (n_trials,)
-        Of the reference model; other models take proportionally as long.
+        Time of the reference model; times of other models are in proportion to it.
     """
 
     units: tuple[str, ...]
@@ -32,11 +33,11 @@ class Trials:
 
     @classmethod
     def drawn(cls, samples: CostSamples, sizes: Sequence[float], seed: int = 0) -> "Trials":
-        """Return items of these sizes: each takes all its times from one round, in the order of the rounds.
+        """Return items of these sizes; each takes all its times from one random round, in the order of the rounds.
 
-        What units of one round share, a pause or a slow spell, an item then shares too, and so do items that follow
-        one another. Between measured sizes the times are interpolated over log n; beyond them the last ones stand,
-        scaled by n.
+        So a pause or a slow period that affected several units of a round, or several rounds in a row, affects the same
+        units and neighbouring items here. Between measured sizes the times are interpolated on the log scale. Below
+        the smallest measured size its times are used, and above the largest its times are scaled in proportion to n.
         """
         rng = np.random.default_rng(seed)
         rounds = np.sort(rng.integers(samples.n_rounds, size=len(sizes)))
@@ -48,17 +49,17 @@ class Trials:
         return len(self.sizes)
 
     def of(self, unit: str) -> Floats:
-        """Return the times of one unit."""
+        """Return the times of one unit in seconds, shape ``(n_trials,)``."""
         times: Floats = self.seconds[self.units.index(unit)]
         return times
 
     def slowed(self, factor: float | Floats) -> "Trials":
-        """Return the same items on a machine that is so many times slower, from item to item if it is an array."""
+        """Return the same items with all times multiplied by a factor, or by one factor for each item."""
         return Trials(self.units, self.sizes, self.seconds * factor, self.model_seconds * factor)
 
 
 def _between(measured: Floats, times: Floats, sizes: Floats, rounds: NDArray[np.intp]) -> Floats:
-    """Return the time of each (size, round): log-linear between its neighbours among the measured sizes."""
+    """Return the time of each (size, round): interpolated on log scales between the neighbouring measured sizes."""
     if len(measured) == 1:
         return np.asarray(times[0, rounds] * sizes / measured[0])
     right = np.clip(np.searchsorted(measured, sizes), 1, len(measured) - 1)

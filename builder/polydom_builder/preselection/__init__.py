@@ -1,4 +1,4 @@
-"""Pre-selection: of hundreds of features the few that are worth a lattice."""
+"""Pre-selection: choose the few features for the lattice from hundreds."""
 
 from .selector import BlockSelector
 

@@ -1,4 +1,4 @@
-"""Block-orthogonal matching pursuit: what each block of columns would add to a linear model, and adding it."""
+"""Block-orthogonal matching pursuit: the gain of adding each block of columns to a linear model."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,19 +15,19 @@ ROUNDING = 1e-12
 """A column that varies by less than this share of its largest value is constant up to rounding."""
 
 NOTHING = 1e-6
-"""So few degrees of freedom left in a block are rounding, and so small a share of the target left to explain."""
+"""Below this, the degrees of freedom that a block adds, or the unexplained share of the target, are rounding errors."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """What one more block would add.
+    """The gain of adding one more block.
 
     Parameters
     ----------
     share : float
-        Of the target's variance, less what noise of as many columns would explain.
+        Share of the target's variance that the block explains, less the expected share of as many columns of noise.
     chance : float
-        That such noise explains as much.
+        Probability that such noise explains at least as much.
     """
 
     share: float
@@ -35,21 +35,22 @@ class Gain:
 
 
 class BlockPursuit:
-    """A least-squares model on the blocks added so far, and what each further block would add to it.
+    """A least-squares model on the blocks added so far, and the gain of each further block.
 
-    Adding a block projects it out of the target and out of all other columns, so what is left of a block is what is
-    new in it. Its gain is what a ridge regression of the rest of the target on that explains.
+    Adding a block projects it out of the target and of all other columns. So the columns of another block then hold
+    only the part that is new, and the target only the part that is not explained yet. The gain of a block is the share
+    that a ridge regression of this target on these columns explains.
 
     Parameters
     ----------
     rows : array of shape (n_rows, n_columns)
-        Centred and scaled; changed in place.
+        Centred and scaled; `add` changes it in place.
     target : array of shape (n_rows, n_targets)
-        Centred, not all zero.
+        Centred, not all zero; `add` changes it in place.
     blocks : sequence of int arrays
         The columns of each block, disjoint.
     ridge : float
-        Penalty, per row.
+        Penalty for each row.
 
     Examples
     --------
@@ -66,10 +67,10 @@ class BlockPursuit:
         self._rows, self._target, self._blocks = rows, target, blocks
         self._penalty = ridge * len(rows)
         self._total = float((target * target).sum())
-        self._free = float(len(rows) - 1)  # dimensions that the mean and the blocks have left
+        self._free = float(len(rows) - 1)  # dimensions that neither the mean nor the blocks use
 
     def assess(self, blocks: Iterable[int]) -> dict[int, Gain]:
-        """Return what each block would add now; O(n_rows · width · (width + n_targets)) each."""
+        """Return the gain of adding each block now; O(n_rows · width · (width + n_targets)) for each."""
         squares = (self._target * self._target).sum(axis=1)
         left = _Moments(
             float(squares.sum()), float(((self._target.T @ self._target) ** 2).sum()), float(squares @ squares)
@@ -93,7 +94,7 @@ class BlockPursuit:
         return Gain((raw - mean) / self._total, chance)
 
     def add(self, block: int) -> None:
-        """Take a block into the model; O(n_rows · n_columns · width)."""
+        """Add a block to the model; O(n_rows · n_columns · width)."""
         basis, values, _ = np.linalg.svd(self._rows[:, self._blocks[block]], full_matrices=False)
         basis = basis[:, values * values > NOTHING * self._penalty]
         for part in (self._rows, self._target):
@@ -103,7 +104,7 @@ class BlockPursuit:
 
 @dataclass(frozen=True, slots=True)
 class _Moments:
-    """Of a symmetric matrix A: tr A, tr A², and the sum of the squares of its diagonal."""
+    """Moments of a symmetric matrix A: tr A, tr A², and the sum of the squares of its diagonal."""
 
     trace: float
     squared: float
@@ -113,9 +114,9 @@ class _Moments:
 def _permuted(a: _Moments, b: _Moments, n: float) -> tuple[float, float]:
     """Return mean and variance of tr(A P B Pᵀ) over all permutations P of `n` rows, A and B centred.
 
-    They hold for heavy tails and rare classes, where the χ² of normal noise does not. The distribution is close to a
-    gamma distribution of the same mean and variance (Kazi-Aoual and others, 1995, "Refined approximations to
-    permutation tests for multivariate inference").
+    They are right even for heavy tails and rare classes, where the χ² distribution of normal noise is not. The
+    distribution is close to a gamma distribution with the same mean and variance (Kazi-Aoual and others, 1995,
+    "Refined approximations to permutation tests for multivariate inference").
     """
 
     def spread(m: _Moments) -> float:
@@ -130,7 +131,7 @@ def _permuted(a: _Moments, b: _Moments, n: float) -> tuple[float, float]:
 
 
 def standardised(rows: Floats) -> Floats:
-    """Return each column with mean 0 and variance 1, or all 0 if it is constant up to rounding."""
+    """Return each column with mean 0 and variance 1, or all 0 if the column is constant up to rounding."""
     largest = np.abs(rows).max(axis=0)
     scaled = rows / np.where(largest > 0.0, largest, 1.0)  # so that no square overflows
     scaled -= scaled.mean(axis=0)

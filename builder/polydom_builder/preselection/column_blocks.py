@@ -1,4 +1,4 @@
-"""Features as blocks of columns, their costs and values checked at the door."""
+"""Features as blocks of columns: checks of the blocks, their costs and their values before a selection."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -57,7 +57,13 @@ def _columns(block: slice | Sequence[int]) -> NDArray[Any]:
 
 
 def checked_costs(costs: Sequence[float] | None, n_blocks: int) -> Floats:
-    """Return the cost of each block, all 1 if none are given; raise TrainingError if one is impossible."""
+    """Return the cost of each block, shape ``(n_blocks,)``; all 1 if no costs are given.
+
+    Raises
+    ------
+    TrainingError
+        If there is not one cost for each block, or a cost is negative or not finite.
+    """
     if costs is None:
         return np.ones(n_blocks)
     prices = np.asarray(costs, dtype=np.float64)
@@ -71,7 +77,13 @@ def checked_costs(costs: Sequence[float] | None, n_blocks: int) -> Floats:
 
 
 def check_finite(rows: Floats, blocks: Sequence[Columns]) -> None:
-    """Raise TrainingError, naming the block and the first row and column, if a value is NaN or infinite."""
+    """Check that all values of the blocks are finite.
+
+    Raises
+    ------
+    TrainingError
+        If a value is NaN or infinite; the message names its block, row and column.
+    """
     for number, columns in enumerate(blocks):
         finite = np.isfinite(rows[:, columns])
         if not finite.all():

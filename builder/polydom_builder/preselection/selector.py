@@ -1,4 +1,4 @@
-"""Choosing, out of hundreds of features, the few that are worth a lattice: cost-aware block matching pursuit."""
+"""The choice of the few features for the lattice from hundreds, by cost-aware block matching pursuit."""
 
 import math
 from collections.abc import Sequence
@@ -22,57 +22,58 @@ Task = Literal["auto", "classification", "regression"]
 
 
 class BlockSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
-    """Select whole features, each a block of columns, by what they add to a linear model for what they cost.
+    """Select whole features, each a block of columns, by their gain in a linear model and their cost.
 
-    Adds one block after another, each time the one with the largest gain / cost**cost_weight. The gain is the share of
-    the target's variance that the block explains beyond the blocks selected so far, in a ridge regression of the
-    class indicators (or of the numeric target) on standardised columns. What noise of as many columns would explain is
-    subtracted, and a block counts only if noise would rarely explain so much; when none counts, the selection ends.
+    The selector adds one block at a time, always the one with the largest gain / cost**cost_weight. The gain is the
+    share of the target's variance that the block explains beyond the blocks selected so far, in a ridge regression of
+    the class indicators (or of the numeric target) on standardised columns, less the share that as many columns of
+    noise would explain. A block is significant only if noise would rarely explain as much. The selection ends when no
+    block is significant, or when max_blocks are selected.
 
-    It sees what is linear in the columns: a feature that matters only together with another, or by its magnitude but
-    not its sign, may be missed. Rows are taken as independent. To score a model honestly, put the selector inside the
-    cross-validation, as a step of a pipeline.
+    The model is linear: a feature may be missed if it matters only together with another one, or only by its magnitude.
+    Rows are assumed to be independent. For an unbiased score of a model, put the selector inside the cross-validation,
+    as a step of a pipeline.
 
     Parameters
     ----------
     blocks : sequence of slices or of sequences of int, optional
-        The columns of each feature, as from ``FeatureSpace.column_slices()``; every column by itself if not given.
-        Columns in no block are never selected.
+        The columns of each feature, as from ``FeatureSpace.column_slices()``; if not given, every column is a block.
+        Columns that are in no block are never selected.
     max_blocks : int, >= 1
-        How many features to select at most.
+        Select at most this number of features.
     costs : sequence of float, >= 0, optional
-        Seconds of each feature at a typical item size; all alike if not given.
+        Seconds of each feature at a typical item size; all equal if not given.
     cost_weight : float, >= 0
         0 ignores the costs; 1 ranks by gain per second.
     ridge : float, > 0
-        Penalty, in units of the variance of one standardised column. It tames columns that are nearly redundant.
+        Penalty, in units of the variance of one standardised column. It limits the effect of nearly redundant columns.
     level : float, in (0, 1)
-        About the chance, in each round, of adding a block when all that are left are noise (after Bonferroni).
+        Approximate probability, in each round, of adding a block if all remaining blocks are noise (Bonferroni).
     task : {"auto", "classification", "regression"}
-        What the target is; by its type if "auto", so integers are classes.
+        Kind of the target. With "auto" its type decides, so integers are classes.
 
     Attributes
     ----------
     support_blocks_ : int array of shape (n_selected,)
-        The numbers of the selected blocks, in the order in which they were added.
+        Numbers of the selected blocks, in the order in which they were added.
     gains_ : array of shape (n_selected,)
-        Share of the target's variance that each explains beyond those before it, adjusted for its number of columns.
+        The gain of each selected block beyond those before it: a share of the target's variance.
     dropped_ : dict of int to str
-        Why each of the other blocks was not selected.
+        The reason why each of the other blocks was not selected.
     blocks_ : list of int arrays
         The columns of each block.
     n_features_in_ : int
-        How many columns there are.
+        Number of columns.
 
     Notes
     -----
     Block-orthogonal matching pursuit, O(n · p · (k + b·w)) for n rows, p columns, k of them selected in b blocks, and
-    blocks of w columns or classes. What noise would explain, and how rarely it would explain more, is known from the
-    permutations of the rows, without trying them.
+    blocks of w columns or classes. The share that noise explains, and the probability that it explains more, are
+    computed for random permutations of the rows by closed formulas, without drawing any.
 
     Examples
     --------
-    Of two features that say the same, the cheaper is kept; the third is noise:
+    Two features have the same information, and the cheaper one is selected. The third is noise:
 
     >>> rng = np.random.default_rng(0)
     >>> y = rng.integers(0, 2, 400)
@@ -120,7 +121,8 @@ class BlockSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         Raises
         ------
         TrainingError
-            If a parameter is out of range, blocks overlap or lie outside of the columns, or a value is not finite.
+            If a parameter is out of range, blocks overlap or lie outside of the columns, a value is not finite, rows
+            and target differ in length, or the target has only one value.
         """
         _check_parameters(self)
         try:
@@ -170,7 +172,7 @@ class BlockSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _worth(gain: Gain, price: float, weight: float) -> tuple[float, float, float]:
-    """Rank a block by its gain for its cost; features that cost nothing come first, equal ones by their cost."""
+    """Return the rank of a block by gain and cost; blocks that cost nothing come first; the lower cost breaks ties."""
     divisor = price**weight
     return gain.share / divisor if divisor > 0.0 else math.inf, -price, gain.share
 

@@ -1,4 +1,4 @@
-"""The folds that scores are made on."""
+"""The folds of the cross-validation that scores come from."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,12 +15,28 @@ Splits = list[tuple[NDArray[np.intp], NDArray[np.intp]]]
 
 
 def make_splits(cv: Any, table: Table, groups: Sequence[Any] | None, random_state: int | None) -> Splits:
-    """Return the folds: an int means folds stratified by class and kept by group, else as scikit-learn's `cv`.
+    """Return the folds of the items, each a pair of train and test positions.
+
+    Parameters
+    ----------
+    cv : int, splitter or iterable
+        An int gives that number of folds, stratified by class, and with each group in one fold if there are groups.
+        Anything else is used as scikit-learn uses `cv`.
+    table : Table
+    groups : sequence of shape (n_items,), optional
+        Group of each item.
+    random_state : int, optional
+        Seed for shuffling the items of folds by number; without it they are not shuffled.
+
+    Returns
+    -------
+    list of (train, test)
+        Integer arrays of positions.
 
     Raises
     ------
     TrainingError
-        If the items cannot be split so.
+        If `groups` is not one group for each item, or the items cannot be split in this way.
     """
     try:
         groups = None if groups is None else list(groups)

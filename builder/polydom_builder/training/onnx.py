@@ -1,4 +1,4 @@
-"""scikit-learn models as ONNX, and proof that the exported form says the same."""
+"""Conversion of scikit-learn models to ONNX, and the check that the exported model gives the same answers."""
 
 import warnings
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ OLDEST_OPSET = 9
 """Classifiers are converted to this opset of ONNX or newer."""
 
 LABEL_OPTIONS: tuple[dict[str, bool], ...] = ({"zipmap": False}, {"output_class_labels": True}, {})
-"""Each makes output 0 the label of some classifiers, in a pipeline or not, and is refused for others."""
+"""Options of skl2onnx: each makes output 0 the label for some kinds of classifiers and is refused by others."""
 
 
 @dataclass(frozen=True, slots=True)
 class OnnxVersions:
-    """The versions that models declare; those given here load in onnxruntime releases of several years."""
+    """The versions that exported models declare; onnxruntime releases of several years load the default ones."""
 
     ir_version: int = 8
     opset: int = 17
@@ -28,12 +28,23 @@ class OnnxVersions:
 
     @classmethod
     def newest(cls, device: str, ir_version: int, opset: int, ml_opset: int) -> "OnnxVersions":
-        """Return the newest versions that both the device and the converter know.
+        """Return the newest versions that both the device and the converter support.
+
+        Parameters
+        ----------
+        device : str
+            Name of the device, for the message.
+        ir_version, opset, ml_opset : int
+            The newest ONNX IR version, ONNX opset and ai.onnx.ml opset that the device loads.
+
+        Returns
+        -------
+        OnnxVersions
 
         Raises
         ------
         ExportError
-            If there are none.
+            If the device supports no version that the converter can write.
         """
         from onnx.defs import onnx_opset_version
         from onnx.helper import find_min_ir_version_for, make_operatorsetid
@@ -52,14 +63,16 @@ class OnnxVersions:
 
 
 def to_onnx(model: Any, width: int, versions: OnnxVersions | None = None) -> bytes:
-    """Convert a fitted classifier over class numbers; input float32 ``(n, width)``, output 0 int64 ``(n,)``.
+    """Convert a fitted model to ONNX, with float32 input of shape ``(n_items, width)``.
+
+    Output 0 of a classifier over class numbers is int64 of shape ``(n_items,)``.
 
     Raises
     ------
     ExportError
-        If skl2onnx cannot convert the model.
+        If skl2onnx cannot convert the model to these versions.
     """
-    # Imported here, since it takes seconds and most workers never convert.
+    # Imported here because the import takes seconds and most workers never convert a model.
     from skl2onnx import convert_sklearn
     from skl2onnx.common.data_types import FloatTensorType
 
@@ -68,11 +81,11 @@ def to_onnx(model: Any, width: int, versions: OnnxVersions | None = None) -> byt
     arguments: dict[str, Any] = {
         "initial_types": [("X", FloatTensorType([None, width]))],
         "target_opset": {"": versions.opset, ML_DOMAIN: versions.ml_opset},
-        "name": "polydom",  # a random name would make equal models unequal files
+        "name": "polydom",  # with a random name, the files of equal models would differ
     }
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about how skl2onnx calls protobuf and numpy
+            warnings.simplefilter("ignore")  # warnings about the way skl2onnx calls protobuf and numpy
             for option in LABEL_OPTIONS:
                 try:
                     proto = convert_sklearn(model, options={id(model): option}, **arguments)
@@ -82,8 +95,8 @@ def to_onnx(model: Any, width: int, versions: OnnxVersions | None = None) -> byt
                 except (NameError, RuntimeError) as e:
                     if not any(name in str(e) for name in ("zipmap", "output_class_labels")):
                         raise
-            raise ExportError("its labels cannot be told from its scores")
-    except Exception as e:  # skl2onnx raises many kinds
+            raise ExportError("its labels and its scores cannot be distinguished")
+    except Exception as e:  # skl2onnx raises many kinds of errors
         raise ExportError(
             f"The estimator must be one that skl2onnx can convert. For {type(model).__name__} it said: "
             f"{str(e).strip().splitlines()[0] if str(e).strip() else repr(e)}. Choose another estimator."
@@ -91,10 +104,10 @@ def to_onnx(model: Any, width: int, versions: OnnxVersions | None = None) -> byt
 
 
 def _round_thresholds(model: Any) -> None:
-    """Round the thresholds of histogram gradient boosting down to float32, in which all features are.
+    """Round the thresholds of histogram gradient boosting down to float32, the type of all features.
 
-    x <= t and x <= float32(t) rounded down say the same of every float32 x. The converter rounds to the nearest
-    instead, which moves rows that lie on a threshold to the other side.
+    For every float32 x, x <= t holds exactly if x <= t rounded down to float32. The converter would round t to the
+    nearest float32, which can move a row that lies on a threshold to the other side.
     """
     model = model.steps[-1][1] if hasattr(model, "steps") else model
     for predictors in getattr(model, "_predictors", ()):
@@ -106,7 +119,14 @@ def _round_thresholds(model: Any) -> None:
 
 
 class OnnxModel:
-    """An exported model with scikit-learn's interface, run by onnxruntime on many rows."""
+    """An exported model with scikit-learn's interface, run by onnxruntime on many rows.
+
+    Parameters
+    ----------
+    onnx_bytes : bytes
+    classifies : bool
+        Whether the answers are class numbers.
+    """
 
     def __init__(self, onnx_bytes: bytes, classifies: bool = True) -> None:
         self._dtype = np.int64 if classifies else np.float32
@@ -117,7 +137,7 @@ class OnnxModel:
         self._outputs = [output.name for output in self._session.get_outputs()]
 
     def predict(self, rows: NDArray[np.float32]) -> NDArray[Any]:
-        """Return class numbers, or a regressor's numbers."""
+        """Return class numbers, or the numbers of a regressor, shape ``(n_items,)``."""
         return np.asarray(self._session.run(self._outputs[:1], {self._input: rows})[0], dtype=self._dtype).reshape(-1)
 
     def predict_proba(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -134,9 +154,29 @@ def check_parity(
     *,
     classifies: bool = True,
 ) -> None:
-    """Raise ExportError, by name, if more answers than `max_mismatches` differ between the model and its export.
+    """Check that a model and its export give the same answers.
 
-    Numbers differ if they are further apart than float32 explains: a ten-thousandth of their range and size.
+    Numbers of a regressor count as equal within the precision of float32: 1e-4 times the sum of the range of the
+    model's answers and their largest absolute value.
+
+    Parameters
+    ----------
+    name : str
+        Name of the model, for the message.
+    model : object
+        Has ``predict``.
+    onnx_bytes : bytes
+    rows : float32 array of shape (n_items, width)
+        Items to compare the answers on.
+    max_mismatches : int
+        Number of items on which the answers may differ.
+    classifies : bool
+        Whether the answers are class numbers.
+
+    Raises
+    ------
+    ExportError
+        If the answers differ on more items; the message names the model.
     """
     ours, theirs = OnnxModel(onnx_bytes, classifies).predict(rows), np.asarray(model.predict(rows)).reshape(-1)
     if classifies:

@@ -1,4 +1,4 @@
-"""The training table: the features of every item, extracted once and kept."""
+"""The training table: the features of every item, extracted once and cached."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +14,7 @@ from polydom_runtime.features import FeatureSpace
 from polydom_runtime.measuring.fingerprint import source_fingerprint
 
 CHUNK = 64
+"""Number of items that are extracted and cached together."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Table:
         return result
 
     def rows_of(self, features: Iterable[int], items: NDArray[np.intp] | None = None) -> NDArray[np.float32]:
-        """Return the columns of some features, in their order, of some or all items."""
+        """Return the columns of some features, in the given order, for some or all items."""
         columns = np.concatenate([np.zeros(0, dtype=np.intp), *(self.columns[i] for i in features)])
         rows = self.rows if items is None else self.rows[items]
         return np.ascontiguousarray(rows[:, columns])
@@ -64,14 +65,35 @@ def extract_table(
     memory: Memory,
     progress: Callable[[int], None],
 ) -> Table:
-    """Extract every feature of every item, in parallel and chunk by chunk, so that a killed run goes on.
+    """Extract every feature of every item, in parallel.
+
+    Items are extracted and cached in chunks, so that a run that was killed continues from its last chunk.
+
+    Parameters
+    ----------
+    space : FeatureSpace
+    items : sequence
+    labels : sequence of shape (n_items,)
+        Classes as integers, strings or booleans; for a regression finite numbers.
+    regression : bool
+        Whether the labels are numbers to predict.
+    n_jobs : int, optional
+        Number of workers, as joblib understands it.
+    memory : joblib.Memory
+        Cache for the features.
+    progress : callable
+        Called with the number of items of each finished chunk.
+
+    Returns
+    -------
+    Table
 
     Raises
     ------
     FeatureError
         If a feature fails on an item.
     TrainingError
-        If items and labels do not match, or there are fewer than two classes or different numbers.
+        If there is not one label of the right kind for each item, or the labels are all the same.
     """
     labels = list(labels)
     if len(items) != len(labels):

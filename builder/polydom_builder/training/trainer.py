@@ -24,13 +24,13 @@ from .table import Table
 
 
 class LabelledModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A model over class numbers, shown to a scorer as a fitted classifier over the labels.
+    """A wrapper that presents a model over class numbers to a scorer as a fitted classifier over the labels.
 
     Parameters
     ----------
     classes : array of shape (n_classes,)
     model : object
-        Has ``predict`` and perhaps ``predict_proba`` or ``decision_function``; over class numbers.
+        Has ``predict``, over class numbers, and optionally ``predict_proba`` or ``decision_function``.
     """
 
     def __init__(self, classes: NDArray[Any], model: Any) -> None:
@@ -39,7 +39,7 @@ class LabelledModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_ = classes
 
     def predict(self, rows: NDArray[np.float32]) -> NDArray[Any]:
-        """Return labels."""
+        """Return labels, shape ``(n_items,)``."""
         labels: NDArray[Any] = self.classes[self.model.predict(rows)]
         return labels
 
@@ -50,7 +50,7 @@ class LabelledModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 class NumericModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """A fitted model of numbers, shown to a scorer as a regressor."""
+    """A wrapper that presents a fitted model of numbers to a scorer as a regressor."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
@@ -73,12 +73,12 @@ class Trainer:
     table : Table
     splits : list of (train, test) positions
     scoring : str or callable
-        With "r2" a score below 0, worse than the mean, counts as 0: alpha is a factor, and means nothing below 0.
+        With "r2" a score below 0, worse than the mean, counts as 0: alpha is a factor and needs scores >= 0.
     n_jobs : int, optional
     memory : joblib.Memory
-        Every score is kept as soon as it is known, so that a killed run goes on.
+        Cache for the scores. Each one is stored as soon as it is known, so that a run that was killed can continue.
     names : tuple of str
-        Of the features, for messages.
+        Names of the features, for messages.
     """
 
     estimator: Any
@@ -96,7 +96,7 @@ class Trainer:
 
     @cached_property
     def key(self) -> str:
-        """Identifies everything that a score depends on, but the feature set."""
+        """Identifies everything that a score depends on, except the feature set."""
         return str(content_hash((self.table.key, self.estimator, self.splits, self.scoring)))
 
     @property
@@ -106,12 +106,14 @@ class Trainer:
         return int(np.bincount(targets).argmax()) if len(self.table.classes) else float(np.mean(targets))
 
     def scores(self, masks: Sequence[int]) -> list[float]:
-        """Return the mean held-out score of each feature set; every fold is a task, so that no worker waits for long.
+        """Return the mean held-out score of each feature set.
+
+        Each fold of each set is a task of its own, so that no worker is idle for long.
 
         Raises
         ------
         TrainingError
-            If a set cannot be trained, or its score is not finite; names it.
+            If a set cannot be trained or scored, or its score is not finite; the message names the set.
         """
         score = self.memory.cache(_score_fold, ignore=["trainer"])
         folds = range(len(self.splits))
@@ -120,7 +122,9 @@ class Trainer:
         return [self._mean(tuple(members(mask)), row) for mask, row in zip(masks, table, strict=True)]
 
     def fit(self, order: Sequence[int], train: NDArray[np.intp] | None = None) -> Any:
-        """Return the estimator fitted on the features in this order, on some or all items; without features, the prior.
+        """Return the estimator fitted on some features, in this order, and on some or all items.
+
+        Without features it is the prior: the most frequent class, or the mean.
 
         Raises
         ------
@@ -137,16 +141,28 @@ class Trainer:
             raise TrainingError(f"The estimator must train on {self._named(order)}. It raised {e!r}.") from e
 
     def score(self, order: Sequence[int], convert: Callable[[Any], Any] = lambda model: model) -> float:
-        """Return the mean held-out score of one ordered feature set, each fold's model passed through `convert`."""
+        """Return the mean held-out score of one ordered feature set, after `convert` of each fold's model.
+
+        Raises
+        ------
+        TrainingError
+            If the set cannot be trained or scored, or its score is not finite.
+        """
         return self._mean(order, [self.score_fold(order, fold, convert) for fold in range(len(self.splits))])
 
     def score_fold(self, order: Sequence[int], fold: int, convert: Callable[[Any], Any] = lambda model: model) -> float:
-        """Return the score of one ordered feature set on one held-out fold."""
+        """Return the score of one ordered feature set on one held-out fold, after `convert` of its model.
+
+        Raises
+        ------
+        TrainingError
+            If the estimator cannot be fitted, or the scorer cannot score the labels.
+        """
         train, test = self.splits[fold]
         model = convert(self.fit(order, train))
         shown = LabelledModel(self.table.classes, model) if len(self.table.classes) else NumericModel(model)
         with warnings.catch_warnings():
-            # The prior names one class only, which leaves the precision of the others undefined: it counts as 0.
+            # The prior answers with one class only, so the precision of the others is undefined: it counts as 0.
             warnings.simplefilter("ignore", UndefinedMetricWarning)
             try:
                 return float(get_scorer(self.scoring)(shown, self.table.rows_of(order, test), self.table.labels[test]))

@@ -4,11 +4,11 @@ from polydom_runtime.exceptions import PolyDomError
 
 
 class RegionError(PolyDomError, ValueError):
-    """A range of sizes or budgets is impossible."""
+    """A range of sizes or budgets is reversed, negative or not finite."""
 
 
 class LatticeError(PolyDomError, ValueError):
-    """The lattice search got impossible parameters or scores, or too many feature sets."""
+    """Parameters or scores of the lattice search are out of range, or too many feature sets would be searched."""
 
 
 class FitError(PolyDomError, ValueError):
@@ -16,8 +16,8 @@ class FitError(PolyDomError, ValueError):
 
 
 class TrainingError(PolyDomError, ValueError):
-    """Items, labels or estimator cannot be trained on."""
+    """The items, the labels, the estimator or a parameter do not allow a training."""
 
 
 class ExportError(PolyDomError, ValueError):
-    """A model cannot be exported, or its exported form disagrees with it."""
+    """A model cannot be exported, or the exported model gives other answers."""

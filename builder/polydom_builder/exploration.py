@@ -21,7 +21,17 @@ Score = Callable[[list[int]], list[float]]
 
 @dataclass(frozen=True, slots=True)
 class Explored:
-    """Trained sets with their scores, the sets kept, and the slacks for which the promise holds."""
+    """The result of an exploration.
+
+    Parameters
+    ----------
+    expanded : dict of int to float
+        Score of each trained set.
+    kept : list of int
+        Masks of the candidates.
+    alpha, tolerance : float
+        α and e for which the promise holds.
+    """
 
     expanded: dict[int, float]
     kept: list[int]
@@ -40,8 +50,9 @@ class Exploration:
     score : callable
         Trains sets and returns their scores.
     lattice : {"best-first", "layers", "as-printed", "all"}
+        The search.
     alphas : tuple of float
-        Falling; one unless the trainings are limited.
+        Falling values of α; a single one unless the trainings are limited.
     tolerance : float or None
         e; None estimates it from the pairs of trained sets.
     quantile : float
@@ -64,14 +75,15 @@ class Exploration:
     batch: int
 
     def run(self) -> Explored:
-        """Train the sets that the search asks for, and keep those of which no other set can take the place.
+        """Train the sets that the search chooses, and keep those that no other kept set can replace.
 
         Raises
         ------
         TrainingError
-            If the parameters do not go together.
+            If limits are given with another search than best-first, or without a tolerance.
         LatticeError
-            If the trainings within the limits prove no promise at all.
+            If a score or parameter is out of range, too many sets are in doubt, or the trainings within the limits
+            prove no promise.
         """
         self._scores: dict[int, float] = {}
         if self.max_trainings is not None or self.max_seconds is not None:
@@ -103,7 +115,7 @@ class Exploration:
         )
         if progress.alpha == math.inf:
             raise LatticeError(
-                f"The budget must pay for a promise. {len(progress.expanded)} trainings prove none. "
+                f"The trainings must prove a promise for some alpha. {len(progress.expanded)} trainings prove none. "
                 "Raise max_trainings or max_seconds."
             )
         return self._kept(progress.expanded, progress.alpha, self.tolerance)

@@ -1,4 +1,4 @@
-"""The parameters of a search, checked at the door."""
+"""Checks of the parameters of a search, before it starts."""
 
 import pickle
 import tempfile
@@ -17,7 +17,7 @@ from polydom_builder.exceptions import TrainingError
 from polydom_runtime.exceptions import DeadlineError
 
 DEFAULT_ALPHAS = (2.0, 1.5, 1.3, 1.2, 1.15, 1.1, 1.07, 1.05, 1.03, 1.02, 1.01, 1.005, 1.0)
-"""Tried one after another if the trainings are limited."""
+"""Values of alpha that are tried one after another if the trainings are limited."""
 
 MAX_SLOWDOWN = 1000.0
 
@@ -25,9 +25,15 @@ Scoring = str | Callable[..., float]
 
 
 def checked_estimator(search: Any) -> Scoring:
-    """Return the scoring of a search; TrainingError unless its estimator, scoring, quantile and workers are sound."""
+    """Return the scoring of a search, after a check of its estimator, scoring, quantile and number of workers.
+
+    Raises
+    ------
+    TrainingError
+        If one of these is not valid, or the scoring or the estimator cannot be pickled.
+    """
     model = search.estimator
-    # scikit-learn raises AttributeError for what is no estimator at all.
+    # scikit-learn raises AttributeError for an object that is not an estimator, so `fit` is checked first.
     kind = not isinstance(model, type) and hasattr(model, "fit") and (is_classifier(model) or is_regressor(model))
     if not kind:
         raise TrainingError(
@@ -44,14 +50,20 @@ def checked_estimator(search: Any) -> Scoring:
         raise TrainingError(f"scoring must be a scikit-learn scorer. {e}") from e
     except (pickle.PicklingError, TypeError, AttributeError) as e:
         raise TrainingError(
-            "The scoring and the estimator must be picklable: scores are kept under their content, and workers get a "
-            f"copy. Got {scoring!r}. Use functions at the top of a module, no lambdas. {e}"
+            "The scoring and the estimator must be picklable: their content identifies cached scores, and each worker "
+            f"gets a copy. Got {scoring!r}. Use functions at the top of a module, no lambdas. {e}"
         ) from e
     return scoring
 
 
 def checked_memory(memory: str | Memory | None) -> Memory:
-    """Return the cache; TrainingError if its folder cannot be written."""
+    """Return the cache of a search; it stores nothing if `memory` is None.
+
+    Raises
+    ------
+    TrainingError
+        If its folder is not writable.
+    """
     if isinstance(memory, Memory) or memory is None:
         return memory or Memory(None, verbose=0)
     try:
@@ -63,7 +75,13 @@ def checked_memory(memory: str | Memory | None) -> Memory:
 
 
 def checked_budgets(deadline: Any) -> tuple[float, float]:
-    """Return the range of budgets; DeadlineError if there is none."""
+    """Return the smallest and the largest budget in seconds; (0, inf) without a deadline.
+
+    Raises
+    ------
+    DeadlineError
+        If the deadline is not a positive, finite number, or a rising pair of such numbers.
+    """
     if deadline is None:
         return 0.0, np.inf
     try:
@@ -76,10 +94,15 @@ def checked_budgets(deadline: Any) -> tuple[float, float]:
 
 
 def checked_slacks(search: Any) -> tuple[float, ...]:
-    """Return the alphas of a search, to be tried one after another; TrainingError unless its slacks are sound.
+    """Return the alphas of a search, to be tried one after another, after a check of all its slacks.
 
     The slacks are alpha, the tolerance and its quantile, the limits of training, the loss by early stops, and the
     slow-down.
+
+    Raises
+    ------
+    TrainingError
+        If a slack is not a number in its range, or several alphas are given without a limit.
     """
     limited = search.max_trainings is not None or search.max_seconds is not None
     alphas = checked_alphas(search.alpha, limited)
@@ -97,7 +120,13 @@ def checked_slacks(search: Any) -> tuple[float, ...]:
 
 
 def checked_alphas(alpha: Any, limited: bool) -> tuple[float, ...]:
-    """Return the slacks to search with, one after another; one if the trainings are not limited."""
+    """Return the falling values of alpha to search with; a single one if the trainings are not limited.
+
+    Raises
+    ------
+    TrainingError
+        If a value is not a number >= 1, several values do not fall strictly, or are given without a limit.
+    """
     if isinstance(alpha, list | tuple | np.ndarray):
         if not limited:
             raise TrainingError("With several alphas there must be max_trainings or max_seconds. Got neither.")
@@ -131,7 +160,13 @@ def check_number(name: str, value: Any, low: float, high: float) -> None:
 
 
 def checked_lambdas(lambdas: Any) -> tuple[float, ...]:
-    """Return the λs of Greedy; TrainingError unless they are a sequence of numbers."""
+    """Return the λs of Greedy.
+
+    Raises
+    ------
+    TrainingError
+        If they are not a sequence of numbers.
+    """
     try:
         return tuple(map(float, lambdas))
     except (TypeError, ValueError) as e:
@@ -139,13 +174,25 @@ def checked_lambdas(lambdas: Any) -> tuple[float, ...]:
 
 
 def check_count(name: str, value: Any) -> None:
-    """Raise TrainingError unless the parameter is an integer of at least 1."""
+    """Check that a parameter is an integer of at least 1.
+
+    Raises
+    ------
+    TrainingError
+        If it is not.
+    """
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
         raise TrainingError(f"{name} must be an integer of at least 1, or None. Got {value!r}.")
 
 
 def checked_sizes(size_range: Any, item_sizes: Sequence[float]) -> tuple[float, float]:
-    """Return the range of sizes to plan for, by default the items'; TrainingError unless it is a pair of numbers."""
+    """Return the range of sizes to plan for, by default that of the items.
+
+    Raises
+    ------
+    TrainingError
+        If `size_range` is not a pair of numbers.
+    """
     if size_range is None:
         return min(item_sizes), max(item_sizes)
     try:
@@ -156,6 +203,12 @@ def checked_sizes(size_range: Any, item_sizes: Sequence[float]) -> tuple[float, 
 
 
 def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
-    """Raise TrainingError unless the parameter is one of the choices."""
+    """Check that a parameter is one of the choices.
+
+    Raises
+    ------
+    TrainingError
+        If it is not.
+    """
     if value not in choices:
         raise TrainingError(f"{name} must be one of {', '.join(choices)}. Got {value!r}.")

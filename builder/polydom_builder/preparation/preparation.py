@@ -31,7 +31,7 @@ from .parameters import check_count, checked_budgets, checked_estimator, checked
 from .progress import progress_bar
 
 MODEL_MARGIN = 1.2
-"""The measured time of the full set's model, times this, bounds every model's time during the search."""
+"""This factor times the measured time of the full set's model bounds the time of every model during the search."""
 
 
 class Parameters(Protocol):
@@ -53,19 +53,21 @@ class Parameters(Protocol):
 
 @dataclass(frozen=True)
 class Prepared:
-    """A search's raw material.
+    """The results of the preparation, from which a search starts.
 
     Parameters
     ----------
     space : FeatureSpace
         The features that a pre-selection left.
     dropped : dict of str to str
-        Why it dropped the others.
+        The reason for each feature that the pre-selection dropped, by name.
     region : QueryRegion
     sizes : list of float
-        Of the items.
+        Size of each item.
     samples : CostSamples or None
+        The measured times; None if fitted costs were given.
     target : Target
+        Costs of the target device.
     trainer : Trainer
     model_seconds : float
         A bound on the time of a run of any model, for the search: only the full set's model can be timed before it.
@@ -84,7 +86,7 @@ class Prepared:
 def prepare(
     search: Parameters, items: list[Any], labels: Sequence[Any], groups: Any, costs: Any, slowdown: float = 1.0
 ) -> Prepared:
-    """Check the parameters, measure, extract, pre-select, and try the export before anything is trained for long.
+    """Check the parameters, measure costs, extract features, pre-select, and try an export before the long training.
 
     Parameters
     ----------
@@ -92,13 +94,27 @@ def prepare(
         With its parameters.
     items, labels, groups, costs
         As in `PolyDomSearch.fit`.
-    slowdown : float
+    slowdown : float, >= 1
         The region begins at a deadline that is shorter by this factor.
+
+    Returns
+    -------
+    Prepared
 
     Raises
     ------
-    PolyDomError
-        If something about the parameters, items, labels, features or costs is not as it must be.
+    TrainingError
+        If a parameter is not valid, or the items, labels and estimator do not allow a training.
+    DeadlineError
+        If the deadline is not valid, or shorter than dispatch and one model run.
+    RegionError
+        If the range of sizes is not valid.
+    FitError
+        If the costs do not match the features or the sizes of the items.
+    FeatureError, ItemError
+        If a feature or the size of an item cannot be computed.
+    ExportError
+        If a model of the estimator cannot be exported.
     """
     scoring, budgets = checked_estimator(search), checked_budgets(search.deadline)
     memory = checked_memory(search.memory)
@@ -107,7 +123,7 @@ def prepare(
     if not items:
         raise TrainingError("There must be items, and one label for each. Got none.")
     sizes = [checked_size(search.space, item) for item in items]
-    # On a machine that is slower by a factor, the sets fit that would fit a deadline shorter by this factor.
+    # A set fits on a machine that is slower by a factor s if it fits a deadline that is shorter by s.
     region = QueryRegion(checked_sizes(search.size_range, sizes), (budgets[0] / slowdown, budgets[1]))
     target, samples = _target(search, items, sizes, costs, region, memory)
     with progress_bar(search.verbose, "features", len(items)) as bar:
@@ -150,13 +166,13 @@ def _target(
 def _preselected(
     search: Parameters, target: Target, table: Table, region: QueryRegion
 ) -> tuple[FeatureSpace, Target, Table, dict[str, str]]:
-    """Return the features worth a lattice, what they cost, their table, and why the others were dropped."""
+    """Return the features of the lattice, their costs and table, and the reason for each feature that was dropped."""
     space, most = search.space, search.max_features
     if most is None or most >= len(space):
         if len(space) > MAX_FEATURES:
             raise TrainingError(
                 f"A lattice must have at most {MAX_FEATURES} features. Got {len(space)}. "
-                "Give max_features, 12 say: a pre-selection then leaves as many."
+                "Give max_features, such as 12: then a pre-selection chooses at most this number of features."
             )
         return space, target, table, {}
     prices = [_price(target.worst, i)(region.typical_size) for i in range(len(space))]
@@ -165,7 +181,7 @@ def _preselected(
     ).fit(table.rows, table.targets)
     chosen = sorted(selector.support_blocks_.tolist())
     if not chosen:
-        raise TrainingError("The pre-selection must find a feature that tells something. It found none.")
+        raise TrainingError("The pre-selection must find at least one informative feature. It found none.")
     columns = np.concatenate([table.columns[i] for i in chosen])
     part = space.part([space.names[i] for i in chosen])
     rows = np.ascontiguousarray(table.rows[:, columns])
@@ -175,14 +191,14 @@ def _preselected(
 
 
 def _price(times: UnitTimes, feature: int) -> CostFunction:
-    """Return the cost of a feature alone, its steps included."""
+    """Return the cost of one feature by itself, with its steps."""
     return sum((s.cost for s in times.steps if s.users >> feature & 1), times.features[feature])
 
 
 def _check_convertible(trainer: Trainer, target: Target) -> None:
-    """Convert a model of a few items now rather than fail after hours of training."""
+    """Convert a model that is fitted on a few items, so that an error appears now and not after hours of training."""
     table = trainer.table
-    # Of a regression the lowest, the highest and numbers between: items of one number leave some models empty.
+    # For a regression take the lowest, the highest and some numbers between: some models cannot fit equal numbers.
     spread = np.linspace(0, len(table.rows) - 1, min(len(table.rows), 40)).astype(np.intp)
     few = np.argsort(table.targets, kind="stable")[spread]
     if len(table.classes):

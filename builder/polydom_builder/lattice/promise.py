@@ -137,12 +137,12 @@ class Promise:
         for mine, theirs in zip(choices.keys.T, self._keys(open_sets.costs.take(rows)).T, strict=True):
             covers &= mine[:, None] <= theirs
         contains = (open_sets.masks[rows] & ~choices.masks[:, None]) == 0
-        left = np.zeros(len(choices.masks))
+        after = np.zeros(len(choices.masks))
         for scores, share in zip(choices.scores[:, :, None], POINT_SHARES, strict=True):
             raised = np.where(covers, np.maximum(lower, scores), lower)
             lowered = np.where(contains, np.minimum(upper, scores + open_sets.tolerance), upper)
-            left += share * np.sqrt(np.maximum(lowered - alpha * raised, 0.0)).mean(axis=1)
-        result: Floats = np.sqrt(upper - alpha * lower).mean() - left
+            after += share * np.sqrt(np.maximum(lowered - alpha * raised, 0.0)).mean(axis=1)
+        result: Floats = np.sqrt(upper - alpha * lower).mean() - after
         return result
 
 

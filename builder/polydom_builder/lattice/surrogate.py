@@ -39,7 +39,7 @@ class Surrogate:
     covariance : array of shape (n_features, n_features)
         Of the contributions.
     noise : float
-        Standard deviation of what the contributions do not explain.
+        Standard deviation of t around the sum of the contributions.
     """
 
     ceiling: float

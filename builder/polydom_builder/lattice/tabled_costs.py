@@ -55,7 +55,7 @@ class TabledCosts:
             If a set is not in the table.
         """
         if not (known := self.knows(masks)).all():
-            raise LatticeError(f"The table must hold the cost of every set asked for. Set {masks[~known][0]:#b} lacks.")
+            raise LatticeError(f"The table must hold the cost of every requested set. Missing: {masks[~known][0]:#b}.")
         rows: NDArray[np.float64] = self.table[np.searchsorted(self.masks, masks)]
         return rows
 

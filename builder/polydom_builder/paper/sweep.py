@@ -72,7 +72,7 @@ def sweep_index(candidates: Sequence[Candidate], region: QueryRegion) -> PolyDom
     [((), 0, 12), (('mean',), 4, 12), (('spectrum',), 0, 10), (('mean', 'spectrum'), 0, 12)]
     """
     sweep = intersections(candidates, region)
-    intervals = _asked_for(sweep, region)
+    intervals = _answering_parts(sweep, region)
     kept = sorted({0} | {interval.candidate for interval in intervals})
     renumbered = [Interval(bisect_left(kept, i.candidate), i.start, i.end) for i in intervals]
     return PolyDomIndex([sweep.candidates[i] for i in kept], renumbered, region.sizes)
@@ -217,7 +217,7 @@ class Skyline:
             self._ranges[curve].append((start, size))
 
 
-def _asked_for(sweep: Sweep, region: QueryRegion) -> list[Interval]:
+def _answering_parts(sweep: Sweep, region: QueryRegion) -> list[Interval]:
     """Return the parts of the ranges in which a candidate is the answer for some budget of the region.
 
     There the candidate fits the greatest budget, and no better one fits the least budget.

@@ -132,11 +132,11 @@ class _World:
         ratio = self._trials.model_seconds / relative if relative else np.ones(len(self._trials))
         times, half, clock = _nanoseconds(entry.seconds * ratio), self._half, self.clock
         prior = self._bundle.prior.number
-        says = self._predicted[entry.order].tolist() if entry.order in self._predicted else None
+        answers = self._predicted[entry.order].tolist() if entry.order in self._predicted else None
 
         def run() -> int | float:
             clock.now_ns += times[self._now] + half[self._now]
-            answer: int | float = prior if says is None else says[self._now]
+            answer: int | float = prior if answers is None else answers[self._now]
             return answer
 
         return run

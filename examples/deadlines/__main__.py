@@ -16,9 +16,9 @@ def parser() -> argparse.ArgumentParser:
     """Return the command line."""
     command = argparse.ArgumentParser(
         prog="python -m examples.deadlines",
-        description="Replay measured times on five data sets: what is answered by when, and how well.",
+        description="Replay measured times on five data sets: how well each system answers before each deadline.",
     )
-    command.add_argument("--data", type=Path, metavar="PATH", help="holds a folder for each data set")
+    command.add_argument("--data", type=Path, metavar="PATH", help="folder that holds a folder for each data set")
     command.add_argument("--out", type=Path, default=OUT, metavar="DIR", help=f"folder for results (default {OUT})")
     command.add_argument(
         "--tasks",
@@ -27,14 +27,20 @@ def parser() -> argparse.ArgumentParser:
         metavar="NAME",
         help="scenes, digits, flights, bearings, patches; only the last needs no data (default: all)",
     )
-    command.add_argument("--redraw", action="store_true", help="draw from the raw results in the folder, run nothing")
+    command.add_argument("--redraw", action="store_true", help="only draw from the raw results in the folder")
     command.add_argument("--drift", action="store_true", help="instead, let the device become slower than measured")
-    command.add_argument("--quick", action="store_true", help="a small run, to see that everything works")
+    command.add_argument("--quick", action="store_true", help="make a small run that checks that everything works")
     return command
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Run the experiment, or draw it again."""
+    """Run the experiment, or draw its figures again.
+
+    Raises
+    ------
+    ResultsError
+        If matplotlib or the data sets are missing.
+    """
     from .experiment import draw_deadlines, run_deadlines, run_drift
 
     if importlib.util.find_spec("matplotlib") is None:
@@ -50,7 +56,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; an error of the user's is one line and exit code 2."""
+    """Run the command and return its exit code; an error of the user gives one line and exit code 2."""
     try:
         run(parser().parse_args(argv))
     except (PolyDomError, OSError) as e:

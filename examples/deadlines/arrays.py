@@ -14,12 +14,12 @@ Array = NDArray[Any]
 
 
 def read_arrays(file: Path, *names: str) -> dict[str, Array]:
-    """Return the named arrays of an .npz file; nothing is unpickled.
+    """Return the named arrays of an .npz file, without unpickling.
 
     Raises
     ------
     ItemError
-        If the file is not there, is none, or lacks an array.
+        If the file is missing, is not an .npz file of plain arrays, or lacks one of the arrays.
     """
     try:
         with file.open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
@@ -37,5 +37,5 @@ def read_arrays(file: Path, *names: str) -> dict[str, Array]:
 
 
 def split_signal(arrays: dict[str, Array]) -> list[Array]:
-    """Return the items that lie end to end in ``signal``; item i ends where ``offset[i + 1]`` says."""
+    """Return the items that ``signal`` holds end to end; item i is ``signal[offset[i] : offset[i + 1]]``."""
     return [arrays["signal"][a:b] for a, b in pairwise(arrays["offset"].tolist())]

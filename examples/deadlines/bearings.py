@@ -26,7 +26,7 @@ Signal = NDArray[np.float32]
 MIN_LENGTH, MAX_LENGTH = 64, 4096  # samples
 RATE, TESTED_LOAD = 12_000, 3  # Hz, hp
 WINDOWS = 1200
-"""To build with, and as many to test."""
+"""Number of windows to build with; the number to test is the same."""
 
 LINEAR_EDGES = np.arange(16) / 16
 ENVELOPE_EDGES = log_edges(8, 0.02)
@@ -146,20 +146,20 @@ space = FeatureSpace(
 
 
 def load(data: Path, windows: int = WINDOWS, seed: int = 0) -> Task:
-    """Return windows of the recordings: those at the highest load to test, each other load a group.
+    """Return windows of the recordings: those at the highest load to test, the others to build, each load a group.
 
     Parameters
     ----------
     data : Path
         Holds ``cwru_bearing/cwru_de.npz``.
     windows : int
-        To build with, and as many to test; the recordings take turns.
+        Number of windows to build with, and number to test; the recordings take turns.
     seed : int
 
     Raises
     ------
     ItemError
-        If the file is not there, or not of this kind, or holds too few loads.
+        If the file is missing or not of this kind, or has too few loads.
     """
     file = data / "cwru_bearing" / "cwru_de.npz"
     arrays = read_arrays(file, "signal", "offset", "scale", "label", "fault_mil", "load_hp", "rate")

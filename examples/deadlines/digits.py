@@ -1,4 +1,4 @@
-"""Spoken digits by six speakers, none of them both built with and tested on.
+"""Spoken digits by six speakers; one speaker is used only for the test.
 
 The Free Spoken Digit Dataset (Jakobovski and others, CC BY-SA 4.0): 3000 recordings of zero to nine at 8 kHz, packed as
 ``fsdd/fsdd.npz`` with the arrays signal (16-bit, end to end), offset, label, speaker and take.  An item is a whole
@@ -24,10 +24,10 @@ FRAME, HOP = 256, 64  # samples
 WINDOW = np.hanning(FRAME).astype(np.float32)
 MEL_EDGES = log_edges(20, 0.03)
 TESTED = "theo"
-"""The speaker that is left out."""
+"""The speaker who is used only for the test."""
 
 TAKES = 40
-"""How many of the fifty recordings of each digit to build with, of each speaker."""
+"""Number of recordings of each digit and speaker to build with, of the fifty that there are."""
 
 
 def loudness(x: Signal) -> list[float]:
@@ -141,19 +141,19 @@ space = FeatureSpace(
 
 
 def load(data: Path, takes: int = TAKES) -> Task:
-    """Return the recordings: one speaker's to test, the others' to build with, each speaker a group.
+    """Return the recordings: those of one speaker to test, the others to build with; each speaker is a group.
 
     Parameters
     ----------
     data : Path
         Holds ``fsdd/fsdd.npz``.
     takes : int
-        How many recordings of each digit to build with, of each speaker.
+        Number of recordings of each digit and speaker to build with.
 
     Raises
     ------
     ItemError
-        If the file is not there, or not of this kind, or holds too few speakers.
+        If the file is missing or not of this kind, or has too few speakers.
     """
     file = data / "fsdd" / "fsdd.npz"
     arrays = read_arrays(file, "signal", "offset", "label", "speaker", "take")

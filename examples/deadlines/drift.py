@@ -1,4 +1,4 @@
-"""A device that becomes slower than it was measured: with the estimate of the slow-down, and without."""
+"""A device that becomes slower than when it was measured, with and without the estimate of the slow-down."""
 
 from collections.abc import Sequence
 
@@ -10,21 +10,21 @@ from polydom_runtime.bundles.bundle import Bundle
 
 FACTORS = (1.0, 1.5, 2.0, 3.0)
 BEFORE, FIRST = 200, 10
-"""Items before the device slows down, and the first items after, in which the estimate must catch up."""
+"""Number of items before the device slows down, and number of items after it that the estimate has to adapt."""
 
 
 def slow_down(bundle: Bundle, trials: Trials, deadline: float, task: str) -> list[Row]:
-    """Slow all times down from one item on, for the rest; return a row for each factor, with and without estimate.
+    """Multiply all times after the first items by a factor; return a row for each factor, with and without estimate.
 
     Parameters
     ----------
     bundle : Bundle
     trials : Trials
-        Of many more than `BEFORE` items.
+        Many more items than `BEFORE`.
     deadline : float
         Seconds.
     task : str
-        Its name.
+        Name of the task.
     """
     rows: list[Row] = []
     for factor in FACTORS:

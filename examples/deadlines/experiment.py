@@ -1,4 +1,4 @@
-"""The whole experiment: measure, build, replay, and write what came of it."""
+"""The whole experiment: measure, build, replay, and write the results."""
 
 import time
 from collections import Counter
@@ -36,12 +36,12 @@ def run_deadlines(data: Path, out: Path, names: Sequence[str] = (), *, quick: bo
     data : Path
         Holds one folder for each data set.
     out : Path
-        A folder, made if need be; it also keeps times, features, scores, models and bundles, so that a killed run goes
-        on and a second one is short.
+        Folder for the results, created if it does not exist. It also keeps times, features, scores, models and
+        bundles, so that a run that was killed can continue and a second run is short.
     names : sequence of str
-        Tasks; all if empty.
+        Names of the tasks; all tasks if empty.
     quick : bool
-        Few items and short measurements, kept apart in ``quick``.
+        Use few items and short measurements, and write to the folder ``quick`` inside `out`.
     verbose : int
         1 shows progress bars.
     """
@@ -62,7 +62,12 @@ def run_deadlines(data: Path, out: Path, names: Sequence[str] = (), *, quick: bo
 def run_drift(data: Path, out: Path, names: Sequence[str] = (), *, verbose: int = 1) -> None:
     """Let the device become slower than measured, for each task, and write ``drift.md``.
 
-    The bundles promise one late answer in a thousand, at the fifth of the eight deadlines.
+    The bundles promise at most one late answer in a thousand. The deadline is the fifth of the eight.
+
+    Parameters
+    ----------
+    data, out, names, verbose
+        As for `run_deadlines`.
     """
     rows: list[Row] = []
     for load in chosen_loaders(names, quick=False):
@@ -78,12 +83,22 @@ def run_drift(data: Path, out: Path, names: Sequence[str] = (), *, verbose: int 
 def run_task(task: Task, samples: CostSamples, out: Path, verbose: int = 1) -> tuple[list[Row], Row]:
     """Build all systems of one task with half of the samples and replay the other half.
 
+    Parameters
+    ----------
+    task : Task
+    samples : CostSamples
+        Times of the task's features.
+    out : Path
+        Folder for the cache and the bundles.
+    verbose : int
+        1 shows progress bars.
+
     Returns
     -------
     rows : list of Row
         One for each deadline and system.
     facts : Row
-        What was built.
+        The numbers of items, features, trained sets and models.
     """
     planned, fresh = halves(samples)
     systems = build_systems(task, planned, out, verbose=verbose)
@@ -115,7 +130,7 @@ def draw_deadlines(out: Path) -> None:
 
 
 def task_facts(systems: Systems, samples: CostSamples) -> Row:
-    """Return what was built, as one row."""
+    """Return the numbers that describe a task and its systems, as one row."""
     task, search, bundle = systems.task, systems.search, systems.bundles["Poly-Dom"]
     everything = (1 << len(task.space)) - 1
     (full,) = search.trainer_.scores([everything])

@@ -1,4 +1,4 @@
-"""The figure: one panel a task, score against deadline for every system."""
+"""The figure: a panel for each task with the score of every system against the deadline."""
 
 import math
 from collections.abc import Sequence
@@ -21,13 +21,13 @@ LINES = {
     "Greedy-Cost": ("#E69F00", "--"),
     SINGLE: ("#777777", ":"),
 }
-"""Colour, of the palette of the paper's figures, and dashes."""
+"""For each system its colour, from the palette of the paper's figures, and its dashes."""
 
 COLUMNS = 3
 
 
 def draw(rows: Sequence[Row], kind: str = "tested") -> Figure:
-    """Draw the real score on the test items, or the promised one.
+    """Draw the real score on the test items, or the promised score.
 
     Parameters
     ----------

@@ -2,8 +2,8 @@
 
 CrazyPAD (Masalimov and others, Data 2024, MIT licence), packed as ``crazypad/controller.npz``: flights of a Crazyflie
 at 101 Hz with the arrays signal (eight channels, all flights end to end), offset, label and condition.  The conditions
-are the kinds of damage in detail.  An item is a window of 0.5 to 8.5 s in the air; windows that are tested come from
-conditions that nothing was built with, but for the sound propellers, which have one condition and are split by flight.
+are the kinds of damage in detail.  An item is a window of 0.5 to 8.5 s in the air.  Windows to test come from other
+conditions than those to build with, except for the sound propellers: these have one condition and are split by flight.
 """
 
 from collections import Counter, defaultdict
@@ -25,11 +25,11 @@ Signal = NDArray[np.float32]
 
 MIN_LENGTH, MAX_LENGTH = 48, 864  # samples
 CHANNELS, THRUST = 8, 4
-"""Three rates of turning, vertical acceleration, then what the controller commands: thrust, roll, pitch, yaw."""
+"""Three rates of rotation and the vertical acceleration, then the controller's commands: thrust, roll, pitch, yaw."""
 
 UNITS = np.array([1.0, 1.0, 1.0, 1.0, 1e4, 1e4, 1e4, 1e4], dtype=np.float32)
 WINDOWS = 12
-"""Of each flight."""
+"""Number of windows from each flight."""
 
 FOLDS = 4
 SPECTRAL_EDGES = log_edges(6, 0.05)
@@ -98,7 +98,7 @@ def peaks(power: Numbers) -> Numbers:
 
 
 def dynamics(x: Signal) -> Numbers:
-    """The linear law by which movements follow from those before and the commands, and what it leaves; linear, dear."""
+    """A linear law that predicts movements from earlier ones and commands, and its errors; linear, expensive."""
     past = np.concatenate([x[1:-1], x[:-2, :4], np.ones((len(x) - 2, 1), dtype=np.float32)], axis=1).astype(np.float64)
     future = x[2:, :4].astype(np.float64)
     squares = past.T @ past

@@ -1,4 +1,4 @@
-"""What the features of a task cost here: measured once, half of the rounds to plan with and half to replay."""
+"""Costs of a task's features on this machine, measured once: half of the rounds to plan with, half to replay."""
 
 from pathlib import Path
 
@@ -14,22 +14,22 @@ from polydom_runtime.measuring.measure import measure
 from .task import Task
 
 QUANTILE = 0.99
-"""The share of answers that must be in time by the plan."""
+"""The plan promises this share of the answers in time."""
 
 ROUNDS, SECONDS = 2000, 40.0
-"""At most so many samples, at most so long, of each task."""
+"""The greatest number of samples of each task, and the longest time to measure it in seconds."""
 
 
 def measured_costs(task: Task, folder: Path, seconds: float = SECONDS) -> CostSamples:
-    """Measure the features of a task on its items, or return what was measured before of the same source.
+    """Measure the features of a task on its items, or return the samples of an earlier run with the same source.
 
     Parameters
     ----------
     task : Task
     folder : Path
-        Keeps the samples as ``NAME.costs``; delete the file to measure again.
+        Folder that keeps the samples as ``NAME.costs``; delete the file to measure again.
     seconds : float
-        At most so long.
+        The longest time to measure.
     """
     file = folder / f"{task.name}.costs"
     if not _serves(file, task):
@@ -42,7 +42,7 @@ def measured_costs(task: Task, folder: Path, seconds: float = SECONDS) -> CostSa
 
 
 def halves(samples: CostSamples) -> tuple[CostSamples, CostSamples]:
-    """Return the even rounds, to plan with, and the odd ones, to replay: slow spells fall into both."""
+    """Return the even rounds, to plan with, and the odd ones, to replay: a slow period affects both."""
     return samples.rounds(slice(0, None, 2)), samples.rounds(slice(1, None, 2))
 
 

@@ -1,4 +1,4 @@
-"""Which surface a camera looks at: the surface example; its photographs come with scikit-image."""
+"""The surface that a camera looks at: the surface example, whose photographs come with scikit-image."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from examples.surface import surface
 from .task import Task
 
 PATCHES = 1500
-"""To build with, and as many to test."""
+"""Number of patches to build with; the number to test is the same."""
 
 space = surface.space
 
@@ -18,9 +18,9 @@ def load(data: Path | None = None, count: int = PATCHES) -> Task:
     Parameters
     ----------
     data : Path, optional
-        Not looked at: all tasks are loaded alike.
+        Not used; all loaders have this parameter.
     count : int
-        To build with, and as many to test.
+        Number of patches to build with, and number to test.
     """
     items, labels = surface.patches("train", count)
     test_items, test_labels = surface.patches("test", count)

@@ -1,4 +1,4 @@
-"""Replaying recorded times: what each system would have answered for the test items, and what was possible."""
+"""Replay of recorded times: the answers of each system for the test items, and the best possible answers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,14 +30,14 @@ SYSTEMS = (ORACLE, ANY_TIME, STRICT, *LAMBDAS, SINGLE)
 
 @dataclass(frozen=True)
 class Answers:
-    """What one system answered at one deadline.
+    """The answers of one system at one deadline.
 
     Parameters
     ----------
     codes : int array of shape (n_items,)
         Class numbers.
     promised : float array of shape (n_items,)
-        The held-out score of what answered.
+        The held-out score of the model that answered.
     late : bool array of shape (n_items,)
     """
 
@@ -47,17 +47,17 @@ class Answers:
 
 
 class Replay:
-    """One task on its test items, each with times that were really measured and that no plan has seen.
+    """The systems of one task on its test items, each with measured times that no plan was made from.
 
     Parameters
     ----------
     systems : Systems
     samples : CostSamples
-        To replay.
+        Times to replay.
     memory : Memory
-        Keeps the features of the test items and the answers of further sets.
+        Cache for the features of the test items and the answers of further sets.
     seed : int
-        Draws the round of each item.
+        Seed of the random choice of a round for each item.
     """
 
     def __init__(self, systems: Systems, samples: CostSamples, memory: Memory, seed: int = 0) -> None:
@@ -79,7 +79,7 @@ class Replay:
         return rows
 
     def _scores(self, answers: Answers) -> Row:
-        """Return the promised and the real score; an answer that comes too late is worth nothing."""
+        """Return the promised and the real score; a late answer counts as wrong."""
         promised = float(np.where(answers.late, 0.0, answers.promised).mean())
         right = (answers.codes == self.test.targets) & ~answers.late
         tested = mean_of_classes(right, self.test.targets) if self.balanced else float(right.mean())
@@ -96,17 +96,17 @@ class Replay:
 
     @cached_property
     def _predicted(self) -> dict[str, dict[tuple[int, ...], Codes]]:
-        said = {name: _said(bundle, self.test) for name, bundle in self.systems.bundles.items()}
-        return {name: said[name if name in LAMBDAS else "Poly-Dom"] for name in (*POLICIES, *LAMBDAS)}
+        answers = {name: _model_answers(bundle, self.test) for name, bundle in self.systems.bundles.items()}
+        return {name: answers[name if name in LAMBDAS else "Poly-Dom"] for name in (*POLICIES, *LAMBDAS)}
 
     def _single(self, mask: int, deadline: float) -> Answers:
-        """Return the answers of one set, which nothing can cut short."""
+        """Return the answers of one fixed set, which is always computed to its end."""
         late = self.seconds_of(mask) > deadline
         (score,) = self.systems.search.trainer_.scores([mask])  # perhaps of a set that no system trained
         return Answers(self._codes(mask), np.full(len(late), score), late)
 
     def _foreseen(self, deadline: float) -> Answers:
-        """Return for each item the answer of the best set, by held-out score, of those that will be in time."""
+        """Return for each item the answer of the best set, by held-out score, among the sets that are in time."""
         n_items = len(self.trials)
         codes = np.full(n_items, self.prior[0], dtype=np.int64)
         promised = np.full(n_items, self.prior[1])
@@ -121,14 +121,14 @@ class Replay:
         return Answers(codes, promised, np.zeros(n_items, dtype=bool))
 
     def seconds_of(self, mask: int) -> Floats:
-        """Return what each test item's answer by these features really takes."""
+        """Return the real time of an answer with these features for each test item, in seconds."""
         steps = [name for name, users in step_users(self.task.space) if users & mask]
         units = [self.trials.of(unit) for unit in (DISPATCH, *steps, *self.task.space.names_of(mask))]
         seconds: Floats = np.sum(units, axis=0)
         return seconds + self.model_seconds if mask else seconds
 
     def _codes(self, mask: int) -> Codes:
-        """Return what the model of a set says of every test item."""
+        """Return the answer of a set's model for every test item."""
         if mask not in self._trained:
             order = tuple(members(mask))
             model = self.systems.search.trainer_.fit(order)
@@ -140,7 +140,7 @@ class Replay:
 def _simulated(
     bundle: Bundle, trials: Trials, deadline: float, policy: Any, predicted: Mapping[tuple[int, ...], Codes]
 ) -> Answers:
-    """Answer all trials by the node's own code on a virtual clock."""
+    """Answer all trials with the code of the node on a virtual clock."""
     outcome = simulate(bundle, trials, deadline, policy=policy, predicted=predicted)
     number: dict[Any, int] = {label: code for code, label in enumerate(bundle.space.classes)}
     return Answers(
@@ -150,8 +150,8 @@ def _simulated(
     )
 
 
-def _said(bundle: Bundle, test: Table) -> dict[tuple[int, ...], Codes]:
-    """Return what each model of a bundle says of every test item."""
+def _model_answers(bundle: Bundle, test: Table) -> dict[tuple[int, ...], Codes]:
+    """Return the answers of each model of a bundle for every test item."""
     return {
         entry.order: OnnxModel(bundle.model_bytes(k)).predict(test.rows_of(entry.order))
         for k, entry in enumerate(bundle.models)
@@ -159,13 +159,13 @@ def _said(bundle: Bundle, test: Table) -> dict[tuple[int, ...], Codes]:
 
 
 def _model_ratio(bundle: Bundle) -> float:
-    """Return how much longer a typical model of a bundle takes than the one that was recorded."""
+    """Return the ratio of the time of a typical model of a bundle to the time of the recorded model."""
     seconds = [entry.seconds for entry in bundle.models]
     return float(np.median(seconds)) / bundle.times.reference_seconds if bundle.times.reference_seconds else 1.0
 
 
 def _test_table(systems: Systems, memory: Memory) -> Table:
-    """Return the features of the test items, and their classes as numbers of the classes that were built with."""
+    """Return the features of the test items, and their classes by the class numbers of the training items."""
     task, classes = systems.task, systems.search.trainer_.table.classes
     table = extract_table(
         task.space, task.test_items, task.test_labels, n_jobs=1, memory=memory, progress=lambda done: None
@@ -174,7 +174,7 @@ def _test_table(systems: Systems, memory: Memory) -> Table:
 
 
 def mean_of_classes(right: NDArray[np.bool_], targets: Codes) -> float:
-    """Return the balanced accuracy: the mean over the classes of the share that is right.
+    """Return the balanced accuracy: the mean over the classes of the share of right answers.
 
     >>> mean_of_classes(np.array([True, True, True, False]), np.array([0, 0, 0, 1]))
     0.5

@@ -1,4 +1,4 @@
-"""Which of fifteen kinds of scene a photograph shows, at sizes from thumbnails to a quarter of a megapixel's side.
+"""The kind of scene, one of fifteen, that a photograph shows, at 65 to 250 pixels a side.
 
 The picture set of the paper (Lazebnik, Schmid and Ponce 2006), as ``scene15/index.csv`` with the photos beside it; see
 `examples.paper.scene_images`.  Each photo is squeezed to one square of 65 to 250 pixels a side, so that the number of
@@ -18,7 +18,7 @@ from .windows import varied_lengths
 
 MIN_SIDE, MAX_SIDE = 65, 250  # pixels a side
 PHOTOS = 1200
-"""To build with, and as many to test."""
+"""Number of photos to build with; the number to test is the same."""
 
 _no_words = np.zeros((1, 1), dtype=np.float32)
 
@@ -40,22 +40,22 @@ space = scene_space(Vocabularies(_no_words, _no_words, _no_words)).part(
 
 
 def load(data: Path, photos: int = PHOTOS, a_class: int | None = None, seed: int = 0) -> Task:
-    """Return the photos, each at one size; no photo is both built with and tested on.
+    """Return the photos, each at one size; no photo is used both to build and to test.
 
     Parameters
     ----------
     data : Path
         Holds ``scene15/index.csv``.
     photos : int
-        To build with, and as many to test.
+        Number of photos to build with, and number to test.
     a_class : int, optional
-        Read only so many photos of each class.
+        Read at most this number of photos of each class.
     seed : int
 
     Raises
     ------
     ItemError
-        If the index or a photo is not there, or there are too few photos.
+        If the index or a photo is missing, or there are too few photos.
     """
     parts = split(read_photos(data / "scene15"), a_class, seed)
     rng = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""Power spectra and what all the signals here need of them."""
+"""Power spectra, and the operations on them that the signals of several tasks need."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 Numbers = NDArray[Any]
 
 TINY = 1e-9
-"""Keeps logarithms and divisions finite on silence."""
+"""Added so that logarithms and divisions stay finite for a silent signal."""
 
 
 def power_spectrum(signal: Numbers) -> Numbers:

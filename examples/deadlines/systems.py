@@ -1,4 +1,4 @@
-"""Building every system for one task from the same times and the same scores."""
+"""The systems of one task, all built from the same times and the same scores."""
 
 import math
 from collections.abc import Sequence
@@ -35,28 +35,28 @@ LAMBDAS: dict[str, tuple[float, ...]] = {
     "Greedy-Acc": (0.0,),
     "Greedy-Cost": (math.inf,),
 }
-"""The paper's heuristics: how many points of score a millisecond must be worth."""
+"""The paper's heuristics, each with its λs: the score that a millisecond must add."""
 
 TOLERANCE = 0.03
-"""e of the paper: of so few items a set may well score less than a part of it."""
+"""e of the paper: with few items, a set may well score less than one of its subsets."""
 
 MISMATCHES = 0.005
-"""The share of training items on which an exported model may differ: those that two classes fit equally well."""
+"""Share of the training items on which an exported model may differ: items for which two classes are equally likely."""
 
 
 @dataclass(frozen=True)
 class Systems:
-    """What was built for one task.
+    """The systems that were built for one task.
 
     Parameters
     ----------
     task : Task
     search : PolyDomSearch
-        Fitted; its trainer trains any further set.
+        Fitted; its trainer can train further sets.
     scores : dict of int to float
         Held-out score of every set that any system trained.
     bundles : dict of str to Bundle
-        By system.
+        Bundles by name of the system.
     deadlines : tuple of float
         Seconds, rising.
     """
@@ -75,13 +75,13 @@ class Systems:
 
 
 def estimator(task: Task) -> Any:
-    """Return the model of every set: scaled logistic regression, whose classes weigh alike if they score alike."""
+    """Return the estimator for every set: scaled logistic regression, with balanced classes if the score is."""
     weights = "balanced" if task.scoring == "balanced_accuracy" else None
     return make_pipeline(StandardScaler(), LogisticRegression(C=0.01, tol=1e-2, max_iter=1000, class_weight=weights))
 
 
 def spread_deadlines(task: Task, costs: CostsOfSets) -> tuple[float, ...]:
-    """Return eight deadlines: from where something fits a typical item to where everything fits the largest one."""
+    """Return eight deadlines: at the first some features fit a typical item, at the last all fit the largest one."""
     sizes = [float(task.space.size(item)) for item in task.items]
     cheapest = min(costs(1 << i)(float(np.median(sizes))) for i in range(len(task.space)))
     everything = costs((1 << len(task.space)) - 1)(max(sizes))
@@ -89,23 +89,23 @@ def spread_deadlines(task: Task, costs: CostsOfSets) -> tuple[float, ...]:
 
 
 def planned_costs(task: Task, samples: CostSamples) -> CostsOfSets:
-    """Return the worst case of every set, with the run of a typical model in each."""
+    """Return the worst-case costs of all sets, with the run of a typical model in each."""
     target = Target.measured(task.space, samples, QUANTILE)
     return costs_of_sets(target.worst, target.models[REFERENCE_MODEL])
 
 
 def build_systems(task: Task, samples: CostSamples, folder: Path, n_jobs: int = 1, verbose: int = 0) -> Systems:
-    """Train, search and export every system, or find that work done.
+    """Train, search and export every system, or load the results of an earlier run.
 
     Parameters
     ----------
     task : Task
     samples : CostSamples
-        To plan with.
+        Times to plan with.
     folder : Path
-        Keeps trained scores and models in ``cache``, and the bundles, by task and system.
+        Keeps scores and models in ``cache``, and the bundles by task and system.
     n_jobs : int
-        Processes.
+        Number of processes.
     verbose : int
         1 shows progress bars.
     """
@@ -129,7 +129,26 @@ def build_systems(task: Task, samples: CostSamples, folder: Path, n_jobs: int = 
 def build_poly_dom(
     task: Task, samples: CostSamples, folder: Path, quantile: float, verbose: int = 0
 ) -> tuple[Bundle, tuple[float, ...]]:
-    """Return only the bundle of Poly-Dom, for another promise, and the eight deadlines."""
+    """Return only the bundle of Poly-Dom, built for another quantile, and the eight deadlines.
+
+    Parameters
+    ----------
+    task : Task
+    samples : CostSamples
+        Times to plan with.
+    folder : Path
+        As for `build_systems`.
+    quantile : float
+        Share of the answers that must be in time.
+    verbose : int
+        1 shows progress bars.
+
+    Returns
+    -------
+    bundle : Bundle
+    deadlines : tuple of float
+        Seconds, rising.
+    """
     deadlines = spread_deadlines(task, planned_costs(task, samples))
     common = _common(task, deadlines, folder, 1, verbose) | {"quantile": quantile}
     search = PolyDomSearch(estimator(task), task.space, tolerance=TOLERANCE, **common)

@@ -1,4 +1,4 @@
-"""The results in Markdown: every system at every deadline, and what share of what is possible any-time gains."""
+"""The results in Markdown: every system at every deadline, and the share of the possible gain that any-time makes."""
 
 from collections.abc import Sequence
 
@@ -9,10 +9,13 @@ from polydom_runtime.costs import format_seconds
 
 from .replay import ANY_TIME, ORACLE, STRICT, SYSTEMS
 
-KINDS = {"tested": "on the test items", "estimated": "as promised (the mean held-out score of what answered)"}
+KINDS = {
+    "tested": "on the test items",
+    "estimated": "as promised (the mean held-out score of the models that answered)",
+}
 
 MIN_GAP = 0.005
-"""Half a point of score: where strict is nearer to the oracle there is nothing to close, and a share says nothing."""
+"""Half a point of score: if strict is nearer to the oracle than this, a share of the gap has no meaning."""
 
 
 def as_markdown(rows: Sequence[Row], facts: Sequence[Row]) -> str:
@@ -23,7 +26,7 @@ def as_markdown(rows: Sequence[Row], facts: Sequence[Row]) -> str:
     rows : sequence of Row
         From `Replay.rows`, of all tasks.
     facts : sequence of Row
-        One a task, about what was built.
+        One row for each task, from `experiment.task_facts`.
     """
     names = list(dict.fromkeys(str(row["task"]) for row in rows))
     parts = ["# Score against deadline", _table(facts), "## Any-time between strict and the oracle", _summary(rows)]
@@ -34,7 +37,7 @@ def as_markdown(rows: Sequence[Row], facts: Sequence[Row]) -> str:
 
 
 def closed_gap(rows: Sequence[Row], kind: str) -> float:
-    """Return the mean share of the gap from strict to the oracle that any-time closes; NaN where there is no gap.
+    """Return the mean share of the gap between strict and the oracle that any-time closes; NaN without a gap.
 
     Parameters
     ----------
@@ -57,7 +60,7 @@ def closed_gap(rows: Sequence[Row], kind: str) -> float:
 
 
 def worst_loss(rows: Sequence[Row], kind: str) -> tuple[float, str]:
-    """Return by how much any-time is below another system at most, at any deadline, and which; the oracle aside."""
+    """Return the largest lead of another system over any-time at any deadline, and its name; without the oracle."""
     ours = np.array(column(where(rows, system=ANY_TIME), kind))
     others = [name for name in SYSTEMS if name not in (ORACLE, ANY_TIME)]
     losses = {name: float((np.array(column(where(rows, system=name), kind)) - ours).max()) for name in others}

@@ -9,22 +9,22 @@ from polydom_runtime import FeatureSpace
 
 @dataclass(frozen=True)
 class Task:
-    """What a system is built and tested on.
+    """The items, labels and features that systems are built and tested with.
 
     Parameters
     ----------
     name : str
     space : FeatureSpace
     items, labels : list
-        To build with.
+        Items to build with, and their labels.
     groups : list or None
-        Items of one group never stand on both sides of a fold.
+        Group of each item; all items of a group are in the same fold.
     test_items, test_labels : list
-        From sources that none of `items` is from.
+        Items to test, from other sources than `items`, and their labels.
     scoring : str
-        As in scikit-learn.
+        Name of a scorer of scikit-learn.
     folds : int
-        In which scores are estimated.
+        Number of folds of the cross-validation.
     """
 
     name: str

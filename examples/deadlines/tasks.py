@@ -26,7 +26,7 @@ QUICK_LOADERS: dict[str, Load] = {
     "bearings": partial(bearings.load, windows=330),
     "patches": partial(patches.load, count=240),
 }
-"""So few items that all tasks together take minutes: to see that everything works."""
+"""Loaders of few items, for a run of some minutes that checks that everything works."""
 
 
 def chosen_loaders(names: Sequence[str], quick: bool) -> list[Load]:

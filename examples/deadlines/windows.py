@@ -7,8 +7,17 @@ Signal = NDArray[np.float32]
 
 
 def varied_lengths(count: int, low: int, high: int, rng: np.random.Generator) -> list[int]:
-    """Return lengths from `low` to `high`, spread evenly over their logarithm.
+    """Return random lengths, uniform on the log scale.
 
+    Parameters
+    ----------
+    count : int
+    low, high : int
+        The least and the greatest length.
+    rng : numpy.random.Generator
+
+    Examples
+    --------
     >>> varied_lengths(4, 10, 1000, np.random.default_rng(0))
     [188, 35, 12, 11]
     """
@@ -17,6 +26,6 @@ def varied_lengths(count: int, low: int, high: int, rng: np.random.Generator) ->
 
 
 def cut(recording: Signal, length: int, rng: np.random.Generator) -> Signal:
-    """Return a window of a recording, its length at most the recording's, from anywhere in it."""
+    """Return a window from a random place of a recording, at most as long as the recording."""
     start = int(rng.integers(max(len(recording) - length, 0) + 1))
     return np.ascontiguousarray(recording[start : start + length])

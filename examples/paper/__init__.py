@@ -1,1 +1,1 @@
-"""The experiments of the paper, run again: made-up lattices and real photographs."""
+"""The experiments of the paper, repeated on synthetic lattices and on real photographs."""

@@ -1,4 +1,4 @@
-"""The command ``python -m examples.paper``: run the paper's experiments again."""
+"""The command ``python -m examples.paper``: repeat the paper's experiments."""
 
 import argparse
 import importlib.util
@@ -14,7 +14,7 @@ OUT = Path(".cache/paper")
 
 
 def synthetic(arguments: argparse.Namespace) -> None:
-    """Run the synthetic experiments, or draw them again."""
+    """Run the synthetic experiments, or draw their figures again."""
     from dataclasses import replace
 
     from .synthetic import draw_synthetic, run_synthetic
@@ -28,7 +28,13 @@ def synthetic(arguments: argparse.Namespace) -> None:
 
 
 def scenes(arguments: argparse.Namespace) -> None:
-    """Run the experiments on photographs."""
+    """Run the experiments on photographs, or draw their figures again.
+
+    Raises
+    ------
+    ResultsError
+        If the folder of the photographs is not given.
+    """
     from .scenes import draw_scenes, run_scenes
 
     if arguments.redraw:
@@ -41,28 +47,26 @@ def scenes(arguments: argparse.Namespace) -> None:
 
 def parser() -> argparse.ArgumentParser:
     """Return the command line."""
-    top = argparse.ArgumentParser(prog="python -m examples.paper", description="Run the paper's experiments again.")
+    top = argparse.ArgumentParser(prog="python -m examples.paper", description="Repeat the paper's experiments.")
     commands = top.add_subparsers(required=True)
 
-    command = commands.add_parser("synthetic", help="made-up features whose costs and scores are known")
+    command = commands.add_parser("synthetic", help="synthetic features with known costs and scores")
     command.add_argument("--seeds", type=positive, metavar="N", help="worlds of each kind (default 20, quick 3)")
     command.set_defaults(run=synthetic)
 
     command = commands.add_parser("scenes", help="photographs of fifteen kinds of scenes")
-    command.add_argument("--data", type=Path, metavar="PATH", help="where the photographs are")
+    command.add_argument("--data", type=Path, metavar="PATH", help="folder of the photographs")
     command.set_defaults(run=scenes)
 
     for command in commands.choices.values():
         command.add_argument("--out", type=Path, default=OUT, metavar="DIR", help=f"folder for results (default {OUT})")
-        command.add_argument(
-            "--redraw", action="store_true", help="draw from the raw results in the folder, run nothing"
-        )
-        command.add_argument("--quick", action="store_true", help="a small run, to see that everything works")
+        command.add_argument("--redraw", action="store_true", help="only draw from the raw results in the folder")
+        command.add_argument("--quick", action="store_true", help="make a small run that checks that everything works")
     return top
 
 
 def positive(text: str) -> int:
-    """Return a whole number of at least 1.
+    """Return a whole number of at least 1, as argparse needs it.
 
     >>> positive("20")
     20
@@ -74,7 +78,7 @@ def positive(text: str) -> int:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; an error of the user's is one line and exit code 2."""
+    """Run the command and return its exit code; an error of the user gives one line and exit code 2."""
     arguments = parser().parse_args(argv)
     try:
         if importlib.util.find_spec("matplotlib") is None:

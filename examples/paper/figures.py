@@ -1,4 +1,4 @@
-"""The drawing style that all figures share: one colour a system, medians with quartiles, labels at the lines."""
+"""The common style of all figures: a colour for each system, medians with quartiles, labels beside the lines."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -35,7 +35,7 @@ COLOURS = {
     "least possible": "#777777",
     "optimum": "#BBBBBB",
 }
-"""Okabe and Ito's palette, which colour-blind readers can tell apart, and greys."""
+"""The palette of Okabe and Ito, whose colours colour-blind readers can distinguish, and greys."""
 
 STYLE: dict[Any, Any] = {
     "font.size": 9.0,
@@ -66,7 +66,19 @@ def style() -> Iterator[None]:
 
 
 def panels(titles: Sequence[str], headline: str, *, rows: int = 1, width: float = 4.8, height: float = 3.5) -> Panels:
-    """Return a figure, and its panels in reading order: one column a title, all with the same y axis."""
+    """Return a figure and its panels in reading order, all with the same y axis.
+
+    Parameters
+    ----------
+    titles : sequence of str
+        One for each column.
+    headline : str
+        Title of the figure.
+    rows : int
+        Rows of panels.
+    width, height : float
+        Size of each panel in inches.
+    """
     figure = Figure(figsize=(width * len(titles), 0.3 + height * rows), layout="constrained")
     axes = list(figure.subplots(rows, len(titles), sharex=rows > 1, sharey=True, squeeze=False).flat)
     figure.suptitle(headline, x=0.01, ha="left", fontsize=11, fontweight="bold")
@@ -87,13 +99,13 @@ def against_features(axes: Sequence[Axes], ylabel: str, bottom: float | None = N
 
 
 def plain_numbers(axis: Axis) -> None:
-    """Label a log axis as a person writes numbers, at powers of ten alone."""
+    """Label a log axis with plain numbers, only at powers of ten."""
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 1.0 else f"{value:g}"))
     axis.set_minor_locator(NullLocator())
 
 
 def quartiles(rows: Sequence[Row], x: str, y: str) -> tuple[list[float], np.ndarray]:
-    """Return the different x, and of y at each the quartiles, shape ``(3, n_x)``.
+    """Return the different values of x, and the quartiles of y at each of them, shape ``(3, n_x)``.
 
     >>> quartiles([{"n": 1, "t": 2.0}, {"n": 1, "t": 4.0}, {"n": 2, "t": 5.0}], "n", "t")[1].tolist()
     [[2.5, 5.0], [3.0, 5.0], [3.5, 5.0]]
@@ -115,7 +127,23 @@ def band(
     dashes: str = "-",
     wide: bool = False,
 ) -> None:
-    """Draw the median over seeds as a line, the quartiles as a band; `system` names the colour."""
+    """Draw the median over seeds as a line and the quartiles as a band.
+
+    Parameters
+    ----------
+    axes : Axes
+    rows : sequence of Row
+    x, y : str
+        Names of the columns.
+    label : str
+        Label of the line.
+    system : str
+        Key of `COLOURS`; the label if not given.
+    dashes : str
+        Line style of matplotlib.
+    wide : bool
+        Draw a wide line behind the others.
+    """
     if not rows:
         return
     places, (low, middle, high) = quartiles(rows, x, y)
@@ -127,7 +155,7 @@ def band(
 
 
 def label_lines(axes: Axes, *, spacing: float = 0.058) -> None:
-    """Write each line's label beside its right end, in its colour, moved up or down so that none hides another.
+    """Write each line's label beside its right end, in its colour, moved up or down so that no two overlap.
 
     `spacing` is the least distance of two labels as a share of the height of the panel, whose limits must be final.
     """
@@ -144,7 +172,7 @@ def label_lines(axes: Axes, *, spacing: float = 0.058) -> None:
 
 
 def _spread(heights: Sequence[float], spacing: float) -> list[float]:
-    """Return heights in the same order, at least `spacing` apart, none above 1 if they can help it.
+    """Return heights in the same order, at least `spacing` apart and at most 1 if there is room.
 
     >>> [round(h, 2) for h in _spread([0.5, 0.52, 0.0], 0.1)]
     [0.46, 0.56, 0.0]
@@ -181,7 +209,7 @@ def save(figure: Figure, out: Path, name: str) -> list[Path]:
     """Write ``name.png`` and ``name.svg``; the same figure gives the same files."""
     files = [out / f"{name}.png", out / f"{name}.svg"]
     figure.savefig(files[0])
-    figure.set_layout_engine("none")  # the layout stays as it was found
+    figure.set_layout_engine("none")  # keeps the layout of the first file for the second
     figure.savefig(files[1], metadata={"Date": None})
     return files
 

@@ -10,7 +10,7 @@ SIZES = (1.0, 500.0)
 """Smallest and largest item."""
 
 N_FEATURES = 12
-"""The paper's default; it goes from 1 to 15."""
+"""The paper's default; its experiments go from 1 to 15."""
 
 HELPFUL = 0.6
 """p, the share of features whose own accuracy is in [.7, .8] instead of [.5, .6]."""
@@ -43,8 +43,8 @@ def scores(kind: str, n_features: int, rng: np.random.Generator, helpful: float 
     ----------
     kind : {"cf1", "cfinf", "saturating"}
         The paper's combiners: a set is as accurate as its best feature (``cf1``), or is wrong only where all its
-        features are (``cfinf``). ``saturating`` is not the paper's, but what real data looks like: every feature is
-        worth something, together ever less, with a little noise.
+        features are (``cfinf``). ``saturating`` is not from the paper but resembles real data: every feature adds
+        something, the less the more features there are, with a little noise.
     n_features : int
     rng : numpy.random.Generator
     helpful : float

@@ -33,7 +33,7 @@ def load_rows(file: Path) -> list[Row]:
     Raises
     ------
     ResultsError
-        If there is none.
+        If the file is missing, damaged or without rows.
     """
     try:
         with file.open(newline="", encoding="utf-8") as stream:
@@ -46,18 +46,18 @@ def load_rows(file: Path) -> list[Row]:
 
 
 def save_facts(facts: dict[str, Any], file: Path) -> None:
-    """Write what the run was: its parameters, and the software and processor that it ran on."""
+    """Write the facts of a run: its parameters, and the software and processor that it ran on."""
     here = {"python": platform.python_version(), "numpy": np.__version__, "processor": _processor()}
     file.write_text(json.dumps(facts | here, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def load_facts(file: Path) -> dict[str, Any]:
-    """Read what `save_facts` wrote.
+    """Read the facts that `save_facts` wrote.
 
     Raises
     ------
     ResultsError
-        If there is nothing of that kind.
+        If the file is missing or damaged.
     """
     try:
         facts: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))

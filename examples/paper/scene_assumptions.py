@@ -1,4 +1,4 @@
-"""What the paper assumes of scores and costs, looked at on photographs, and whether its promise holds."""
+"""The paper's assumptions on scores and costs, and its promise, tested on photographs."""
 
 import numpy as np
 

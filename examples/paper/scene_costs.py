@@ -1,4 +1,4 @@
-"""What the features of a scene cost, measured on one photograph at twelve sizes; and the world of costs and scores."""
+"""Costs of the features of scenes, measured on one photograph at twelve sizes, and the world of costs and scores."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -37,28 +37,28 @@ MEASURED_SIDES = (65, 73, 83, 94, 106, 125, 136, 153, 170, 187, 216, 250)
 """In pixels; the four sizes of the photographs are among them."""
 
 QUANTILE = 0.99
-"""The share of answers that must be in time by the plan: the worst case of few rounds."""
+"""The plan promises this share of the answers in time: a worst case that few rounds can estimate."""
 
 LAMBDAS = tuple(1e3 * x for x in PAPER_LAMBDAS)
-"""The paper's numbers as score a millisecond; costs are in seconds here."""
+"""The paper's numbers, taken as score per millisecond; the costs here are in seconds."""
 
 DEADLINE_SHARE = 0.25
-"""c0 of Prob-c0-Fixed, as a share of what all features cost at the largest size."""
+"""c0 of Prob-c0-Fixed, as a share of the cost of all features at the largest size."""
 
 LOOKED_AT = 40
-"""Photos of which the busiest is measured on: where content matters, busy photos cost most."""
+"""The busiest of this number of photos is measured: features whose cost depends on content cost most there."""
 
 
 @dataclass(frozen=True)
 class SceneCosts:
-    """What was measured of some features, and what is planned with.
+    """The measured times of some features, and the costs that are planned with.
 
     Parameters
     ----------
     space : FeatureSpace
     samples : CostSamples
     quantile : float
-        Of the worst case.
+        Quantile that is the worst case.
     """
 
     space: FeatureSpace
@@ -69,11 +69,11 @@ class SceneCosts:
     def planned(self) -> SetCosts:
         """The worst-case cost of any feature set in seconds: features, shared steps, a model's run and dispatch.
 
-        It is fitted to every other round; the rounds between tell how it does.
+        It is fitted to every other round; the other rounds test it.
         """
         target = Target.measured(self.space, self.samples.rounds(slice(0, None, 2)), self.quantile)
         costs = costs_of_sets(target.worst, target.models[REFERENCE_MODEL])
-        assert isinstance(costs, SetCosts)  # for it was given no way to combine costs
+        assert isinstance(costs, SetCosts)  # it was given no other way to combine costs
         return costs
 
     @cached_property
@@ -82,13 +82,13 @@ class SceneCosts:
         return {row.unit: row.fit for row in report_costs(self.samples, self.quantile)}
 
     def measured(self, mask: int, n: float) -> Floats:
-        """Return what an answer by these features took at the measured size next to `n`, in rounds not planned from.
+        """Return the times of an answer with these features at the measured size next to `n`, in rounds for the test.
 
         Parameters
         ----------
         mask : int
         n : float
-            In pixels.
+            Number of pixels.
 
         Returns
         -------
@@ -109,17 +109,17 @@ class SceneCosts:
 def measured_costs(
     space: FeatureSpace, photos: Sequence[Photo], cache: Path, rounds: int, seconds: float
 ) -> SceneCosts:
-    """Measure the features, or return what was measured of them before.
+    """Measure the features, or return the samples of an earlier run.
 
     Parameters
     ----------
     space : FeatureSpace
     photos : sequence of Photo
-        Of which one is measured on.
+        One of them is measured.
     cache : Path
         Folder that keeps the samples; delete ``*.costs`` there to measure again.
     rounds, seconds
-        At most so many samples, at most so long; see `polydom_runtime.measuring.measure.measure`.
+        The greatest number of samples and the longest time; see `polydom_runtime.measuring.measure.measure`.
     """
     file = cache / f"scenes-{_key(space)}.costs"
     if not file.exists():
@@ -156,10 +156,10 @@ def measure_units(costs: SceneCosts) -> list[Row]:
 
 
 class Scenes:
-    """A trained lattice, what its features cost, and what each search trained so far."""
+    """A trained lattice, the costs of its features, and the sets that each search has trained so far."""
 
     def __init__(self, lattice: SceneLattice, costs: SceneCosts) -> None:
-        """Make the world that all systems share: any size of the photographs and any budget, in seconds."""
+        """Make the world that all systems share: all sizes of the photographs and any budget, in seconds."""
         sizes = lattice.sizes.astype(float)
         region = QueryRegion((float(sizes.min()), float(sizes.max())))
         self.lattice, self.costs = lattice, costs
@@ -169,7 +169,15 @@ class Scenes:
         self._trained: dict[tuple[str, float, float, bool], Scores] = {}
 
     def trained(self, search: Search, alpha: float, e: float, *, c0_fixed: bool = False) -> Scores:
-        """Return what a search trains; it runs once."""
+        """Return the sets that a search trains, with their scores; each search runs once.
+
+        Parameters
+        ----------
+        search : Search
+        alpha, e : float
+        c0_fixed : bool
+            Whether the budget is fixed at c0.
+        """
         key = search.name, alpha, e, c0_fixed
         if key not in self._trained:
             world = self.world.with_budget(self.deadline) if c0_fixed else self.world
@@ -177,14 +185,14 @@ class Scenes:
         return self._trained[key]
 
     def kept(self, search: Search, alpha: float, e: float, *, pruned: bool = True) -> list[int]:
-        """Return the candidates of a search for any budget: those that α needs, or all trained sets that are ever best.
+        """Return the candidates of a search for any budget.
 
         Parameters
         ----------
         search : Search
         alpha, e : float
         pruned : bool
-            Whether a candidate goes when others are within α of it.
+            Whether candidates are dropped that others can replace within α; else only those that are never the best.
         """
         trained = self.trained(search, alpha, e)
         return search.select(trained, self.world, *((alpha, e) if pruned else (1.0, 0.0)))
@@ -192,7 +200,15 @@ class Scenes:
     def poly_dom(
         self, alpha: float, e: float = 0.0, search: Search = BEST_FIRST, *, pruned: bool = True
     ) -> ComparedSystem:
-        """Return Poly-Dom with its index."""
+        """Return Poly-Dom with its index.
+
+        Parameters
+        ----------
+        alpha, e : float
+        search : Search
+        pruned : bool
+            As for `kept`.
+        """
         candidates = self.world.candidates(self.kept(search, alpha, e, pruned=pruned))
         index, entries = envelope(candidates, self.world.region)
         return ComparedSystem(search.name, self.trained(search, alpha, e), tuple(candidates), index, entries)

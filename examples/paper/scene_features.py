@@ -30,7 +30,7 @@ FAINT = 4.0  # grey levels a pixel: gradients well below are taken for noise
 
 
 class Gradients(NamedTuple):
-    """Grey-level differences of an image, each array of shape (side, side)."""
+    """Grey-level differences of an image, their strength and their direction, each array of shape (side, side)."""
 
     down: Floats
     across: Floats

@@ -18,7 +18,7 @@ Tables = Mapping[str, Sequence[Row]]
 """Raw results by experiment."""
 
 SHOWN = "texton"
-"""The feature whose samples are shown, as in the paper; the first one if there is none of that name."""
+"""The feature whose samples are shown, as in the paper; the first feature if there is none of this name."""
 
 
 def by(rows: Sequence[Row], name: str) -> list[Any]:
@@ -115,7 +115,17 @@ TIMES = {
 
 
 def draw_indexes(rows: Sequence[Row], lines: Mapping[str, str], headline: str, ylabel: str) -> Figure:
-    """Draw what the indexes need against e and against α, over what is kept and over all that is trained."""
+    """Draw the size or time of the indexes against e and α, for the kept candidates and for all trained sets.
+
+    Parameters
+    ----------
+    rows : sequence of Row
+        From `scenes.measure_indexes`.
+    lines : mapping of str to str
+        Columns to draw, with their labels.
+    headline, ylabel : str
+        Title of the figure and label of its y axes.
+    """
     against = [("e", {"alpha": 1.3}), ("alpha", {"e": 0.0})]
     places = [(selection, x, given) for selection in ("kept", "all trained") for x, given in against]
     names = {"kept": "kept by Poly-Dom", "all trained": "all trained as printed"}
@@ -135,7 +145,7 @@ def draw_indexes(rows: Sequence[Row], lines: Mapping[str, str], headline: str, y
 
 
 SHADES = {"Poly-Dom, α = 1.02": "#009E73", "α = 1.2, all trained": "#882255", "one set for all sizes": "#777777"}
-"""Colours of the systems that other experiments do not have."""
+"""Colours of the systems that only these experiments have."""
 
 EXACT = ("Poly-Dom", "Poly-Dom, α = 1.02", "Poly-Dom, α = 1.2", "α = 1.2, all trained", "as printed")
 HEURISTIC = ("Greedy", "Greedy-Acc", "Greedy-Cost")
@@ -145,11 +155,11 @@ GROUPS = (
         zip(("optimum", *HEURISTIC, EXACT[1], "one set for all sizes"), ("-", "-", "-.", ":", "--", ":"), strict=True)
     ),
 )
-"""For each row of panels the systems with their dashes."""
+"""For each row of panels, its systems with their dashes."""
 
 
 def draw_accuracy(rows: Sequence[Row], kind: str, headline: str) -> Figure:
-    """Draw accuracy against budget, a column of panels for each size: above Poly-Dom, below its rivals."""
+    """Draw accuracy against budget, a column of panels for each size: Poly-Dom above, other systems below."""
     sizes = by(rows, "size")
     figure, axes = panels([side(n) for n in sizes], headline, rows=len(GROUPS), width=3.5, height=2.7)
     for ax, (group, n) in zip(axes, [(group, n) for group in GROUPS for n in sizes], strict=True):

@@ -30,26 +30,26 @@ Image = NDArray[np.uint8]
 
 @dataclass(frozen=True, slots=True)
 class Photo:
-    """One photograph and what it shows."""
+    """One photograph and its label."""
 
     path: Path
     label: str
 
     def identity(self) -> tuple[str, str, int]:
-        """Return what tells this photo from others wherever its folder lies."""
+        """Return an identity of this photo that does not depend on the place of its folder."""
         return f"{self.path.parent.name}/{self.path.name}", self.label, self.path.stat().st_size
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The photos by their use; no photo is in two parts."""
+    """The photos by their use; no photo is in two of the parts."""
 
     fitting: tuple[Photo, ...]
     held_out: tuple[Photo, ...]
     test: tuple[Photo, ...]
 
     def identity(self) -> list[list[tuple[str, str, int]]]:
-        """Return what tells these parts from others."""
+        """Return the identities of all photos, by part."""
         return [[photo.identity() for photo in part] for part in (self.fitting, self.held_out, self.test)]
 
 
@@ -111,14 +111,14 @@ def split(photos: Iterable[Photo], a_class: int | None = None, seed: int = 0) ->
     ----------
     photos : iterable of Photo
     a_class : int, optional
-        Take only so many photos of each class: half of them for fitting, a sixth held out.  Without it all photos are
-        taken: 1500 for fitting, 500 held out.
+        Number of photos of each class to use: half of them for fitting, a sixth held out.  Without it all photos are
+        used: 1500 for fitting, 500 held out.
     seed : int
 
     Raises
     ------
     ItemError
-        If there are too few photos, in all or of a class.
+        If there are too few photos, in total or of a class.
     """
     photos = list(photos) if a_class is None else first_of_each(photos, a_class)
     fitting, held_out = (FITTING, HELD_OUT) if a_class is None else (len(photos) // 2, len(photos) // 6)

@@ -1,6 +1,6 @@
 """The full lattice of scene recognition: every set of the thirteen features, trained and tested once.
 
-Everything slow is kept in a cache folder, in files of one chunk of work each, so that a killed run goes on.
+All slow results are kept in a cache folder, a file for each chunk of work, so that a run that was killed can continue.
 """
 
 import ast
@@ -39,7 +39,7 @@ WORDS, PHOTOS_FOR_WORDS, DESCRIPTORS_FOR_WORDS = 40, 300, 100  # of a vocabulary
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to train: on which photos and features, and how."""
+    """The plan of a lattice: its photos, its features and the parameters of the training."""
 
     photos: int | None = None  # of each class, at least 6; all if not given
     features: tuple[str, ...] | None = None  # names; all if not given
@@ -59,7 +59,7 @@ class Plan:
 
 
 QUICK = Plan(photos=6, features=("tiny", "grey_histogram", "gist", "hog_fine"), passes=2)
-"""A lattice of 16 sets, to see that everything works."""
+"""A lattice of 16 sets, to check that everything works."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ class SceneTable:
 
 
 def lattice_of_scenes(data: str | Path, cache: str | Path, plan: Plan | None = None, n_jobs: int = 1) -> SceneLattice:
-    """Train every feature set of a plan, or return what was trained before.
+    """Train every feature set of a plan, or return the lattice of an earlier run.
 
     Parameters
     ----------
@@ -119,12 +119,12 @@ def lattice_of_scenes(data: str | Path, cache: str | Path, plan: Plan | None = N
         Folder that keeps descriptors, rows and accuracies.
     plan : Plan, optional
     n_jobs : int
-        Processes.
+        Number of processes.
 
     Raises
     ------
     ItemError
-        If the photos are not there.
+        If photos are missing.
     """
     plan, cache = plan or Plan(), Path(cache)
     parts = plan.parts(data)
@@ -211,9 +211,20 @@ def _hits(model: Any, rows: Floats, codes: NDArray[np.intp]) -> NDArray[np.bool_
 
 
 def in_chunks(folder: Path, work: Work, items: Sequence[Any], size: int, n_jobs: int, what: str) -> NDArray[Any]:
-    """Return the rows that ``work(items)`` gives, one an item; chunks of `size` that the folder has are not done again.
+    """Return the rows that ``work(items)`` returns, one for each item; chunks that the folder holds are not repeated.
 
-    The name of the folder must identify the work and the items; `what` is the title of the progress bar.
+    Parameters
+    ----------
+    folder : Path
+        Holds a file for each finished chunk. Its name must identify the work and the items.
+    work : callable
+    items : sequence
+    size : int
+        Number of items in a chunk.
+    n_jobs : int
+        Number of processes.
+    what : str
+        Title of the progress bar.
     """
     folder.mkdir(parents=True, exist_ok=True)
     files = {folder / f"{start:06d}.npy": items[start : start + size] for start in range(0, len(items), size)}
@@ -230,7 +241,7 @@ def _keep(file: Path, work: Work, chunk: Sequence[Any]) -> None:
 
 
 def _replace(path: Path, write: Callable[[Any], None]) -> None:
-    """Write a file in one step: after a kill at any instant it is the old one or the new one."""
+    """Write a file in one step: if the process is killed at any instant, the old or the new file is there."""
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     with part.open("wb") as file:
         write(file)
@@ -238,7 +249,7 @@ def _replace(path: Path, write: Callable[[Any], None]) -> None:
 
 
 def _key(*values: object) -> str:
-    """Identify what is made from these values by this code; comments and docstrings change nothing."""
+    """Return a key for the results of this code on these values; comments and docstrings do not change it."""
     return sha256(repr((_code(scene_images), _code(scene_features), *values)).encode()).hexdigest()[:16]
 
 

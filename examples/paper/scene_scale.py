@@ -1,4 +1,4 @@
-"""How much of the experiments on photographs to run."""
+"""The scale of the experiments on photographs."""
 
 from dataclasses import dataclass, field
 
@@ -8,18 +8,18 @@ from .scene_lattice import Plan
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How much to run.
+    """The amount of work in the experiments.
 
     Parameters
     ----------
     plan : Plan
-        What the lattice is trained on.
+        The photos and features of the lattice.
     rounds, seconds
-        Of measuring costs: at most so many samples, at most so long.
+        The greatest number of samples and the longest time to measure costs.
     alphas, tolerances : tuple of float
         α and e.
     budgets, queries, timed, drawn : int
-        Budgets at each size; sizes and budgets to hold the promise to; lookups to time; sets to compare.
+        Numbers of budgets at each size, of queries to test the promise with, of lookups to time, of sets to compare.
     """
 
     plan: Plan = field(default_factory=Plan)

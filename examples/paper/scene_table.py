@@ -1,4 +1,4 @@
-"""The table of the scenes: what the paper claims beside what is found here, from raw results alone."""
+"""The table of the scenes: the paper's claims beside the results here, from raw results alone."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -12,12 +12,24 @@ from .results import Row, column, where
 from .scene_figures import Tables, by
 
 Here = Callable[[Tables], str]
-"""Finds a result."""
+"""Finds a result in the tables and returns it as text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What the paper says of its photographs, where to find what was measured, and what is to be said of it."""
+    """A claim of the paper about its photographs, the result here, and a remark.
+
+    Parameters
+    ----------
+    what : str
+        Subject of the claim.
+    paper : str
+        The result of the paper.
+    here : callable
+        Finds the result here.
+    remark : str
+        Explains a difference.
+    """
 
     what: str
     paper: str
@@ -141,28 +153,30 @@ def _accuracies(tables: Tables) -> str:
 
 
 TRAINS_LESS = (
-    "As printed it is what the paper says. Poly-Dom uses the costs, which are known before anything is trained."
+    "The search as printed confirms the paper. Poly-Dom also uses the costs, which are known before any training."
 )
-SCORES_DECIDE = "How many are needed depends on the scores; those of the paper's features and models are not known."
-DOMINATED = "Dominated sets are entries of Naive-Lookup, but in no row of the array."
-FEW_KEPT = "What Poly-Dom keeps is a handful, and then any index is small and quick."
-TAKES_ALL = "What α allows to lose, the pruning of candidates takes, though better sets are trained: see `all trained`."
-ADAPTS = "Greedy goes on while there is time, and here stops as if it knew when; Poly-Dom's plan does not adapt."
+SCORES_DECIDE = "The number needed depends on the scores; those of the paper's features and models are not known."
+DOMINATED = "Dominated sets are entries of Naive-Lookup, but they are in no row of the array."
+FEW_KEPT = "Poly-Dom keeps only a few candidates, so every index is small and fast."
+TAKES_ALL = (
+    "Pruning drops candidates up to the loss that α allows, although better sets are trained: see `all trained`."
+)
+ADAPTS = "Greedy continues while there is time, and is assumed to stop in time here; Poly-Dom's plan does not adapt."
 COMPOUNDS = "In the printed pruning α compounds. With e = 0 no search allows for sets that break monotonicity."
 
 CLAIMS = (
     Claim("Sets trained, α = 1.2, e = 0", "under 400", _trained(1.2), TRAINS_LESS),
     Claim("Sets for each one trained, α = 1.2, e = 0", "20", _fewer, TRAINS_LESS),
     Claim("Sets trained, α = 1.1, e = 0", "over a quarter", _trained(1.1), SCORES_DECIDE),
-    Claim("Sets trained, α = 1.02, e = 0", "–", _trained(1.02), "Closer to the optimum than the paper went."),
-    Claim("Sets trained, α = 1, e = 0", "–", _trained(1.0), "Exact, were the scores monotone."),
+    Claim("Sets trained, α = 1.02, e = 0", "–", _trained(1.02), "Closer to the optimum than in the paper."),
+    Claim("Sets trained, α = 1, e = 0", "–", _trained(1.0), "Exact if the scores were monotone."),
     Claim("Sets trained, α = 1.2, e = .05", "under 400, more than with e = 0", _trained(1.2, 0.05), SCORES_DECIDE),
-    Claim("Fewest for one who knew all scores, α = 1.2", "–", _fewest, "What any search can be held to."),
+    Claim("Fewest possible if all scores were known, α = 1.2", "–", _fewest, "A bound for every search."),
     Claim(
         "Sets trained by Greedy",
         "like Poly-Dom, α = 1.2",
         _greedy,
-        "To choose a feature Greedy scores all its rivals too.",
+        "To choose one feature, Greedy also trains all others that it could choose.",
     ),
     Claim(
         "Index entries, α = 1.3, all trained as printed",
@@ -174,13 +188,13 @@ CLAIMS = (
     Claim("Naive-Lookup, α = 1.3, all trained as printed", "10 times Poly-Dom's", _times("all trained", 1.3)),
     Claim("Naive-Lookup, α = 1.1, all trained as printed", "10 times Poly-Dom's", _times("all trained", 1.1)),
     Claim("Naive-Lookup, α = 1.3, kept by Poly-Dom", "10 times Poly-Dom's", _times("kept", 1.3), FEW_KEPT),
-    Claim("Violations within .05", "close to 95 %", _within(0.05), "Of which pairs the paper does not say."),
+    Claim("Violations within .05", "close to 95 %", _within(0.05), "The paper does not say which pairs it counts."),
     Claim("Violations within .075", "all", _within(0.075)),
     Claim("Violations by distance", "median largest at 2, near 0 at 8", _by_distance),
     Claim("Mean estimated accuracy", "Greedy-Cost best", _means("accuracy", "estimated"), TAKES_ALL),
     Claim("Mean accuracy on the test photos", "–", _means("accuracy", "tested"), TAKES_ALL),
     Claim("Likewise, measured times replayed", "Greedy-Cost best", _means("replay", "tested"), ADAPTS),
-    Claim("Answers of Poly-Dom, α = 1.2, too late then", "none", _late, "In rounds that the plan has not seen."),
+    Claim("Answers of Poly-Dom, α = 1.2, too late then", "none", _late, "In rounds that the plan was not made from."),
     Claim(
         "Planned cost", "overestimated", _costs, "A plan at the median size is too high for small, too low for large."
     ),
@@ -198,7 +212,7 @@ def as_markdown(tables: Tables, facts: Mapping[str, Any], figures: Sequence[str]
     tables : mapping of str to rows
         Raw results by experiment.
     facts : mapping
-        What the run was.
+        Facts of the run, from `load_facts`.
     figures : sequence of str
         Names of the pictures to show.
     """

@@ -31,14 +31,14 @@ from .systems import AS_PRINTED, BEST_FIRST, LAYERED, ComparedSystem, World, arr
 
 FACTS, TABLE = "scenes.json", "scenes.md"
 INDEX_ALPHA = 1.3
-"""At which the paper varies e for its indexes."""
+"""The α at which the paper varies e for its indexes."""
 
 MAX_CROSSED = 500
-"""Candidates up to which every crossing is indexed; more take minutes."""
+"""Every crossing is indexed for at most this number of candidates; more take minutes."""
 
 
 def count_trainings(scenes: Scenes, scale: Scale) -> list[Row]:
-    """Count the sets that each way to train trains, for each α and e."""
+    """Count the sets that each search trains, for each α and e."""
     rows: list[Row] = []
     for alpha in scale.alphas:
         for e in scale.tolerances:
@@ -57,7 +57,7 @@ def count_trainings(scenes: Scenes, scale: Scale) -> list[Row]:
 
 
 def affordable(alpha: float, e: float) -> bool:
-    """Tell whether best first is run: with α near 1 it takes minutes for each e, since nearly all sets are needed.
+    """Tell whether best first is run: with α near 1 it takes minutes for each e, as nearly all sets are needed.
 
     >>> affordable(1.0, 0.0), affordable(1.0, 0.05), affordable(1.2, 0.05)
     (True, False, True)
@@ -89,7 +89,7 @@ def _entries(world: World, masks: Sequence[int]) -> Row:
 
 
 def measure_accuracy(scenes: Scenes, scale: Scale) -> list[Row]:
-    """Ask each system at each size and budget: the estimated accuracy of its answer, and that on the test photos."""
+    """Return the estimated and the tested accuracy of each system's answer at each size and budget."""
     largest = scenes.world.region.sizes[1]
     systems: dict[str, Callable[[float, float], int]] = {
         "optimum": scenes.best,
@@ -120,10 +120,10 @@ def _accuracies(scenes: Scenes, mask: int, k: int) -> Row:
 
 
 def replay(scenes: Scenes, scale: Scale) -> list[Row]:
-    """Ask again, but let times happen that were measured, not planned: Greedy goes on until the time is really spent.
+    """Answer the same queries with measured times instead of planned ones.
 
-    An answer of Poly-Dom that comes too late counts as that of the empty set. Greedy stops in time, as if it knew, so
-    this is the most that adapting can gain.
+    A late answer of Poly-Dom counts as that of the empty set. Greedy adds features until the budget is really spent,
+    and is assumed to stop in time. So this is an upper bound for the gain of adapting to real times.
     """
     rows: list[Row] = []
     systems = _systems(scenes)
@@ -134,7 +134,7 @@ def replay(scenes: Scenes, scale: Scale) -> list[Row]:
                 masks = [c.mask for c in system.index.at_deadline(budget).sequence]
             else:
                 masks = [0, system.best(n, budget)]
-            # The empty set is ready in any case.
+            # The empty set is always in time.
             in_time = np.array([scenes.costs.measured(mask, n) <= budget for mask in masks[1:]])
             reached = np.array(masks)[in_time.sum(axis=0)]
             late = 0.0 if isinstance(system.index, GreedyIndex) or masks[-1] == 0 else float(1.0 - in_time.mean())
@@ -144,7 +144,7 @@ def replay(scenes: Scenes, scale: Scale) -> list[Row]:
 
 
 def average(scenes: Scenes, scale: Scale) -> list[Row]:
-    """Return the mean accuracy over all sizes and budgets, for each α and e, and of the systems that know none."""
+    """Return the mean accuracy over all sizes and budgets, for each α and e, and of the systems without α and e."""
     questions = scenes.questions(scale.budgets)
     fixed = {name: system.best for name, system in scenes.greedies().items()} | {"optimum": scenes.best}
     asked = [(name, 0.0, e, best) for name, best in fixed.items() for e in scale.tolerances]
@@ -173,20 +173,20 @@ EXPERIMENTS: dict[str, Callable[[Scenes, Scale], list[Row]]] = {
     "compared_accuracies": compare_accuracies,
     "promises": check_promises,
 }
-"""Each writes a CSV file of its name, after ``scenes_``."""
+"""The experiments by name; each writes a CSV file named ``scenes_`` and its name."""
 
 
 def run_scenes(data: Path, out: Path, quick: bool) -> None:
-    """Train and measure what the folder does not keep yet, run all experiments, write raw results, and draw.
+    """Train and measure, unless the folder holds the results, then run all experiments, write raw results, and draw.
 
     Parameters
     ----------
     data : Path
         Folder of the photographs, see `scene_images`.
     out : Path
-        A folder, made if need be; it also keeps the lattice and the measured costs.
+        Folder for the results, created if it does not exist. It also keeps the lattice and the measured costs.
     quick : bool
-        A lattice of sixteen sets.
+        Use a lattice of sixteen sets.
     """
     scale = QUICK if quick else Scale()
     out.mkdir(parents=True, exist_ok=True)

@@ -23,7 +23,7 @@ EXPERIMENTS: dict[str, Callable[[Scale], list[Row]]] = {
     "accuracy": synthetic_accuracy.measure,
     "promises": synthetic_promises.measure,
 }
-"""Each writes a CSV file of its name."""
+"""The experiments by name; each writes a CSV file of its name."""
 
 FIGURES: dict[str, tuple[str, Draw]] = {
     "trainings": ("trainings", partial(synthetic_trainings.draw, alpha=ALPHA)),
@@ -44,7 +44,7 @@ def run_synthetic(out: Path, scale: Scale) -> None:
     Parameters
     ----------
     out : Path
-        A folder, made if need be; files of the same names in it are replaced.
+        Folder for the results, created if it does not exist; files of the same names are replaced.
     scale : Scale
     """
     out.mkdir(parents=True, exist_ok=True)

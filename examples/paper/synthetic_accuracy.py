@@ -18,16 +18,16 @@ SIZE = 50.0
 """The paper's n."""
 
 BUDGETS = np.geomspace(1e1, 1e6, 51).tolist()
-"""1,000, which the paper reads off its figure, is among them."""
+"""1,000 is among them: the paper discusses its figure at this budget."""
 
 PLANNED = f"Greedy, planned at {SIZE:g}"
-"""Greedy as if it had known the size that will be asked for."""
+"""Greedy, planned at the size of the queries instead of the median size."""
 
 ALPHAS = (1.0, 1.2, 1.3)
 
 
 def measure(scale: Scale) -> list[Row]:
-    """Ask every system for each budget; a row holds the scores of all answers."""
+    """Return a row for each budget with the scores of all systems' answers."""
     rows: list[Row] = []
     for kind in KINDS:
         for seed in range(scale.seeds):
@@ -63,7 +63,7 @@ LINES = (
     (("Poly-Dom, α = 1", "Poly-Dom", "-"), ("Poly-Dom, α = 1.2", "", "--"), ("Poly-Dom, α = 1.3", "", "-.")),
     (("Greedy", "", "-"), ("Greedy-Acc", "", "--"), ("Greedy-Cost", "", ":"), (PLANNED, "", "-.")),
 )
-"""For each row of panels: the systems, the name of the colour where it is not theirs, dashes."""
+"""For each row of panels: the systems, the key of the colour if it is not the system's own, and the dashes."""
 
 
 def draw(rows: Sequence[Row]) -> Figure:

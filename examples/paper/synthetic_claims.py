@@ -1,4 +1,4 @@
-"""What the paper says of its synthetic experiments, and where the raw results say it."""
+"""The paper's claims about its synthetic experiments, and the results here, from raw results."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,15 +15,27 @@ Tables = Mapping[str, Sequence[Row]]
 OURS = "Poly-Dom, α = 1.2"
 
 BUDGET = 1000
-"""At which the paper reads its figures."""
+"""The budget at which the paper discusses its figures."""
 
 Here = Callable[[Tables, int], str]
-"""Finds a result, for a number of features where that matters."""
+"""Finds a result in the tables, for a number of features, and returns it as text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What the paper says, where to find what was measured, and what is to be said about a difference."""
+    """A claim of the paper, the result here, and a remark.
+
+    Parameters
+    ----------
+    what : str
+        Subject of the claim.
+    paper : str
+        The result of the paper.
+    here : callable
+        Finds the result here.
+    remark : str
+        Explains a difference.
+    """
 
     what: str
     paper: str
@@ -32,7 +44,7 @@ class Claim:
 
 
 def spread(rows: Sequence[Row], name: str, digits: int = 0) -> str:
-    """Return median and quartiles as a person reads them.
+    """Return the median and, in brackets, the quartiles as text.
 
     >>> spread([{"t": 1}, {"t": 2}, {"t": 9}], "t")
     '2 (2–6)'
@@ -44,7 +56,7 @@ def spread(rows: Sequence[Row], name: str, digits: int = 0) -> str:
 
 
 def trained(kind: str, system: str, alpha: float) -> Here:
-    """Find how many sets a system trains."""
+    """Return a function that finds the number of sets that a system trains."""
 
     def here(tables: Tables, n_features: int) -> str:
         rows = where(tables["trainings"], kind=kind, system=system, alpha=alpha, n_features=n_features)
@@ -54,7 +66,7 @@ def trained(kind: str, system: str, alpha: float) -> Here:
 
 
 def _both(kind: str, alpha: float) -> Here:
-    """Return as printed, and what ships."""
+    """Return a function that finds the sets trained by the search as printed and by Poly-Dom."""
 
     def here(tables: Tables, n_features: int) -> str:
         printed, ours = (trained(kind, system, alpha)(tables, n_features) for system in ("as printed", "Poly-Dom"))
@@ -72,7 +84,18 @@ def _greedy(kind: str) -> Here:
 
 
 def entries(kind: str, name: str, selection: str, at: int | None = None) -> Here:
-    """Find how many entries an index over some selection of candidates has, with `at` features if given."""
+    """Return a function that finds the number of entries of an index.
+
+    Parameters
+    ----------
+    kind : {"cf1", "cfinf"}
+    name : str
+        Name of the index.
+    selection : str
+        Candidates that are indexed, a key of `synthetic_index.SELECTIONS`.
+    at : int, optional
+        Number of features, instead of the number in the table.
+    """
 
     def here(tables: Tables, n_features: int) -> str:
         rows = where(tables["index_sizes"], kind=kind, selection=selection, n_features=at or n_features)
@@ -102,7 +125,7 @@ def _answers(kind: str) -> Here:
 
 
 def _lead(kind: str, rival: str) -> Here:
-    """Find the least and the greatest mean lead of Poly-Dom over a rival, of all budgets, in points of a hundred."""
+    """Find the least and the greatest mean lead of Poly-Dom over a rival among all budgets, in percentage points."""
 
     def here(tables: Tables, _: int) -> str:
         leads: dict[Value, list[float]] = {}
@@ -116,7 +139,7 @@ def _lead(kind: str, rival: str) -> Here:
 
 
 def at_budget(tables: Tables, kind: str) -> list[Row]:
-    """Return the answers at the budget that the paper reads its figures at."""
+    """Return the answers at the budget at which the paper discusses its figures."""
     return [row for row in where(tables["accuracy"], kind=kind) if abs(float(row["budget"]) / BUDGET - 1.0) < 1e-3]
 
 
@@ -125,39 +148,39 @@ CLAIMS = (
         "Sets trained, cf₁, α = 1.2",
         "about 30",
         _both("cf1", ALPHA),
-        "As printed it is what the paper says. Poly-Dom trains fewer: it uses the costs, which are known before.",
+        "As printed, the search confirms the paper. Poly-Dom trains fewer, as it uses the costs, known before.",
     ),
     Claim(
         "Sets trained, cf₁, α = 1",
         "about 50",
         _both("cf1", 1.0),
-        "The pseudo-code forgets witnesses. A search that forgets none, `layer by layer` below, needs over 50 too.",
+        "The pseudo-code drops witnesses. A search that keeps all, `layer by layer` below, needs over 50 too.",
     ),
     Claim(
         "Sets trained, cf∞, α = 1",
         "all",
         _both("cfinf", 1.0),
-        "A set that costs more than a better one all over the region need not be trained.",
+        "A set need not be trained if a better one costs less everywhere in the region.",
     ),
     Claim(
         "Sets trained, cf∞, α = 1.2",
         "like cf₁",
         _both("cfinf", ALPHA),
-        "Not so as printed: where every feature counts, subset and superset differ by more.",
+        "Not for the search as printed: where every feature counts, subset and superset differ by more.",
     ),
     Claim(
         "Sets trained by Greedy, cf₁",
         "like Poly-Dom, α = 1.2",
         _greedy("cf1"),
-        "To choose a feature Greedy scores all its rivals too. What it keeps is near the paper's count.",
+        "To choose one feature, Greedy also trains the others. It keeps about the number that the paper gives.",
     ),
     Claim(
         "Index of Poly-Dom, cf₁, α = 1.2",
         "under 200",
         entries("cf1", "array", "all trained"),
-        "The two-dimensional array over every set trained as printed. The paper does not say what it counts.",
+        "The two-dimensional array over every set trained as printed. The paper does not say which entries it counts.",
     ),
-    Claim("Naive-Lookup, likewise", "under 200", entries("cf1", "scan", "all trained"), "One entry a set."),
+    Claim("Naive-Lookup, likewise", "under 200", entries("cf1", "scan", "all trained"), "One entry for each set."),
     Claim(
         "Poly-Dom-Index-All, likewise",
         "about 1,000",
@@ -168,7 +191,7 @@ CLAIMS = (
         "Poly-Dom-Index-All, 12 features",
         "about 6,000",
         entries("cf1", "all_crossings", "all trained", at=12),
-        "Far more of them where every feature counts, see below.",
+        "There are far more where every feature counts, see below.",
     ),
     Claim(
         "Index of what Poly-Dom keeps",
@@ -180,13 +203,13 @@ CLAIMS = (
         "Lookup by Naive-Lookup, cf∞, α = 1.2",
         "much slower",
         _slower("cfinf", ALPHA),
-        "So few candidates are kept at α = 1.2 that looking at all of them takes little.",
+        "At α = 1.2 only a few candidates are kept, so a scan of all of them is fast.",
     ),
     Claim(
         "Lookup by Naive-Lookup, cf∞, α = 1",
         "much slower",
         _slower("cfinf", 1.0),
-        "Grows with the candidates, of which there are many at α = 1.",
+        "The time grows with the number of candidates, which is large at α = 1.",
     ),
     Claim(
         f"Accuracy, cf₁, budget {BUDGET:,}",
@@ -204,13 +227,13 @@ CLAIMS = (
         "Poly-Dom's lead over Greedy, cf₁",
         "up to 20 points",
         _lead("cf1", "Greedy"),
-        "At large budgets Greedy has all features, Poly-Dom what its promise needs; with α = 1 it never trails.",
+        "At large budgets Greedy uses all features, Poly-Dom those that α requires; with α = 1 it is never behind.",
     ),
     Claim("Poly-Dom's lead over Greedy, cf∞", "up to 20 points", _lead("cfinf", "Greedy"), "Likewise."),
     Claim(
         f"Poly-Dom's lead over Greedy planned at {SIZE:g}, cf∞",
         "–",
         _lead("cfinf", PLANNED),
-        "Most of what Greedy loses is that it plans at another size than it is asked for.",
+        "Greedy loses most because it plans at another size than that of the queries.",
     ),
 )

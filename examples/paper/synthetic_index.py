@@ -19,10 +19,10 @@ from .systems import AS_PRINTED, BEST_FIRST, LAYERED, World, array_entries, enve
 
 SELECTIONS = {
     "all trained": "every trained set, as printed",
-    "kept as printed": "what the paper's pruning keeps",
-    "kept": "what Poly-Dom keeps",
+    "kept as printed": "the sets that the paper's pruning keeps",
+    "kept": "the sets that Poly-Dom keeps",
 }
-"""Which candidates are indexed, and what a figure calls them."""
+"""The selections of candidates that are indexed, with their names in the figures."""
 
 Query = tuple[float, float]
 
@@ -55,7 +55,7 @@ def measure_sizes(scale: Scale) -> list[Row]:
 def measure_times(scale: Scale) -> list[Row]:
     """Time the lookups over the candidates that Poly-Dom keeps, at α = 1.2 and, where there are many, at α = 1."""
     rows: list[Row] = []
-    # With α = 1 best first takes minutes for what layer by layer takes seconds; the answers are the same.
+    # With α = 1 best first takes minutes and layer by layer seconds; the answers are the same.
     for alpha, search, most_features in ((ALPHA, BEST_FIRST, 15), (1.0, LAYERED, 12)):
         for kind, n_features, seed, world in worlds(scale, most_features):
             kept = search.select(search.expand(world, alpha, 0.0), world, alpha, 0.0)
@@ -78,7 +78,7 @@ def _queries(world: World, rng: np.random.Generator, count: int) -> list[Query]:
 
 
 def lookups(world: World, kept: Sequence[int], queries: Sequence[Query]) -> dict[str, Callable[[float, float], Any]]:
-    """Return the ways to look a candidate up; the staircase has one budget, the median one."""
+    """Return all ways to look up a candidate; the staircase is for one budget, the median."""
     candidates = world.candidates(kept)
     index, _ = envelope(candidates, world.region)
     stairs = index.at_deadline(statistics.median(budget for _, budget in queries))
@@ -97,7 +97,7 @@ def lookups(world: World, kept: Sequence[int], queries: Sequence[Query]) -> dict
 
 
 def microseconds(lookups: dict[str, Callable[[float, float], Any]], queries: Sequence[Query]) -> Row:
-    """Ask each query of each index in turn, so that heat and load hit them alike; return medians over the queries."""
+    """Time each query with every index in turn, so that heat and load affect all alike; return medians over queries."""
     kept: dict[str, list[int]] = {name: [] for name in lookups}
     warm_up = queries[:10]
     for n, budget in (*warm_up, *queries):

@@ -1,4 +1,4 @@
-"""Whether α is kept: random queries, against the best set that fits."""
+"""A test of the promise of α: answers to random queries are compared with the best set that fits."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class Queries:
 
 
 def best_scores(world: World, masks: Sequence[int], queries: Queries) -> Floats:
-    """Return, for each query, the best score among the sets of `masks` that fit it; that of the empty set if none does.
+    """Return, for each query, the best score among the sets of `masks` that fit; that of the empty set if none fits.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def best_scores(world: World, masks: Sequence[int], queries: Queries) -> Floats:
 
 
 def _systems(world: World, rng: np.random.Generator) -> dict[str, tuple[Search, World]]:
-    """Return the systems with what each may be asked; a fixed size and budget are drawn."""
+    """Return each system with the region of its queries; the fixed size and the fixed budget are random."""
     one = Queries.draw(world, rng, 1)
     return {
         "as printed": (AS_PRINTED, world),
@@ -90,7 +90,7 @@ def measure(scale: Scale) -> list[Row]:
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """One system over all seeds."""
+    """The queries, broken promises and worst ratio of one system over all seeds."""
 
     queries: int
     broken: int
@@ -98,7 +98,15 @@ class Total:
 
 
 def total(rows: Sequence[Row], kind: str, system: str, alpha: float) -> Total:
-    """Add up the seeds."""
+    """Return the sums over all seeds.
+
+    Parameters
+    ----------
+    rows : sequence of Row
+        From `measure`.
+    kind, system, alpha
+        Values of the columns to add up.
+    """
     mine = where(rows, kind=kind, system=system, alpha=alpha)
     return Total(int(sum(column(mine, "queries"))), int(sum(column(mine, "broken"))), max(column(mine, "worst_ratio")))
 

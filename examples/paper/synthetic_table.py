@@ -1,4 +1,4 @@
-"""The table of results: what the paper says of its synthetic experiments beside what this run found."""
+"""The table of results: the paper's claims about its synthetic experiments beside the results of this run."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -19,7 +19,7 @@ def as_markdown(tables: Tables, facts: Mapping[str, Any], figures: Sequence[str]
     tables : mapping of str to rows
         Raw results by experiment.
     facts : mapping
-        What the run was.
+        Facts of the run, from `load_facts`.
     figures : sequence of str
         Names of the pictures to show.
     """
@@ -58,9 +58,9 @@ def _counts(tables: Tables, n_features: int) -> str:
         ("Poly-Dom, any budget", "Poly-Dom", (1.0, ALPHA)),
         *((f"Poly-Dom, c0 = {c0:,.0f}", f"Poly-Dom, c0 = {c0:g}", (1.0, ALPHA)) for c0 in DEADLINES),
         ("Greedy (no α)", "Greedy", (0.0, 0.0)),
-        ("what of these Greedy keeps", "Greedy, kept", (0.0, 0.0)),
+        ("kept by Greedy", "Greedy, kept", (0.0, 0.0)),
         ("enough, if all scores were known", "enough, omniscient", (1.0, ALPHA)),
-        ("no fewer possible, any budget", "at least, omniscient", (1.0, ALPHA)),
+        ("least possible, any budget", "at least, omniscient", (1.0, ALPHA)),
     )
     rows = [
         (name, *(trained(kind, system, a)(tables, n_features) for kind in ("cf1", "cfinf") for a in alphas))

@@ -14,12 +14,22 @@ from .synthetic_world import ALPHA, KINDS, Scale, worlds
 from .systems import AS_PRINTED, BEST_FIRST, EVERY_SET, LAYERED, Search, World, greedy
 
 DEADLINES = (3e3, 1e5)
-"""c0, in the unit of the costs: what a few features cost at the sizes 22 and 130."""
+"""c0, in the unit of the costs: about the cost of a few features at the sizes 22 and 130."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """A way to train, how many sets it trains in a world, and up to how many features that is affordable."""
+    """A search and the number of sets that it trains.
+
+    Parameters
+    ----------
+    name : str
+    alpha : float
+    count : callable
+        Returns the number of sets trained in a world.
+    affordable : dict of str to int
+        The greatest number of features that takes little time, by kind of world.
+    """
 
     name: str
     alpha: float
@@ -37,7 +47,7 @@ def _with_budget(c0: float, world: World) -> int:
 
 ALL = {"cf1": 15, "cfinf": 15}
 AFFORDABLE = {"cf1": 15, "cfinf": 10}
-"""Best first with α = 1 trains thousands of sets where every feature counts, each with a choice to make."""
+"""With α = 1 and many features, best first is too slow: it trains thousands of sets and chooses each of them."""
 
 COUNTED = (
     Counted("Naive-Expand-All", 1.0, partial(_trained, EVERY_SET, 1.0), ALL),
@@ -49,14 +59,14 @@ COUNTED = (
     Counted("Greedy", 0.0, lambda world: len(greedy(world).trained), ALL),
     Counted("Greedy, kept", 0.0, lambda world: len(greedy(world).candidates), ALL),
 )
-"""Greedy knows no α."""
+"""The searches that are counted. Greedy has no α."""
 
 BOUNDED_FEATURES = 10
-"""Up to as many features the fewest trainings are bounded, in a table of all pairs of sets."""
+"""The fewest trainings are bounded up to this number of features, as that takes tables of all pairs of sets."""
 
 
 def measure(scale: Scale) -> list[Row]:
-    """Count the sets that each way to train trains in each world, then bound what is possible."""
+    """Count the sets that each search trains in each world, then bound the fewest that are possible."""
     return [*_counts(scale), *_bounds(scale)]
 
 
@@ -94,7 +104,7 @@ LINES = {
         ("Poly-Dom", 1.0, "Poly-Dom", "-"),
     ),
 }
-"""For each α what is drawn: system, its α, label, dashes."""
+"""For each α the lines that are drawn: system, its α, label, dashes."""
 
 
 def draw(rows: Sequence[Row], alpha: float) -> Figure:

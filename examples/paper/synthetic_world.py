@@ -1,4 +1,4 @@
-"""The synthetic worlds, and how much of them an experiment takes."""
+"""The synthetic worlds, and the scale of the experiments on them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,10 +11,10 @@ from .generator import N_FEATURES, SIZES, costs, scores
 from .systems import World
 
 KINDS = {"cf1": "cf₁: as accurate as the best feature", "cfinf": "cf∞: every feature counts"}
-"""The combiners and what a figure calls them."""
+"""The combiners and their names in figures."""
 
 SHORT = {"cf1": "cf₁", "cfinf": "cf∞"}
-"""What a table calls them."""
+"""Their names in tables."""
 
 TRAINING_SIZE = 1.0
 """The paper's training items are all of size 1, so this is the median at which Greedy plans."""
@@ -25,22 +25,22 @@ ALPHA = 1.2
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How much to run: worlds, features, questions.
+    """The amount of work in the experiments: worlds, features and queries.
 
     Parameters
     ----------
     seeds : int
-        Worlds of each kind and number of features.
+        Number of worlds of each kind and number of features.
     most_features : int
         The experiments that vary the number of features go from 1 to this.
     default_features : int
-        For accuracy against budget.
+        Number of features for accuracy against budget.
     table_features : int
-        For the table beside the paper's counts, and for the promises.
+        Number of features for the table beside the paper's counts, and for the promises.
     queries : int
         Random queries for each system, kind and α, over all seeds.
     timed_queries : int
-        Of each index.
+        Number of timed queries of each index.
     """
 
     seeds: int = 20
@@ -55,7 +55,7 @@ QUICK = Scale(seeds=3, most_features=8, default_features=8, table_features=8, qu
 
 
 def synthetic_world(kind: str, n_features: int, seed: int) -> World:
-    """Return a world of the paper's generator, in which any size and any budget may be asked for."""
+    """Return a world of the paper's generator, with queries of any size and any budget."""
     rng = np.random.default_rng(seed)
     set_costs = costs(n_features, rng)
     return World(set_costs, scores(kind, n_features, rng), QueryRegion(SIZES), TRAINING_SIZE)

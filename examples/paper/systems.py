@@ -28,7 +28,7 @@ Scores = dict[int, float]
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """Costs, scores and questions that all systems share.
+    """Costs, scores and the region of queries that all systems share.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class World:
     scores : array of shape (2 ** n_features,)
         a(S) for every mask; they need not be monotone.
     region : QueryRegion
-        What will be asked.
+        The queries that may occur.
     median_size : float
         The size of item at which Greedy plans.
     """
@@ -48,11 +48,11 @@ class World:
 
     @property
     def n_features(self) -> int:
-        """How many features there are."""
+        """Number of features."""
         return self.costs.n_features
 
     def score(self, masks: Sequence[int]) -> list[float]:
-        """Look up what training would give."""
+        """Look up the scores that a training would give."""
         known: list[float] = self.scores[list(masks)].tolist()
         return known
 
@@ -65,7 +65,7 @@ class World:
         return replace(self, region=QueryRegion((n0, n0), self.region.budgets))
 
     def candidates(self, masks: Sequence[int]) -> list[Candidate]:
-        """Return the sets as what an index takes; features are named by their numbers."""
+        """Return the sets as candidates for an index; the names of features are their numbers."""
         return [self.candidate([i for i in range(self.n_features) if mask >> i & 1]) for mask in masks]
 
     def candidate(self, order: Sequence[int]) -> Candidate:
@@ -75,7 +75,7 @@ class World:
 
 
 class Index(Protocol):
-    """What a system answers with."""
+    """The index that a system answers from."""
 
     def best(self, n: float, budget: float) -> Candidate:
         """Return a candidate that fits `budget` at size `n`, or the empty set."""
@@ -92,10 +92,10 @@ class ComparedSystem:
     trained : dict of int to float
         Score of each feature set that it trained.
     candidates : tuple of Candidate
-        Those it keeps models of.
+        The sets that it keeps models of.
     index : Index
     entries : int
-        Numbers of candidates that the index stores.
+        Number of entries that the index stores.
     """
 
     name: str
@@ -111,11 +111,11 @@ class ComparedSystem:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """How Poly-Dom trains, and which of the trained sets it keeps."""
+    """A search of Poly-Dom: how sets are trained, and which of them are kept."""
 
     name: str
     expand: Callable[[World, float, float], Scores]
-    """From a world, α and e."""
+    """Returns the trained sets, given a world, α and e."""
     select: Callable[[Mapping[int, float], World, float, float], list[int]]
 
 
@@ -128,21 +128,21 @@ AS_PRINTED = Search(
     lambda world, alpha, e: expand_as_printed(world.n_features, world.score, alpha=alpha, tolerance=e),
     lambda expanded, world, alpha, _: select_as_printed(expanded, world.costs, world.region, alpha=alpha),
 )
-"""The pseudo-code and the pruning of the paper, to the letter."""
+"""The pseudo-code and the pruning of the paper, exactly as printed."""
 
 LAYERED = Search(
     "layer by layer",
     lambda world, alpha, e: expand_layers(world.n_features, world.score, alpha=alpha, tolerance=e),
     _select,
 )
-"""The paper's search made complete."""
+"""The paper's search, corrected so that it loses no set."""
 
 BEST_FIRST = Search(
     "best first",
     lambda world, alpha, e: expand_best_first(world.costs, world.region, world.score, alpha=alpha, tolerance=e),
     _select,
 )
-"""What ships."""
+"""The default search of the builder."""
 
 EVERY_SET = Search("Naive-Expand-All", lambda world, _, __: expand_all(world.n_features, world.score), _select)
 
@@ -152,7 +152,7 @@ Indexer = Callable[[Sequence[Candidate], QueryRegion], tuple[Index, int]]
 
 
 def envelope(candidates: Sequence[Candidate], region: QueryRegion) -> tuple[PolyDomIndex, int]:
-    """Build the Poly-Dom index from lower envelopes, one entry an interval."""
+    """Build the Poly-Dom index from lower envelopes, one entry for each interval."""
     index = build_index(candidates, region)
     return index, len(index.intervals)
 
@@ -179,7 +179,7 @@ INDEXES: dict[str, Indexer] = {"Poly-Dom": envelope, "sweep": sweep, "Index-All"
 
 
 def array_entries(index: PolyDomIndex) -> int:
-    """Return how many entries the paper's two-dimensional sorted array has: the skylines of all ranges of sizes."""
+    """Return the number of entries of the paper's two-dimensional sorted array: the skylines of all ranges of sizes."""
     return sum(len(row) for _, row in index.ranges)
 
 
@@ -198,7 +198,7 @@ def poly_dom(
     world : World
     alpha : float, >= 1
     tolerance : float, >= 0
-        e.
+        e, by which the score of a subset may exceed that of a superset.
     search : Search
         BEST_FIRST, LAYERED, AS_PRINTED or EVERY_SET.
     indexer : Indexer

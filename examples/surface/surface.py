@@ -1,10 +1,10 @@
-"""Tell which surface a camera is looking at: brick, grass or gravel.
+"""Recognise the surface that a camera looks at: brick, grass or gravel.
 
 A small rover, or a drone close to the ground, carries a camera that looks straight down.  Each frame yields one square
 grey patch, 12 to 192 pixels wide, and the answer has to be ready before the next one arrives.  The exposure changes
-from patch to patch and the sensor is noisy, so brightness alone does not tell the surfaces apart; texture does, and
-texture takes time that grows with the number of pixels.  A large patch leaves time for only a few of the features
-below, a small patch for many.
+from patch to patch and the sensor is noisy, so brightness alone does not distinguish the surfaces.  Texture does, but
+the time that texture features take grows with the number of pixels.  A large patch leaves time for only a few of the
+features below, a small patch for many.
 
 ``space`` lists the features for Poly-Dom; it needs numpy only.  ``patches`` cuts labelled patches from the
 photographs that scikit-image ships (brick, grass and gravel, all CC0); only that function needs scikit-image.  The left
@@ -232,6 +232,11 @@ def patches(part: str, count: int = 1500, seed: int = 0) -> tuple[list[Image], l
 
     Sides are spread evenly on a logarithmic scale and the surfaces take turns.  Each patch is turned by a
     multiple of 90 degrees, gets its own exposure (gain and offset) and sensor noise, and is clipped to 0..1.
+
+    Raises
+    ------
+    ValueError
+        If `part` is not "train" or "test".
     """
     from skimage import data
 

@@ -102,6 +102,7 @@ def _skyline(ranked: Sequence[Candidate], region: QueryRegion) -> list[Interval]
     answered = -math.inf  # up to this size a better candidate fits even the least budget
     found: list[Interval] = []
     for _, group in groupby(range(len(ranked)), key=lambda i: ranked[i].accuracy):
+        # Of two equally accurate candidates the cheaper one dominates, so all are added before any is looked up.
         members = tuple(group)
         for i in members:
             envelope = _lowered(envelope, i, costs)
@@ -115,7 +116,7 @@ def _skyline(ranked: Sequence[Candidate], region: QueryRegion) -> list[Interval]
             if costs[i](max(answered, smallest)) <= least:
                 answered = max(answered, costs[i].largest_size(least))
         if answered >= largest:
-            break
+            break  # some candidate so far fits every query, so no worse one is ever the answer
     return found
 
 

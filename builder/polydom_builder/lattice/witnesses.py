@@ -93,6 +93,7 @@ def fewest_trainings(
     check_parameters(costs.n_features, alpha, tolerance)
     _check_scores(scores, costs.n_features, alpha)
     pairs = _Pairs(scores, costs, region, alpha, tolerance)
+    # Each choice assumes the best bound on its other side, so it leaves out no set that could help.
     lower, upper = pairs.lower_choices(pairs.least_upper), pairs.upper_choices(pairs.greatest_lower)
     at_least = _disjoint(np.concatenate([lower, upper]))
     by_lower, by_upper = _pick(lower), _pick(upper)
@@ -137,6 +138,7 @@ class _Pairs:
     def bounds(self, trained: Rows, rows: Rows | None = None) -> tuple[Floats, Floats]:
         """Return the lower and the upper bound that trained sets give to all sets, or to those in `rows`."""
         rows = self.rows if rows is None else rows
+        # In order of their scores, the first set that is a witness gives the best bound.
         rising = trained[np.argsort(self.scores[trained], kind="stable")]
         upper = _first(_inside(self.sets[rows], rising), self.scores[rising], np.inf)
         falling = rising[::-1]

@@ -66,6 +66,7 @@ def omissions(proof: Proof) -> Iterator[str]:
         yield from (f"set {mask:#b} is not listed, and its cost is not known" for mask in outside[~known].tolist())
         outside = outside[known]
     weights = set_weights(proof, outside)
+    # Costs rise with the size, so a set that fits somewhere fits at the smallest size.
     smallest, most = proof.region.sizes[0], proof.region.budgets[1]
     fits = weights @ basis_terms(smallest) <= most * (1.0 - TIE)
     if not proof.complete:
@@ -143,6 +144,7 @@ def covers(first: Floats, second: Floats, region: QueryRegion) -> Bools:
 
     This is deliberately another method than that of the search, so that an error there is not repeated here.
     """
+    # The factor 1 - TIE lowers the costs of K, so that K covers a set of equal cost despite rounding.
     nodes = basis_terms(_nodes(*region.sizes)).T
     least, most = region.budgets[0], region.budgets[1] * (1.0 - TIE)
     result = np.ones(len(first), dtype=np.bool_)

@@ -66,8 +66,15 @@ def parser() -> argparse.ArgumentParser:
 
 
 def positive(text: str) -> int:
-    """Return a whole number of at least 1, as argparse needs it.
+    """Return a whole number of at least 1; argparse reports the error otherwise.
 
+    Raises
+    ------
+    argparse.ArgumentTypeError
+        If `text` is no such number.
+
+    Examples
+    --------
     >>> positive("20")
     20
     """

@@ -163,7 +163,13 @@ def squares(photo: Photo, sides: Iterable[int] = SIDES) -> Iterator[Image]:
 
 
 def images(photos: Iterable[Photo], sides: Iterable[int] = SIDES) -> Iterator[tuple[Image, str]]:
-    """Yield the labelled images of all photos, one photo's sizes after another; one image at a time is in memory."""
+    """Yield the labelled images of all photos, one photo's sizes after another; one image at a time is in memory.
+
+    Raises
+    ------
+    ItemError
+        If a file is not a picture.
+    """
     sides = tuple(sides)
     for photo in photos:
         for image in squares(photo, sides):

@@ -20,13 +20,14 @@ from .exceptions import BundleMismatchError, DeadlineError, FeatureError
 from .features import FeatureSpace, members
 from .pauses import keep_freed_memory
 from .policy.anytime import AnytimePlanner
+from .policy.course import Course
 from .policy.deadline import checked_deadline
 from .policy.energy import EnergyBudget
 from .policy.failures import FailureBook
 from .policy.loaded_models import LoadedModel, LoadedModels, Run
 from .policy.planners import Planner, StrictPlanner
 from .policy.slowdown import Slowdown
-from .policy.states import Move, State, reachable
+from .policy.states import State, reachable
 from .policy.trace import Trace
 from .prediction import Policy, Prediction, labels_of
 
@@ -72,7 +73,7 @@ class Predictor:
     policy : {"anytime", "strict"}
     staircase : Staircase or Walk
         Which feature set is planned for which size by worst cases; of a greedy bundle the sequence that is walked.
-    answers : LoadedModels
+    models : LoadedModels
     trace : Trace
         What was done for the last item, and when.
     n_oversized : int
@@ -121,8 +122,8 @@ class Predictor:
                 "To stop early a bundle must be built with early_stop. This one was built without."
             )
         self._early_stop = early_stop
-        self.answers = LoadedModels(bundle, values, run_of, early_stop)
-        self.trace = Trace()
+        self.models = LoadedModels(bundle, values, run_of, early_stop)
+        self.trace, self._course = Trace(), Course()
         self.n_oversized = 0
         self._clock = clock
         self._labels: Mapping[int | float, Label | float] = labels_of(bundle.space)
@@ -131,13 +132,13 @@ class Predictor:
         self.deadline = seconds
         self._deadline_ns, self._budget_ns = int(seconds * 1e9), int(limit * 1e9)
         self._largest = bundle.promise.sizes[1]
-        self._closing_ns = int(0.5e9 * bundle.times.guarded.dispatch(bundle.promise.sizes[0]))
+        self._latest_ns = self._budget_ns - int(0.5e9 * bundle.times.guarded.dispatch(bundle.promise.sizes[0]))
         self._progress = progress
         self._slowdown = Slowdown() if adapt else None
         self._failures = FailureBook(len(space))
         self._items = 0
         planner = AnytimePlanner if self.policy == "anytime" else StrictPlanner
-        laid_out: Planner = planner(bundle, space, self.answers, self.staircase, energy)
+        laid_out: Planner = planner(bundle, space, self.models, self.staircase, energy)
         self._root, self._cells, self._nothing = laid_out.root(), laid_out.cells, laid_out.new_state(0)
 
     @classmethod
@@ -183,35 +184,76 @@ class Predictor:
         for move in {move.feature: move for state in states for move in state.ways}.values():
             with suppress(Exception):  # predict_one will say what fails
                 move.run(item, shared)
-        for answer in {id(state.answer): state.answer for state in states}.values():
+        for model in {id(state.model): state.model for state in states}.values():
             with suppress(Exception):
-                answer.run()
+                model.run()
         self.predict_one(item)
         self._slowdown = Slowdown() if self._slowdown else None
         self._failures = FailureBook(len(self.bundle.names))
         self.n_oversized = 0
 
+    # Why the loop in `_compute` is as it is. It decides before each feature, and a feature may take only microseconds:
+    # a decision must take less than one.
+    # - What stays the same during an item is read from `self` once, into local names. The loop itself looks up only
+    #   attributes of the state and the move, which have slots.
+    # - Everything was weighed when the planner laid out the tables. A decision is one binary search among a few times;
+    #   the move stands at the position that it returns. The slow search among all options (`State.detour`) is needed
+    #   only while features are banned: those that failed for this item, or that are out because they kept failing.
+    # - The clock is read once before each feature. This reading tells the time left, ends the feature before and is a
+    #   mark in the trace. It is read again only after a failure and around a model that may stop early.
+    # - `begun` is the time from which slowness is judged. A failure moves it on, since the time until a feature fails
+    #   says nothing of how slow the machine is; so does a model that was asked in vain, which the plan has no time for.
+    # - All code of features and models is called inside `except Exception`: whatever an item does, there is an answer.
+    # - The loop is a function of its own, and what it hands over is stored in `_course` once, when it has ended.
+
     def predict_one(self, item: Any) -> Prediction:
         """Return the answer for one item; never raises on account of the item, a feature or a model."""
-        clock = self._clock
-        start = clock()
-        deadline = start + self._budget_ns
-        slowdown = 1.0 if self._slowdown is None else self._slowdown.value
+        start = self._clock()
+        course, trace = self._course, self.trace
+        course.start = start
+        course.slowdown = slowdown = 1.0 if self._slowdown is None else self._slowdown.value
         self._items += 1
-        latest = deadline - self._closing_ns
-        state, planned, last, reason = self._root, None, None, ""
-        early_stop, asked, said, asked_ns = self._early_stop, None, None, 0
-        features: list[int] = []
-        marks, begun = [start], start
-        if (progress := self._progress) is not None:
-            progress[0] = 0
+        state = self._compute(item, self._admit(item, course), course)
+        model, label = self._conclude(state, course)
+        end = self._clock()
+        trace.marks.append(end)
+        elapsed = end - start
+        met = elapsed <= self._deadline_ns
+        reason = course.reason
+        if not reason:
+            reason = self._reason(state, model, course)
+            if trace.size > self._largest:
+                reason = self._oversized(reason)
+        if self._slowdown is not None:
+            self._slowdown.add((end - course.begun) / state.typical_ns[course.cell] if state.mask else 1.0)
+        if self._failures.any or not met:
+            self._judge(state.mask)
+        return Prediction(label, model.features, model.accuracy, elapsed, met, reason, slowdown)
+
+    def _admit(self, item: Any, course: Course) -> State:
+        """Look up the cell of the item's size; return the state to start from, one without moves if it has no size."""
+        if self._progress is not None:
+            self._progress[0] = 0
         try:
-            n = float(self._size(item))
-            cell = bisect_left(self._cells, n) if n > 0 else _bad_size(n)
+            self.trace.size = size = float(self._size(item))
+            course.cell = bisect_left(self._cells, size) if size > 0 else _bad_size(size)
         except Exception:
-            n, cell, state, reason = math.nan, 0, self._nothing, "size failed"
+            self.trace.size, course.cell, course.reason = math.nan, 0, "size failed"
+            return self._nothing
+        course.reason = ""
+        return self._root
+
+    def _compute(self, item: Any, state: State, course: Course) -> State:
+        """Compute features as long as a better answer is in time; return the state that is reached."""
+        clock, cell, slowdown, early_stop = self._clock, course.cell, course.slowdown, self._early_stop
+        start = begun = course.start
+        deadline = start + self._budget_ns
         banned = self._failures.banned(self._items) if self._failures.out else 0
-        shared = self._no_steps.copy()
+        shared, progress = self._no_steps.copy(), self._progress
+        planned = last = number = None
+        asked_ns = 0
+        features: list[int] = []
+        marks = [start]
         while True:
             now = clock()
             marks.append(now)
@@ -220,7 +262,7 @@ class Predictor:
             if used > (worst := state.worst_ns[cell]):
                 left *= worst / used  # what was slower than its worst case so far will be slower still
             if banned:
-                move = state.detour(banned, n, cell, left)
+                move = state.detour(banned, self.trace.size, cell, left)
             else:
                 ends, moves = state.rows[cell]
                 move = moves[bisect_right(ends, left)]
@@ -229,74 +271,85 @@ class Predictor:
             if planned is None:
                 planned = move
             last = move
-            run, after, feature, _, _ = move  # quicker than by name
-            features.append(feature)
+            features.append(move.feature)
             try:
-                run(item, shared)
+                move.run(item, shared)
             except Exception:
-                reason = self._failed(feature)
-                banned |= 1 << feature
-                begun += clock() - now  # a failure does not say how slow the machine is
+                course.reason = self._failed(move.feature)
+                banned |= 1 << move.feature
+                begun += clock() - now
                 continue
-            state = after
+            state = move.after
             if progress is not None:
                 progress[0] = state.mask
-            if early_stop and state.answer.stop <= 1.0:
-                asked, said, asked_ns = self._ask(state.answer, latest, slowdown)
-                if said is not None and asked.confidence() >= asked.stop:
-                    reason, asked_ns = "confident", 0
+            if early_stop:
+                number, is_sure, asked_ns = self._ask(state.model, start, slowdown)
+                if is_sure:
+                    course.reason = "confident"
                     marks.append(now := clock())
                     break
-                begun += asked_ns  # the plan knows nothing of it
-        answer = state.answer
-        if answer is asked and said is not None:  # it was run already
-            begun -= asked_ns
-        elif (left_ns := (latest - now) / slowdown) < answer.model_ns and now <= deadline:
-            # A feature failed, or took longer than its worst case: a quicker model may still be in time.
-            answer, said, reason = self.answers.best_loaded(state.mask, left_ns), None, "no time for the model"
-        else:
-            said = None
-        try:
-            number = answer.run() if said is None else said
-            label = self._labels[number]
-        except FloatingPointError:
-            answer, label, reason = self._without_failures(state.mask, (latest - now) / slowdown)
-        except Exception:
-            answer, label, reason = self.answers.prior, self._labels[self.answers.prior.run()], "the model failed"
-        end = clock()
-        marks.append(end)
-        elapsed = end - start
-        if not reason:
-            reason = self._reason(state, answer, planned, last, cell)
-            if n > self._largest:
-                self.n_oversized += 1
-                reason = "planned, larger than measured" if reason == "planned" else reason
+                begun += asked_ns
         trace = self.trace
-        trace.size, trace.features, trace.marks = n, features, marks
-        if self._slowdown is not None:
-            self._slowdown.add((end - begun) / state.typical_ns[cell] if state.mask else 1.0)
-        if self._failures.any or elapsed > self._deadline_ns:
-            self._judge(state.mask, cell)
-        return Prediction(
-            label,
-            answer.features,
-            answer.accuracy,
-            elapsed,
-            elapsed <= self._deadline_ns,
-            reason,
-            slowdown,
-        )
+        trace.features, trace.marks = features, marks
+        course.planned, course.last, course.number, course.now = planned, last, number, now
+        course.begun = begun if number is None else begun - asked_ns  # not in vain after all
+        return state
 
-    def _ask(self, answer: LoadedModel, latest: int, slowdown: float) -> tuple[LoadedModel, int | float | None, int]:
-        """Return what a model says, if there is time to ask it and it runs, and how long that took."""
-        began, said = self._clock(), None
-        if (latest - began) / slowdown >= answer.model_ns:
-            with suppress(Exception):  # the end will tell what is wrong
-                said = answer.run()
-        return answer, said, self._clock() - began
+    def _ask(self, model: LoadedModel, start: int, slowdown: float) -> tuple[int | float | None, bool, int]:
+        """Ask a model that may stop early, if there is time for it.
 
-    def _reason(self, state: State, answer: LoadedModel, planned: Move | None, last: Move | None, cell: int) -> str:
+        Returns
+        -------
+        number : int or float, or None if it was not asked or failed
+        is_sure : bool
+            Whether the answer may stand.
+        asked_ns : int
+            The time that this took; 0 if the model is sure.
+        """
+        if model.stop > 1.0:
+            return None, False, 0
+        began, number = self._clock(), None
+        if (start + self._latest_ns - began) / slowdown >= model.model_ns:
+            with suppress(Exception):  # `_conclude` will find out what is wrong
+                number = model.run()
+        asked_ns = self._clock() - began
+        if number is not None and model.confidence() >= model.stop:
+            return number, True, 0
+        return number, False, asked_ns
+
+    def _conclude(self, state: State, course: Course) -> tuple[LoadedModel, Label | float]:
+        """Return the model that answers, and the label that it gives; the prior if no model can."""
+        model, number, spent = state.model, course.number, course.now - course.start
+        left_ns = (self._latest_ns - spent) / course.slowdown
+        if number is None and left_ns < model.model_ns and spent <= self._budget_ns:
+            # A feature failed, or took longer than its worst case: a quicker model may still be in time.
+            model, course.reason = self.models.best_loaded(state.mask, left_ns), "no time for the model"
+        try:
+            return model, self._labels[model.run() if number is None else number]
+        except FloatingPointError:
+            return self._without_failures(state.mask, left_ns, course)
+        except Exception:
+            return self._prior(course)
+
+    def _prior(self, course: Course) -> tuple[LoadedModel, Label | float]:
+        course.reason = "the model failed"
+        return self.models.prior, self._labels[self.models.prior.run()]
+
+    def _without_failures(self, mask: int, left_ns: float, course: Course) -> tuple[LoadedModel, Label | float]:
+        """Answer without the features that are not finite; the prior if no model can."""
+        course.reason = "the model failed"
+        broken = self.models.not_finite(mask)
+        for feature in members(broken):
+            course.reason = self._failed(feature)
+        model = self.models.best_loaded(mask & ~broken, left_ns)
+        try:
+            return model, self._labels[model.run()]
+        except Exception:
+            return self._prior(course)
+
+    def _reason(self, state: State, model: LoadedModel, course: Course) -> str:
         """Return how the answer relates to the plan that was made at the start."""
+        planned, last, cell = course.planned, course.last, course.cell
         if planned is None or last is None:
             ends, moves = state.rows[cell]
             first = moves[bisect_right(ends, self._budget_ns)]
@@ -304,41 +357,32 @@ class Predictor:
                 return "planned"
             name = self.bundle.names[first.feature]
             return f"{name} failed" if name in self.out else f"no time for {name}"
-        if self.policy == "anytime" and answer.accuracy >= planned.accuracy:
-            return "planned" if answer.accuracy == planned.accuracy else "extended"
+        if self.policy == "anytime" and model.accuracy >= planned.accuracy:
+            return "planned" if model.accuracy == planned.accuracy else "extended"
         if state.mask & planned.target == planned.target:
             return "planned"
         given_up = last.target if last.target & ~state.mask else planned.target
         return f"no time for {self.bundle.names[state.next_of(given_up, cell)]}"
 
+    def _oversized(self, reason: str) -> str:
+        """Count an item that is larger than any measured one, and say so in the reason if all else went as planned."""
+        self.n_oversized += 1
+        return "planned, larger than measured" if reason == "planned" else reason
+
     def _failed(self, feature: int) -> str:
         self._failures.failed(feature, self._items)
         return f"{self.bundle.names[feature]} failed"
 
-    def _without_failures(self, mask: int, left_ns: float) -> tuple[LoadedModel, Label | float, str]:
-        """Answer without the features that are not finite; the prior if no model can."""
-        broken = [i for i in members(mask) if not np.isfinite(self.answers.values[self.answers.places[i]]).all()]
-        reason = "the model failed"
-        for feature in broken:
-            reason = self._failed(feature)
-            mask ^= 1 << feature
-        answer = self.answers.best_loaded(mask, left_ns)
-        try:
-            return answer, self._labels[answer.run()], reason
-        except Exception:
-            return self.answers.prior, self._labels[self.answers.prior.run()], "the model failed"
-
-    def _judge(self, mask: int, cell: int) -> None:
+    def _judge(self, mask: int) -> None:
         """Forget failures of features that worked; count it as one if a feature alone took up the deadline."""
-        trace, failed = self.trace, self._failures
+        trace = self.trace
         times = {f: b - a for f, a, b in zip(trace.features, trace.marks[1:], trace.marks[2:], strict=False)}
-        finite = [i for i in members(mask) if np.isfinite(self.answers.values[self.answers.places[i]]).all()]
-        for feature in finite:  # the others were counted where they failed
+        for feature in members(mask & ~self.models.not_finite(mask)):  # the others were counted where they failed
             if times[feature] > self._deadline_ns:
-                failed.failed(feature, self._items)
+                self._failures.failed(feature, self._items)
             else:
-                failed.worked(1 << feature)
+                self._failures.worked(1 << feature)
 
 
-def _bad_size(n: object) -> int:
-    raise ValueError(f"The size of an item must be a positive number. Got {n}.")
+def _bad_size(size: float) -> int:
+    raise ValueError(f"The size of an item must be a positive number. Got {size}.")

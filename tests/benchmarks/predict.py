@@ -64,8 +64,8 @@ def main() -> None:
     space = FeatureSpace([Feature(f"moments {k}", moments(1 + k % 2), width=2) for k in range(FEATURES)], size=len)
     ours = predictor(space)
     anytime = predictor(space, "anytime")
-    run, classes = ours.answers.best((1 << FEATURES) - 1).run, ours.bundle.space.classes
-    row = ours.answers.values
+    run, classes = ours.models.best((1 << FEATURES) - 1).run, ours.bundle.space.classes
+    row = ours.models.values
     size, extractors = space.size, [f.extract for f in space.features]
     places = [row[2 * k : 2 * k + 2] for k in range(FEATURES)]
 

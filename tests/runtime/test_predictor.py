@@ -210,7 +210,7 @@ def test_only_models_that_the_deadline_reaches_are_loaded(bundle_folder: Path, w
     with pytest.warns(UserWarning, match="100 µs to 200 µs; for 45 µs"):
         predictor = Predictor.load(bundle_folder, world.space, deadline=45 * US)
 
-    assert predictor.answers.loaded == (0, 1)
+    assert predictor.models.loaded == (0, 1)
 
 
 def test_other_space_is_refused(bundle_folder: Path, world: World) -> None:

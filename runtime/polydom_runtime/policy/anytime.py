@@ -127,7 +127,7 @@ class AnytimePlanner(Planner):
     def _targets(self, state: State) -> NDArray[np.intp]:
         """Return the models worth going on for, best first."""
         masks, accuracies = self._answers.masks, self._answers.accuracies
-        better = ((masks & state.mask) == state.mask) & (accuracies > state.answer.accuracy)
+        better = ((masks & state.mask) == state.mask) & (accuracies > state.model.accuracy)
         numbers = np.flatnonzero(better)
         return numbers[np.lexsort((np.bitwise_count(masks[numbers]), -accuracies[numbers]))]
 
@@ -142,7 +142,7 @@ class AnytimePlanner(Planner):
         for f in range(len(self._singles)):
             if not state.mask >> f & 1:
                 number = self._answers.best_number(state.mask | 1 << f)
-                gain = 0.0 if number is None else self._answers.accuracies[number] - state.answer.accuracy
+                gain = 0.0 if number is None else self._answers.accuracies[number] - state.model.accuracy
                 models[f] = 0.0 if number is None else self._seconds[number]
                 rank[f] = gain / seconds[f] if gain > 0.0 else -seconds[f]
         return rank, models

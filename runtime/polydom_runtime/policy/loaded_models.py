@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.model_entry import ModelEntry
 from polydom_runtime.bundles.models import InputRow, ModelRunner
+from polydom_runtime.features import members
 from polydom_runtime.stages import seems_finite
 
 Run = Callable[[], int | float]
@@ -131,7 +132,7 @@ class LoadedModels:
             If the model cannot be run.
         """
         number = self.best_number(mask)
-        return self.prior if number is None else self.answer(number)
+        return self.prior if number is None else self.load(number)
 
     def best_number(self, mask: int) -> int | None:
         """Return the number of that model."""
@@ -142,8 +143,14 @@ class LoadedModels:
         number = int(known[order[0]])
         return number if self.accuracies[number] >= self.prior.accuracy else None
 
-    def answer(self, number: int) -> LoadedModel:
-        """Return the answer of one model."""
+    def load(self, number: int) -> LoadedModel:
+        """Return a model by its number; from the bundle when it is first asked for, then from memory.
+
+        Raises
+        ------
+        BundleFormatError
+            If the model cannot be run.
+        """
         if number not in self._loaded:
             entry = self._bundle.models[number]
             columns = np.concatenate([np.arange(p.start, p.stop) for p in (self.places[i] for i in entry.order)])
@@ -157,13 +164,18 @@ class LoadedModels:
                 self._stop_of(entry),
             )
             if loaded.accuracy >= self.prior.accuracy:
-                insort(self._ranked, loaded, key=lambda answer: -answer.accuracy)
+                insort(self._ranked, loaded, key=lambda model: -model.accuracy)
         return self._loaded[number]
 
     def best_loaded(self, mask: int, left_ns: float = math.inf) -> LoadedModel:
         """Return the most accurate model in memory that is in time and reads no others; the prior if there is none."""
         others = ~mask
         return next((a for a in self._ranked if not a.mask & others and a.model_ns <= left_ns), self.prior)
+
+    def not_finite(self, mask: int) -> int:
+        """Return which features of a set hold a number that is not finite, as a bit mask."""
+        broken = (i for i in members(mask) if not np.isfinite(self.values[self.places[i]]).all())
+        return sum(1 << i for i in broken)
 
     @property
     def loaded(self) -> tuple[int, ...]:

@@ -146,7 +146,7 @@ class StrictPlanner(Planner):
         for k, feature in enumerate(order):
             cost = self._stage_cost(order, k, before, masks[k])
             before += cost
-            model = CostFunction.of(states[k + 1].answer.model_ns * 1e-9)
+            model = CostFunction.of(states[k + 1].model.model_ns * 1e-9)
             guards.append(cost + model + CostFunction(tuple(rest.tolist())))
             moves.append(self.move(feature, states[k + 1], candidate.accuracy, candidate.mask))
         for state, move, guard in zip(states[1:], moves[1:], guards[1:], strict=False):

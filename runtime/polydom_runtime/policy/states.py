@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +21,13 @@ from polydom_runtime.costs import HUGE, basis_terms
 from .loaded_models import LoadedModel
 
 
-class Move(NamedTuple):
+@dataclass(slots=True, eq=False)
+class Move:
     """One decision: compute a feature, on the way to a target.
 
-    Attributes
+    A class with slots, since its fields are read before each feature: to unpack a named tuple takes twice as long.
+
+    Parameters
     ----------
     run : callable
         ``run(item, shared)`` computes the feature, and its step if that is due.
@@ -90,7 +93,7 @@ class State:
     Parameters
     ----------
     mask : int
-    answer : LoadedModel
+    model : LoadedModel
         The best one now.
     rows : list of Row
         The decision table, a row for each cell; the last is for items larger than all cells.
@@ -100,7 +103,7 @@ class State:
     """
 
     mask: int
-    answer: LoadedModel
+    model: LoadedModel
     rows: list[Row] = field(repr=False)  # through moves and what comes after them it would never end
     worst_ns: list[float] = field(repr=False)
     typical_ns: list[float] = field(repr=False)

@@ -1,10 +1,8 @@
 """What the supervisor answers when the worker does not: the best model over the features that are finished."""
 
-import numpy as np
-
 from polydom_runtime.bundles.bundle import Bundle, Label
 from polydom_runtime.clock import hardware_clock
-from polydom_runtime.features import FeatureSpace, members
+from polydom_runtime.features import FeatureSpace
 from polydom_runtime.policy.loaded_models import LoadedModel, LoadedModels
 from polydom_runtime.prediction import labels_of
 
@@ -33,7 +31,7 @@ class Fallback:
         self.labels = labels_of(bundle.space)
         self._table = LoadedModels(bundle)
         for number in range(len(bundle.models)):
-            self._table.answer(number)
+            self._table.load(number)
         self.prior = self._table.prior
 
     def prepare(self, link: Link, deadline: int) -> tuple[LoadedModel, Label | float]:
@@ -45,7 +43,7 @@ class Fallback:
         answer = table.best_loaded(mask)
         # Weakly ordered processors may show the mask before the row; looking for the model has taken longer than that.
         table.values[:] = link.slot.values
-        mask &= ~sum(1 << i for i in members(mask) if not np.isfinite(table.values[table.places[i]]).all())
+        mask &= ~table.not_finite(mask)
         answer = answer if answer.mask & ~mask == 0 else table.best_loaded(mask)
         if hardware_clock() + answer.model_ns + MIN_MARGIN_NS <= deadline:
             try:

@@ -234,7 +234,7 @@ def test_warming_up_runs_every_model_that_may_answer(world: LatticeWorld, policy
     predictor = world.predictor(90 * US, policy=policy)
     predictor.warm_up(1.0)
 
-    assert run == set(predictor.answers.loaded)
+    assert run == set(predictor.models.loaded)
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -394,7 +394,7 @@ def test_decision_tables_are_consistent(world: LatticeWorld, deadline: int, poli
 def best_planned(state: State, cell: int, left_ns: float) -> float:
     ends, moves = state.rows[cell]
     move = moves[int(np.searchsorted(ends, left_ns, side="right"))]
-    return state.answer.accuracy if move is None else move.accuracy
+    return state.model.accuracy if move is None else move.accuracy
 
 
 @FEW
@@ -428,7 +428,7 @@ def test_detours_are_the_best_of_all_targets_without_the_feature(world: LatticeW
         for m in bundle.models
         if m.mask & state.mask == state.mask
         and not m.mask & banned
-        and m.accuracy > state.answer.accuracy
+        and m.accuracy > state.model.accuracy
         and rest(m.mask) + m.seconds <= left_us * US
     ]
     assert (move is None) == (not better)

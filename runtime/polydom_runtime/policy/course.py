@@ -1,0 +1,37 @@
+"""How the item in work is going: what the parts of `Predictor.predict_one` hand on to each other."""
+
+from .states import Move
+
+
+class Course:
+    """The course of one item. A predictor has one, and overwrites it with every item: to make it takes longer.
+
+    Attributes
+    ----------
+    start : int
+        The clock reading at the call, in nanoseconds.
+    slowdown : float
+        How much slower than measured the machine is taken to be.
+    cell : int
+        Of the item's size.
+    planned, last : Move, optional
+        The first move and the last one; None if there was none.
+    now : int
+        The clock reading when the last decision was made: no more features.
+    begun : int
+        `start`, moved on by the time of failures, which says nothing of how slow the machine is.
+    number : int or float, optional
+        What the state's model has said already.
+    reason : str
+        Why the plan was not followed; empty if it was.
+    """
+
+    __slots__ = ("begun", "cell", "last", "now", "number", "planned", "reason", "slowdown", "start")
+
+    def __init__(self) -> None:
+        self.start = self.now = self.begun = self.cell = 0
+        self.slowdown = 1.0
+        self.planned: Move | None = None
+        self.last: Move | None = None
+        self.number: int | float | None = None
+        self.reason = ""

@@ -1,10 +1,14 @@
-"""What a predictor answers."""
+"""What a predictor answers, and what all predictors have in common."""
 
 import math
 from collections.abc import Mapping
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, get_args, runtime_checkable
 
-from .bundles.bundle import BundleSpace, Label
+from .bundles.bundle import Bundle, BundleSpace, Label
+from .exceptions import DeadlineError
+
+if TYPE_CHECKING:
+    from .policy.trace import Trace
 
 Policy = Literal["anytime", "strict"]
 
@@ -37,6 +41,76 @@ class Prediction(NamedTuple):
     deadline_met: bool
     reason: str
     slowdown: float = 1.0
+
+
+class Answering(Protocol):
+    """The part of a predictor that a loop asks for; a predictor of one's own needs no more.
+
+    Attributes
+    ----------
+    deadline : float
+        In seconds.
+    """
+
+    @property
+    def deadline(self) -> float: ...  # noqa: D102
+    def warm_up(self, item: Any) -> object:
+        """Run on an item everything that may run, so that the first answer does not pay for cold code."""
+
+    def predict_one(self, item: Any) -> Prediction:
+        """Return the answer for one item."""
+
+
+@runtime_checkable
+class AnyPredictor(Answering, Protocol):
+    """What `Predictor` and `SupervisedPredictor` have in common.
+
+    Attributes
+    ----------
+    bundle : Bundle
+    policy : {"anytime", "strict"}
+    trace : Trace
+        What was done for the last item, and when.
+    slowdown : float
+        The estimate after the last item, at least 1.
+    n_oversized : int
+        Items that were larger than any measured one.
+    failures : mapping of str to int
+        Failures in a row by feature.
+    out : frozenset of str
+        The features that are out of the choice because they kept failing.
+    """
+
+    @property
+    def bundle(self) -> Bundle: ...  # noqa: D102
+    @property
+    def policy(self) -> Policy: ...  # noqa: D102
+    @property
+    def trace(self) -> "Trace": ...  # noqa: D102
+    @property
+    def slowdown(self) -> float: ...  # noqa: D102
+    @property
+    def n_oversized(self) -> int: ...  # noqa: D102
+    @property
+    def failures(self) -> Mapping[str, int]: ...  # noqa: D102
+    @property
+    def out(self) -> frozenset[str]: ...  # noqa: D102
+
+
+def policy_for(bundle: Bundle, asked: Policy) -> Policy:
+    """Return the policy that a bundle allows: the one asked for, unless only strict plans can be made.
+
+    The any-time policy adds up the times of units. A greedy bundle has fixed sequences instead, and a bundle whose
+    costs are not sums has times of whole sets.
+
+    Raises
+    ------
+    DeadlineError
+        If there is no such policy.
+    """
+    if asked not in get_args(Policy):
+        raise DeadlineError(f"The policy must be 'anytime' or 'strict'. Got {asked!r}.")
+    return "strict" if bundle.is_greedy or not bundle.adds_up else asked
 
 
 def labels_of(space: BundleSpace) -> Mapping[int | float, Label | float]:

@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from .bundles.greedy import Walk
 from .bundles.index import Staircase
 from .bundles.index_file import load_bundle
 from .clock import Clock, hardware_clock
-from .exceptions import BundleMismatchError, DeadlineError, FeatureError
+from .exceptions import BundleMismatchError, FeatureError
 from .features import FeatureSpace, members
 from .pauses import keep_freed_memory
 from .policy.anytime import AnytimePlanner
@@ -29,7 +29,7 @@ from .policy.planners import Planner, StrictPlanner
 from .policy.slowdown import Slowdown
 from .policy.states import State, reachable
 from .policy.trace import Trace
-from .prediction import Policy, Prediction, labels_of
+from .prediction import AnyPredictor, Policy, Prediction, labels_of, policy_for
 
 
 class Predictor:
@@ -107,8 +107,7 @@ class Predictor:
             raise BundleMismatchError(
                 f"The space must be a FeatureSpace. Got {space!r}. Import the module that has it."
             )
-        if policy not in ("anytime", "strict"):
-            raise DeadlineError(f"The policy must be 'anytime' or 'strict'. Got {policy!r}.")
+        self.policy: Policy = policy_for(bundle, policy)
         space = bundle.space_of(space)
         if keep_memory:
             keep_freed_memory()
@@ -116,7 +115,6 @@ class Predictor:
         self.bundle = bundle
         limit = seconds if energy is None else min(seconds, energy.seconds)
         self.staircase: Staircase | Walk = bundle.index.at_deadline(limit)
-        self.policy: Policy = "strict" if bundle.is_greedy or not bundle.adds_up else policy
         if early_stop and not bundle.stops_early:
             raise BundleMismatchError(
                 "To stop early a bundle must be built with early_stop. This one was built without."
@@ -382,6 +380,10 @@ class Predictor:
                 self._failures.failed(feature, self._items)
             else:
                 self._failures.worked(1 << feature)
+
+
+if TYPE_CHECKING:  # checked by mypy here, not where a predictor is first handed over
+    _: type[AnyPredictor] = Predictor
 
 
 def _bad_size(size: float) -> int:

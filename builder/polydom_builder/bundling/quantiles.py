@@ -12,6 +12,7 @@ from polydom_builder.simulation.simulate import Outcome, simulate
 from polydom_builder.simulation.trials import Trials
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.measuring.cost_samples import CostSamples
+from polydom_runtime.prediction import policy_for
 
 N_TRIALS, N_DEADLINES = 2000, 4
 TYPICAL_QUANTILE = 0.5
@@ -51,7 +52,7 @@ def planned(bundle: Bundle, target: Target, samples: CostSamples, sizes: Sequenc
         reference_seconds=target.reference_seconds,
     )
     draft = replace(bundle, times=times)
-    if bundle.is_greedy or not bundle.adds_up or target.origin.estimated:  # no plan that could be replayed here
+    if policy_for(bundle, "anytime") == "strict" or target.origin.estimated:  # no plan that could be replayed here
         return draft
     rng = np.random.default_rng(0)
     trials = Trials.drawn(samples, rng.choice(np.asarray(sizes, dtype=np.float64), N_TRIALS).tolist())

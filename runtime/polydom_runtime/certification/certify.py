@@ -20,7 +20,7 @@ from .binomial import SamplingPlan, lower_bound, upper_bound
 from .certificate import Certificate, Claim, Evidence
 
 if TYPE_CHECKING:
-    from polydom_runtime.predictor import Predictor
+    from polydom_runtime.prediction import Answering
 
 MAX_REPEATED = 10_000
 """The number of items of a stream that are kept, to be used again when it ends."""
@@ -30,7 +30,7 @@ WATCH_EVERY, COLLECT_EVERY = 4, 1000
 
 
 def certify(
-    predictor: "Predictor",
+    predictor: "Answering",
     items: Iterable[Any],
     claim: Claim,
     *,

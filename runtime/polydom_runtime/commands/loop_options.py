@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 from polydom_runtime.diagnosis.findings import Finding
 from polydom_runtime.loop import realtime
 from polydom_runtime.loop.loop_counts import LoopSummary, Miss
-from polydom_runtime.loop.monitor import Answering, Monitor
+from polydom_runtime.loop.monitor import Monitor
 from polydom_runtime.loop.wakeups import OVERRUNS, Overrun, Sleeper
 from polydom_runtime.loop.watchdogs import WATCHDOG_DEVICE, HardwareWatchdog, ServiceManager, Watchdog
 
 from .arguments import duration
 
 if TYPE_CHECKING:
-    from polydom_runtime.prediction import Prediction
+    from polydom_runtime.prediction import Answering, Prediction
 
 STATUS_EVERY_NS = 10_000_000_000
 PRIORITIES = range(1, 100)
@@ -115,7 +115,7 @@ def watchdogs(arguments: argparse.Namespace) -> list[Watchdog]:
 
 def build_loop(
     arguments: argparse.Namespace,
-    predictor: Answering,
+    predictor: "Answering",
     source: Iterable[Any],
     on_answer: Callable[[int, Any, "Prediction"], object],
     *,

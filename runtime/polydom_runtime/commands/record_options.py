@@ -5,25 +5,18 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.exceptions import RecordingError
-from polydom_runtime.records.metrics import Metrics, Steps, Watched
+from polydom_runtime.records.metrics import Metrics
 from polydom_runtime.records.metrics_files import JsonLines, MetricsOutput, PrometheusText, Regularly
-from polydom_runtime.records.recorder import FlightRecorder, Flown
+from polydom_runtime.records.recorder import FlightRecorder
 
 from .arguments import duration
 
 if TYPE_CHECKING:
-    from polydom_runtime.prediction import Prediction
-
-
-class Observed(Watched, Flown, Protocol):
-    """A predictor whose answers can be recorded."""
-
-    @property
-    def bundle(self) -> Bundle: ...  # noqa: D102
+    from polydom_runtime.policy.trace import Trace
+    from polydom_runtime.prediction import AnyPredictor, Prediction
 
 
 def say(text: str) -> None:
@@ -59,7 +52,7 @@ class Records:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
 
-    def add(self, prediction: "Prediction", trace: Steps, number: int) -> None:
+    def add(self, prediction: "Prediction", trace: "Trace", number: int) -> None:
         """Count and record one answer, after it was given; never raises."""
         if self._recorder is not None:
             self._recorder.add(prediction, trace, number)
@@ -111,7 +104,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     )
 
 
-def open_records(arguments: argparse.Namespace, predictor: Observed) -> Records:
+def open_records(arguments: argparse.Namespace, predictor: "AnyPredictor") -> Records:
     """Open the files that the command line asks for; metrics are written once now, to show trouble at the start.
 
     Raises
@@ -132,7 +125,7 @@ def open_records(arguments: argparse.Namespace, predictor: Observed) -> Records:
     return Records(metrics, files, recorder)
 
 
-def _recorder(arguments: argparse.Namespace, predictor: Observed) -> FlightRecorder | None:
+def _recorder(arguments: argparse.Namespace, predictor: "AnyPredictor") -> FlightRecorder | None:
     try:
         return FlightRecorder(arguments.record, predictor, arguments.record_items)
     except RecordingError as e:

@@ -14,6 +14,7 @@ from polydom_runtime.items import iterate, space_of
 from polydom_runtime.loop.throttle_watch import ThrottleWatch
 from polydom_runtime.pauses import collector_off
 from polydom_runtime.policy.energy import EnergyBudget
+from polydom_runtime.prediction import AnyPredictor, Prediction
 from polydom_runtime.predictor import Predictor
 
 from . import loop_options, record_options
@@ -75,9 +76,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Answer every item: a JSON line each, and a summary line."""
     with ExitStack() as stack:
-        predictor = _predictor(arguments)
-        if arguments.supervised:
-            stack.enter_context(closing(predictor))  # type: ignore[type-var]
+        supervised = stack.enter_context(closing(_supervised(arguments))) if arguments.supervised else None
+        predictor: AnyPredictor = supervised or _predictor(arguments)
         records = stack.enter_context(record_options.open_records(arguments, predictor))
         if predictor.bundle.times.origin.estimated:
             print(f"polydom-node: {predictor.bundle.times.origin}", file=sys.stderr)
@@ -89,20 +89,21 @@ def run(arguments: argparse.Namespace) -> int:
             "costs": str(predictor.bundle.times.origin),
             **loop,
         }
-        if arguments.supervised:
-            summary |= {"answered_by": dict(predictor.counts), "restarts": predictor.restarts}  # type: ignore[union-attr]
+        if supervised is not None:
+            summary |= {"answered_by": dict(supervised.counts), "restarts": supervised.restarts}
         print(json.dumps({"summary": summary}), flush=True)
     return code
 
 
-def _predictor(arguments: argparse.Namespace) -> "Predictor | SupervisedPredictor":
-    common: dict[str, Any] = {"deadline": arguments.deadline, "policy": arguments.policy}
-    if arguments.supervised:
-        from polydom_runtime.supervision.supervisor import SupervisedPredictor
+def _supervised(arguments: argparse.Namespace) -> "SupervisedPredictor":
+    from polydom_runtime.supervision.supervisor import SupervisedPredictor
 
-        if arguments.early_stop or arguments.energy is not None:
-            raise EnergyError("--supervised must be without --early-stop and --energy. Leave one out.")
-        return SupervisedPredictor(arguments.bundle, arguments.space, **common)
+    if arguments.early_stop or arguments.energy is not None:
+        raise EnergyError("--supervised must be without --early-stop and --energy. Leave one out.")
+    return SupervisedPredictor(arguments.bundle, arguments.space, deadline=arguments.deadline, policy=arguments.policy)
+
+
+def _predictor(arguments: argparse.Namespace) -> Predictor:
     if arguments.energy is None and (arguments.watts or arguments.energy_costs):
         raise EnergyError("--watts and --energy-costs must come with --energy, the budget of an item. It is missing.")
     bundle, energy = load_bundle(arguments.bundle), None
@@ -110,14 +111,21 @@ def _predictor(arguments: argparse.Namespace) -> "Predictor | SupervisedPredicto
         energy = EnergyBudget.measured(arguments.energy_costs, arguments.energy, bundle)
     elif arguments.energy is not None:
         energy = EnergyBudget(arguments.energy, arguments.watts)
-    return Predictor(bundle, space_of(arguments.space), energy=energy, early_stop=arguments.early_stop, **common)
+    return Predictor(
+        bundle,
+        space_of(arguments.space),
+        deadline=arguments.deadline,
+        policy=arguments.policy,
+        early_stop=arguments.early_stop,
+        energy=energy,
+    )
 
 
 Outcome = tuple[int, dict[str, Any]]
 """The exit code, and the part of the summary about the loop."""
 
 
-def _one_by_one(arguments: argparse.Namespace, predictor: Any, tally: Tally, records: Records) -> Outcome:
+def _one_by_one(arguments: argparse.Namespace, predictor: AnyPredictor, tally: Tally, records: Records) -> Outcome:
     with collector_off(), suppress(KeyboardInterrupt):
         for number, (item, label) in enumerate(iterate(arguments.items)):
             if number == 0:
@@ -133,17 +141,17 @@ def _one_by_one(arguments: argparse.Namespace, predictor: Any, tally: Tally, rec
     return 0, {}
 
 
-def _periodic(arguments: argparse.Namespace, predictor: Any, tally: Tally, records: Records) -> Outcome:
+def _periodic(arguments: argparse.Namespace, predictor: AnyPredictor, tally: Tally, records: Records) -> Outcome:
     source = LabelledSource(iterate(arguments.items), lines=arguments.items == "-")
     answers = Answers(tally, source, arguments.quiet)
 
-    def on_answer(number: int, item: Any, prediction: Any) -> None:
+    def on_answer(number: int, item: Any, prediction: Prediction) -> None:
         records.add(prediction, predictor.trace, number)
         answers.on_answer(number, item, prediction)
 
     hooks = [records.on_slack]
-    if not arguments.supervised:
-        hooks.append(ThrottleWatch(predictor).on_slack)
+    if isinstance(predictor, Predictor):
+        hooks.append(ThrottleWatch(predictor.expect_slowdown).on_slack)
     monitor = loop_options.build_loop(arguments, predictor, source, on_answer, on_slack=hooks)
     answers.on_closed = monitor.stop
     summary = loop_options.run_loop(arguments, monitor)

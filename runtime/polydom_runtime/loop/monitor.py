@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from polydom_runtime.clock import Clock, hardware_clock
 from polydom_runtime.costs import format_seconds
@@ -15,16 +15,7 @@ from .wakeups import OVERRUNS, Overrun, Schedule, SlackCollector, Sleeper, preci
 from .watchdogs import Pulse, Watchdog
 
 if TYPE_CHECKING:
-    from polydom_runtime.prediction import Prediction
-
-
-class Answering(Protocol):
-    """The part of a predictor that the loop needs."""
-
-    @property
-    def deadline(self) -> float: ...  # noqa: D102
-    def warm_up(self, item: Any) -> None: ...  # noqa: D102
-    def predict_one(self, item: Any) -> "Prediction": ...  # noqa: D102
+    from polydom_runtime.prediction import Answering, Prediction
 
 
 def _ignore(*_: object) -> None:
@@ -44,8 +35,9 @@ class Monitor:
         alive, and the periods that pass are idle; its item is answered when it comes. If the source raises, that is
         counted, and it is tried again later, less and less often. With StopIteration it has ended; a generator that has
         raised ends in this way, too.
-    predictor : Predictor
-        Warmed up with the first item, after which the current period begins again.
+    predictor : Predictor or SupervisedPredictor
+        Or anything with its `deadline`, `warm_up` and `predict_one`. It is warmed up with the first item, after which
+        the current period begins again.
     period : float
         Seconds; not shorter than the predictor's deadline.
     on_answer : callable
@@ -84,7 +76,7 @@ class Monitor:
     def __init__(
         self,
         source: Iterable[Any],
-        predictor: Answering,
+        predictor: "Answering",
         period: float,
         on_answer: Callable[[int, Any, "Prediction"], object],
         on_miss: Callable[[Miss], object] = _ignore,

@@ -1,7 +1,6 @@
 """The board's throttle flags as an early warning: plans account for a slow-down before the first slow item."""
 
 from collections.abc import Callable
-from typing import Protocol
 
 from polydom_runtime.clock import Clock, hardware_clock
 from polydom_runtime.device.board import Board
@@ -9,12 +8,6 @@ from polydom_runtime.device.board import Board
 EVERY_NS = 1_000_000_000
 MIN_SLACK = 0.002
 """Seconds of slack that a look needs: reading the system's files takes a few hundred microseconds."""
-
-
-class Forewarned(Protocol):
-    """The part of a predictor that the watch needs."""
-
-    def expect_slowdown(self, at_least: float) -> None: ...  # noqa: D102
 
 
 class ThrottleWatch:
@@ -25,14 +18,17 @@ class ThrottleWatch:
 
     Parameters
     ----------
-    predictor : Forewarned
+    expect : callable
+        Told the expected slow-down at each check, such as `Predictor.expect_slowdown`.
     board : Board, optional
         The source of clock and flags; by default this machine.
     clock : Clock
     """
 
-    def __init__(self, predictor: Forewarned, board: Board | None = None, clock: Clock = hardware_clock) -> None:
-        self._tell: Callable[[float], None] = predictor.expect_slowdown
+    def __init__(
+        self, expect: Callable[[float], object], board: Board | None = None, clock: Clock = hardware_clock
+    ) -> None:
+        self._expect = expect
         self._board = board or Board()
         self._clock = clock
         self._fastest = self._board.state().clock_hz or 0.0
@@ -46,4 +42,4 @@ class ThrottleWatch:
         self._due_ns = now + EVERY_NS
         state = self._board.state()
         self._fastest = max(self._fastest, state.clock_hz or 0.0)
-        self._tell(self._fastest / state.clock_hz if state.is_throttled and state.clock_hz else 1.0)
+        self._expect(self._fastest / state.clock_hz if state.is_throttled and state.clock_hz else 1.0)

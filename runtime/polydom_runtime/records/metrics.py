@@ -2,12 +2,13 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from .histogram import Histogram
 
 if TYPE_CHECKING:
+    from polydom_runtime.policy.trace import Trace
     from polydom_runtime.prediction import Prediction
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
@@ -27,7 +28,7 @@ class Named(Protocol):
 
 
 class Watched(Protocol):
-    """The part of a predictor that metrics need."""
+    """The part of a predictor that metrics need. A recording has no more, and ``polydom-node flight`` counts it."""
 
     @property
     def bundle(self) -> Named: ...  # noqa: D102
@@ -37,17 +38,6 @@ class Watched(Protocol):
     def failures(self) -> Mapping[str, int]: ...  # noqa: D102
     @property
     def out(self) -> frozenset[str]: ...  # noqa: D102
-
-
-class Steps(Protocol):
-    """The part of a trace that records need; see `polydom_runtime.policy.trace.Trace`."""
-
-    @property
-    def size(self) -> float: ...  # noqa: D102
-    @property
-    def features(self) -> Sequence[int]: ...  # noqa: D102
-    @property
-    def marks(self) -> Sequence[int]: ...  # noqa: D102
 
 
 class BoundedCounter(Generic[K]):
@@ -107,7 +97,7 @@ class Metrics:
         self._reasons = BoundedCounter[str](MAX_REASONS)
         self._sets = BoundedCounter[tuple[str, ...]](MAX_SETS)
 
-    def add(self, prediction: "Prediction", trace: Steps) -> None:
+    def add(self, prediction: "Prediction", trace: "Trace") -> None:
         """Count one answer. It takes some microseconds and keeps no new objects; call it after the answer was given.
 
         An incomplete trace, as of a worker that was killed, adds no times of stages.

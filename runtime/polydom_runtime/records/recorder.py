@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Callable, Mapping
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from polydom_runtime.bundles.bundle import Bundle, Label
 from polydom_runtime.bundles.encoding import encode
@@ -31,27 +31,16 @@ from .flight_file import (
     load_flight,
 )
 from .flight_record import FlightRecord
-from .metrics import Steps
 from .ring_file import Allocate, open_ring
 
 if TYPE_CHECKING:
-    from polydom_runtime.prediction import Prediction
+    from polydom_runtime.policy.trace import Trace
+    from polydom_runtime.prediction import AnyPredictor, Prediction
 
 __all__ = ["Flight", "FlightRecord", "FlightRecorder", "load_flight", "read_flight"]
 
 MAX_SETS = 10_000
 TIMES = tuple(struct.Struct(f"<{k}q") for k in range(MAX_FEATURES + 1))
-
-
-class Flown(Protocol):
-    """The part of a predictor that a flight recorder needs."""
-
-    @property
-    def bundle(self) -> Bundle: ...
-    @property
-    def deadline(self) -> float: ...
-    @property
-    def policy(self) -> str: ...
 
 
 class FlightRecorder:
@@ -66,8 +55,7 @@ class FlightRecorder:
     ----------
     path : path
         The file; it is created if it does not exist.
-    predictor : Predictor
-        Or anything with its `bundle`, `deadline` and `policy`.
+    predictor : Predictor or SupervisedPredictor
     capacity : int
         The number of items that are kept.
     wall_clock : callable
@@ -89,7 +77,7 @@ class FlightRecorder:
     def __init__(
         self,
         path: str | os.PathLike[str],
-        predictor: Flown,
+        predictor: "AnyPredictor",
         capacity: int = 10_000,
         *,
         wall_clock: Callable[[], int] = time.time_ns,
@@ -111,7 +99,7 @@ class FlightRecorder:
         flags = mmap.MAP_SHARED | mmap.MAP_POPULATE
         self._ring = mmap.mmap(self._descriptor, header.file_bytes, flags=flags)
 
-    def add(self, prediction: "Prediction", trace: Steps, number: int) -> None:
+    def add(self, prediction: "Prediction", trace: "Trace", number: int) -> None:
         """Write one record over the oldest; never raises. Takes some microseconds, however long the recorder runs.
 
         Parameters
@@ -138,10 +126,10 @@ class FlightRecorder:
             self._ring.close()
             os.close(self._descriptor)
 
-    def _packed(self, prediction: "Prediction", trace: Steps, number: int) -> bytes:
+    def _packed(self, prediction: "Prediction", trace: "Trace", number: int) -> bytes:
         features, marks = trace.features, trace.marks
         if len(marks) != len(features) + 3:
-            features, marks = (), (0, 0, 0)
+            features, marks = [], [0, 0, 0]
         reason = prediction.reason.encode("utf-8", "replace")[:MAX_REASON_BYTES]
         label, flags = (self._numbers[prediction.label], 0) if self._numbers else (prediction.label, IS_FLOAT)
         n = len(features)
@@ -184,7 +172,7 @@ def read_flight(path: str | os.PathLike[str]) -> list[FlightRecord]:
     return list(load_flight(path).records)
 
 
-def header_of(predictor: Flown, capacity: int) -> FlightHeader:
+def header_of(predictor: "AnyPredictor", capacity: int) -> FlightHeader:
     """Return the header of a recording of `predictor`.
 
     Raises

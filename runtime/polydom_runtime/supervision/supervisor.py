@@ -7,7 +7,7 @@ from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from polydom_runtime.bundles.bundle import Label
 from polydom_runtime.bundles.index_file import load_bundle
@@ -18,7 +18,7 @@ from polydom_runtime.items import space_of
 from polydom_runtime.policy.deadline import checked_deadline
 from polydom_runtime.policy.loaded_models import LoadedModel
 from polydom_runtime.policy.trace import Trace
-from polydom_runtime.prediction import Policy, Prediction
+from polydom_runtime.prediction import AnyPredictor, Policy, Prediction, policy_for
 
 from .fallback import MIN_MARGIN_NS, Fallback, StageNames
 from .keeper import Keeper
@@ -98,7 +98,7 @@ class SupervisedPredictor:
         self.bundle = load_bundle(Path(folder))
         self._stages = StageNames(self.bundle.space_of(space_of(space)))
         self.deadline = checked_deadline(self.bundle, deadline)
-        self.policy: Policy = "strict" if self.bundle.is_greedy or not self.bundle.adds_up else policy
+        self.policy: Policy = policy_for(self.bundle, policy)
         self._fallback = Fallback(self.bundle)
         self._prior_label = self._fallback.labels[self._fallback.prior.run()]
         order = {"folder": os.path.abspath(folder), "space": space, "policy": policy, "deadline": self.deadline}
@@ -252,6 +252,10 @@ class SupervisedPredictor:
         self.trace.size, self.trace.features, self.trace.marks = math.nan, [], [start, start + elapsed, start + elapsed]
         met = elapsed <= self._budget_ns
         return Prediction(label, answer.features, answer.accuracy, elapsed, met, reason, self.slowdown)
+
+
+if TYPE_CHECKING:  # checked by mypy here, not where a predictor is first handed over
+    _: type[AnyPredictor] = SupervisedPredictor
 
 
 def _margin_ns(budget_ns: int, seconds: float | None) -> int:

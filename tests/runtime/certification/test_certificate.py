@@ -55,7 +55,7 @@ def certified(predictor: Scripted, claim: Claim = PERMILLE, **options: Any) -> C
         predictor.clock.advance(seconds=seconds + 50 * US)
 
     options = {"items": range(10), **options}
-    return certify(predictor, claim=claim, clock=predictor.clock, sleep=sleep, **options)  # type: ignore[arg-type]
+    return certify(predictor, claim=claim, clock=predictor.clock, sleep=sleep, **options)
 
 
 def late_at(*numbers: int, took: int = 3_000_000) -> Callable[[int], int]:
@@ -203,7 +203,7 @@ def test_pauses_of_the_machine_alone_are_watched_between_items() -> None:
         return clock()
 
     found = certify(
-        predictor,  # type: ignore[arg-type]
+        predictor,
         range(10),
         TWENTIETH,
         plan=SamplingPlan.single_look(0.001, 0.99),

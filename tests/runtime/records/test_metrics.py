@@ -23,12 +23,15 @@ from polydom_runtime import Bundle, Prediction, Predictor
 from polydom_runtime.commands.record_options import add_arguments, open_records
 from polydom_runtime.exceptions import RecordingError
 from polydom_runtime.policy.trace import Trace
+from polydom_runtime.prediction import Policy
 from polydom_runtime.records.histogram import MAX_NS, RELATIVE_ERROR, Histogram
 from polydom_runtime.records.metrics import MAX_REASONS, MAX_SETS, OTHER, PRIOR, QUANTILES, Metrics
 from polydom_runtime.records.metrics_files import JsonLines, PrometheusText, Regularly
 from polydom_runtime.records.prometheus import EDGES_NS, prometheus_text
 from tests.bundle_parts import changed
 from tests.runtime.conftest import US, World, make_bundle
+
+ANSWER = Prediction("yes", ("mean", "spread"), 0.8, 50_000, True, "planned", 1.0)
 
 
 @dataclass
@@ -37,12 +40,18 @@ class Watched:
 
     bundle: Bundle = field(default_factory=lambda: make_bundle()[0])
     deadline: float = 200 * US
-    policy: str = "anytime"
+    policy: Policy = "anytime"
     failures: Mapping[str, int] = field(default_factory=dict)
     out: frozenset[str] = frozenset()
+    trace: Trace = field(default_factory=Trace)
+    slowdown: float = 1.0
+    n_oversized: int = 0
 
+    def warm_up(self, item: object) -> None:
+        pass
 
-ANSWER = Prediction("yes", ("mean", "spread"), 0.8, 50_000, True, "planned", 1.0)
+    def predict_one(self, item: object) -> Prediction:
+        return ANSWER
 
 
 def traced(features: tuple[int, ...] = (0, 1), marks: tuple[int, ...] = (0, 1_000, 11_000, 41_000, 50_000)) -> Trace:

@@ -1,0 +1,81 @@
+"""What all predictors have in common."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from polydom_runtime import CostFunction, DeadlineError, Predictor, SupervisedPredictor
+from polydom_runtime.prediction import AnyPredictor, Policy, policy_for
+from tests.bundle_parts import changed
+from tests.runtime import supervised_space
+from tests.runtime.conftest import make_bundle, write
+
+SPACE = "tests.runtime.supervised_space:space"
+MEMBERS = [
+    *("bundle", "deadline", "failures", "n_oversized", "out", "policy", "slowdown", "trace"),
+    *("predict_one", "warm_up"),
+]
+
+
+@pytest.fixture(params=["in this process", "supervised"])
+def predictor(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[AnyPredictor]:
+    """Each kind of predictor, of the same bundle, with a deadline that no pause of the machine uses up."""
+    bundle, models = make_bundle()
+    folder = write(tmp_path / "b", changed(bundle, budgets=(1e-3, 60.0), steps=()), models)
+    if request.param == "supervised":
+        with closing(SupervisedPredictor(folder, SPACE, deadline=30.0, margin=1.0)) as supervised:
+            yield supervised
+    else:
+        yield Predictor.load(folder, supervised_space.space, deadline=30.0)
+
+
+def test_every_predictor_has_all_of_the_protocol(predictor: AnyPredictor) -> None:
+    assert isinstance(predictor, AnyPredictor)
+
+
+def test_every_predictor_answers_alike(predictor: AnyPredictor) -> None:
+    predictor.warm_up(np.zeros(10))
+    answer = predictor.predict_one(np.zeros(10))
+
+    assert (answer.label, answer.features, answer.accuracy) == ("yes", ("mean", "spread", "ends"), 0.9)
+    assert (answer.deadline_met, answer.reason, answer.slowdown) == (True, "planned", predictor.slowdown)
+    assert (predictor.policy, predictor.deadline, predictor.n_oversized) == ("anytime", 30.0, 0)
+    assert (predictor.trace.size, predictor.trace.features) == (10.0, [0, 1, 2])
+    assert (dict(predictor.failures), predictor.out) == ({}, frozenset())
+
+
+@pytest.mark.parametrize("missing", MEMBERS)
+def test_object_that_lacks_a_member_is_no_predictor(missing: str) -> None:
+    """So the check of real predictors can fail."""
+    parts = dict.fromkeys(MEMBERS, print)
+    assert isinstance(type("Whole", (), parts)(), AnyPredictor)
+
+    del parts[missing]
+    assert not isinstance(type("Partial", (), parts)(), AnyPredictor)
+
+
+@pytest.mark.parametrize("asked", ["anytime", "strict"])
+def test_bundle_allows_the_policy_that_is_asked_for(asked: Policy) -> None:
+    assert policy_for(make_bundle()[0], asked) == asked
+
+
+def test_greedy_bundle_allows_strict_plans_only() -> None:
+    assert policy_for(changed(make_bundle()[0], sequences=((0, 1, 2),), median_size=10.0), "anytime") == "strict"
+
+
+def test_bundle_whose_costs_are_not_sums_allows_strict_plans_only() -> None:
+    bundle, _ = make_bundle()
+    models = tuple(replace(model, cost=CostFunction.of(1e-5)) for model in bundle.models)
+
+    assert policy_for(changed(bundle, models=models), "anytime") == "strict"
+
+
+def test_unknown_policy_is_refused_before_any_process_is_started(tmp_path: Path) -> None:
+    folder = write(tmp_path / "b", *make_bundle())
+
+    with pytest.raises(DeadlineError, match="'anytime' or 'strict'"):
+        SupervisedPredictor(folder, "tests.runtime.node_space:space", policy="soon")  # type: ignore[arg-type]

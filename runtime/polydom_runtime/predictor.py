@@ -33,7 +33,7 @@ from .prediction import AnyPredictor, Policy, Prediction, labels_of, policy_for
 
 
 class Predictor:
-    """Answers every item inside the deadline as well as time allows. For one thread at a time.
+    """Answers every item within the deadline, as well as the time allows. For one thread at a time.
 
     Parameters
     ----------
@@ -41,29 +41,31 @@ class Predictor:
     space : FeatureSpace
         The one that the bundle was built with.
     deadline : float, optional
-        Seconds; the (largest) deadline that the bundle was built for if not given. Outside of the range that it was
-        built for there is a warning, since the best models may be missing.
+        In seconds, from the call of `predict_one` to its return. The longest deadline that the bundle was built for if
+        not given. Outside of the range that the bundle was built for there is a warning, since the best models may be
+        missing.
     policy : {"anytime", "strict"}
-        Whether the plan is made anew after each feature with the time that is really left, or once by worst cases.
-        Greedy bundles, and costs that are not sums, are always strict.
+        ``anytime`` plans again after each feature, with the time that is left then; ``strict`` plans once, by worst
+        cases. See `policy_for` for the bundles that are always strict.
     early_stop : bool
-        Whether an answer stands, whatever time is left, as soon as its model is sure enough: saves energy for a little
-        score, which the bundle states. For bundles built so.
+        Whether to answer as soon as a model is sure enough, even if time is left. It saves energy and lowers the score
+        a little; the bundle states by how much. The bundle must be built for it.
     energy : EnergyBudget, optional
-        What an item may draw besides.
+        The energy that an item may use, a second budget beside the deadline.
     adapt : bool
-        Whether a slow-down of the machine is estimated and taken into account.
+        Whether to estimate how much slower the machine is than when it was measured, and to plan with that.
     clock : Clock
-        The timer.
     keep_memory : bool
-        Whether memory that features free stays in this process, as it did when their costs were measured; see
+        Whether this process keeps the memory that features free, as it did when their costs were measured; see
         `polydom_runtime.pauses`.
     values : float32 array of shape (sum of widths,), optional
-        Where the features of the current item are put, each at its place: memory that another process can read.
+        The row for the features of the current item, such as memory that another process can read. A new one if not
+        given.
     progress : int64 array of shape (1,), optional
-        Kept at the mask of the features that are computed of the current item.
+        Set to the mask of the features computed so far, whenever one is done.
     run_of : callable, optional
-        Returns what runs a model, by its number: for replays.
+        Takes the number of a model and returns the function that stands for it, in a replay. The exported models run
+        if not given.
 
     Attributes
     ----------
@@ -72,19 +74,21 @@ class Predictor:
         In seconds.
     policy : {"anytime", "strict"}
     staircase : Staircase or Walk
-        Which feature set is planned for which size by worst cases; of a greedy bundle the sequence that is walked.
+        The feature set that worst cases allow at each size; for a greedy bundle the sequence that is followed.
     models : LoadedModels
     trace : Trace
         What was done for the last item, and when.
     n_oversized : int
-        Items answered that were larger than any measured one, on extrapolated costs.
+        Items that were larger than any measured one; their costs were extrapolated.
 
     Raises
     ------
     BundleMismatchError
-        If the bundle was built for another space.
+        If the bundle was built for another space, or without `early_stop` where that is asked for.
+    BundleFormatError
+        If a model that the deadline can reach cannot be run.
     DeadlineError
-        If the deadline is not positive, or shorter than dispatch alone takes; or there is no such policy.
+        If the deadline is missing, not positive, or shorter than dispatch alone takes; or if there is no such policy.
     """
 
     def __init__(
@@ -141,12 +145,27 @@ class Predictor:
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str], space: FeatureSpace, **options: Any) -> "Predictor":
-        """Read and check the bundle in `folder`, and load the models that the deadline can reach; options as above."""
+        """Read and check a bundle, and load the models that the deadline can reach.
+
+        Parameters
+        ----------
+        folder : str or path
+        space : FeatureSpace
+        **options
+            As for `Predictor`.
+
+        Raises
+        ------
+        BundleFormatError
+            If the folder holds no sound bundle.
+        BundleMismatchError, DeadlineError
+            As for `Predictor`.
+        """
         return cls(load_bundle(Path(folder)), space, **options)
 
     @property
     def slowdown(self) -> float:
-        """The estimate after the last item."""
+        """How much slower than measured the machine is, as estimated after the last item; 1 if it is not slower."""
         return self._slowdown.value if self._slowdown else 1.0
 
     @property
@@ -160,12 +179,12 @@ class Predictor:
         return frozenset(self.bundle.names[i] for i in members(self._failures.out))
 
     def expect_slowdown(self, at_least: float) -> None:
-        """Take the machine to be at least so many times slower than measured, until told otherwise."""
+        """Plan for a machine that is slower than measured by at least this factor, until the next call."""
         if self._slowdown:
             self._slowdown.expect(at_least)
 
     def report_failure(self, name: str) -> None:
-        """Count a failure of a feature that this process could not see, such as one that took a worker down.
+        """Count a failure of a feature that happened in another process, such as a worker that it has ended.
 
         Raises
         ------
@@ -177,10 +196,10 @@ class Predictor:
         self._failures.failed(self.bundle.names.index(name), self._items)
 
     def warm_up(self, item: Any) -> None:
-        """Compute every feature and run every model on one item: the first answer must not pay for cold code."""
+        """Compute every feature and run every model on one item, so that the first answer finds warm code."""
         states, shared = reachable(self._root), self._no_steps.copy()
         for move in {move.feature: move for state in states for move in state.ways}.values():
-            with suppress(Exception):  # predict_one will say what fails
+            with suppress(Exception):  # predict_one will tell which feature fails
                 move.run(item, shared)
         for model in {id(state.model): state.model for state in states}.values():
             with suppress(Exception):

@@ -1,8 +1,10 @@
-"""Features that fail again and again: left out of the choice, and tried again ever more rarely."""
+"""Features that fail again and again: they are left out of the choice, and tried again ever more rarely."""
 
 K_IN_A_ROW = 3
+"""With this many failures in a row a feature is out."""
+
 FIRST_PAUSE, MAX_PAUSE = 16, 4096
-"""Items until a feature that is out is tried again: doubled with each failure more, up to the longest."""
+"""Items until a feature that is out is tried again. The pause doubles with each further failure, up to the longest."""
 
 
 class FailureBook:
@@ -17,9 +19,9 @@ class FailureBook:
     streaks : list of int
         Failures in a row.
     any : bool
-        Whether there is a streak.
+        Whether any feature failed last time.
     out : int
-        The features out of the choice, as a bit mask.
+        The features that are out of the choice, as a bit mask.
 
     Examples
     --------
@@ -54,7 +56,7 @@ class FailureBook:
         self.any = any(self.streaks)
 
     def banned(self, item: int) -> int:
-        """Return the features that item number `item` must do without; one whose pause is over is tried."""
+        """Return which features item number `item` must do without, as a bit mask: those that pause."""
         mask = self.out
         for feature, again in enumerate(self._again):
             if mask >> feature & 1 and item >= again:

@@ -1,4 +1,4 @@
-"""What can be said once some features are computed: for every set of them the best model that reads no others."""
+"""The models in memory: for every set of computed features, the best model that reads no others."""
 
 import math
 from bisect import insort
@@ -15,6 +15,7 @@ from polydom_runtime.features import members
 from polydom_runtime.stages import seems_finite
 
 Run = Callable[[], int | float]
+"""Runs one model: returns a class number, or a regressor's number."""
 
 
 class LoadedModel:
@@ -23,17 +24,25 @@ class LoadedModel:
     Parameters
     ----------
     features : tuple of str
-        Those that the model reads.
+        The features that the model reads, in the order of its columns.
     accuracy : float
         Its expected score.
     model_ns : int
-        Worst-case time of one run.
+        Worst case of one run, in nanoseconds.
     mask : int
         The features as a bit mask.
+    run : callable
+        Runs the model on its inputs.
+    gather : tuple of three arrays
+        The row of all features, the columns of it that the model reads, and the model's inputs, into which they are
+        copied before each run.
     stop : float
-        The confidence at which it may stand though there is time for more.
+        The least confidence at which its answer may stand although time is left; above 1 it never may.
+
+    Attributes
+    ----------
     confidence : callable
-        Returns that of the last run.
+        Returns the confidence of the last run; 0 if the model has none.
     """
 
     __slots__ = (
@@ -92,11 +101,23 @@ class LoadedModels:
     ----------
     bundle : Bundle
     values : float32 array of shape (sum of widths,), optional
-        The row, each feature at its place in the order of the bundle; a new one if not given.
+        The row of all features, in the order of the bundle; a new one if not given.
     run_of : callable, optional
-        Returns what runs a model, by its number: for replays. The exported models are run if not given.
+        Takes the number of a model and returns the function that runs it, for replays. The exported models run if not
+        given.
     early_stop : bool
-        Whether the models' confidence is wanted.
+        Whether models tell their confidence, and may stop early.
+
+    Attributes
+    ----------
+    values : float32 array of shape (sum of widths,)
+    places : list of slice
+        The columns of each feature in `values`.
+    masks : int64 array of shape (n_models,)
+        The features of each model.
+    accuracies : float array of shape (n_models,)
+    prior : LoadedModel
+        The model without features.
     """
 
     def __init__(
@@ -135,7 +156,7 @@ class LoadedModels:
         return self.prior if number is None else self.load(number)
 
     def best_number(self, mask: int) -> int | None:
-        """Return the number of that model."""
+        """Return the number of the model that `best` returns; None for the prior."""
         known = np.flatnonzero((self.masks & ~mask) == 0)
         if not len(known):
             return None
@@ -168,7 +189,15 @@ class LoadedModels:
         return self._loaded[number]
 
     def best_loaded(self, mask: int, left_ns: float = math.inf) -> LoadedModel:
-        """Return the most accurate model in memory that is in time and reads no others; the prior if there is none."""
+        """Return the most accurate model in memory that reads no other features and is in time; else the prior.
+
+        Parameters
+        ----------
+        mask : int
+            The features that are computed.
+        left_ns : float
+            The time left, in nanoseconds.
+        """
         others = ~mask
         return next((a for a in self._ranked if not a.mask & others and a.model_ns <= left_ns), self.prior)
 

@@ -1,13 +1,15 @@
 """How much slower this machine is now than when it was measured."""
 
 QUICK, SLOW = 5, 31
-"""A rise is believed when three of five items show it, a fall when most of thirty-one do: single pauses never count."""
+"""The estimate rises when three of the last five items are slow, and falls when most of the last thirty-one are quick.
+A single pause changes nothing."""
 
 
 class Slowdown:
-    """Estimates the slow-down s from the times that items took, divided by the times that were expected.
+    """Estimates the slow-down from the times that items took, divided by their typical times.
 
-    The larger of two running medians: robust against single pauses, quick to rise, slow to fall; never below 1.
+    The estimate is the larger of two running medians, and at least 1. So single pauses do not count; it rises quickly,
+    since an answer would be late, and falls slowly.
 
     Examples
     --------
@@ -31,12 +33,12 @@ class Slowdown:
         self.value = 1.0
 
     def expect(self, at_least: float) -> None:
-        """Take the machine to be at least so much slower, until told otherwise."""
+        """Let the estimate be at least `at_least`, until the next call."""
         self._least = max(1.0, at_least)
         self._update()
 
     def add(self, ratio: float) -> None:
-        """Take one item into account; O(1) while nothing is slow."""
+        """Add the ratio of one item; O(1) while nothing is slow."""
         ratios, k = self._ratios, self._next
         ratios[k] = ratio
         self._next = k + 1 if k + 1 < SLOW else 0

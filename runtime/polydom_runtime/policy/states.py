@@ -1,7 +1,7 @@
-"""The states of an answer under way, and the decision table of each: by the time left, which feature comes next.
+"""The states of an item in work, and the decision table of each state: which feature comes next with the time left.
 
-A state is the set of features computed so far. Its table has one row for each cell of item sizes: times left at which
-the decision changes, and the moves between them. A decision is then one binary search over a few numbers, whatever was
+A state is the set of features computed so far. Its table has one row for each size cell: the times left at which the
+decision changes, and the moves between them. A decision is one binary search over a few numbers, however much was
 weighed when the table was made.
 """
 
@@ -30,12 +30,13 @@ class Move:
     Parameters
     ----------
     run : callable
-        ``run(item, shared)`` computes the feature, and its step if that is due.
+        ``run(item, shared)`` computes the feature, after its shared step if no other feature has computed that.
     after : State
+        The state with this feature.
     feature : int
-        Its position.
+        The position of the feature.
     accuracy : float
-        Of the target.
+        The expected score of the target.
     target : int
         The target as a bit mask.
     """
@@ -48,25 +49,26 @@ class Move:
 
 
 Row = tuple[list[float], list[Move | None]]
-"""Rising times left in nanoseconds, and one move more than there are times: the first is to answer now."""
+"""Rising times left in nanoseconds, and one move more than there are times. The first is None: to answer now."""
 
 ANSWER: Row = ([], [None])
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """All ways on from a state, by falling accuracy of their targets: for when a feature cannot be had.
+    """All moves from a state, by falling accuracy of their targets: searched while some features are banned.
 
     Parameters
     ----------
     masks : int array of shape (n_options,)
         Target sets.
     plan, guard : float arrays of shape (n_options, 6)
-        Weights of the seconds that the rest of the target is expected to take, and that the next feature may take.
+        Weights of cost functions, in seconds: the plan for the rest of each target, and the guard of its next feature.
     moves : list of Move
     joules : float array of shape (n_options, 6), optional
-        Weights of the energy of the whole targets.
+        Weights of the energy of each whole target.
     most_joules : float
+        The energy that an item may use.
     """
 
     masks: NDArray[np.int64]
@@ -77,7 +79,17 @@ class Options:
     most_joules: float = math.inf
 
     def best(self, banned: int, n: float, left_ns: float) -> Move | None:
-        """Return the move to the best target without the banned features that fits; O(options)."""
+        """Return the move to the best target that fits and has no banned feature; O(options).
+
+        Parameters
+        ----------
+        banned : int
+            A bit mask.
+        n : float
+            Size of the item.
+        left_ns : float
+            The time left, in nanoseconds.
+        """
         terms = basis_terms(min(n, HUGE))  # the cube of a larger one is no float
         fits = np.maximum(self.plan @ terms, self.guard @ terms) * 1e9 <= left_ns
         if self.joules is not None:
@@ -88,18 +100,21 @@ class Options:
 
 @dataclass(slots=True, eq=False)
 class State:
-    """Some features are computed.
+    """The features computed so far, and the decisions from there.
 
     Parameters
     ----------
     mask : int
+        The features as a bit mask.
     model : LoadedModel
-        The best one now.
+        The best model over these features.
     rows : list of Row
-        The decision table, a row for each cell; the last is for items larger than all cells.
+        The decision table, a row for each size cell; the last row is for items larger than all cells.
     worst_ns, typical_ns : list of float
-        For each cell, what it may have taken to come here, and what an item that ends here takes as a rule.
+        For each size cell, in nanoseconds: the worst case of the way here, and the typical time of an item that is
+        answered here.
     options : Options, optional
+        All moves, for items with banned features; the strict policy has them at the root only.
     """
 
     mask: int
@@ -111,7 +126,7 @@ class State:
 
     @property
     def ways(self) -> list[Move]:
-        """All moves from here, each state after them once."""
+        """All moves from here, one for each state that they lead to."""
         moves = [move for _, row in self.rows for move in row if move is not None]
         moves += self.options.moves if self.options is not None else ()
         return list({id(move.after): move for move in moves}.values())
@@ -127,7 +142,19 @@ class State:
         return (rest & -rest).bit_length() - 1
 
     def detour(self, banned: int, n: float, cell: int, left_ns: float) -> Move | None:
-        """Return the move when some features cannot be had."""
+        """Return the next move while some features are banned; None to answer now.
+
+        Parameters
+        ----------
+        banned : int
+            A bit mask.
+        n : float
+            Size of the item.
+        cell : int
+            The cell of that size.
+        left_ns : float
+            The time left, in nanoseconds.
+        """
         if self.options is not None:
             return self.options.best(banned, n, left_ns)
         ends, moves = self.rows[cell]
@@ -136,7 +163,7 @@ class State:
 
 
 def decision_rows(thresholds: Floats, moves: Sequence[Move], most_ns: float) -> list[Row]:
-    """Return the decision table: for each time left the most accurate target that fits.
+    """Return the decision table: for each time left, the move to the most accurate target that fits.
 
     Parameters
     ----------
@@ -145,7 +172,7 @@ def decision_rows(thresholds: Floats, moves: Sequence[Move], most_ns: float) -> 
     moves : sequence of Move
         By falling accuracy of their targets.
     most_ns : float
-        No more time is ever left.
+        The budget: there is never more time left.
     """
     least, chosen = _cheapest_of_equals(thresholds, moves)
     better = np.minimum.accumulate(np.vstack([np.full(least.shape[1], np.inf), least]), axis=0)[:-1]
@@ -170,7 +197,7 @@ def _cheapest_of_equals(thresholds: Floats, moves: Sequence[Move]) -> tuple[Floa
 
 
 def reachable(root: State) -> list[State]:
-    """Return a state and all that moves lead to from it."""
+    """Return a state and all states that moves lead to from it."""
     found, waiting = {id(root): root}, [root]
     while waiting:
         for move in waiting.pop().ways:

@@ -1,17 +1,17 @@
-"""What was done for the last item, and when."""
+"""What was computed for the last item, and when."""
 
 import math
 
 
 class Trace:
-    """The steps of one answer; the predictor overwrites it with every item.
+    """The way to one answer. A predictor overwrites its trace with every item.
 
     Attributes
     ----------
     size : float
-        Of the item; NaN if it has none.
+        Of the item; NaN if it has no size.
     features : list of int
-        Positions of the features that were started, in order, those that failed too.
+        Positions of the features that were begun, in order, including those that failed.
     marks : list of int
         Clock readings in nanoseconds: the call, the start of each feature, the start of the model, the end.
     """

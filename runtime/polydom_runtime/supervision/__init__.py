@@ -1,1 +1,1 @@
-"""Answering in time whatever a feature does: a worker process that can be killed."""
+"""Answers in time whatever a feature does: features run in a worker process that can be killed."""

@@ -1,4 +1,4 @@
-"""What the supervisor answers when the worker does not: the best model over the features that are finished."""
+"""The answers of the supervisor itself, when the worker has none: the best model over the finished features."""
 
 from polydom_runtime.bundles.bundle import Bundle, Label
 from polydom_runtime.clock import hardware_clock
@@ -10,11 +10,11 @@ from .shared_block import NO_STAGE
 from .worker import Link
 
 MIN_MARGIN_NS = 50_000
-"""What it takes to put an answer together."""
+"""The time that the supervisor needs to put an answer together, in nanoseconds."""
 
 
 class Fallback:
-    """The models of a bundle, all of them loaded, over a copy of the worker's row of features.
+    """All models of a bundle in memory, over a copy of the worker's row of features.
 
     Parameters
     ----------
@@ -29,32 +29,38 @@ class Fallback:
 
     def __init__(self, bundle: Bundle) -> None:
         self.labels = labels_of(bundle.space)
-        self._table = LoadedModels(bundle)
+        self._models = LoadedModels(bundle)
         for number in range(len(bundle.models)):
-            self._table.load(number)
-        self.prior = self._table.prior
+            self._models.load(number)
+        self.prior = self._models.prior
 
     def prepare(self, link: Link, deadline: int) -> tuple[LoadedModel, Label | float]:
-        """Return the best answer from what a worker has finished so far, and the label that its model gives.
+        """Return the best model over the features that a worker has finished so far, and the label that it gives.
 
-        The prior if there is no time left for the model.
+        Parameters
+        ----------
+        link : Link
+            To the worker.
+        deadline : int
+            Clock reading in nanoseconds. The prior answers if no time is left for the model.
         """
-        table, mask = self._table, link.done
-        answer = table.best_loaded(mask)
-        # Weakly ordered processors may show the mask before the row; looking for the model has taken longer than that.
-        table.values[:] = link.slot.values
-        mask &= ~table.not_finite(mask)
-        answer = answer if answer.mask & ~mask == 0 else table.best_loaded(mask)
-        if hardware_clock() + answer.model_ns + MIN_MARGIN_NS <= deadline:
+        models, mask = self._models, link.done
+        model = models.best_loaded(mask)
+        # On weakly ordered processors the mask may be visible before the row is. The search for the model has taken
+        # longer than that.
+        models.values[:] = link.slot.values
+        mask &= ~models.not_finite(mask)
+        model = model if model.mask & ~mask == 0 else models.best_loaded(mask)
+        if hardware_clock() + model.model_ns + MIN_MARGIN_NS <= deadline:
             try:
-                return answer, self.labels[answer.run()]
+                return model, self.labels[model.run()]
             except Exception:  # whatever onnxruntime raises, or a class that does not exist
                 pass
         return self.prior, self.labels[self.prior.run()]
 
 
 class StageNames:
-    """Names what a worker is busy with.
+    """The names of the stages that a worker may be busy with: features and shared steps.
 
     Parameters
     ----------
@@ -66,16 +72,16 @@ class StageNames:
         self._names = (*space.names, *(step.name for step in space.steps))
 
     def features(self, stage: int) -> tuple[str, ...]:
-        """Return the features that a stage is of: one, all those of a shared step, or none if it is not known."""
+        """Return the features of a stage: one, all those that share a step, or none if the stage is not known."""
         if stage < len(self.space):
             return self._names[stage : stage + 1] if stage != NO_STAGE else ()
         step = self.space.steps[stage - len(self.space)]
         return tuple(feature.name for feature in self.space.features if feature.step == step)
 
     def name(self, stage: int) -> str:
-        """Return what was not done."""
+        """Return the name of a stage that was not done; "the worker" if it is not known."""
         return "the worker" if stage == NO_STAGE else self._names[stage]
 
     def within(self, stage: int) -> str:
-        """Return where that was, as the end of a sentence."""
+        """Return the end of a sentence that says in which stage something happened; empty if it is not known."""
         return "" if stage == NO_STAGE else f" in {self._names[stage]}"

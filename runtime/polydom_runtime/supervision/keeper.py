@@ -1,4 +1,4 @@
-"""The keeper: a thread of the supervisor that starts the nursery, and again if it ends, and collects new workers."""
+"""The keeper: a thread of the supervisor that starts the nursery, again whenever it ends, and takes its workers."""
 
 import os
 import socket
@@ -22,36 +22,36 @@ from .shared_block import SharedBlock, map_shared, new_memory, write_item
 from .worker import MAX_MESSAGE_BYTES, Link
 
 ECHOES, ECHO_RANK = 100, 90
-"""Hand-overs that are measured, and the one of them, from the shortest up, that is planned with."""
+"""How many hand-overs are measured, and the percentile of their times that plans are made with."""
 
 START_NS = 60_000_000_000
-"""What a worker may take to become ready."""
+"""The time that a worker may take to become ready."""
 
 FIRST_PAUSE_S, MAX_PAUSE_S = 0.05, 5.0
-"""Before a nursery that ended is started again: doubled while none gives a worker."""
+"""The pause before a nursery is started again. It doubles as long as no nursery gives a worker."""
 
 
 class Keeper:
-    """Has a worker ready.
+    """Keeps a spare worker ready.
 
     Parameters
     ----------
     order : dict
-        What the nursery is to load: ``folder``, ``space``, ``policy``, ``deadline`` in seconds.
+        The order to the nursery: ``folder``, ``space``, ``policy``, and ``deadline`` in seconds.
     width : int
-        Of the row of features.
+        Width of the row of features.
     item_bytes : int
-        The largest item.
+        Size of the largest item.
 
     Attributes
     ----------
     block : SharedBlock
     hand_over : float
-        Seconds that it takes to hand something to another process and get it back; NaN until it is measured.
+        Seconds from the hand-over of a message to another process until its reply; NaN until it is measured.
     nurseries, workers : int
-        Started so far.
+        How many were started so far.
     nursery_pid : int
-        0 while there is none.
+        The nursery's process; 0 while there is none.
     """
 
     def __init__(self, order: dict[str, Any], width: int, item_bytes: int) -> None:
@@ -76,7 +76,7 @@ class Keeper:
         Raises
         ------
         WorkerError
-            If the nursery failed, or took longer.
+            If the nursery failed, or took longer than `seconds`.
         """
         if not self._first.wait(seconds) or not self.workers:
             raise WorkerError(
@@ -85,7 +85,7 @@ class Keeper:
             )
 
     def take(self, seconds: float) -> Link | None:
-        """Return a worker that nobody has yet, None if there is none within this time; at once without a nursery."""
+        """Return a spare worker; None if there is none within `seconds`, or at once if there is no nursery."""
         with suppress(Empty):
             return self._ready.get_nowait()
         if seconds > 0.0 and self._control is not None:
@@ -94,7 +94,20 @@ class Keeper:
         return None
 
     def warm_up(self, item: Any, seconds: float) -> bool:
-        """Have workers, those of later nurseries too, born warm; tell whether the item is harmless enough for that."""
+        """Let all workers to come start warm, those of later nurseries too.
+
+        Parameters
+        ----------
+        item : object
+            Every feature and model is run on it.
+        seconds : float
+            The time that this may take.
+
+        Returns
+        -------
+        bool
+            Whether they start warm: False if the item cannot be passed on, or if a feature hangs or crashes on it.
+        """
         place = new_memory(self.block.item_bytes)
         try:
             header = write_item(item, map_shared(place, self.block.item_bytes))
@@ -110,7 +123,7 @@ class Keeper:
         return False
 
     def close(self) -> None:
-        """End the nursery and its workers, and wait for the nursery's end."""
+        """End the nursery and its workers, and wait until the nursery has ended."""
         self._closing.set()
         if self._control is not None:
             with suppress(OSError):
@@ -173,7 +186,7 @@ class Keeper:
             if what == WORKER:
                 self._welcome(value, number, *descriptors)
             elif what == WARM:
-                self._discard()  # those from before
+                self._discard()  # workers that started cold
                 self._warmed.put(value)
             elif what == FAILED:
                 self._failure = value
@@ -210,7 +223,7 @@ def _start(control: int, block: int) -> "subprocess.Popen[bytes]":
 
 
 def _round_trip(control: socket.socket) -> float:
-    """Return the seconds that a message there and back takes, seldom more."""
+    """Return the seconds that a message and its reply take, and seldom exceed."""
     waiter = Waiter(control.fileno())
     taken = []
     for _ in range(ECHOES + 1):

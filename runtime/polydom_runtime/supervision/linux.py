@@ -1,4 +1,4 @@
-"""What a supervisor needs of Linux and Python lacks: bound lives, short waits, memory at a fixed place."""
+"""Functions of Linux that the standard library lacks: processes that end together, short waits, fixed mappings."""
 
 import ctypes
 import mmap
@@ -23,14 +23,14 @@ class _Time(ctypes.Structure):
 
 
 class Waiter:
-    """Waits until a descriptor is readable or closed at the other end, for a time that is not rounded.
+    """Waits until a descriptor is readable, or closed at the other end, with a time-out in nanoseconds.
 
-    The standard library's `poll` rounds up to milliseconds, and its `select` knows no descriptor above 1023.
+    The standard library's `poll` rounds up to milliseconds, and its `select` takes no descriptor above 1023.
 
     Parameters
     ----------
     descriptor : int
-        Nothing is waited for but the time if it is negative.
+        If negative, each wait lasts until its time-out.
 
     Examples
     --------
@@ -46,18 +46,18 @@ class Waiter:
         self._arguments = ctypes.byref(polled), ctypes.c_ulong(1), ctypes.byref(self._time), None
 
     def wait(self, nanoseconds: int) -> bool:
-        """Tell whether it is readable; after at most so many nanoseconds, or earlier after a signal."""
+        """Wait at most this long, or until a signal comes; tell whether the descriptor is readable."""
         self._time.seconds, self._time.nanoseconds = divmod(max(nanoseconds, 0), 1_000_000_000)
         return int(_ppoll(*self._arguments)) > 0
 
 
 def sleep(seconds: float) -> None:
-    """Sleep, as late as a `Waiter` with nothing to wait for."""
+    """Sleep by the same system call as a `Waiter`, so that it wakes up as late as one."""
     Waiter(-1).wait(int(seconds * 1e9))
 
 
 def die_with_parent(parent: int) -> None:
-    """Have the system kill this process when the thread that started it ends; at once if it has ended already."""
+    """Let the system kill this process when the thread that started it ends; end at once if it has ended already."""
     unused = ctypes.c_ulong(0)
     _libc.prctl(PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL), unused, unused, unused)
     if os.getppid() != parent:
@@ -65,7 +65,7 @@ def die_with_parent(parent: int) -> None:
 
 
 def run_behind() -> None:
-    """Give way to the process that started this one: where both are real-time, it could not interrupt an equal."""
+    """Lower the real-time priority of this process by one: its parent could not interrupt an equal."""
     policy = os.sched_getscheduler(0)
     if policy in (os.SCHED_FIFO, os.SCHED_RR):
         priority = os.sched_getparam(0).sched_priority - 1
@@ -73,7 +73,18 @@ def run_behind() -> None:
 
 
 def map_at(address: int, length: int, descriptor: int, offset: int) -> None:
-    """Lay a part of a shared file over memory that is mapped already; pointers into it stay valid.
+    """Map a part of a shared file over memory that is mapped already; pointers into it stay valid.
+
+    Parameters
+    ----------
+    address : int
+        Of the memory, at the start of a page.
+    length : int
+        In bytes, whole pages.
+    descriptor : int
+        The file.
+    offset : int
+        The first byte of the file, at the start of a page.
 
     Raises
     ------
@@ -94,11 +105,11 @@ def map_at(address: int, length: int, descriptor: int, offset: int) -> None:
 
 
 MAP_FIXED = 0x10
-"""The same number on every Linux but Alpha and PA-RISC."""
+"""The same number on every Linux except Alpha and PA-RISC."""
 
 
 def survives(task: Callable[[], object], seconds: float) -> bool:
-    """Try a task in a process of its own: tell whether it comes to an end, and within this time."""
+    """Try a task in a process of its own, and tell whether it ends without a crash within this time."""
     parent = os.getpid()
     pid = os.fork()
     if pid == 0:

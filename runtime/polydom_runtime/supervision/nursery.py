@@ -1,8 +1,8 @@
 """The nursery: a process that imports the features and loads the models once, and forks workers.
 
 ``python -m polydom_runtime.supervision.nursery CONTROL BLOCK PARENT`` is started by a supervisor and talks with it over
-a socket that it inherits. It computes no item itself, so nothing that a feature does can stop it: a replacement for a
-worker that was killed is there in milliseconds.
+a socket that it inherits. It computes no item itself, so no feature can stop it. A worker that was killed is replaced
+within milliseconds.
 """
 
 import gc
@@ -37,25 +37,31 @@ WORKERS = 2
 """One works, the other waits to take over."""
 
 LOOK_AFTER_S = 0.5
-"""How often workers are looked after: whether one is stuck, or is missing since the system refused a process."""
+"""Seconds between two checks: whether a worker is stuck, or is missing because the system refused a process."""
 
 STUCK_AFTER_DEADLINES, MIN_STUCK_S = 10.0, 1.0
-"""A worker is stuck after so many deadlines, and at least so long. The supervisor kills it earlier if items come."""
+"""A worker is stuck if an item takes longer than ten deadlines, and than a second. The supervisor kills it earlier if
+further items come."""
 
 FAILED, WORKER, WARM = "failed", "worker", "warm"
 
 
 class Nursery:
-    """Keeps workers alive.
+    """Starts workers, and replaces those that end.
 
     Parameters
     ----------
     control : socket
-        To the supervisor; where it ends, the nursery does.
+        To the supervisor. The nursery ends when it is closed.
     block : SharedBlock
     order : dict
         ``folder``, ``space`` (MODULE:SPACE), ``deadline`` in seconds, ``dispatch`` (the hand-over in seconds) and
         ``policy``.
+
+    Raises
+    ------
+    PolyDomError
+        As `Predictor` does; the supervisor is told.
     """
 
     def __init__(self, control: socket.socket, block: SharedBlock, order: dict[str, Any]) -> None:
@@ -98,7 +104,7 @@ class Nursery:
             self._kill_stuck()
 
     def _fill(self) -> None:
-        """Start the workers that are missing, as far as the system lets it."""
+        """Start the workers that are missing, as far as the system allows."""
         try:
             while len(self._workers) < WORKERS:
                 self._fork()
@@ -152,14 +158,14 @@ class Nursery:
         map_at(self._window.ctypes.data, length, self._block.descriptor, number * length)
 
     def _reap(self, pidfd: int) -> None:
-        """Take leave of a worker that has ended: only now nobody writes to its slot."""
+        """Forget a worker that has ended. Only now is it certain that nobody writes to its slot."""
         pid, _ = self._workers.pop(pidfd)
         self._poll.unregister(pidfd)
         os.close(pidfd)
         os.waitpid(pid, 0)
 
     def _heed(self) -> bool:
-        """Do what the supervisor asks for; False if it is gone."""
+        """Do the work that the supervisor asks for; return False if it is gone."""
         message, descriptors, _, _ = socket.recv_fds(self._control, MAX_MESSAGE_BYTES, 1)
         if not message:
             return False
@@ -175,7 +181,7 @@ class Nursery:
         return True
 
     def _warm_up(self, header: ItemHeader, memory: NDArray[np.uint8], seconds: float) -> bool:
-        """Warm up here, so that every worker is born warm, if a process that tried it has survived."""
+        """Warm up, so that every worker starts warm; before that, let a process of its own try whether it is safe."""
         try:
             item = read_item(header, memory)
         except Exception:  # of a class that can be imported only where the item was made
@@ -190,12 +196,12 @@ class Nursery:
 
 
 def with_hand_over(bundle: Bundle, seconds: float) -> Bundle:
-    """Return the bundle with dispatch costs that hold the hand-over to a worker."""
+    """Return the bundle with the time of the hand-over to a worker added to dispatch."""
     return bundle.plus_dispatch(CostFunction.of(seconds))
 
 
 def main(control: str, block: str, parent: str) -> int:
-    """Run a nursery: echo until the hand-over is measured, then load what is ordered, then keep workers."""
+    """Run a nursery: echo until the hand-over is measured, then load the bundle that is ordered, then keep workers."""
     die_with_parent(int(parent))
     run_behind()
     for number in (signal.SIGINT, signal.SIGTERM):  # meant for the supervisor, which may still have an item to answer

@@ -1,7 +1,7 @@
 """Memory that the supervisor and its workers share: one place for the item, and a slot for each worker's progress.
 
-A worker that was killed may run on for a moment and write into its slot; so a slot is given to the next worker only
-when the process that had it is gone.
+A worker that was killed may run on for a moment and write into its slot. So a slot is given to the next worker only
+after the process that had it has ended.
 """
 
 import mmap
@@ -18,17 +18,17 @@ from polydom_runtime.exceptions import ItemError
 from polydom_runtime.features import Feature, FeatureSpace, Step, read_only
 
 SLOTS = 8
-"""More than live at a time: those that are being killed keep theirs."""
+"""More than there are workers at a time, since workers that are being killed keep their slots."""
 
 PROGRESS, STAGE, SINCE = 0, 1, 2
 NO_STAGE = -1
 VALUES_AT = 64
 ARRAY, TRANSPOSED, PICKLED = 0, 1, 2
 PLAIN = "biufcmMSU"
-"""The kinds of arrays whose bytes and type's name say everything."""
+"""The kinds of arrays that are fully described by their bytes, shape and type."""
 
 ItemHeader = Sequence[Any]
-"""How an item lies in its place: kind, bytes, and of an array its type and shape."""
+"""How an item is stored in its place: its kind, its size in bytes, and the type and shape if it is an array."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +38,9 @@ class Slot:
     Parameters
     ----------
     words : int64 array of shape (8,)
-        At `PROGRESS` the mask of the features that are computed, at `STAGE` the position of the feature begun last; a
-        shared step counts on from the features; at `SINCE` the clock reading when it got the item, 0 if it has none.
+        At `PROGRESS` the mask of the features that are computed. At `STAGE` the position of the feature or shared step
+        that was begun last, where steps come after all features. At `SINCE` the clock reading when the worker got the
+        item, 0 if it has none.
     values : float32 array of shape (sum of widths,)
         The row of features.
     """
@@ -54,16 +55,21 @@ class Slot:
 
 
 class SharedBlock:
-    """An anonymous file in memory. Pages that no item has reached yet take none.
+    """An anonymous file in memory. Only pages that were written to take up memory.
 
     Parameters
     ----------
     width : int
-        Of the row of features.
+        Width of the row of features.
     item_bytes : int
-        The largest item.
+        Size of the largest item.
     descriptor : int, optional
-        Of a block that another process made; a new one if not given.
+        The file of a block that another process made; a new one if not given.
+
+    Attributes
+    ----------
+    item : uint8 array
+        The place of the item.
     """
 
     def __init__(self, width: int, item_bytes: int, descriptor: int | None = None) -> None:
@@ -80,7 +86,7 @@ class SharedBlock:
         return Slot.over(map_shared(self.descriptor, self.slot_bytes, number * self.slot_bytes), self.width)
 
     def close(self) -> None:
-        """Close the file; the memory goes with the last array over it."""
+        """Close the file; the memory is freed with the last array over it."""
         self.item = np.zeros(0, np.uint8)  # a mapping holds a descriptor of its own
         os.close(self.descriptor)
 
@@ -108,7 +114,7 @@ def write_item(item: Any, place: NDArray[np.uint8]) -> ItemHeader:
     Returns
     -------
     header
-        What `read_item` needs; plain numbers, text and lists.
+        The argument of `read_item`: plain numbers, text and lists.
 
     Raises
     ------
@@ -133,7 +139,15 @@ def write_item(item: Any, place: NDArray[np.uint8]) -> ItemHeader:
 
 
 def read_item(header: ItemHeader, place: NDArray[np.uint8]) -> Any:
-    """Return the item that the supervisor, which started this process, put there; an array is not copied."""
+    """Return the item that `write_item` put into a place; an array is not copied.
+
+    Pickles are read, since only the supervisor, which started this process, writes there.
+
+    Raises
+    ------
+    Exception
+        Any, if the item's class cannot be imported here.
+    """
     kind, size_bytes, dtype, shape = header
     if kind == PICKLED:
         return pickle.loads(place[:size_bytes].data)
@@ -142,7 +156,7 @@ def read_item(header: ItemHeader, place: NDArray[np.uint8]) -> Any:
 
 
 def announced(space: FeatureSpace, words: memoryview) -> FeatureSpace:
-    """Return the space with functions that first write which of them it is, the features before the steps."""
+    """Return the space with functions that write their own position before they run; see `Slot.words`."""
 
     def announce(function: Callable[[Any], Any], position: int) -> Callable[[Any], Any]:
         def run(source: Any) -> Any:

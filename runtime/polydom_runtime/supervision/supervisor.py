@@ -1,4 +1,4 @@
-"""Answering in time whatever a feature does: features and models run in a process that can be killed."""
+"""Answers in time whatever a feature does: features and models run in a process that can be killed."""
 
 import math
 import os
@@ -27,60 +27,70 @@ from .shared_block import write_item
 from .worker import Link, Reply
 
 START_S = 60.0
+"""The time that the first worker may take to start."""
+
 WARM_UP_S = 30.0
+"""The time that every feature and model may take on the item that workers are warmed up with."""
+
 LATE_SHARE = 4
-"""The share of the next item's time, one in so many, that a late worker has to finish: a new one takes longer."""
+"""A late worker is given 1/4 of the next item's time to finish: a new worker would take longer to start."""
 
 MAX_MARGIN = 0.25
-"""Of the deadline: on a machine that wakes up later than that, some answers are late."""
+"""The margin's largest share of the deadline. On a machine that wakes up even later, some answers are late."""
 
 
 class SupervisedPredictor:
-    """Answers every item inside the deadline, also when a feature hangs or crashes. For one thread at a time.
+    """Answers every item within the deadline, even if a feature hangs or crashes. For one thread at a time.
 
-    Features and models run in a worker process. If it has no answer when the deadline comes near, the supervisor runs
-    the best model over the features that the worker has finished, or gives the prior. A worker that is late is kept if
-    it is done soon after the next item comes, else killed; a spare one takes over. Where that or a crash happens
-    several times in a row in the same feature, new workers leave the feature out, and try it again ever more rarely.
+    Features and models run in a worker process. If it has no answer shortly before the deadline, the supervisor runs
+    the best model over the features that the worker has finished, or gives the prior. A late worker is kept if it is
+    done soon after the next item comes; else it is killed, and a spare one takes over. After several such kills or
+    crashes in a row in the same feature, new workers leave the feature out, and try it again ever more rarely.
 
-    Items should be arrays: those are copied as they are. Anything else is pickled, in whatever time that takes.
+    Items should be arrays, which are copied as they are. Other items are pickled, and the time that this takes has no
+    bound.
 
     Parameters
     ----------
     folder : str or path
         The bundle.
     space : str
-        ``MODULE:SPACE``, imported by the worker too.
+        ``MODULE:SPACE``, which the worker imports too.
     deadline : float, optional
-        Seconds, from the call of `predict_one` to its return; the (largest) deadline of the bundle if not given.
+        In seconds, from the call of `predict_one` to its return. The longest deadline that the bundle was built for if
+        not given.
     policy : {"anytime", "strict"}
+        As for `Predictor`.
     item_bytes : int
-        The largest item. Memory is taken only by what items really need.
+        Size of the largest item. Items take up only the memory that they need.
     margin : float, optional
-        Seconds before the deadline at which to stop waiting, for waking up late; measured if not given.
+        How many seconds before the deadline the supervisor stops waiting for the worker. If not given, it is measured
+        how late the system wakes this process.
 
     Attributes
     ----------
     bundle : Bundle
     policy : {"anytime", "strict"}
     trace : Trace
-        What the worker did for the last item; no features if the supervisor answered.
+        The worker's trace of the last item; without features if the supervisor answered.
+    slowdown : float
+        The worker's estimate, at its last answer.
     counts : Counter
-        Items by who answered and why: ``worker``, ``late``, ``died``, ``no worker``, ``not passed``.
+        Items by who answered and why: ``worker``; or the supervisor, since the worker was ``late`` or ``died``, since
+        there was ``no worker``, or since the item could be ``not passed`` on.
     n_oversized : int
-        Items that a worker answered on extrapolated costs.
+        Items, larger than any measured one, that a worker answered; their costs were extrapolated.
     restarts : int
-        Workers lost: killed since they were stuck, or found dead.
+        Workers that were lost: killed because they were stuck, or found dead.
     failures : dict of str to int
-        How many times in a row each feature has taken a worker down.
+        How many workers in a row each feature has ended.
     out : frozenset of str
-        Features out of the choice, as the worker says.
-    margin : float
+        The features that are out of the choice, as the worker reports.
 
     Raises
     ------
     BundleFormatError, BundleMismatchError, DeadlineError
-        As by `Predictor`.
+        As for `Predictor`.
     WorkerError
         If no worker can be started.
     """
@@ -120,7 +130,7 @@ class SupervisedPredictor:
             raise
         self._margin_ns = _margin_ns(self._budget_ns, margin)
         models = (math.ceil(model.seconds * 1e9) for model in self.bundle.models)
-        self._prepare_ns = 2 * self._margin_ns + max(models, default=0)  # it wakes up late twice
+        self._prepare_ns = 2 * self._margin_ns + max(models, default=0)  # it may wake up late twice
 
     @property
     def margin(self) -> float:
@@ -129,7 +139,7 @@ class SupervisedPredictor:
 
     @property
     def worker_pid(self) -> int:
-        """The process that has the last item; 0 if there is none."""
+        """The process of the worker that was given the last item; 0 if there is none."""
         return self._link.pid if self._link else 0
 
     @property
@@ -143,9 +153,12 @@ class SupervisedPredictor:
         return max(self._keeper.nurseries - 1, 0)
 
     def warm_up(self, item: Any) -> bool:
-        """Run everything on one item, and start workers anew that have done so; return whether they have.
+        """Replace all workers by new ones that start warm, after every feature and model was run on one item.
 
-        If a feature hangs or crashes on the item, workers start cold.
+        Returns
+        -------
+        bool
+            Whether they start warm. They start cold if a feature hangs or crashes on the item.
         """
         with suppress(ItemError):  # the first item must not pay for the pages of the shared memory
             write_item(item, self._keeper.block.item)
@@ -168,21 +181,21 @@ class SupervisedPredictor:
         except ItemError as e:
             return self._own(start, self._fallback.prior, "not passed", f"supervised: {e}")
         self._sequence += 1
-        answer, label = self._fallback.prior, self._prior_label
+        model, label = self._fallback.prior, self._prior_label
         try:
             link.ask(self._sequence, start, self.failures, header)
             reply = link.reply(deadline - self._prepare_ns - hardware_clock())
             if reply is None:
-                answer, label = self._fallback.prepare(link, deadline)
+                model, label = self._fallback.prepare(link, deadline)
                 reply = link.reply(last - hardware_clock())
         except OSError:
             reason = f"supervised: the worker died{self._stages.within(link.stage)}"
-            answer, label = self._fallback.prepare(link, deadline)
+            model, label = self._fallback.prepare(link, deadline)
             self._lose(link)
-            return self._own(start, answer, "died", reason, label)
+            return self._own(start, model, "died", reason, label)
         if reply is None:
             reason = f"supervised: {self._stages.name(link.stage)} was not done in time"
-            return self._own(start, answer, "late", reason, label)
+            return self._own(start, model, "late", reason, label)
         return self._of_worker(start, link, reply)
 
     def close(self) -> None:
@@ -201,7 +214,7 @@ class SupervisedPredictor:
         self.close()
 
     def _free_link(self, last: int) -> Link | None:
-        """Return a worker that has nothing to do: the same as before unless it is still busy, or dead."""
+        """Return a worker without an item: the same as before unless that one is still busy or dead."""
         link = self._link
         if link is not None:
             try:
@@ -221,7 +234,7 @@ class SupervisedPredictor:
         return link
 
     def _lose(self, link: Link) -> None:
-        """Kill a worker, if it lives, and hold it against the features that it was busy with."""
+        """Kill a worker, if it lives, and count that as a failure of the features that it was busy with."""
         for name in self._stages.features(link.stage):
             self.failures[name] = self.failures.get(name, 0) + 1
         self.restarts += 1
@@ -243,15 +256,15 @@ class SupervisedPredictor:
         return reply.answer._replace(elapsed_ns=elapsed, deadline_met=elapsed <= self._budget_ns)
 
     def _own(
-        self, start: int, answer: LoadedModel, count: str, reason: str, label: Label | float | None = None
+        self, start: int, model: LoadedModel, count: str, reason: str, label: Label | float | None = None
     ) -> Prediction:
-        """Return an answer of the supervisor's own; the prior's without a label."""
+        """Return an answer of the supervisor itself; without a label, the prior's."""
         label = self._prior_label if label is None else label
         self.counts[count] += 1
         elapsed = hardware_clock() - start
         self.trace.size, self.trace.features, self.trace.marks = math.nan, [], [start, start + elapsed, start + elapsed]
         met = elapsed <= self._budget_ns
-        return Prediction(label, answer.features, answer.accuracy, elapsed, met, reason, self.slowdown)
+        return Prediction(label, model.features, model.accuracy, elapsed, met, reason, self.slowdown)
 
 
 if TYPE_CHECKING:  # checked by mypy here, not where a predictor is first handed over
@@ -259,7 +272,7 @@ if TYPE_CHECKING:  # checked by mypy here, not where a predictor is first handed
 
 
 def _margin_ns(budget_ns: int, seconds: float | None) -> int:
-    """Return what is given, or how late the system wakes this process."""
+    """Return the margin that is given, or else how late the system wakes this process."""
     if seconds is not None:
         return int(seconds * 1e9)
     late = wake_up_jitter(100, 1_000_000, sleep=sleep)

@@ -26,25 +26,26 @@ from .shared_block import NO_STAGE, PROGRESS, SINCE, STAGE, ItemHeader, Slot, re
 MAX_MESSAGE_BYTES = 1 << 16
 READY = b"!"
 MAX_REPORTS = 32
-"""Failures beyond that do not lengthen the pause of a feature any more."""
+"""Reports of one feature to a new worker; more would not make the pause of the feature longer."""
 
 COLLECT_EVERY = 1000
-"""Items between two garbage collections, which come after an answer."""
+"""Items between two garbage collections, each after an answer was sent."""
 
 
 class Reply(NamedTuple):
-    """What a worker says of one item.
+    """The reply of a worker to one item.
 
     Attributes
     ----------
     sequence : int
         The item's number.
-    answer : Prediction, or None if the item could not be read
+    answer : Prediction, optional
+        None if the item could not be read.
     size : float
     started, marks : lists of int
-        As in `Trace`.
+        `size`, `features` and `marks` of the worker's `Trace`.
     out : list of str
-        The features out of the choice.
+        The features that are out of the choice.
     """
 
     sequence: int
@@ -56,9 +57,9 @@ class Reply(NamedTuple):
 
 
 class HandedClock:
-    """The hardware clock, but for the reading after `hand`: that is when the supervisor got the item.
+    """The hardware clock, except for the reading after `hand`: that one is the time when the supervisor got the item.
 
-    So the predictor of a worker counts the hand-over as time that the item has taken.
+    So the predictor of a worker counts the hand-over as time of the item.
     """
 
     __slots__ = ("_start_ns",)
@@ -85,7 +86,25 @@ def serve(
     place: NDArray[np.uint8],
     words: NDArray[np.int64],
 ) -> None:
-    """Say that this worker is ready, and answer items until the supervisor closes the connection."""
+    """Tell the supervisor that this worker is ready, and answer items until it closes the connection.
+
+    Parameters
+    ----------
+    connection : socket
+        To the supervisor.
+    predictor : Predictor
+    clock : HandedClock
+        The predictor's clock.
+    place : uint8 array
+        Where the supervisor puts items.
+    words : int64 array of shape (8,)
+        Of the worker's slot.
+
+    Raises
+    ------
+    BrokenPipeError
+        If the supervisor is gone.
+    """
     answered = 0
     with collector_off():
         connection.send(READY)
@@ -120,9 +139,10 @@ class Link:
     Parameters
     ----------
     pid, pidfd : int
-        The process, and a descriptor that means it and never another one with the same number.
+        The process, and a descriptor of it, which never stands for a later process with the same number.
     connection : socket
     slot : Slot
+        The worker's slot.
 
     Attributes
     ----------
@@ -152,12 +172,23 @@ class Link:
     def ask(self, sequence: int, start_ns: int, failures: Mapping[str, int], header: ItemHeader) -> None:
         """Hand over an item.
 
+        Parameters
+        ----------
+        sequence : int
+            The item's number, from 1.
+        start_ns : int
+            The clock reading when the supervisor got the item.
+        failures : mapping of str to int
+            How many workers in a row each feature has ended; a new worker is told.
+        header : ItemHeader
+            How the item is stored in its place.
+
         Raises
         ------
         OSError
             If the worker is gone.
         """
-        self.slot.words[PROGRESS] = 0  # else a worker that has not begun would seem to be done with the last item's
+        self.slot.words[PROGRESS] = 0  # before the worker begins, the features of the last item would seem done
         self.slot.words[STAGE] = NO_STAGE
         self.slot.words[SINCE] = start_ns
         message = msgpack.packb((sequence, start_ns, list(failures.items()) if self._is_new else (), header))
@@ -166,7 +197,7 @@ class Link:
         self.asked = sequence
 
     def reply(self, nanoseconds: int = 0) -> Reply | None:
-        """Return the reply if it is there within this time.
+        """Return the reply; None if it does not come within this time.
 
         Raises
         ------
@@ -183,7 +214,7 @@ class Link:
         return Reply(sequence, answer and Prediction(answer[0], tuple(answer[1]), *answer[2:]), *trace)
 
     def lives(self) -> bool:
-        """Tell whether a worker without an item is there: a dead one's connection is readable."""
+        """Tell whether a worker without an item lives: the connection of a dead one is readable."""
         return not self._waiter.wait(0)
 
     @property

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from polydom_runtime import CostFunction
 from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.model_entry import ModelEntry
 from polydom_runtime.costs import total
 from polydom_runtime.features import members
 from polydom_runtime.policy.size_cells import size_cells
@@ -421,6 +422,12 @@ def test_detours_are_the_best_of_all_targets_without_the_feature(world: LatticeW
         steps = [s.cost(n) for s in bundle.times.worst.steps if s.users & mask and not s.users & state.mask]
         return sum([bundle.times.worst.features[i](n) for i in members(mask & ~state.mask)]) + sum(steps) + half
 
+    def guard(m: ModelEntry) -> float:
+        """Return the time for the next feature and whichever model answers if the plan ends there or at its target."""
+        after = state.mask | 1 << state.next_of(m.mask, 0)
+        number = predictor.models.best_number(after)
+        return rest(after) + max(m.seconds, 0.0 if number is None else bundle.models[number].seconds)
+
     move = state.detour(banned, n, 0, left_us * 1e3)
 
     better = [
@@ -429,7 +436,7 @@ def test_detours_are_the_best_of_all_targets_without_the_feature(world: LatticeW
         if m.mask & state.mask == state.mask
         and not m.mask & banned
         and m.accuracy > state.model.accuracy
-        and rest(m.mask) + m.seconds <= left_us * US
+        and max(rest(m.mask) + m.seconds, guard(m)) <= left_us * US
     ]
     assert (move is None) == (not better)
     if move is not None:

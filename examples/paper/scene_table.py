@@ -153,30 +153,43 @@ def _accuracies(tables: Tables) -> str:
 
 
 TRAINS_LESS = (
-    "The search as printed confirms the paper. Poly-Dom also uses the costs, which are known before any training."
+    "The printed search does as the paper says. Poly-Dom uses the costs, which are known before anything is trained."
 )
-SCORES_DECIDE = "The number needed depends on the scores; those of the paper's features and models are not known."
+SCORES_DECIDE = (
+    "How many trainings are needed depends on the scores. The scores of the paper's features and models are not known."
+)
 DOMINATED = "Dominated sets are entries of Naive-Lookup, but they are in no row of the array."
-FEW_KEPT = "Poly-Dom keeps only a few candidates, so every index is small and fast."
+FEW_KEPT = "Poly-Dom keeps only a few sets, so every index is small and quick."
 TAKES_ALL = (
-    "Pruning drops candidates up to the loss that α allows, although better sets are trained: see `all trained`."
+    "The pruning of candidates uses the loss that α allows, although better sets are trained: see `all trained`."
 )
-ADAPTS = "Greedy continues while there is time, and is assumed to stop in time here; Poly-Dom's plan does not adapt."
-COMPOUNDS = "In the printed pruning α compounds. With e = 0 no search allows for sets that break monotonicity."
+ADAPTS = (
+    "Greedy goes on while there is time. Here it stops as if it knew how long the next feature takes. "
+    "The plan of Poly-Dom does not adapt."
+)
+COMPOUNDS = (
+    "In the printed pruning, α applies several times over. "
+    "With e = 0, every search ignores that sets may break monotonicity."
+)
 
 CLAIMS = (
     Claim("Sets trained, α = 1.2, e = 0", "under 400", _trained(1.2), TRAINS_LESS),
-    Claim("Sets for each one trained, α = 1.2, e = 0", "20", _fewer, TRAINS_LESS),
+    Claim("All sets divided by sets trained, α = 1.2, e = 0", "20", _fewer, TRAINS_LESS),
     Claim("Sets trained, α = 1.1, e = 0", "over a quarter", _trained(1.1), SCORES_DECIDE),
-    Claim("Sets trained, α = 1.02, e = 0", "–", _trained(1.02), "Closer to the optimum than in the paper."),
-    Claim("Sets trained, α = 1, e = 0", "–", _trained(1.0), "Exact if the scores were monotone."),
+    Claim("Sets trained, α = 1.02, e = 0", "–", _trained(1.02), "The paper did not go so close to the optimum."),
+    Claim("Sets trained, α = 1, e = 0", "–", _trained(1.0), "The answers would be exact if the scores were monotone."),
     Claim("Sets trained, α = 1.2, e = .05", "under 400, more than with e = 0", _trained(1.2, 0.05), SCORES_DECIDE),
-    Claim("Fewest possible if all scores were known, α = 1.2", "–", _fewest, "A bound for every search."),
+    Claim(
+        "Fewest trainings if all scores were known, α = 1.2",
+        "–",
+        _fewest,
+        "No search can train fewer than the first number.",
+    ),
     Claim(
         "Sets trained by Greedy",
         "like Poly-Dom, α = 1.2",
         _greedy,
-        "To choose one feature, Greedy also trains all others that it could choose.",
+        "To choose one feature, Greedy must score all other features too.",
     ),
     Claim(
         "Index entries, α = 1.3, all trained as printed",
@@ -193,10 +206,18 @@ CLAIMS = (
     Claim("Violations by distance", "median largest at 2, near 0 at 8", _by_distance),
     Claim("Mean estimated accuracy", "Greedy-Cost best", _means("accuracy", "estimated"), TAKES_ALL),
     Claim("Mean accuracy on the test photos", "–", _means("accuracy", "tested"), TAKES_ALL),
-    Claim("Likewise, measured times replayed", "Greedy-Cost best", _means("replay", "tested"), ADAPTS),
-    Claim("Answers of Poly-Dom, α = 1.2, too late then", "none", _late, "In rounds that the plan was not made from."),
+    Claim("Mean accuracy with measured times, replayed", "Greedy-Cost best", _means("replay", "tested"), ADAPTS),
     Claim(
-        "Planned cost", "overestimated", _costs, "A plan at the median size is too high for small, too low for large."
+        "Late answers of Poly-Dom in this replay, α = 1.2",
+        "none",
+        _late,
+        "Tested on rounds that were not used for the plan.",
+    ),
+    Claim(
+        "Planned cost",
+        "overestimated",
+        _costs,
+        "A plan at the median size is too high for small images and too low for large ones.",
     ),
     Claim("Estimated accuracy", "overestimated, correlated", _accuracies, "The estimate is a mean over all sizes."),
     Claim("Promises broken, α = 1.2, e = 0", "–", partial(_promises, sufficient=0), COMPOUNDS),
@@ -221,10 +242,10 @@ def as_markdown(tables: Tables, facts: Mapping[str, Any], figures: Sequence[str]
     n_features, measured = len(facts["features"]), facts["measured"]
     head = (
         "# Experiments on photographs\n\n"
-        f"{n_features} features, {1 << n_features:,} feature sets, each trained once and looked up. Costs are planned "
-        f"so that {100 * facts['quantile']:g} % of the answers are in time, from every other of {measured['rounds']} "
-        f"rounds of measuring ({measured['stopped']}). c0, where it is fixed, is {1e3 * facts['deadline']:.0f} ms. "
-        "Greedy plans at the median size.\n\n"
+        f"{n_features} features make {1 << n_features:,} feature sets. Each set was trained once; the searches then "
+        f"look up its score. Costs are planned such that {100 * facts['quantile']:g} % of the answers are in time, "
+        f"from every second one of {measured['rounds']} measured rounds ({measured['stopped']}). If c0 is fixed, it is "
+        f"{1e3 * facts['deadline']:.0f} ms. Greedy plans at the median size.\n\n"
         f"Python {facts['python']}, NumPy {facts['numpy']}, {facts['processor']}; "
         f"{sum(facts['seconds'].values()):,.0f} s of processor time in all."
     )

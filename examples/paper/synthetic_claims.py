@@ -148,62 +148,69 @@ CLAIMS = (
         "Sets trained, cf₁, α = 1.2",
         "about 30",
         _both("cf1", ALPHA),
-        "As printed, the search confirms the paper. Poly-Dom trains fewer, as it uses the costs, known before.",
+        "The printed search trains about as many sets as the paper says. Poly-Dom trains fewer, since it uses the "
+        "costs, which are known before training.",
     ),
     Claim(
         "Sets trained, cf₁, α = 1",
         "about 50",
         _both("cf1", 1.0),
-        "The pseudo-code drops witnesses. A search that keeps all, `layer by layer` below, needs over 50 too.",
+        "The pseudo-code forgets witnesses. A search that forgets none (`layer by layer` below) needs more than "
+        "50 too.",
     ),
     Claim(
         "Sets trained, cf∞, α = 1",
         "all",
         _both("cfinf", 1.0),
-        "A set need not be trained if a better one costs less everywhere in the region.",
+        "A set need not be trained if a better set costs less everywhere in the region.",
     ),
     Claim(
         "Sets trained, cf∞, α = 1.2",
         "like cf₁",
         _both("cfinf", ALPHA),
-        "Not for the search as printed: where every feature counts, subset and superset differ by more.",
+        "The printed search needs many more than on cf₁: if every feature counts, the scores of subset and superset "
+        "differ by more.",
     ),
     Claim(
         "Sets trained by Greedy, cf₁",
         "like Poly-Dom, α = 1.2",
         _greedy("cf1"),
-        "To choose one feature, Greedy also trains the others. It keeps about the number that the paper gives.",
+        "To choose one feature, Greedy must score all other features too. The number of sets that it keeps is near the "
+        "paper's count.",
     ),
     Claim(
         "Index of Poly-Dom, cf₁, α = 1.2",
         "under 200",
         entries("cf1", "array", "all trained"),
-        "The two-dimensional array over every set trained as printed. The paper does not say which entries it counts.",
+        "Counted: entries of the two-dimensional array, over all sets that the printed search trains. The paper does "
+        "not say which entries it counts.",
     ),
-    Claim("Naive-Lookup, likewise", "under 200", entries("cf1", "scan", "all trained"), "One entry for each set."),
     Claim(
-        "Poly-Dom-Index-All, likewise",
+        "Naive-Lookup, in the same way", "under 200", entries("cf1", "scan", "all trained"), "One entry for each set."
+    ),
+    Claim(
+        "Poly-Dom-Index-All, in the same way",
         "about 1,000",
         entries("cf1", "all_crossings", "all trained"),
-        "One skyline for each range between two crossings.",
+        "It stores one skyline for each range between two crossings.",
     ),
     Claim(
         "Poly-Dom-Index-All, 12 features",
         "about 6,000",
         entries("cf1", "all_crossings", "all trained", at=12),
-        "There are far more where every feature counts, see below.",
+        "It has far more entries if every feature counts, see below.",
     ),
     Claim(
-        "Index of what Poly-Dom keeps",
+        "Index of the sets that Poly-Dom keeps",
         "–",
         entries("cf1", "array", "kept"),
-        "The paper prunes before it indexes too; then no index is large.",
+        "The paper also prunes the sets before it builds the index. Then every index is small.",
     ),
     Claim(
         "Lookup by Naive-Lookup, cf∞, α = 1.2",
         "much slower",
         _slower("cfinf", ALPHA),
-        "At α = 1.2 only a few candidates are kept, so a scan of all of them is fast.",
+        "At α = 1.2 only a few candidates are kept, so a look at all of them takes little time.",
     ),
     Claim(
         "Lookup by Naive-Lookup, cf∞, α = 1",
@@ -215,25 +222,26 @@ CLAIMS = (
         f"Accuracy, cf₁, budget {BUDGET:,}",
         "Poly-Dom .80, Greedy .50",
         _answers("cf1"),
-        "The paper shows one world. At this budget the first feature becomes affordable, in some worlds only.",
+        "The paper shows one world. At this budget, one feature fits in some worlds and none in the others.",
     ),
     Claim(
         f"Accuracy, cf∞, budget {BUDGET:,}",
         "Poly-Dom above .90, Greedy .50",
         _answers("cfinf"),
-        "Likewise: above .90 several features must be affordable.",
+        "The same holds here: for a score above .90, several features must fit.",
     ),
     Claim(
         "Poly-Dom's lead over Greedy, cf₁",
         "up to 20 points",
         _lead("cf1", "Greedy"),
-        "At large budgets Greedy uses all features, Poly-Dom those that α requires; with α = 1 it is never behind.",
+        "At large budgets, Greedy has all features, and Poly-Dom only the features that its promise needs. With α = 1, "
+        "Poly-Dom is never behind.",
     ),
-    Claim("Poly-Dom's lead over Greedy, cf∞", "up to 20 points", _lead("cfinf", "Greedy"), "Likewise."),
+    Claim("Poly-Dom's lead over Greedy, cf∞", "up to 20 points", _lead("cfinf", "Greedy"), "The same holds here."),
     Claim(
         f"Poly-Dom's lead over Greedy planned at {SIZE:g}, cf∞",
         "–",
         _lead("cfinf", PLANNED),
-        "Greedy loses most because it plans at another size than that of the queries.",
+        "Greedy loses most because it plans at one size and is asked at another.",
     ),
 )

@@ -42,10 +42,13 @@ def as_markdown(tables: Tables, facts: Mapping[str, Any], figures: Sequence[str]
 def _head(facts: Mapping[str, Any], n_features: int) -> str:
     return (
         "# Synthetic experiments\n\n"
-        f"{facts['scale']['seeds']} worlds of the paper's generator for each kind and number of features; sizes 1 to "
-        "500, p = .6. All systems see the same worlds. Figures are medians with quartiles in brackets. Greedy plans at "
-        "size 1, that of the paper's training items. Unless said otherwise, counts, index sizes and times are of "
-        f"{n_features} features, accuracies of {facts['scale']['default_features']}.\n\n"
+        "There are two kinds of scores: with cf₁, a set is as accurate as its best feature; with cf∞, a set is wrong "
+        "only where all its features are wrong. For each kind and each number of features, the paper's generator makes "
+        f"{facts['scale']['seeds']} worlds, with sizes from 1 to 500 and p = .6 (the share of features with an "
+        "accuracy of .7 to .8; the others have .5 to .6). All systems get the same worlds. Figures are medians, with "
+        "quartiles in brackets. Greedy plans at size 1, the size of the paper's training items. Unless stated "
+        f"otherwise, counts, index sizes and times are for {n_features} features, and accuracies for "
+        f"{facts['scale']['default_features']}.\n\n"
         f"Python {facts['python']}, NumPy {facts['numpy']}, {facts['processor']}; "
         f"{sum(facts['seconds'].values()):,.0f} s of processor time in all."
     )
@@ -58,21 +61,21 @@ def _counts(tables: Tables, n_features: int) -> str:
         ("Poly-Dom, any budget", "Poly-Dom", (1.0, ALPHA)),
         *((f"Poly-Dom, c0 = {c0:,.0f}", f"Poly-Dom, c0 = {c0:g}", (1.0, ALPHA)) for c0 in DEADLINES),
         ("Greedy (no α)", "Greedy", (0.0, 0.0)),
-        ("kept by Greedy", "Greedy, kept", (0.0, 0.0)),
+        ("those of them that Greedy keeps", "Greedy, kept", (0.0, 0.0)),
         ("enough, if all scores were known", "enough, omniscient", (1.0, ALPHA)),
-        ("least possible, any budget", "at least, omniscient", (1.0, ALPHA)),
+        ("the fewest possible, any budget", "at least, omniscient", (1.0, ALPHA)),
     )
     rows = [
         (name, *(trained(kind, system, a)(tables, n_features) for kind in ("cf1", "cfinf") for a in alphas))
         for name, system, alphas in systems
     ]
     if n_features == 10:
-        rows.insert(0, ("the paper's own counts", "about 50", "about 30", "all", "like cf₁"))
+        rows.insert(0, ("the paper's counts", "about 50", "about 30", "all", "like cf₁"))
     head = ("", "cf₁, α = 1", "cf₁, α = 1.2", "cf∞, α = 1", "cf∞, α = 1.2")
     return (
         f"## Sets trained of {1 << n_features:,} with {n_features} features\n\n{_table(head, rows)}\n\n"
-        f"Poly-Dom with α = 1 is counted up to {AFFORDABLE['cfinf']} features on cf∞, and the fewest possible up to "
-        f"{BOUNDED_FEATURES}; everything else up to 15."
+        f"On cf∞, Poly-Dom with α = 1 is counted up to {AFFORDABLE['cfinf']} features. The fewest possible trainings "
+        f"are counted up to {BOUNDED_FEATURES} features, everything else up to 15."
     )
 
 
@@ -82,7 +85,7 @@ def _promises(tables: Tables, n_features: int) -> str:
         results = [total(tables["promises"], kind, system, alpha) for kind in ("cf1", "cfinf") for alpha in ALPHAS]
         rows.append((system, *(f"{r.broken:,} of {r.queries:,}, {r.worst_ratio:.3f}" for r in results)))
     head = ("", *(f"{name}, α = {alpha:g}" for name in SHORT.values() for alpha in ALPHAS))
-    return f"## Broken promises, {n_features} features: queries, worst ratio\n\n" + _table(head, rows)
+    return f"## Broken promises, {n_features} features: number of queries, worst ratio\n\n" + _table(head, rows)
 
 
 def _indexes(tables: Tables, n_features: int) -> str:
@@ -101,7 +104,7 @@ def _indexes(tables: Tables, n_features: int) -> str:
     return (
         f"## Index entries, α = {ALPHA:g}, {n_features} features\n\n"
         f"{_table(('candidates', *names.values()), sizes)}\n\n"
-        f"## µs a lookup, {n_features} features\n\n{_table(('', 'candidates', *ways.values()), times)}"
+        f"## Time of one lookup in µs, {n_features} features\n\n{_table(('', 'candidates', *ways.values()), times)}"
     )
 
 

@@ -366,6 +366,17 @@ def test_tables_and_figures_are_drawn_again_from_raw_results(results: tuple[Path
     assert len(load_rows(out / "deadlines.csv")) == len(rows)
 
 
+def test_the_page_has_the_words_of_the_report(results: tuple[Path, list[Row]]) -> None:
+    out, _ = results
+    written = (out / "deadlines.md").read_text(encoding="utf-8").replace("made-up", "scenes")
+    page = (Path(__file__).parents[1] / "docs" / "anytime.md").read_text(encoding="utf-8")
+    blocks = [block.splitlines()[0] for block in written.replace("# Score", "## Score", 1).split("\n\n")]
+
+    assert len(blocks) == 10
+    # Paragraphs are wrapped on the page.
+    assert [block for block in blocks if f" {block} " not in f" {' '.join(page.split())} "] == []
+
+
 def test_measured_costs_are_kept_until_the_items_or_the_features_change(made_up_task: Task, tmp_path: Path) -> None:
     first = measured_costs(made_up_task, tmp_path, seconds=0.01)
     file = tmp_path / "made-up.costs"

@@ -14,12 +14,21 @@ KINDS = {
     "estimated": "as promised (the mean held-out score of the models that answered)",
 }
 
+FACTS_COLUMNS = (
+    "*Smallest* and *largest* are item sizes. *Rounds* is how often everything was timed. *Trained* is the number of "
+    "feature sets that the search of Poly-Dom trained; *trained by all* also counts those of the other systems. "
+    "*Candidates* and *models* are in the bundle of Poly-Dom. The *prior score* is the score without features, the "
+    "*full set score* the score with all features, the *best score* that of the best trained set. *Seconds* is the "
+    "time of the whole task in the run that wrote the table."
+)
+"""Explains the columns of the table of facts."""
+
 MIN_GAP = 0.005
 """Half a point of score: if strict is nearer to the oracle than this, a share of the gap has no meaning."""
 
 
 def as_markdown(rows: Sequence[Row], facts: Sequence[Row]) -> str:
-    """Return all tables.
+    """Return all tables, in the order of ``docs/anytime.md``.
 
     Parameters
     ----------
@@ -29,10 +38,11 @@ def as_markdown(rows: Sequence[Row], facts: Sequence[Row]) -> str:
         One row for each task, from `experiment.task_facts`.
     """
     names = list(dict.fromkeys(str(row["task"]) for row in rows))
-    parts = ["# Score against deadline", _table(facts), "## Any-time between strict and the oracle", _summary(rows)]
+    parts = ["# Score against deadline", _summary(rows), "## The scores in full"]
     for name in names:
         for kind, title in KINDS.items():
-            parts += [f"## {name}: score {title}", _scores(where(rows, task=name), kind)]
+            parts += [f"### {name}: score {title}", _scores(where(rows, task=name), kind)]
+    parts += ["## What was built", FACTS_COLUMNS, _table(facts)]
     return "\n\n".join(parts) + "\n"
 
 

@@ -5,16 +5,28 @@ NODE := .venv-node/bin
 PIP := -m pip --quiet --disable-pip-version-check
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: demo test coverage test-aarch64 check bench bench-aarch64 clean
+.PHONY: demo test test-all coverage test-aarch64 check bench bench-aarch64 clean
 demo: .venv/.ready .venv-node/.ready
 	$(HOST)/polydom demo --node $(NODE)/python --jobs -1
 
-test: .venv/.ready .venv-node/.ready
-	POLYDOM_NODE_PYTHON=$(CURDIR)/$(NODE)/python $(HOST)/python -m pytest
+# One worker a core, at most four; a file of tests stays with one worker, so that its fixtures are made once.
+# Libraries with threads of their own get one, as in a worker of a build: otherwise they wait for each other.
+test test-all coverage: export OMP_NUM_THREADS ?= 1
+test test-all coverage: export POLYDOM_NODE_PYTHON ?= $(CURDIR)/$(NODE)/python
+PYTEST = $(HOST)/python -m pytest
+WORKERS := -n auto --maxprocesses 4 --dist loadfile
 
-# The same with branch coverage, which takes half as long again.
+# Every law and every fault. Whole runs of the examples (marked end_to_end) are left to test-all.
+test: .venv/.ready .venv-node/.ready
+	$(PYTEST) $(WORKERS) -m "not end_to_end"
+
+# These and the whole runs of the examples: the README's three files and three commands, the demo, the experiments.
+test-all: .venv/.ready .venv-node/.ready
+	$(PYTEST) $(WORKERS)
+
+# All tests in one process with branch coverage, which takes half as long again.
 coverage: .venv/.ready .venv-node/.ready
-	POLYDOM_NODE_PYTHON=$(CURDIR)/$(NODE)/python $(HOST)/python -m coverage run -m pytest
+	$(HOST)/python -m coverage run -m pytest
 	$(HOST)/python -m coverage report --skip-covered --sort=cover
 
 # The runtime's tests and two bundles on emulated Raspberry Pi processors, in Debian's arm64 userland; a few minutes.

@@ -1,8 +1,27 @@
 """Tests of the builder measure shortly: none of them says how long something takes."""
 
+from pathlib import Path
+
 import pytest
+
+from polydom_builder import PolyDomSearch
+from tests.builder.searches import fit, search
 
 
 @pytest.fixture(autouse=True)
 def short_measurements(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("polydom_builder.costs.measuring.SECONDS", 1.0)
+    monkeypatch.setattr("polydom_builder.costs.measuring.SECONDS", 0.5)
+
+
+@pytest.fixture(scope="session")
+def fitted() -> PolyDomSearch:
+    """A search of the task, fitted once; no test alters it."""
+    return fit(search(alpha=1.0))
+
+
+@pytest.fixture(scope="session")
+def folder(fitted: PolyDomSearch, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Its bundle, exported once; no test alters it."""
+    folder = tmp_path_factory.mktemp("built") / "task.bundle"
+    fitted.export(folder)
+    return folder

@@ -2,6 +2,7 @@
 
 import argparse
 import importlib
+import json
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from polydom_builder.commands.arguments import deadlines
 from polydom_runtime import Predictor
 from polydom_runtime.items import write_packed
 from tests.builder import task
+from tests.builder.searches import fit, search
 
 SPACE = "tests.builder.task:space"
 
@@ -58,6 +60,49 @@ def test_malformed_deadline_is_a_usage_error() -> None:
     with pytest.raises(SystemExit, match="2"):
         main(["build", SPACE, "--items", "x.npz", "--deadline", "soon", "--out", "x"])
     assert deadlines("1ms:4ms") == (0.001, 0.004)
+
+
+def test_verify_command_tells_a_sound_bundle_from_an_altered_proof(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fit(search(tolerance=0.1)).export(tmp_path / "b")
+    fit(search(tolerance=0.1, alpha=1.2)).export(tmp_path / "other")
+
+    assert main(["verify", str(tmp_path / "b")]) == 0
+    assert "all as promised" in capsys.readouterr().out
+    (tmp_path / "b" / "proof.npz").write_bytes((tmp_path / "other" / "proof.npz").read_bytes())
+    assert main(["verify", str(tmp_path / "b")]) == 1
+    assert "alpha" in capsys.readouterr().out
+    (tmp_path / "b" / "proof.npz").unlink()
+    assert main(["verify", str(tmp_path / "b")]) == 2
+
+
+def test_command_builds_greedy_and_limited_bundles(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(Path(__file__).parents[2])
+    common = ["build", "tests.builder.task:space", "--items", "tests.builder.task:pairs", "--deadline", "20ms:40ms"]
+    common += ["--cv", "3", "--scoring", "balanced_accuracy", "--quantile", "0.9"]
+
+    assert main([*common, "--lattice", "greedy-cost", "--out", str(tmp_path / "greedy")]) == 0
+    assert "1 sequences" in capsys.readouterr().out
+    limited = ["--max-trainings", "5", "--tolerance", "0.05", "--sizes", "8:1500", "--max-features", "4"]
+    assert main([*common, *limited, "--out", str(tmp_path / "limited")]) == 0
+    assert "of 5 trained (8 possible)" in capsys.readouterr().out
+    assert main(["inspect", str(tmp_path / "greedy")]) == 0
+
+
+def test_inspect_shows_candidates_costs_and_staircase(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["inspect", str(folder)]) == 0
+    text = capsys.readouterr().out
+    assert main(["inspect", str(folder), "--json", "--deadline", "100us"]) == 0
+    document = json.loads(capsys.readouterr().out)
+
+    assert "staircase at 50 µs" in text
+    assert "staircase at 400 µs" in text
+    assert list(document["staircases"]) == ["100 µs"]
+    assert document["candidates"][0]["features"] == []
+    assert all(len(c["weights"]) == 6 for c in document["candidates"])
 
 
 @pytest.mark.parametrize("name", COMMANDS)

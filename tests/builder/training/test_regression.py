@@ -1,13 +1,11 @@
-"""Regressors and scores other than accuracy, from items to the node."""
+"""Regressors, from items to the node."""
 
 import json
-import math
 from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
-from sklearn.metrics import f1_score, make_scorer
+from sklearn.linear_model import LinearRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
@@ -17,13 +15,10 @@ from polydom_builder.verification.verify import verify_bundle
 from polydom_runtime import Predictor
 from polydom_runtime.items import write_packed
 from polydom_runtime.testing import ManualClock
-
-from . import task
+from tests.builder import task
 
 US = task.US
 RIDGE = make_pipeline(StandardScaler(), Ridge())
-LOGISTIC = make_pipeline(StandardScaler(), LogisticRegression())
-F1 = make_scorer(f1_score, pos_label="slow")
 
 
 def sizes_of_noise(count: int = 200, seed: int = 0) -> tuple[list[np.ndarray], list[float]]:
@@ -99,59 +94,3 @@ def test_node_command_reports_the_error_of_a_regressor(
     assert 0.0 < summary["mean_absolute_error"] < 0.7
     assert main(["info", str(tmp_path / "b")]) == 0
     assert "regression" in capsys.readouterr().out
-
-
-def rare_slow(count: int = 360) -> tuple[list[np.ndarray], list[str]]:
-    """One item in nine is of the class that matters."""
-    items, labels = task.items(count)
-    rare = [k for k, label in enumerate(labels) if label != "slow" or k % 9 == 2]
-    return [items[k] for k in rare], ["slow" if labels[k] == "slow" else "other" for k in rare]
-
-
-def test_rare_class_scored_by_f1_from_host_to_node(tmp_path: Path) -> None:
-    """The prior never names the rare class, so it scores 0, and any set that finds it beats it at any alpha."""
-    items, labels = rare_slow()
-    balanced = make_pipeline(StandardScaler(), LogisticRegression(class_weight="balanced"))
-    search = PolyDomSearch(balanced, task.space, deadline=(50 * US, 400 * US), scoring=F1, alpha=1.1)
-    search.fit(items, labels, costs=task.costs)
-    bundle = search.export(tmp_path / "rare.bundle")
-    predictor = Predictor.load(tmp_path / "rare.bundle", task.space, clock=ManualClock())
-
-    assert labels.count("slow") < len(labels) / 4
-    assert bundle.prior == (0, 0.0)
-    assert verify_bundle(tmp_path / "rare.bundle").ok
-    answers = [predictor.predict_one(x).label for x in items]
-    assert f1_score(labels, answers, pos_label="slow") > 0.8
-
-
-@pytest.mark.parametrize("scoring", ["balanced_accuracy", "f1_macro", "roc_auc_ovr", "neg_log_loss"])
-def test_other_scores_are_those_of_scikit_learn(scoring: str, tmp_path: Path) -> None:
-    from sklearn.model_selection import cross_val_score
-
-    items, labels = task.items()
-    search = PolyDomSearch(LOGISTIC, task.space, deadline=400 * US, scoring=scoring).fit(
-        items, labels, costs=task.costs
-    )
-    rows = np.stack([task.space.extract_all(x) for x in items])
-    bundle = search.export(tmp_path / "b")
-
-    assert search.expanded_[0b11111] == pytest.approx(cross_val_score(LOGISTIC, rows, labels, scoring=scoring).mean())
-    for entry in bundle.models:
-        if entry.mask in search.expanded_:
-            assert entry.accuracy == pytest.approx(search.expanded_[entry.mask], abs=2e-3)
-
-
-def test_average_precision_needs_no_probabilities(tmp_path: Path) -> None:
-    from sklearn.linear_model import SGDClassifier
-
-    items, labels = rare_slow()
-    model = make_pipeline(StandardScaler(), SGDClassifier(loss="hinge", random_state=0))
-    numbers = [int(label == "slow") for label in labels]
-    search = PolyDomSearch(model, task.space, deadline=400 * US, scoring="average_precision", alpha=1.1)
-    bundle = search.fit(items, numbers, costs=task.costs).export(tmp_path / "b")
-
-    for entry in bundle.models:
-        if entry.mask in search.expanded_:
-            assert entry.accuracy == pytest.approx(search.expanded_[entry.mask], abs=2e-3)
-    assert max(search.expanded_.values()) > 0.8
-    assert math.isclose(bundle.prior[1], search.expanded_[0])

@@ -1,0 +1,25 @@
+"""Searches of the task by logistic regression, and queries that they must answer."""
+
+from typing import Any
+
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from polydom_builder import PolyDomSearch
+from tests.builder import task
+
+US = task.US
+LOGISTIC = make_pipeline(StandardScaler(), LogisticRegression())
+QUERIES = [(n, c * US) for n in (8, 30, 100, 400, 1000, 2000) for c in (50, 70, 100, 150, 200, 300, 400)]
+
+
+def search(**changes: Any) -> PolyDomSearch:
+    """Return a search of the task for a range of deadlines, with some parameters changed."""
+    given = {"estimator": LOGISTIC, "space": task.space, "deadline": (50 * US, 400 * US), "cv": 3, "alpha": 1.02}
+    return PolyDomSearch(**(given | changes))
+
+
+def fit(found: Any) -> Any:
+    """Return a search fitted on the task's items and its stated costs."""
+    return found.fit(*task.items(), costs=task.costs)

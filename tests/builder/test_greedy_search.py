@@ -1,0 +1,63 @@
+"""Greedy sequences, from the search to the node."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from polydom_builder import GreedySearch
+from polydom_builder.exceptions import LatticeError, TrainingError
+from polydom_runtime import Predictor
+from polydom_runtime.testing import ManualClock
+from tests.builder import task
+from tests.builder.searches import LOGISTIC, fit
+
+US = task.US
+ITEMS, LABELS = task.items(60)
+
+
+@pytest.mark.parametrize("lambdas", [None, (0.0,), (math.inf,)])
+def test_greedy_bundle_walks_its_sequence_on_the_node(lambdas: Any, tmp_path: Path) -> None:
+    greedy = GreedySearch(LOGISTIC, task.space, deadline=(50 * US, 400 * US), cv=3)
+    if lambdas:
+        greedy.set_params(lambdas=lambdas)
+    bundle = fit(greedy).export(tmp_path / "greedy")
+    predictor = Predictor.load(tmp_path / "greedy", task.space, deadline=150 * US, clock=ManualClock())
+
+    assert len(greedy.sequences_) == 1 if lambdas else len(greedy.sequences_) >= 1
+    sequence = predictor.staircase.steps[-1][1].features
+    for x in task.items(40, seed=1)[0]:
+        answer = predictor.predict_one(x)  # the clock stands still, so no feature is left out
+        assert answer.features == sequence[: len(answer.features)]
+        assert answer.deadline_met
+    assert bundle.index.best(100, 1.0).features == sequence if lambdas else True
+    if lambdas == (math.inf,):
+        costs = [bundle.costs[task.space.names.index(name)](greedy.median_size_) for name in sequence[:2]]
+        assert costs == sorted(costs)
+
+
+def test_greedy_stops_where_the_time_is_spent(tmp_path: Path) -> None:
+    """Each look at the clock costs 30 µs, so a few features and no more can be afforded."""
+    greedy = GreedySearch(LOGISTIC, task.space, deadline=200 * US, cv=3, lambdas=(0.0,))
+    fit(greedy).export(tmp_path / "greedy")
+    whole = Predictor.load(tmp_path / "greedy", task.space, clock=ManualClock())
+    hurried = Predictor.load(tmp_path / "greedy", task.space, clock=ManualClock(step_ns=30_000))
+    item = task.items(1)[0][0][:100]
+
+    assert whole.predict_one(item).reason == "planned"
+    assert hurried.predict_one(item).reason.startswith("no time for")
+    assert 0 < len(hurried.trace.features) < len(whole.trace.features)
+
+
+def test_greedy_needs_sound_lambdas() -> None:
+    for wrong in ((-1.0,), (math.nan,), ()):
+        with pytest.raises(LatticeError, match=r"λ|lambda"):
+            fit(GreedySearch(LOGISTIC, task.space, deadline=400 * US, cv=3, lambdas=wrong))
+
+
+@pytest.mark.parametrize("lambdas", ["abc", 0.5, None, (0, None)])
+def test_lambdas_are_numbers(lambdas: object) -> None:
+    search = GreedySearch(LOGISTIC, task.space, lambdas=lambdas, deadline=400 * US, cv=2)  # type: ignore[arg-type]
+    with pytest.raises(TrainingError, match="lambdas must be a sequence"):
+        search.fit(ITEMS, LABELS, costs=task.costs)

@@ -1,0 +1,120 @@
+"""What comes before the search: costs, a pre-selection, and a model that can be converted."""
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from polydom_builder import UnitCosts
+from polydom_builder.exceptions import ExportError, FitError, TrainingError
+from polydom_runtime import Feature, FeatureSpace, Predictor, Step
+from polydom_runtime.bundles.bundle import StepEntry
+from polydom_runtime.costs import CostFunction
+from polydom_runtime.exceptions import FeatureError
+from polydom_runtime.testing import ManualClock
+from tests.builder import task
+from tests.builder.searches import search
+
+US = task.US
+ITEMS, LABELS = task.items(60)
+
+
+def many_features() -> FeatureSpace:
+    """The task's features among eighty that tell nothing."""
+
+    def nothing(k: int) -> Feature:
+        return Feature(f"nothing{k}", lambda x: [math.sin(1e4 * k * float(x[0]))])
+
+    return FeatureSpace([*map(nothing, range(40)), *task.space.features, *map(nothing, range(40, 80))], size=len)
+
+
+def test_preselection_leaves_what_tells_something_and_the_node_takes_the_whole_space(tmp_path: Path) -> None:
+    space = many_features()
+    cheap = CostFunction.of(2 * US)
+    features = (*[cheap] * 40, *task.costs.features, *[cheap] * 40)
+    step = task.costs.steps[0]
+    costs = UnitCosts(features, (type(step)(step.name, step.users << 40, step.cost),), task.costs.dispatch, 20 * US)
+    found = search(space=space, max_features=4, tolerance=0.1).fit(*task.items(), costs=costs)
+    found.export(tmp_path / "b")
+
+    assert set(found.space_.names) < set(task.space.names)
+    assert all(found.dropped_[f"nothing{k}"] for k in range(80))
+    predictor = Predictor.load(tmp_path / "b", space, clock=ManualClock())
+    items, labels = task.items(60, seed=1)
+    assert np.mean([predictor.predict_one(x).label == y for x, y in zip(items, labels, strict=True)]) > 0.7
+    with pytest.raises(TrainingError, match="Give max_features"):
+        search(space=space).fit(*task.items(), costs=costs)
+
+
+def head(x: np.ndarray) -> list[float]:
+    return [float(x[0])]
+
+
+def second_of(x: np.ndarray) -> list[float]:
+    return [float(x[1])]
+
+
+def test_steps_of_a_preselection_are_in_the_order_of_the_space_that_is_left(tmp_path: Path) -> None:
+    """Of f0 (step A), f1 (B) and f2 (A) the last two are left, so that B comes first."""
+    first, second = Step("A", np.asarray), Step("B", np.array)
+    space = FeatureSpace(
+        [
+            Feature("f0", lambda x: [0.0], step=first),
+            Feature("f1", head, step=second),
+            Feature("f2", second_of, step=first),
+        ],
+        size=len,
+    )
+    steps = tuple(StepEntry(name, users, CostFunction.of(3 * US)) for name, users in (("A", 0b101), ("B", 0b010)))
+    costs = UnitCosts((CostFunction.of(5 * US),) * 3, steps, CostFunction.of(5 * US), 20 * US)
+    rng = np.random.default_rng(0)
+    items = [rng.normal(size=5) for _ in range(120)]
+    labels = [int(x[0] + x[1] > 0) for x in items]
+
+    search(space=space, max_features=2).fit(items, labels, costs=costs).export(tmp_path / "b")
+    assert Predictor.load(tmp_path / "b", space, clock=ManualClock()).predict_one(items[0]).reason == "planned"
+
+
+class Unconvertible(LogisticRegression):
+    trained = 0
+
+    def fit(self, rows: Any, labels: Any, sample_weight: Any = None) -> Any:
+        type(self).trained += 1
+        return super().fit(rows, labels)
+
+
+def test_feature_that_would_change_the_item_is_refused() -> None:
+    def centre(x: np.ndarray) -> list[float]:
+        x -= x.mean()
+        return [float(x[0])]
+
+    space = FeatureSpace([Feature("centred", centre)], size=len)
+    with pytest.raises(FeatureError, match=r"'centred'.*read-only"):
+        search(space=space).fit(ITEMS, LABELS)
+
+
+def test_costs_of_nothing_known_are_refused() -> None:
+    with pytest.raises(TrainingError, match="CostSamples, a DeviceProfile, or UnitCosts"):
+        search().fit(ITEMS, LABELS, costs={"level": 1e-6})
+
+
+def test_given_costs_must_tell_a_model_s_time() -> None:
+    with pytest.raises(FitError, match="model_seconds"):
+        search().fit(ITEMS, LABELS, costs=replace(task.costs, model_seconds=None))
+
+
+def test_costs_of_another_space_are_refused() -> None:
+    with pytest.raises(FitError, match="5 features"):
+        search().fit(ITEMS, LABELS, costs=replace(task.costs, features=task.costs.features[:4]))
+    with pytest.raises(FitError, match="steps"):
+        search().fit(ITEMS, LABELS, costs=replace(task.costs, steps=()))
+
+
+def test_estimator_without_a_converter_is_refused_before_training() -> None:
+    with pytest.raises(ExportError, match="skl2onnx"):
+        search(estimator=Unconvertible()).fit(ITEMS, LABELS, costs=task.costs)
+    assert Unconvertible.trained == 1

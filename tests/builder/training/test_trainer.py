@@ -1,0 +1,81 @@
+"""How sets are scored: folds, groups, given test items, and scorers that fit the labels."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVR
+
+from polydom_builder import PolyDomSearch
+from polydom_builder.exceptions import TrainingError
+from tests.builder import task
+from tests.builder.searches import LOGISTIC, search
+
+ITEMS, LABELS = task.items(60)
+
+
+def few(estimator: Any = LOGISTIC, labels: Any = LABELS, groups: Any = None, **changes: Any) -> PolyDomSearch:
+    """Return a search fitted on sixty items."""
+    parameters = {"deadline": 400 * task.US, "cv": 2, "alpha": 1.0} | changes
+    return search(estimator=estimator, **parameters).fit(ITEMS, labels, groups, costs=task.costs)
+
+
+def test_trained_sets_are_scored_by_cross_validation(fitted: PolyDomSearch) -> None:
+    from sklearn.model_selection import cross_val_score
+
+    signals, labels = task.items()
+    rows = np.stack([task.space.extract_all(x) for x in signals])
+    expected = cross_val_score(LOGISTIC, rows, labels, cv=3).mean()
+
+    assert fitted.expanded_[0b11111] == pytest.approx(expected)
+
+
+def test_groups_never_stand_on_both_sides_of_a_fold() -> None:
+    items, labels = task.items(90)
+    groups = [k // 9 for k in range(90)]
+    fitted = search(deadline=0.001).fit(items, labels, groups=groups, costs=task.costs)
+
+    for train, test in fitted.trainer_.splits:
+        assert not {groups[i] for i in train} & {groups[i] for i in test}
+
+
+def test_given_test_items_are_scored_on() -> None:
+    items, labels = task.items(120)
+    split = [(np.arange(60), np.arange(60, 120))]
+    fitted = search(cv=split).fit(items, labels, costs=task.costs)
+
+    model = fitted.trainer_.fit((0, 1), np.arange(60))
+    expected = (
+        model.predict(fitted.trainer_.table.rows_of((0, 1), np.arange(60, 120))) == fitted.trainer_.table.targets[60:]
+    ).mean()
+    assert fitted.trainer_.scores([0b11]) == [expected]
+
+
+def test_scorer_of_another_kind_of_label_is_named() -> None:
+    with pytest.raises(TrainingError, match="The scorer 'f1' must score"):
+        few(scoring="f1")
+    with pytest.raises(TrainingError, match="The scorer 'accuracy' must score"):
+        few(Ridge(), [float(np.std(x)) for x in ITEMS], scoring="accuracy")
+
+
+def test_groups_may_be_any_iterable_but_no_number() -> None:
+    few(groups=iter(range(60)))
+    with pytest.raises(TrainingError, match="groups must be a sequence"):
+        few(groups=5)
+
+
+def test_r2_needs_two_items_a_fold() -> None:
+    with pytest.raises(TrainingError, match="two items or more"):
+        few(Ridge(), [float(np.std(x)) for x in ITEMS], cv=60)
+
+
+def test_many_equal_numbers_first_are_no_hindrance() -> None:
+    """The first items, all of one number, would leave a support vector machine without a vector to export."""
+    numbers = [0.0] * 45 + [float(np.std(x)) for x in ITEMS[45:]]
+    found = few(make_pipeline(StandardScaler(), SVR()), numbers, cv=KFold(2, shuffle=True, random_state=0))
+
+    assert found.prior_[0] == pytest.approx(np.mean(numbers))

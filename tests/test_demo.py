@@ -31,6 +31,7 @@ def demo(out: Path, **changes: object) -> list[dict[str, object]]:
     return run_demo(**(arguments | changes))  # type: ignore[arg-type]
 
 
+@pytest.mark.end_to_end
 def test_demo_measures_builds_and_answers_on_a_node(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     results = demo(tmp_path)
 

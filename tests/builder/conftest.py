@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from polydom_builder import PolyDomSearch
+from tests.builder.board import write_costs
 from tests.builder.searches import fit, search
 
 
@@ -20,8 +21,20 @@ def fitted() -> PolyDomSearch:
 
 
 @pytest.fixture(scope="session")
+def every_score(fitted: PolyDomSearch) -> list[float]:
+    """The scores of all 32 sets, by mask."""
+    return fitted.trainer_.scores(range(32))
+
+
+@pytest.fixture(scope="session")
 def folder(fitted: PolyDomSearch, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Its bundle, exported once; no test alters it."""
     folder = tmp_path_factory.mktemp("built") / "task.bundle"
     fitted.export(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def board_costs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file of costs, for what is not about measuring."""
+    return write_costs(tmp_path_factory.mktemp("measured") / "board.costs")

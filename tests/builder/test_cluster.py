@@ -19,7 +19,7 @@ from .slow_score import FatalOnce
 US = task.US
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def cluster() -> Iterator[Client]:
     """Two worker processes, and joblib told to use them."""
     with (
@@ -39,28 +39,28 @@ def found(fitted: PolyDomSearch) -> Any:
     return fitted.expanded_, fitted.candidates_, fitted.index_.intervals
 
 
-def locally(**changes: Any) -> PolyDomSearch:
-    return search(n_jobs=2, **changes).fit(*task.items(90), costs=task.costs)
+@pytest.fixture(scope="module")
+def near() -> PolyDomSearch:
+    """The same search by local workers."""
+    with joblib.parallel_config(backend="loky"):
+        return search(n_jobs=2).fit(*task.items(90), costs=task.costs)
 
 
-def test_cluster_builds_what_local_workers_build(cluster: Client, tmp_path: Path) -> None:
+def test_cluster_builds_what_local_workers_build(cluster: Client, near: PolyDomSearch, tmp_path: Path) -> None:
     fitted = search().fit(*task.items(90), costs=task.costs)
     fitted.export(tmp_path / "far")
     with joblib.parallel_config(backend="loky"):
-        near = locally()
         near.export(tmp_path / "near")
 
     assert found(fitted) == found(near)
     assert load_bundle(tmp_path / "far").models == load_bundle(tmp_path / "near").models
 
 
-def test_worker_killed_at_work_costs_nothing(cluster: Client, tmp_path: Path) -> None:
+def test_worker_killed_at_work_costs_nothing(cluster: Client, near: PolyDomSearch, tmp_path: Path) -> None:
     fatal = FatalOnce(str(tmp_path), calls=6, spared=os.getpid())
     before = set(cluster.run(os.getpid).values())
     fitted = search(scoring=fatal).fit(*task.items(90), costs=task.costs)
 
-    with joblib.parallel_config(backend="loky"):
-        near = locally()
     assert (tmp_path / "killed").exists()
     assert len(before - set(cluster.run(os.getpid).values())) == 1
     assert found(fitted) == found(near)

@@ -16,12 +16,11 @@ US = task.US
 
 
 @pytest.mark.parametrize("lattice", ["best-first", "layers", "all"])
-def test_each_complete_lattice_search_keeps_the_promise(lattice: str, tmp_path: Path) -> None:
+def test_each_complete_lattice_search_keeps_the_promise(lattice: str, every_score: list[float], tmp_path: Path) -> None:
     found = fit(search(lattice=lattice, tolerance=0.1))
 
-    every = found.trainer_.scores(range(32))
     for n, budget in QUERIES:
-        best = max(every[m] for m in range(32) if m == 0 or found.set_costs_(m)(n) <= budget)
+        best = max(every_score[m] for m in range(32) if m == 0 or found.set_costs_(m)(n) <= budget)
         assert 1.02 * found.index_.best(n, budget).accuracy >= best - 1e-12
     found.export(tmp_path / "b")
     assert verify_bundle(tmp_path / "b").ok
@@ -50,15 +49,14 @@ def test_tolerance_is_estimated_from_what_was_trained() -> None:
     assert found.tolerance_ == pytest.approx(max(largest, 0.0))
 
 
-def test_limited_trainings_prove_the_smallest_alpha_they_can() -> None:
+def test_limited_trainings_prove_the_smallest_alpha_they_can(every_score: list[float]) -> None:
     alphas = [fit(search(alpha=1.0, tolerance=0.05, max_trainings=limit)) for limit in (3, 6, 12, 32)]
 
     assert [len(found.expanded_) for found in alphas[:2]] == [3, 6]
     assert all(a.alpha_ >= b.alpha_ for a, b in pairwise(alphas))
     for found in alphas:
-        every = found.trainer_.scores(range(32))
         for n, budget in QUERIES:
-            best = max(every[m] for m in range(32) if m == 0 or found.set_costs_(m)(n) <= budget)
+            best = max(every_score[m] for m in range(32) if m == 0 or found.set_costs_(m)(n) <= budget)
             assert found.alpha_ * found.index_.best(n, budget).accuracy >= best - 1e-12
     with pytest.raises(LatticeError, match="empty and the full set"):
         fit(search(max_trainings=1))

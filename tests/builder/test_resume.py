@@ -12,8 +12,9 @@ from polydom_runtime.bundles.index_file import load_bundle
 ROOT = Path(__file__).parents[2]
 
 
-def start(cache: Path, out: Path, log: Path) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "tests.builder.slow_build", str(cache), str(out), str(log)]
+def start(cache: Path, out: Path, log: Path, *last: int) -> subprocess.Popen[bytes]:
+    """Start a build that, at its `last` scoring, waits to be killed."""
+    command = [sys.executable, "-m", "tests.builder.held_build", *map(str, (cache, out, log, *last))]
     return subprocess.Popen(command, cwd=ROOT, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"})
 
 
@@ -28,14 +29,15 @@ def test_killed_build_goes_on_and_ends_the_same(tmp_path: Path) -> None:
 
     log = tmp_path / "killed.log"
     for kills in (1, 2):
-        build = start(tmp_path / "cache", tmp_path / "killed.bundle", log)
-        while lines(log) < kills * total // 3 and build.poll() is None:
+        last = kills * total // 3
+        build = start(tmp_path / "cache", tmp_path / "killed.bundle", log, last)
+        while lines(log) < last and build.poll() is None:
             time.sleep(0.01)
         build.send_signal(signal.SIGKILL)
         assert build.wait() == -signal.SIGKILL
         assert not (tmp_path / "killed.bundle").exists()
-    last = start(tmp_path / "cache", tmp_path / "killed.bundle", log)
-    assert last.wait(timeout=300) == 0
+    rest = start(tmp_path / "cache", tmp_path / "killed.bundle", log)
+    assert rest.wait(timeout=300) == 0
 
     # Each kill costs the set in work at most: 3 folds of one set.
     assert lines(log) <= total + 2 * 3

@@ -23,6 +23,7 @@ from polydom_runtime.measuring.cost_samples import CostSamples, units_of
 N_FEATURES = 5
 TINY = Scale(alphas=(1.0, 1.1, 1.2, 1.3), tolerances=(0.0, 0.02, 0.05), budgets=12, queries=2_000, timed=8, drawn=20)
 RAW = [f"scenes_{name}.csv" for name in scenes.EXPERIMENTS]
+FEW = {name: scene_figures.FIGURES[name] for name in ("violations", "averages")}
 PICTURES = [f"scenes_{name}.{kind}" for name in scene_figures.FIGURES for kind in ("png", "svg")]
 
 
@@ -69,9 +70,11 @@ def made_up() -> Scenes:
 
 @pytest.fixture(scope="module")
 def out(made_up: Scenes, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of one run on the made-up lattice."""
+    """The folder of one run on the made-up lattice, which draws two figures instead of all: each takes a second."""
     folder = tmp_path_factory.mktemp("scenes")
-    scenes.run_experiments(made_up, folder, TINY)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scenes, "FIGURES", FEW)
+        scenes.run_experiments(made_up, folder, TINY)
     return folder
 
 
@@ -79,7 +82,12 @@ def rows(out: Path, name: str) -> list[Row]:
     return results.load_rows(out / f"scenes_{name}.csv")
 
 
-def test_a_run_leaves_raw_results_pictures_and_a_table(out: Path) -> None:
+@pytest.mark.end_to_end
+def test_a_run_leaves_raw_results_pictures_and_a_table(made_up: Scenes, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    scenes.run_experiments(made_up, out, TINY)
+
     assert {f.name for f in out.iterdir()} == {*RAW, *PICTURES, scenes.FACTS, scenes.TABLE}
     assert all((out / name).stat().st_size > 5_000 for name in PICTURES)
     table = (out / scenes.TABLE).read_text()
@@ -90,8 +98,7 @@ def test_a_run_leaves_raw_results_pictures_and_a_table(out: Path) -> None:
 def test_redraw_gives_the_same_and_recomputes_nothing(
     out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    few = {name: scene_figures.FIGURES[name] for name in ("violations", "averages")}
-    monkeypatch.setattr(scenes, "FIGURES", few)
+    monkeypatch.setattr(scenes, "FIGURES", FEW)
     monkeypatch.setattr(scenes, "EXPERIMENTS", dict.fromkeys(scenes.EXPERIMENTS))
     for name in (*RAW, scenes.FACTS):
         (tmp_path / name).write_bytes((out / name).read_bytes())
@@ -100,7 +107,7 @@ def test_redraw_gives_the_same_and_recomputes_nothing(
 
     before, after = ((folder / scenes.TABLE).read_text().partition("## Figures")[0] for folder in (out, tmp_path))
     assert before == after
-    for name in few:
+    for name in FEW:
         assert (out / f"scenes_{name}.svg").read_bytes() == (tmp_path / f"scenes_{name}.svg").read_bytes()
 
 
@@ -210,6 +217,7 @@ def write_pictures(folder: Path) -> None:
     (folder / "index.csv").write_text("\n".join(lines) + "\n")
 
 
+@pytest.mark.end_to_end
 def test_the_quick_command_runs_end_to_end_and_measures_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     few = {"violations": scene_figures.FIGURES["violations"]}
     monkeypatch.setattr(scenes, "FIGURES", few)

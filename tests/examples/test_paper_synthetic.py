@@ -16,21 +16,28 @@ from examples.paper.systems import AS_PRINTED, BEST_FIRST, INDEXES, greedy, gree
 from polydom_builder.lattice.region import QueryRegion
 
 TINY = Scale(seeds=2, most_features=4, default_features=5, table_features=6, queries=1_000, timed_queries=5)
+FEW = {name: synthetic.FIGURES[name] for name in ("index_sizes", "promises")}
 PICTURES = [f"{name}.{kind}" for name in synthetic.FIGURES for kind in ("png", "svg")]
 RAW = [f"{name}.csv" for name in synthetic.EXPERIMENTS]
 
 
 @pytest.fixture(scope="module")
 def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of one run of the command."""
+    """The folder of one run of the command, which draws two figures instead of all: each takes a second."""
     folder = tmp_path_factory.mktemp("paper") / "new"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(synthetic_world, "QUICK", TINY)
+        patch.setattr(synthetic, "FIGURES", FEW)
         assert main(["synthetic", "--quick", "--out", str(folder)]) == 0
     return folder
 
 
-def test_command_leaves_raw_results_pictures_and_a_table(out: Path) -> None:
+@pytest.mark.end_to_end
+def test_command_leaves_raw_results_pictures_and_a_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(synthetic_world, "QUICK", TINY)
+    out = tmp_path / "new"
+
+    assert main(["synthetic", "--quick", "--out", str(out)]) == 0
     assert {f.name for f in out.iterdir()} == {*RAW, *PICTURES, synthetic.FACTS, synthetic.TABLE}
     assert all((out / name).stat().st_size > 5_000 for name in PICTURES)
     assert all((out / name).read_bytes()[:4] == b"\x89PNG" for name in PICTURES if name.endswith("png"))
@@ -39,10 +46,9 @@ def test_command_leaves_raw_results_pictures_and_a_table(out: Path) -> None:
 
 @pytest.fixture
 def few_figures(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Two figures instead of all, for drawing takes a second each; returns the names of their files."""
-    few = {name: synthetic.FIGURES[name] for name in ("index_sizes", "promises")}
-    monkeypatch.setattr(synthetic, "FIGURES", few)
-    return [f"{name}.{kind}" for name in few for kind in ("png", "svg")]
+    """Two figures instead of all; returns the names of their files."""
+    monkeypatch.setattr(synthetic, "FIGURES", FEW)
+    return [f"{name}.{kind}" for name in FEW for kind in ("png", "svg")]
 
 
 def test_redraw_gives_the_same_pictures_and_table_and_recomputes_nothing(

@@ -103,7 +103,7 @@ def sets_in_doubt(costs: CostsOfSets, region: QueryRegion, enough: Callable[[], 
     sets = feasible_sets(costs, region, Costs(np.empty((0, 6)), region), EASY_SETS)
     if sets is not None:
         return sets, False
-    sets = feasible_sets(costs, region, enough())
+    sets = feasible_sets(costs, region, enough(), MAX_SETS)
     if sets is None:
         raise LatticeError(
             f"At most {MAX_SETS:,} feature sets may fit the region and be in doubt. There are more. "

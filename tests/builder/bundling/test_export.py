@@ -20,8 +20,8 @@ ITEMS, LABELS = task.items(60)
 def test_every_prefix_of_a_plan_has_a_model(folder: Path) -> None:
     bundle = load_bundle(folder)
 
-    assert bundle.shipped
-    for number in bundle.shipped:
+    assert bundle.stored.shipped
+    for number in bundle.stored.shipped:
         order = bundle.models[number].order
         assert all(order[:k] in bundle.model_of_order for k in range(1, len(order) + 1))
 
@@ -50,7 +50,7 @@ def test_old_bundle_is_replaced_and_a_stranger_is_not(fitted: PolyDomSearch, fol
     (target / INDEX_FILE).write_bytes(b"old")
     fitted.export(target)
 
-    assert load_bundle(target).shipped
+    assert load_bundle(target).stored.shipped
     assert [p.name for p in tmp_path.iterdir()] == ["task.bundle"]
     (tmp_path / "mine").mkdir()
     with pytest.raises(ExportError, match="neither"):

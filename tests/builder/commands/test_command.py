@@ -24,10 +24,14 @@ def items(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("source", ["FILE", "tests.builder.task:pairs"])
-def test_build_writes_a_bundle(source: str, items: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_build_writes_a_bundle(
+    source: str, items: Path, board_costs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With costs that are measured here, and with those of a board."""
     out, cache = tmp_path / "built.bundle", tmp_path / "cache"
     command = ["build", SPACE, "--items", source.replace("FILE", str(items)), "--deadline", "1s", "--out", str(out)]
-    assert main([*command, "--alpha", "1.5", "--cache", str(cache)]) == 0
+    device = ["--profile", str(board_costs)] if source != "FILE" else []
+    assert main([*command, "--alpha", "1.5", "--cache", str(cache), *device]) == 0
 
     assert "feature sets of" in capsys.readouterr().out
     assert Predictor.load(out, task.space).deadline == 1.0
@@ -78,11 +82,11 @@ def test_verify_command_tells_a_sound_bundle_from_an_altered_proof(
 
 
 def test_command_builds_greedy_and_limited_bundles(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    board_costs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(Path(__file__).parents[2])
     common = ["build", "tests.builder.task:space", "--items", "tests.builder.task:pairs", "--deadline", "20ms:40ms"]
-    common += ["--cv", "3", "--scoring", "balanced_accuracy", "--quantile", "0.9"]
+    common += ["--cv", "3", "--scoring", "balanced_accuracy", "--quantile", "0.9", "--profile", str(board_costs)]
 
     assert main([*common, "--lattice", "greedy-cost", "--out", str(tmp_path / "greedy")]) == 0
     assert "1 sequences" in capsys.readouterr().out

@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from polydom_builder import UnitCosts
 from polydom_builder.costs.combined_costs import upper
 from polydom_builder.verification.verify import verify_bundle
 from polydom_runtime import Feature, FeatureSpace, Predictor
 from polydom_runtime.costs import ZERO, CostFunction
 from polydom_runtime.testing import ManualClock
+from polydom_runtime.unit_times import UnitTimes
 from tests.builder import task
 from tests.builder.searches import QUERIES, fit, search
 
@@ -24,16 +24,15 @@ def lanes(costs: dict[str, CostFunction]) -> CostFunction:
     return upper([dear, rest])
 
 
-def test_cost_beyond_sums_is_honoured_from_the_lattice_to_the_bundle(tmp_path: Path) -> None:
+def test_cost_beyond_sums_is_honoured_from_the_lattice_to_the_bundle(every_score: list[float], tmp_path: Path) -> None:
     found, summed = fit(search(combine=lanes, tolerance=0.1)), fit(search(tolerance=0.1))
     bundle = found.export(tmp_path / "b")
 
     assert found.set_costs_(0b11111)(500) < summed.set_costs_(0b11111)(500)
     for number, entry in enumerate(bundle.models):
         assert bundle.candidate(number).cost.weights == pytest.approx(found.set_costs_(entry.mask).weights)
-    every = found.trainer_.scores(range(32))
     for n, budget in QUERIES:
-        best = max(every[m] for m in range(32) if m == 0 or found.set_costs_(m)(n) <= budget)
+        best = max(every_score[m] for m in range(32) if m == 0 or found.set_costs_(m)(n) <= budget)
         assert 1.02 * found.index_.best(n, budget).accuracy >= best - 1e-12
     assert verify_bundle(tmp_path / "b").ok
 
@@ -55,7 +54,9 @@ def test_node_has_the_time_that_a_cost_beyond_sums_leaves(tmp_path: Path) -> Non
         return head(x)
 
     space = FeatureSpace([Feature("a", timed), Feature("b", second_of)], size=len)
-    costs = UnitCosts((CostFunction.of(100 * US),) * 2, (), CostFunction.of(1 * US), 5 * US)
+    costs = UnitTimes.given(
+        dict.fromkeys("ab", CostFunction.of(100 * US)), dispatch=CostFunction.of(1 * US), model=5 * US
+    )
     rng = np.random.default_rng(0)
     items = [rng.normal(size=5) for _ in range(120)]
     labels = [int(x[0] + x[1] > 0) for x in items]

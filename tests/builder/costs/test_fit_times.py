@@ -11,7 +11,7 @@ from polydom_builder.exceptions import FitError
 from polydom_runtime.measuring.cost_samples import DISPATCH
 from polydom_runtime.unit_times import step_users
 from tests.builder import task
-from tests.builder.costs.test_target import samples
+from tests.builder.board import samples
 
 QUANTILES = (0.5, 0.9, 0.99)
 

@@ -17,45 +17,8 @@ from polydom_runtime.costs import BASIS, CostFunction
 from polydom_runtime.device.calibration import KERNELS, REFERENCES
 from polydom_runtime.device.device_profile import Calibrated, DeviceProfile
 from polydom_runtime.exceptions import MeasurementError
-from polydom_runtime.measuring.cost_samples import CostSamples, units_of
-from polydom_runtime.measuring.fingerprint import source_fingerprint
 from tests.builder import task
-
-SIZES = np.geomspace(8, 2000, 12)
-LINEAR_SECONDS, TREE_SECONDS = 50e-6, 80e-6
-
-
-def samples(**changes: Any) -> CostSamples:
-    """Return samples of the task's costs on a board where everything jitters by a tenth."""
-    rng = np.random.default_rng(0)
-    step_costs = [s.cost for s in task.costs.steps]
-    costs = [*step_costs, *task.costs.features, task.costs.dispatch]
-    exact = np.array([[c(n) for n in SIZES] for c in costs])
-    seconds = exact[:, :, None] * rng.uniform(1.0, 1.1, (*exact.shape, 100))
-    kernels = {name: rng.uniform(1e-5, 1.1e-5, 100) for name in KERNELS}
-    kernels |= {
-        name: rng.uniform(1.0, 1.1, 100) * (TREE_SECONDS if "trees" in name else LINEAR_SECONDS) for name in REFERENCES
-    }
-    machine = {
-        "device": "a board",
-        "numpy": "2.0",
-        "onnxruntime": "1.28.0",
-        "memory_bytes": 1 << 30,
-        "onnx": {"ir_version": 9, "opset": 19, "ml_opset": 3},
-    }
-    loops = np.ones(exact.shape, dtype=np.int64)
-    made = CostSamples(
-        units_of(task.space),
-        SIZES,
-        seconds,
-        loops,
-        np.full(seconds.shape, np.nan),
-        kernels,
-        machine,
-        source_fingerprint(task.space),
-        "enough",
-    )
-    return replace(made, **changes)
+from tests.builder.board import LINEAR_SECONDS, SIZES, samples
 
 
 def search(**changes: Any) -> PolyDomSearch:
@@ -63,8 +26,13 @@ def search(**changes: Any) -> PolyDomSearch:
     return PolyDomSearch(**parameters | changes)
 
 
-def test_bundle_says_where_its_costs_come_from_and_keeps_to_the_device(tmp_path: Any) -> None:
-    bundle = search().fit(*task.items(90), costs=samples()).export(tmp_path / "b")
+@pytest.fixture(scope="module")
+def measured() -> PolyDomSearch:
+    return search().fit(*task.items(90), costs=samples())
+
+
+def test_bundle_says_where_its_costs_come_from_and_keeps_to_the_device(measured: PolyDomSearch, tmp_path: Any) -> None:
+    bundle = measured.export(tmp_path / "b")
 
     assert str(bundle.times.origin) == "costs measured on a board"
     assert bundle.times.origin.versions == {"numpy": "2.0", "onnxruntime": "1.28.0"}
@@ -80,14 +48,15 @@ def test_throttled_measurement_is_repeated_by_the_bundle(tmp_path: Any) -> None:
     assert str(bundle.times.origin) == "costs measured on a board; the clock was held down"
 
 
-def test_profile_gives_an_estimate_that_says_so(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_profile_gives_an_estimate_that_says_so(
+    measured: PolyDomSearch, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("polydom_builder.preparation.preparation.measure_here", lambda *arguments: samples())
-    here = search().fit(*task.items(90), costs=samples())
     there = search(deadline=0.05).fit(*task.items(90), costs=DeviceProfile.named("raspberry_pi_4b"))
 
     assert "estimated, not measured" in str(there.export(tmp_path / "b").times.origin)
-    assert all(b(500) > a(500) for a, b in zip(here.times_.features, there.times_.features, strict=True))
-    assert there.times_.dispatch(1) > here.times_.dispatch(1)
+    assert all(b(500) > a(500) for a, b in zip(measured.times_.features, there.times_.features, strict=True))
+    assert there.times_.dispatch(1) > measured.times_.dispatch(1)
 
 
 def profile_with(seconds: float, uncertainty: float) -> DeviceProfile:

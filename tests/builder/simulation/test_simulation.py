@@ -18,7 +18,8 @@ from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples
 from polydom_runtime.prediction import Policy
 from polydom_runtime.unit_times import StepTime
 from tests.builder import task
-from tests.builder.costs.test_target import samples, search
+from tests.builder.board import samples
+from tests.builder.costs.test_target import search
 from tests.bundle_parts import changed, unit_times
 from tests.runtime.lattice_world import NAMES, STEP, US, LatticeWorld, lattice_bundle, microseconds
 

@@ -1,0 +1,62 @@
+"""Costs of the task as if measured on a board, where everything jitters by a tenth."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from polydom_runtime.device.calibration import KERNELS, REFERENCES
+from polydom_runtime.measuring.cost_samples import CostSamples, units_of
+from polydom_runtime.measuring.costs_file import SamplesHeader
+from polydom_runtime.measuring.fingerprint import source_fingerprint
+from polydom_runtime.measuring.journal import FileJournal
+from tests.builder import task
+
+SIZES = np.geomspace(8, 2000, 12)
+LINEAR_SECONDS, TREE_SECONDS = 50e-6, 80e-6
+
+
+def samples(**changes: Any) -> CostSamples:
+    """Return samples of the task's costs on a board where everything jitters by a tenth."""
+    rng = np.random.default_rng(0)
+    step_costs = [s.cost for s in task.costs.steps]
+    costs = [*step_costs, *task.costs.features, task.costs.dispatch]
+    exact = np.array([[c(n) for n in SIZES] for c in costs])
+    seconds = exact[:, :, None] * rng.uniform(1.0, 1.1, (*exact.shape, 100))
+    kernels = {name: rng.uniform(1e-5, 1.1e-5, 100) for name in KERNELS}
+    kernels |= {
+        name: rng.uniform(1.0, 1.1, 100) * (TREE_SECONDS if "trees" in name else LINEAR_SECONDS) for name in REFERENCES
+    }
+    machine = {
+        "device": "a board",
+        "numpy": "2.0",
+        "onnxruntime": "1.28.0",
+        "memory_bytes": 1 << 30,
+        "onnx": {"ir_version": 9, "opset": 19, "ml_opset": 3},
+    }
+    loops = np.ones(exact.shape, dtype=np.int64)
+    made = CostSamples(
+        units_of(task.space),
+        SIZES,
+        seconds,
+        loops,
+        np.full(seconds.shape, np.nan),
+        kernels,
+        machine,
+        source_fingerprint(task.space),
+        "enough",
+    )
+    return replace(made, **changes)
+
+
+def write_costs(file: Path) -> Path:
+    """Write the samples as the file that a measurement leaves."""
+    s = samples()
+    journal = FileJournal(file)
+    cells = s.seconds.reshape(-1, s.n_rounds)
+    columns = [cells, np.full(cells.shape, np.nan), list(s.kernels.values())]
+    journal.begin(SamplesHeader(s.units, tuple(s.sizes), (1,) * len(cells), tuple(s.kernels), s.fingerprint, s.machine))
+    journal.append(np.concatenate(columns).T, [])
+    journal.finish({}, "enough")
+    return file

@@ -1,0 +1,42 @@
+"""``python -m tests.builder.held_build CACHE OUT LOG [LAST]``: a build that a test can kill.
+
+It logs a line a scoring. When there are LAST lines, it waits.
+"""
+
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import accuracy_score
+
+from polydom_builder import PolyDomSearch
+from tests.builder import task
+
+
+def held_accuracy(estimator: Any, rows: Any, labels: Any) -> float:
+    """Return the accuracy, unless this is the last scoring."""
+    log = Path(sys.argv[3])
+    with log.open("a") as file:
+        file.write("scored\n")
+    if sys.argv[4:] and len(log.read_text().splitlines()) >= int(sys.argv[4]):
+        signal.pause()
+    return float(accuracy_score(labels, estimator.predict(rows)))
+
+
+if __name__ == "__main__":
+    sys.modules["tests.builder.held_build"] = sys.modules["__main__"]
+    held_accuracy.__module__ = "tests.builder.held_build"
+    cache, out, log = sys.argv[1:4]
+    Path(log).touch()
+    search = PolyDomSearch(
+        LogisticRegression(),
+        task.space,
+        deadline=(50e-6, 400e-6),
+        cv=3,
+        scoring=held_accuracy,
+        memory=cache,
+    )
+    search.fit(*task.items(120), costs=task.costs)
+    search.export(out)

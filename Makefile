@@ -14,7 +14,7 @@ demo: .venv/.ready .venv-node/.ready
 test test-all coverage: export OMP_NUM_THREADS ?= 1
 test test-all coverage: export POLYDOM_NODE_PYTHON ?= $(CURDIR)/$(NODE)/python
 PYTEST = $(HOST)/python -m pytest
-WORKERS := -n auto --maxprocesses 4 --dist loadfile
+WORKERS := -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 # Every law and every fault. Whole runs of the examples (marked end_to_end) are left to test-all.
 test: .venv/.ready .venv-node/.ready

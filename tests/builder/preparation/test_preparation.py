@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from polydom_builder import UnitCosts
 from polydom_builder.exceptions import ExportError, FitError, TrainingError
 from polydom_runtime import Feature, FeatureSpace, Predictor, Step
-from polydom_runtime.bundles.bundle import StepEntry
 from polydom_runtime.costs import CostFunction
 from polydom_runtime.exceptions import FeatureError
 from polydom_runtime.testing import ManualClock
+from polydom_runtime.unit_times import StepTime
 from tests.builder import task
 from tests.builder.searches import search
+from tests.bundle_parts import unit_times
 
 US = task.US
 ITEMS, LABELS = task.items(60)
@@ -37,7 +37,8 @@ def test_preselection_leaves_what_tells_something_and_the_node_takes_the_whole_s
     cheap = CostFunction.of(2 * US)
     features = (*[cheap] * 40, *task.costs.features, *[cheap] * 40)
     step = task.costs.steps[0]
-    costs = UnitCosts(features, (type(step)(step.name, step.users << 40, step.cost),), task.costs.dispatch, 20 * US)
+    step = step._replace(users=step.users << 40)
+    costs = unit_times(space.names, features, [step], task.costs.dispatch, model=20 * US)
     found = search(space=space, max_features=4, tolerance=0.1).fit(*task.items(), costs=costs)
     found.export(tmp_path / "b")
 
@@ -69,8 +70,8 @@ def test_steps_of_a_preselection_are_in_the_order_of_the_space_that_is_left(tmp_
         ],
         size=len,
     )
-    steps = tuple(StepEntry(name, users, CostFunction.of(3 * US)) for name, users in (("A", 0b101), ("B", 0b010)))
-    costs = UnitCosts((CostFunction.of(5 * US),) * 3, steps, CostFunction.of(5 * US), 20 * US)
+    steps = [StepTime(name, users, CostFunction.of(3 * US)) for name, users in (("A", 0b101), ("B", 0b010))]
+    costs = unit_times(space.names, [CostFunction.of(5 * US)] * 3, steps, CostFunction.of(5 * US), model=20 * US)
     rng = np.random.default_rng(0)
     items = [rng.normal(size=5) for _ in range(120)]
     labels = [int(x[0] + x[1] > 0) for x in items]
@@ -98,20 +99,22 @@ def test_feature_that_would_change_the_item_is_refused() -> None:
 
 
 def test_costs_of_nothing_known_are_refused() -> None:
-    with pytest.raises(TrainingError, match="CostSamples, a DeviceProfile, or UnitCosts"):
+    with pytest.raises(TrainingError, match="CostSamples, a DeviceProfile, or UnitTimes"):
         search().fit(ITEMS, LABELS, costs={"level": 1e-6})
 
 
 def test_given_costs_must_tell_a_model_s_time() -> None:
-    with pytest.raises(FitError, match="model_seconds"):
-        search().fit(ITEMS, LABELS, costs=replace(task.costs, model_seconds=None))
+    with pytest.raises(FitError, match="time of a model run"):
+        search().fit(ITEMS, LABELS, costs=replace(task.costs, model=None))
 
 
 def test_costs_of_another_space_are_refused() -> None:
-    with pytest.raises(FitError, match="5 features"):
-        search().fit(ITEMS, LABELS, costs=replace(task.costs, features=task.costs.features[:4]))
-    with pytest.raises(FitError, match="steps"):
-        search().fit(ITEMS, LABELS, costs=replace(task.costs, steps=()))
+    with pytest.raises(FitError, match="features and steps"):
+        search().fit(ITEMS, LABELS, costs=task.costs.part(range(4)))
+    with pytest.raises(FitError, match="used by"):
+        search().fit(
+            ITEMS, LABELS, costs=replace(task.costs, names=task.space.names, users=(), terms=task.costs.features)
+        )
 
 
 def test_estimator_without_a_converter_is_refused_before_training() -> None:

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from polydom_runtime.items import write_packed
 from polydom_runtime.measuring.costs_file import load_costs
@@ -16,6 +17,7 @@ from polydom_runtime.measuring.costs_file import load_costs
 ROOT = Path(__file__).parents[1]
 
 
+@pytest.mark.end_to_end
 def test_readme_examples_run(tmp_path: Path) -> None:
     blocks = re.findall(r"```python\n(# (\w+\.py)\n.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
     assert [name for _, name in blocks] == ["tones.py", "build.py", "node.py"]
@@ -34,6 +36,7 @@ def test_readme_examples_run(tmp_path: Path) -> None:
     assert done.stdout.split()[0] in ("low", "middle", "high")  # the prior, should the machine be too busy
 
 
+@pytest.mark.end_to_end
 def test_readme_commands_measure_build_and_run(tmp_path: Path) -> None:
     """The three commands as they are written, with a shorter measurement and this machine as both host and node."""
     (block,) = re.findall(r"```sh\n(polydom-node measure.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)

@@ -13,7 +13,7 @@ from examples.paper import scene_table, synthetic_promises, synthetic_table
 from examples.paper.results import Row
 from examples.paper.synthetic_world import Scale
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 CLAIMS = "| what | the paper | here | remark |"
 FACTS = {"python": "3", "numpy": "2", "processor": "any", "seconds": {}}
 

@@ -1,1 +1,1 @@
-"""What a node reads: the bundle, its index, its file format and its models."""
+"""The bundle that a node reads: its times, its index, its file format and its models."""

@@ -21,13 +21,14 @@ Label = int | str | bool
 
 @dataclass(frozen=True, slots=True)
 class BundleSpace:
-    """The features that a bundle reads and the labels that it answers with.
+    """The features that a bundle needs and the labels that it answers with.
 
     Parameters
     ----------
-    names, widths : tuples, one entry a feature
+    names, widths : tuples of str and of int
+        The name of each feature, and how many numbers it gives.
     classes : tuple of labels
-        The label of each class number; none if the models are regressors.
+        The label of each class number; empty if the models are regressors.
     """
 
     names: tuple[str, ...]
@@ -46,11 +47,11 @@ class Promise:
     budgets : (float, float)
         Range of deadlines in seconds that the bundle was built for; equal if there is one deadline.
     alpha, tolerance : float
-        α and e of the paper: the slacks that the search was run with.
+        α and e of the paper, as the search used them.
     slowdown : float
         The largest slow-down of the device for which it has the best models at the shortest of its deadlines.
     stop_loss : float
-        The accuracy that an early stop may give up on the items that are stopped.
+        How much accuracy may be lost, at most, on the items that are answered early.
     """
 
     sizes: tuple[float, float]
@@ -62,12 +63,12 @@ class Promise:
 
     @property
     def covered(self) -> tuple[float, float]:
-        """The range of budgets with the best models: the deadlines, the shortest also on a machine that is slower."""
+        """The range of budgets with the best models: the deadlines, the shortest one divided by `slowdown`."""
         return self.budgets[0] / self.slowdown, self.budgets[1]
 
 
 class Prior(NamedTuple):
-    """The answer without features: a class number, or a regressor's number, and its score."""
+    """The answer without features: the number of a class, or the value that a regressor gives, and its score."""
 
     number: int | float
     accuracy: float
@@ -82,11 +83,11 @@ class StoredIndex:
     shipped : tuple of int
         Model numbers of the candidates; candidate 0 of the index is the empty set, candidate k + 1 is ``shipped[k]``.
     intervals : tuple of Interval
-        Where each candidate is on the skyline.
+        The ranges of sizes in which each candidate is on the skyline.
     sequences : tuple of int tuples
-        The orders of features that a greedy bundle walks; empty for a Poly-Dom index.
+        The sequences of features of a greedy bundle; empty for a Poly-Dom index.
     median_size : float
-        Of the items that the sequences were made for.
+        The median size of the items, for which the sequences were made.
     """
 
     shipped: tuple[int, ...] = ()
@@ -106,10 +107,10 @@ class Bundle:
     promise : Promise
     prior : Prior
     models : tuple of ModelEntry
-        Every shipped feature set and every prefix of its order.
+        A model for every candidate and for every prefix of its order of features.
     stored : StoredIndex
     path : Path, optional
-        The folder that holds the models.
+        The bundle folder, which holds the models; None if the bundle is not on the disk.
     """
 
     space: BundleSpace
@@ -132,12 +133,12 @@ class Bundle:
 
     @property
     def adds_up(self) -> bool:
-        """Whether the cost of a set is the sum of its parts."""
+        """Whether the cost of every set is the sum of its units' costs, not one of its own."""
         return all(model.cost is None for model in self.models)
 
     @property
     def stops_early(self) -> bool:
-        """Whether the models have confidences at which an answer may stand early."""
+        """Whether each model states the confidence from which on its answer may be given early."""
         return bool(self.models) and all(model.stop is not None for model in self.models)
 
     @cached_property
@@ -160,13 +161,13 @@ class Bundle:
         return {model.order: i for i, model in enumerate(self.models)}
 
     def candidate(self, model: int) -> Candidate:
-        """Return the candidate of one model; its cost is a whole answer's: dispatch, features, steps and model run."""
+        """Return the candidate of one model. Its cost is of a whole answer: dispatch, features, steps, model run."""
         entry = self.models[model]
         cost = entry.cost or self.times.worst.of_set(entry.mask) + CostFunction.of(entry.seconds)
         return Candidate(entry.mask, tuple(self.names[i] for i in entry.order), entry.accuracy, cost)
 
     def plus_dispatch(self, more: CostFunction) -> "Bundle":
-        """Return the bundle for a node whose dispatch takes longer."""
+        """Return the bundle for a node whose dispatch takes longer by `more`."""
         models = tuple(m if m.cost is None else replace(m, cost=m.cost + more) for m in self.models)
         return replace(self, times=self.times.plus_dispatch(more), models=models)
 
@@ -182,13 +183,13 @@ class Bundle:
             space = space.part(self.names)
         steps = tuple((step.name, step.users) for step in self.times.worst.steps)
         for what, ours, theirs in (
-            ("feature names, in order", self.names, space.names),
+            ("feature names, in order,", self.names, space.names),
             ("feature widths", self.space.widths, space.widths),
             ("shared steps", steps, step_users(space)),
         ):
             if ours != theirs:
                 raise BundleMismatchError(
-                    f"The feature space must have the {what}, that the bundle was built for: {ours}. Got {theirs}. "
+                    f"The feature space must have the {what} that the bundle was built for: {ours}. Got {theirs}. "
                     "Use the module that the bundle was built with, or build again."
                 )
         return space
@@ -199,7 +200,7 @@ class Bundle:
         Raises
         ------
         BundleFormatError
-            If they are not the ones that the index promises.
+            If the file cannot be read, or its SHA-256 is not the one in the index.
         """
         assert self.path is not None
         return self.models[model].read(self.path, model)

@@ -1,4 +1,4 @@
-"""The times of a bundle: the same units four times, each for another purpose, and where they come from."""
+"""The times of a bundle: those of the same units at four quantiles, each for its own purpose, and their origin."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -14,13 +14,13 @@ class CostOrigin:
     Parameters
     ----------
     device : str
-        The machine whose costs they are.
+        The device whose costs they are; empty if they were given.
     estimated : bool
-        Whether they were carried over from another machine instead of measured.
+        Whether they were measured on another machine and converted.
     notes : tuple of str
         Reasons to doubt them.
     versions : dict of str to str
-        Of numpy and onnxruntime, where they were measured.
+        The versions of numpy and onnxruntime with which they were measured.
     """
 
     device: str = ""
@@ -36,20 +36,20 @@ class CostOrigin:
 
 @dataclass(frozen=True, slots=True)
 class BundleTimes:
-    """How long units take on the device that the bundle was built for. Make it with `of` where some are not known.
+    """How long units take on the device that the bundle was built for. If not all are known, make it with `of`.
 
     Parameters
     ----------
     worst : UnitTimes
-        Their sums are the worst case of sets; the index is built on them.
+        The sums of these are the worst cases of whole sets, allowance included. The index is built from them.
     planned : UnitTimes
-        The any-time policy plans the rest of a set with these.
+        The times with which the any-time policy plans the rest of a target.
     guarded : UnitTimes
-        It begins a unit only if this much time is left for it.
+        The times with which its guard decides whether a feature may start.
     typical : UnitTimes
-        A slow-down is measured against these.
+        The medians. The slow-down is the time of an answer divided by these.
     reference_seconds : float
-        The stated worst case of the reference model on the device; 0 if not known.
+        The worst case that the reference model states on the device; 0 if not known.
     origin : CostOrigin
     """
 
@@ -71,20 +71,23 @@ class BundleTimes:
         reference_seconds: float = 0.0,
         origin: CostOrigin | None = None,
     ) -> "BundleTimes":
-        """Make the times of a bundle; those not given are the worst case, and the typical ones the planned ones.
+        """Make the times of a bundle of which not all need be known.
 
         Parameters
         ----------
         worst : UnitTimes
-        planned, guarded, typical : UnitTimes, optional
+        planned, guarded : UnitTimes, optional
+            The worst cases if not given.
+        typical : UnitTimes, optional
+            The planned times if not given.
         reference_seconds : float
         origin : CostOrigin, optional
-            Costs that were given if not said.
+            If not given, the costs count as given by the user.
         """
         planned = planned or worst
         return cls(worst, planned, guarded or worst, typical or planned, reference_seconds, origin or CostOrigin())
 
     def plus_dispatch(self, more: CostFunction) -> "BundleTimes":
-        """Return the times with more of dispatch, for every purpose."""
+        """Return the times with a dispatch that takes longer by `more`, at all four quantiles."""
         changed = {name: getattr(self, name).plus_dispatch(more) for name in ("worst", "planned", "guarded", "typical")}
         return replace(self, **changed)

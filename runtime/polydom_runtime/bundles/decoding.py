@@ -1,4 +1,7 @@
-"""Decoding ``index.msgpack``, of this version or of an older one; the inverse of `encoding`."""
+"""Decoding of ``index.msgpack``, in the current format version or an older one; the inverse of `encoding`.
+
+A document of an older version is first changed into one of the current version, one version at a time (`UPGRADES`).
+"""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -22,16 +25,16 @@ Document = Mapping[str, Any]
 
 MAX_MODELS, MAX_MODEL_BYTES, MAX_CLASSES, MAX_TEXT = 10_000, 1 << 30, 100_000, 1000
 MAX_SECONDS = 1e6
-"""A model that states more seconds for a run is refused."""
+"""The largest time of a model run, in seconds."""
 
 
 def decode(data: bytes, path: Path | None = None) -> Bundle:
-    """Return the bundle of an ``index.msgpack``; the inverse of `encode`.
+    """Return the bundle that the bytes of an ``index.msgpack`` describe; the inverse of `encode`.
 
     Raises
     ------
     BundleFormatError
-        If it is not well-formed, of a newer version, or inconsistent.
+        If they are not well-formed, of a newer version, or inconsistent.
     """
     d = schema.unpack(data)
     if d.get("format") != FORMAT:
@@ -45,25 +48,25 @@ def decode(data: bytes, path: Path | None = None) -> Bundle:
 
 
 def _from_version_1(d: Document) -> Document:
-    """Add where the costs come from."""
+    """Add the origin of the costs, which is not known."""
     return {**d, "origin": ["", False, [], {}]}
 
 
 def _from_version_2(d: Document) -> Document:
-    """Add greedy sequences and costs beyond sums; there were no regressors."""
+    """Add greedy sequences and costs that are not sums. There must be classes, since there were no regressors yet."""
     schema.in_range("The number of classes", len(schema.field(d, "classes", list)), 2, MAX_CLASSES)
     return {**d, "set_costs": b"", "sequences": [], "median_size": 0.0}
 
 
 def _from_version_3(d: Document) -> Document:
-    """Add times for other purposes than the worst case, slow-downs and early stops."""
+    """Add planned, guarded and typical times, the slow-down and early stops."""
     times: Document = {name: [] for name in ("expected", "alone", "typical")}
     quantiles = {"planning_quantile": 0.0, "guard_quantile": 0.0, "reference_seconds": 0.0}
     return {**d, **times, **quantiles, "slowdown": 1.0, "stops": b"", "stop_loss": 0.0}
 
 
 UPGRADES: Mapping[int, Callable[[Document], Document]] = {1: _from_version_1, 2: _from_version_2, 3: _from_version_3}
-"""What makes of a document of each older version one of the next."""
+"""For each older version, the function that changes its document into one of the next version."""
 
 
 def _bundle(d: Document, path: Path | None) -> Bundle:
@@ -138,7 +141,7 @@ def _worst(d: Document, names: Sequence[str]) -> UnitTimes:
 
 
 def _times(d: Document, name: str, quantile: str | None, worst: UnitTimes) -> UnitTimes | None:
-    """Return the times of the same units for another purpose; None if they are not stored."""
+    """Return the times of the same units from another field; None if it is empty."""
     share = 0.0 if quantile is None else schema.number(d, quantile, 0.0, 1.0)
     row = schema.field(d, name, list)
     if not row:
@@ -182,7 +185,7 @@ def _models(d: Document, n_features: int) -> tuple[ModelEntry, ...]:
 
 
 def _classes(d: Document) -> tuple[Label, ...]:
-    """Return the labels; none if the models are regressors."""
+    """Return the labels; an empty tuple if the models are regressors."""
     classes = schema.field(d, "classes", list)
     if not classes:
         return ()
@@ -218,7 +221,7 @@ def _origin(d: Document) -> CostOrigin:
 
 
 def _printable(text: str) -> str:
-    """Return what may be shown on a terminal."""
+    """Return the text without characters that would control a terminal, at most `MAX_TEXT` long."""
     return "".join(c if c.isprintable() else "?" for c in text[:MAX_TEXT])
 
 

@@ -12,7 +12,7 @@ from .bundle_times import CostOrigin
 
 FORMAT = "polydom-bundle"
 VERSION = 4
-"""Of the layout: a change of it raises the number, and `decoding` gets one more upgrade."""
+"""The format version. A change of the layout raises it, and `decoding` gets one more upgrade."""
 
 
 def encode(bundle: Bundle) -> bytes:
@@ -58,7 +58,7 @@ def encode(bundle: Bundle) -> bytes:
 
 
 def _times_row(times: UnitTimes, unless: UnitTimes) -> Sequence[object]:
-    """Return the weights of all units and the ratio of models; nothing if the times are others that are stored."""
+    """Return the weights of all units and the ratio of models; an empty list if the times equal `unless`."""
     if times == unless:
         return []
     return [schema.pack_floats([cost.weights for cost in (*times.terms, times.dispatch)]), float(times.model_ratio)]

@@ -1,4 +1,7 @@
-"""The paper's Greedy on the node: the median size chooses a sequence of features, the budget how far it is walked."""
+"""The paper's Greedy on the node: a sequence of features, computed one after the other as far as the budget allows.
+
+The bundle holds several sequences. Their costs at the median size decide which of them is used for a budget.
+"""
 
 import math
 from bisect import bisect_right
@@ -13,12 +16,12 @@ from .index import Candidate
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """One sequence of candidates at one fixed deadline: for every size, its longest prefix that fits.
+    """One sequence of candidates at one fixed deadline. The answer for an item is the longest prefix that fits.
 
     Parameters
     ----------
     sequence : tuple of Candidate
-        Each with one feature more than the one before, from the empty set on.
+        The first is the empty set; each later one has one feature more than the one before.
     deadline : float
         In the unit of the costs.
 
@@ -45,29 +48,29 @@ class Walk:
 
     @property
     def steps(self) -> tuple[tuple[float, Candidate], ...]:
-        """The one step, in the form of a staircase's: at any size the features are added up to the last candidate."""
+        """A single step in the form of `Staircase.steps`: the last candidate is the aim at every size."""
         return ((math.inf, self.sequence[-1]),)
 
 
 class GreedyIndex:
-    """The sequences of Greedy, and the skyline of accuracy against cost at the median size that chooses among them.
+    """The sequences of Greedy, and the skyline at the median size, which chooses among them.
 
-    The best candidate that fits the budget at the median size names the sequence; for the item itself, which may be
-    smaller or larger, features are added along that sequence until its budget is spent. There is no promise that this
-    is the best that fits: for small and for large items another sequence may be better.
+    The best candidate that fits the budget at the median size names the sequence. For the item itself, which may be
+    smaller or larger, features are added in the order of that sequence until the budget is spent. Nothing promises
+    that the set is the best that fits: for small and for large items another sequence may be better.
 
     Parameters
     ----------
     sequences : sequence of sequences of Candidate
-        Each ``[empty, {f1}, {f1, f2}, ...]``, the names of a candidate in the order of the sequence. A candidate that
-        several sequences share stands for the first of them.
-    size : float, >= 0
-        The median size, at which the sequences were made.
+        Each is ``[empty, {f1}, {f1, f2}, ...]``; the names of a candidate are in the order of the sequence. If several
+        sequences share a candidate, it names the first of them.
+    size : float
+        The median size, for which the sequences were made; not negative.
 
     Attributes
     ----------
     candidates : tuple of Candidate
-        All different ones, in the order of the sequences.
+        The different candidates, in the order of the sequences.
 
     Raises
     ------
@@ -85,8 +88,8 @@ class GreedyIndex:
     >>> accurate = [empty, spectrum, Candidate(3, ("spectrum", "mean"), 0.9, CostFunction.of(linear=4))]
     >>> index = GreedyIndex([accurate, cheap], size=10)
 
-    At size 10 a budget of 20 fits only ``mean``, so the cheap sequence is walked; a budget of 30 fits ``spectrum``,
-    so the accurate one is, even for an item that is too large for it:
+    At size 10, only ``mean`` fits a budget of 20, so the cheap sequence is used. ``spectrum`` fits a budget of 30, so
+    the accurate sequence is used, even for an item that is too large for it:
 
     >>> [index.best(n, budget=20).features for n in (5, 10, 20, 21)]
     [('mean', 'spectrum'), ('mean',), ('mean',), ()]
@@ -103,20 +106,21 @@ class GreedyIndex:
         self._costs, self._chosen = self._skyline()
 
     def best(self, n: float, budget: float) -> Candidate:
-        """Return how far an item of size `n` comes along its sequence; the empty set if it cannot pay one feature.
+        """Return the longest prefix of the budget's sequence that fits at size `n`; the empty set if none does.
 
         O(log k + F).
         """
         return self.at_deadline(budget).best(n)
 
     def at_deadline(self, c0: float) -> Walk:
-        """Return the sequence for one deadline, the same for every size; O(log k)."""
+        """Return the sequence for one deadline, which is the same at every size; O(log k)."""
         return Walk(self.sequences[self._chosen[bisect_right(self._costs, c0)]], c0)
 
     def _skyline(self) -> tuple[list[float], list[int]]:
-        """Return the costs of the skyline at the median size, and the sequence below the first and from each one on.
+        """Return the rising costs of the skyline at the median size, and one sequence number more than there are costs.
 
-        The empty set is in every sequence, so where nothing else fits the first feature decides: the cheapest.
+        Sequence k + 1 is used from cost k on. Sequence 0 is used below the first cost, where only the empty set fits at
+        the median size: it is the one with the cheapest first feature, which may still fit a smaller item.
         """
         started = [(s[1].cost(self.size), k) for k, s in enumerate(self.sequences) if len(s) > 1]
         costs: list[float] = []

@@ -13,7 +13,7 @@ from polydom_runtime.costs import CostFunction
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A feature set with a trained model: what it is worth and what it costs.
+    """A feature set with a trained model, its score and its cost.
 
     Parameters
     ----------
@@ -45,8 +45,9 @@ class Interval:
 class Staircase:
     """The best candidate for every size at one fixed deadline (Prob-c0-Fixed).
 
-    Costs rise with n, so each candidate fits up to one last size n*; walking from the largest n* down and keeping
-    the running best leaves a few steps. Larger items fall down the staircase, at last to the empty set.
+    Costs never fall when n grows, so each candidate fits up to a largest size n*. The candidates are visited from the
+    largest n* to the smallest, and one is kept if it scores higher than all before it. The few that are kept are the
+    steps: the larger the item, the cheaper its candidate, down to the empty set.
 
     Examples
     --------
@@ -61,7 +62,7 @@ class Staircase:
     __slots__ = ("_ends", "_steps", "deadline")
 
     def __init__(self, candidates: Iterable[Candidate], deadline: float) -> None:
-        """Build the steps; O(k log k). `candidates` must hold the empty set, which is always ready."""
+        """Build the steps; O(k log k). `candidates` must hold the empty set, whose answer is always ready."""
         reaches = sorted(
             ((c.cost.largest_size(deadline), c) for c in candidates),
             key=lambda pair: (-pair[0], -pair[1].accuracy, pair[1].mask.bit_count(), pair[1].mask),
@@ -72,7 +73,7 @@ class Staircase:
             if candidate.accuracy > steps[-1].accuracy and reach > -math.inf:
                 steps.append(candidate)
                 ends.append(reach)
-        if ends and ends[0] == math.inf:  # it fits every size: the empty set is out of reach
+        if ends and ends[0] == math.inf:  # a candidate fits every size, so the empty set is never needed
             del ends[0], steps[0]
         self.deadline = deadline
         self._ends, self._steps = ends[::-1], steps[::-1]
@@ -97,17 +98,17 @@ class Staircase:
 class PolyDomIndex:
     """The best candidate for every size and every budget (Prob-General).
 
-    The paper's two-dimensional sorted array: ranges of n between the sizes at which the skyline changes, and for each
-    range its skyline, sorted by cost, which on a skyline is also sorted by accuracy. The rows take up to
-    ranges x candidates numbers, so they are laid out when the first of them is asked for (`ranges` asks for all): a
-    node with one deadline needs only the staircase.
+    The paper's two-dimensional sorted array. Its ranges of n lie between the sizes at which the skyline changes. Each
+    range has a row: its skyline by rising cost, which is also by rising accuracy. All rows together may hold
+    ranges x candidates numbers. So they are made only when `best` or `ranges` is first used; a node with one deadline
+    needs only the staircase.
 
     Parameters
     ----------
     candidates : sequence of Candidate
-        Must hold the empty set, the answer when nothing else fits.
+        Must hold the empty set, which answers when nothing else fits.
     intervals : sequence of Interval
-        Where each candidate is on the skyline.
+        The ranges of sizes in which each candidate is on the skyline.
     sizes : (float, float)
         The range of sizes that the index was built for. An interval that starts at its lower end includes it.
 
@@ -156,13 +157,14 @@ class PolyDomIndex:
     def best(self, n: float, budget: float) -> Candidate:
         """Return the most accurate candidate whose cost at size `n` fits `budget`; the empty set if none does.
 
-        O(log ranges + log skyline). A size outside the range is answered on the extrapolated costs by a scan.
+        O(log ranges + log skyline). For a size outside the range, all candidates are compared by their extrapolated
+        costs; O(candidates).
         """
         ends, rows = self._rows
         row = rows[bisect_left(ends, n)]
         if row is None:
             return next((c for c in self._by_accuracy if c.cost(n) <= budget), self.empty)
-        # CostFunction.__call__ written out, in the same order, so that it rounds alike; a call costs as much again.
+        # CostFunction.__call__ written out, since its calls would double the time; in its order, to round as it does.
         weights = self._weights
         ln = math.log1p(n)
         nlogn, square, cube = n * ln, n * n, n * n * n
@@ -191,7 +193,7 @@ class PolyDomIndex:
         )
 
     def _check(self) -> None:
-        """Assert the invariants: ends rise, and each row rises in accuracy and, inside its range, in cost."""
+        """Assert the invariants: ends rise; in each row accuracy rises and, inside the row's range, cost rises too."""
         assert all(a < b for a, b in pairwise(self._rows[0]))
         start = self.sizes[0]
         for end, row in self.ranges:

@@ -1,4 +1,4 @@
-"""A model as the index of a bundle names it, and the file that holds it."""
+"""The entry of a model in the index of a bundle, and the file of this model."""
 
 import hashlib
 from dataclasses import dataclass
@@ -13,23 +13,25 @@ MODEL_FOLDER = "models"
 
 @dataclass(frozen=True, slots=True)
 class ModelEntry:
-    """An exported model and what it promises.
+    """An exported model: its features, score, time and file.
 
     Parameters
     ----------
     order : tuple of int
-        The positions of its features in the order of its input columns.
+        The positions of its features in the feature space, in the order of its input columns.
     accuracy : float
         Score of the exported model on items that it was not trained on.
     seconds : float
         Worst-case time of one run.
     size_bytes : int
+        Of the file.
     sha256 : bytes
+        Of the file; 32 bytes.
     cost : CostFunction, optional
-        Worst case of a whole answer by this model, where it is not the sum of its parts.
+        Worst case of a whole answer by this model, if it is not the sum of the units' worst cases.
     stop : float, optional
-        The confidence at which its answer may stand although there is time for more; above 1 for never, None if the
-        bundle was built without early stops.
+        The confidence from which on its answer is given although time is left. Above 1 means never; None means that
+        the bundle was built without early stops.
     """
 
     order: tuple[int, ...]
@@ -51,7 +53,7 @@ class ModelEntry:
         Raises
         ------
         BundleFormatError
-            If the file cannot be read, or is not the one that the index names.
+            If the file cannot be read, or its size or SHA-256 is not the one in the index.
         """
         file = folder / MODEL_FOLDER / model_file(number)
         data = read_bounded(file, self.size_bytes)
@@ -61,7 +63,7 @@ class ModelEntry:
 
 
 def model_file(number: int) -> str:
-    """Return the file name of a model: made from its number, so that no path is ever read from a file."""
+    """Return the file name of a model. It is made from its number, so that a bundle cannot name other paths."""
     return f"{number:04d}.onnx"
 
 

@@ -1,9 +1,9 @@
-"""Running an exported model: one onnxruntime session bound once to a fixed input and a fixed output."""
+"""Runs of an exported model: one onnxruntime session, bound once to a fixed input array and a fixed output array."""
 
 import math
 import os
 
-# Some onnxruntime wheels write a device identifier at import and start a thread that uploads; a node must do neither.
+# Some onnxruntime wheels write a device identifier and start an upload thread at import; a node must do neither.
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 import numpy as np
@@ -15,14 +15,14 @@ ONNXRUNTIME_VERSION: str = ort.__version__
 
 
 class InputRow:
-    """The one row of float32 numbers that all models of a predictor read, each a prefix of it, and their output.
+    """The input row of float32 numbers that models read, each its first columns, and the arrays of their output.
 
     Parameters
     ----------
     width : int
-        Of the widest model.
+        The number of input columns of the widest model.
     n_classes : int
-        Room for so many probabilities.
+        The number of probabilities that a model gives; 0 if they are not read.
     """
 
     __slots__ = ("label", "number", "scores", "values")
@@ -40,13 +40,16 @@ class ModelRunner:
     Parameters
     ----------
     onnx_bytes : bytes
-        Input 0: float32 ``(1, width)``; output 0: int64 ``(1,)``, a regressor's: one float32.
+        Input 0 is float32 of shape ``(1, width)``. Output 0 is int64 of shape ``(1,)``, or one float32 if it is a
+        regressor.
     row : InputRow
-        Bound once; it must not be replaced.
+        The session is bound to its arrays once, so they must not be replaced.
     width : int
+        The number of input columns.
     n_classes : int
+        0 for a regressor.
     sure : bool
-        Whether its probabilities, output 1, are wanted too.
+        Whether its probabilities, output 1, are read too, for `confidence`.
 
     Raises
     ------
@@ -99,7 +102,7 @@ def _lean_options() -> "ort.SessionOptions":
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.execution_mode = ort.ExecutionMode.ORT_SEQUENTIAL
     options.enable_cpu_mem_arena = options.enable_mem_pattern = False
-    # Classifiers of one to three nodes have nothing to optimise; off, a session loads twice as fast.
+    # A classifier of one to three nodes has nothing to optimise; without optimisation, a session loads twice as fast.
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.log_severity_level = 3

@@ -1,4 +1,7 @@
-"""Strict, bounded decoding of the index file: every field is checked for kind, size and range before it is used."""
+"""Strict and bounded decoding of the index file: the type, size and range of every field are checked before its use.
+
+A `document` is the decoded map of the index file. All bounds are inclusive.
+"""
 
 import math
 from collections.abc import Mapping
@@ -16,12 +19,12 @@ T = TypeVar("T")
 
 
 def bad(what: str, got: object, remedy: str = "Export the bundle again.") -> BundleFormatError:
-    """Return the error for a field that is not as it must be."""
+    """Return the error for a value that is not as it must be: the rule, the value and the remedy."""
     return BundleFormatError(f"{what}. Got {str(got)[:120]}. {remedy}")
 
 
 def unpack(data: bytes) -> Mapping[str, Any]:
-    """Decode one msgpack map with string keys; no extension types, no length that the data does not hold."""
+    """Decode one msgpack map with string keys and without extension types; BundleFormatError if it is anything else."""
     if len(data) > MAX_INDEX_BYTES:
         raise bad(f"The index must have at most {MAX_INDEX_BYTES} bytes", len(data))
     try:
@@ -38,7 +41,7 @@ def _no_extension(code: int, data: bytes) -> object:
 
 
 def field(document: Mapping[str, Any], name: str, kind: type[T]) -> T:
-    """Return a field that must be there and of exactly this kind (an int is not a bool)."""
+    """Return a field if it is of exactly this type (a bool is not an int); BundleFormatError otherwise."""
     value = document.get(name)
     if type(value) is not kind:
         raise bad(f"Field {name!r} must be of type {kind.__name__}", type(value).__name__)
@@ -46,19 +49,45 @@ def field(document: Mapping[str, Any], name: str, kind: type[T]) -> T:
 
 
 def count(document: Mapping[str, Any], name: str, low: int, high: int) -> int:
-    """Return an integer field within [low, high]."""
+    """Return an integer field. As `in_range`, with the name of the field in `document` instead of a value."""
     return in_range(name, field(document, name, int), low, high)
 
 
 def in_range(name: str, value: object, low: int, high: int) -> int:
-    """Return `value` if it is an integer within [low, high]."""
+    """Return a value if it is an integer from `low` to `high`.
+
+    Parameters
+    ----------
+    name : str
+        The name of the value, for the error message.
+    value : object
+    low, high : int
+
+    Raises
+    ------
+    BundleFormatError
+        If it is of another type or outside the range.
+    """
     if type(value) is not int or not low <= value <= high:
         raise bad(f"{name} must be an integer from {low} to {high}", value)
     return value
 
 
 def number(document: Mapping[str, Any], name: str, low: float, high: float = math.inf) -> float:
-    """Return a float field within [low, high]."""
+    """Return a float field; an infinite one only if `high` is infinite.
+
+    Parameters
+    ----------
+    document : mapping
+    name : str
+        The name of the field.
+    low, high : float
+
+    Raises
+    ------
+    BundleFormatError
+        If it is missing, of another type, NaN or outside the range.
+    """
     value = field(document, name, float)
     if not low <= value <= high:
         raise bad(f"Field {name!r} must be from {low} to {high}", value)
@@ -66,7 +95,13 @@ def number(document: Mapping[str, Any], name: str, low: float, high: float = mat
 
 
 def floats(document: Mapping[str, Any], name: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """Return a field of raw little-endian float64 bytes as an array of this shape; NaN is refused."""
+    """Return a field of raw little-endian float64 bytes as an array of this shape.
+
+    Raises
+    ------
+    BundleFormatError
+        If it is missing, holds another number of bytes, or holds NaN.
+    """
     raw = field(document, name, bytes)
     if len(raw) != 8 * math.prod(shape):
         raise bad(f"Field {name!r} must hold {shape} float64 numbers", f"{len(raw)} bytes")
@@ -77,7 +112,7 @@ def floats(document: Mapping[str, Any], name: str, shape: tuple[int, ...]) -> ND
 
 
 def ordered(name: str, pair: NDArray[np.float64], low: float) -> tuple[float, float]:
-    """Return (a, b) if low <= a <= b."""
+    """Return the two numbers of an array if low <= first <= second; BundleFormatError otherwise."""
     a, b = pair.tolist()
     if not low <= a <= b:
         raise bad(f"Field {name!r} must be a range from low to high, at least {low}", (a, b))
@@ -85,7 +120,7 @@ def ordered(name: str, pair: NDArray[np.float64], low: float) -> tuple[float, fl
 
 
 def text(name: str, value: object, longest: int = 200) -> str:
-    """Return `value` if it is a short, non-empty string."""
+    """Return `value` if it is a string of 1 to `longest` characters; BundleFormatError otherwise."""
     if type(value) is not str or not 1 <= len(value) <= longest:
         raise bad(f"{name} must be a string of 1 to {longest} characters", value)
     return value

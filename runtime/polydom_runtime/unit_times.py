@@ -1,4 +1,4 @@
-"""How long units take: features, the steps that they share, dispatch and a model run; and sums of them over sets."""
+"""The times of units (features, shared steps, dispatch, a model run) and the sums of these times over feature sets."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ from .features import FeatureSpace, members
 
 
 class StepTime(NamedTuple):
-    """A shared step: its name, the mask of the features that use it, and its cost."""
+    """A shared step: its name, the bit mask of the features that use it, and its cost."""
 
     name: str
     users: int
@@ -24,24 +24,24 @@ class StepTime(NamedTuple):
 class UnitTimes:
     """Times of all units at one quantile, as functions of the item size.
 
-    Any budget that adds up may stand for time: joules, say.
+    In place of seconds they may be in any unit that adds up, such as joules.
 
     Parameters
     ----------
     names : tuple of str
-        Of the features, then of the steps.
+        The names of the features, then those of the steps.
     users : tuple of int
-        For each step the mask of the features that use it; bit i stands for feature i.
+        For each step, the mask of the features that use it; bit i stands for feature i.
     terms : tuple of CostFunction
-        The time of each unit, in the order of `names`; that of a feature is without its step.
+        The time of each unit, in the order of `names`. The time of a feature excludes its step.
     dispatch : CostFunction
-        The time of selection, timer and answer: all that is neither a feature, a step nor a model run.
+        The time of an answer that is not spent in features, steps or a model.
     model : float, optional
         The time of one run of any model. None if each model states its own.
     model_ratio : float
-        The time of a model run divided by the time that the model states.
+        The factor from the worst case that a model states to the time of its run at this quantile.
     quantile : float
-        The quantile that these times are; 0 if they are not quantiles of single units.
+        The quantile of these times, from 0 to 1; 0 if they are not quantiles of single units.
 
     Examples
     --------
@@ -68,14 +68,14 @@ class UnitTimes:
         dispatch: CostFunction = ZERO,
         model: float | None = None,
     ) -> "UnitTimes":
-        """Make times from what is known by name.
+        """Make times from the times of features and steps by name.
 
         Parameters
         ----------
         features : dict of str to CostFunction
             In the order of the feature space.
         steps : dict of str to (names of the features that use it, CostFunction), optional
-            In the order in which the features use them.
+            In the order of the first feature that uses each.
         dispatch : CostFunction
         model : float, optional
             Seconds of one run of any model.
@@ -93,7 +93,7 @@ class UnitTimes:
 
     @property
     def features(self) -> tuple[CostFunction, ...]:
-        """The time of each feature without its step."""
+        """The time of each feature, its step excluded."""
         return self.terms[: self.n_features]
 
     @property
@@ -105,7 +105,7 @@ class UnitTimes:
     def part(self, features: Sequence[int]) -> "UnitTimes":
         """Return the times of some of the features, in this order, and of the steps that they use."""
         users = [sum(1 << new for new, old in enumerate(features) if mask >> old & 1) for mask in self.users]
-        # As a space has its steps: by the first feature that uses them.
+        # A feature space orders its steps by the first feature that uses them.
         steps = sorted((k for k, mask in enumerate(users) if mask), key=lambda k: users[k] & -users[k])
         units = [*features, *(self.n_features + k for k in steps)]
         return replace(
@@ -116,28 +116,28 @@ class UnitTimes:
         )
 
     def mapped(self, change: Callable[[CostFunction], CostFunction]) -> "UnitTimes":
-        """Return the times with every unit's time changed, that of dispatch too; those of models stay."""
+        """Return the times after a change of every unit and of dispatch; the times of models stay."""
         return replace(self, terms=tuple(map(change, self.terms)), dispatch=change(self.dispatch))
 
     def scaled(self, factor: float) -> "UnitTimes":
-        """Return the times multiplied by a factor; those of models stay."""
+        """Return the times multiplied by a factor; the times of models stay."""
         return self.mapped(lambda time: time * factor)
 
     def plus_dispatch(self, more: CostFunction) -> "UnitTimes":
-        """Return the times with more of dispatch."""
+        """Return the times with a dispatch that takes longer by `more`."""
         return replace(self, dispatch=self.dispatch + more)
 
     def relative_to(self, model_seconds: float) -> "UnitTimes":
-        """Return the times with that of a model run as a ratio to the seconds that a model states."""
+        """Return the times with a `model_ratio` in place of `model`: its time divided by the seconds that it states."""
         assert self.model is not None
         return replace(self, model=None, model_ratio=self.model / model_seconds)
 
     def of_set(self, mask: int) -> CostFunction:
-        """Return the time of a whole answer without a model run: dispatch, the features of a set and their steps."""
+        """Return the time of an answer without its model run: dispatch, the features of a set and their steps."""
         return total([self.dispatch, *self._units_of(mask)])
 
     def of_sets(self, masks: Masks, done: int | Masks = 0) -> Floats:
-        """Return the times of the features of many sets and their steps; neither dispatch nor a model run.
+        """Return the times of the features of many sets and their steps, without dispatch and model run.
 
         O(n_sets · n_units).
 
@@ -145,12 +145,12 @@ class UnitTimes:
         ----------
         masks : int array of shape (n_sets,)
         done : int or int array of shape (n_sets,)
-            Features that are computed already, whose times and steps do not count.
+            Masks of features that are already computed. They and their steps do not count.
 
         Returns
         -------
         float array of shape (n_sets, 6)
-            Weights of the growth terms.
+            Weights of the growth terms, see `polydom_runtime.costs.BASIS`.
         """
         done = np.broadcast_to(np.asarray(done, dtype=np.int64), masks.shape)[:, None]
         bits, users, features, steps = self._matrices
@@ -173,5 +173,5 @@ class UnitTimes:
 
 
 def step_users(space: FeatureSpace) -> tuple[tuple[str, int], ...]:
-    """Return each shared step of a space with the mask of the features that use it."""
+    """Return the name of each shared step of a space, with the mask of the features that use it."""
     return tuple((s.name, sum(1 << i for i, f in enumerate(space.features) if f.step == s)) for s in space.steps)

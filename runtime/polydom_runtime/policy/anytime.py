@@ -1,8 +1,26 @@
-"""The any-time policy: after each feature the plan is made anew with the time that is really left.
+"""The any-time policy: it plans again after each feature, with the time that is really left.
 
-The target is the best set that contains what is computed and whose rest fits in the expected time. A feature is begun
-only if its own worst case, and that of the model after it, fits. So time that features did not need is spent on a
-better set, and what overruns costs the rest of its target, never the deadline.
+The target is the best set that contains the computed features and fits the time left. So time that features leave
+unused goes into a better set. A feature that overruns makes the node drop the rest of its target; the deadline itself
+is missed no more often than promised.
+
+All decisions are made when the bundle is loaded. From a state, each target has a *threshold* in each size cell: the
+least time left with which the node may work towards it. Three times must fit, so the threshold is the longest of them:
+
+- the plan: the planned times of the target's missing features, a run of its model, and the rest of dispatch;
+- the guard of the first missing feature, with the slower of two models after it: the target's, and the best one that
+  can answer if this feature is the last;
+- for each later feature, the planned times of those before it and then its guard. Otherwise the node would work
+  towards a target whose last feature may never start.
+
+The guard of a feature is a time that the feature, a model after it and the rest of dispatch rarely exceed together.
+There are two bounds for it. The first adds up guarded times, each from the tail of a single unit. It is high if units
+have long tails. The second adds up worst cases, which hold for the tail of the sum: moderate times of the units, and an
+allowance added once for pauses. It is high for a short feature, since the allowance is made for whole answers. Each
+bound is enough by itself, so the smaller one decides.
+
+The features of a target are computed in the order of their gain of score per second of planned time, the highest first.
+So the answer is a good one even if the time ends early. Features without a gain come last, the quickest first.
 """
 
 import math
@@ -23,11 +41,12 @@ from .planners import Planner
 from .states import Move, Options, State, decision_rows
 
 MAX_STATES, MAX_WORK = 512, 400_000
-"""Beyond so many states, or states times models, ways to further states are left out: their tables take a minute."""
+"""Limits of the states, and of states times models. At a limit, moves to new states are left out: with them, the tables
+would take a minute or more to make."""
 
 
 class AnytimePlanner(Planner):
-    """Lays out every state that a plan can come through, with the decision between all targets from there."""
+    """Makes every state that moves lead to, with a decision table over all targets that contain it."""
 
     def __init__(self, bundle: Bundle, space: FeatureSpace, answers: LoadedModels, *plan: Any) -> None:
         super().__init__(bundle, space, answers, *plan)
@@ -70,9 +89,11 @@ class AnytimePlanner(Planner):
             state.options = Options(masks, plan[reachable], guard, moves, self.joules(masks), self.most_joules)
 
     def _plan(self, done: int, masks: NDArray[np.int64], seconds: Floats) -> Floats:
-        """Return what the rest of each target is planned to take: what is expected, or by worst cases if that is less.
+        """Return weights of the time that the rest of each target is planned to take, shape ``(n_targets, 6)``.
 
-        What is expected of single units may be more than the worst case of their sum, at a high quantile.
+        It is the sum of planned times, or the worst case if that is shorter in some cell. With a high planning quantile
+        the sum of the units' times may be the longer one, as if all were slow in the same answer; the worst case of the
+        sum is then enough.
         """
         times = self._times
         planned = times.planned.of_sets(masks, done) + self.begun
@@ -83,7 +104,7 @@ class AnytimePlanner(Planner):
         return np.where(shorter[:, None], planned, worst)
 
     def _rest_of_dispatch(self, times: UnitTimes) -> Floats:
-        """Return weights of what dispatch still takes after the first decision."""
+        """Return weights of the part of dispatch that follows the first decision."""
         rest: Floats = np.array(times.dispatch.weights) - self.begun
         return rest
 
@@ -95,7 +116,26 @@ class AnytimePlanner(Planner):
         wanted: NDArray[np.bool_],
         rank: Floats,
     ) -> Floats:
-        """Return the time with which each feature of a target may start, if those before it take what is expected."""
+        """Return the least time left with which every missing feature of a target may start, in nanoseconds.
+
+        It is assumed that the features before each one take their planned times, or their worst case if that is less.
+
+        Parameters
+        ----------
+        done : int
+            The mask of the state.
+        masks : int array of shape (n_targets,)
+        seconds : float array of shape (n_targets,)
+            The worst case of a run of each target's model.
+        wanted : bool array of shape (n_targets, n_features)
+            Which features each target lacks.
+        rank : float array of shape (n_features,)
+            The features with the highest rank are computed first.
+
+        Returns
+        -------
+        float array of shape (n_targets, n_cells + 1)
+        """
         order = np.argsort(-rank, kind="stable")
         targets, places = np.nonzero(wanted[:, order])
         features = order[places]
@@ -107,7 +147,7 @@ class AnytimePlanner(Planner):
         return np.maximum.reduceat(starts, np.flatnonzero(np.diff(targets, prepend=-1)), axis=0)
 
     def _to_start(self, done: int | NDArray[np.int64], features: NDArray[np.intp], models: Floats) -> Floats:
-        """Return the time in nanoseconds with which a feature may start."""
+        """Return the least time left, in nanoseconds, with which each feature may start: the smaller of two bounds."""
         alone, summed = self._guards(done, features, models)
         least: Floats = np.minimum(self.at_cells(alone), self.at_cells(summed))
         return least
@@ -115,7 +155,10 @@ class AnytimePlanner(Planner):
     def _guards(
         self, done: int | NDArray[np.int64], features: NDArray[np.intp], models: Floats
     ) -> tuple[Floats, Floats]:
-        """Return two bounds on what a feature and a model after it take: by the tails of each, or of sums."""
+        """Return two bounds of the time of a feature, a model after it and the rest of dispatch, as weights.
+
+        The first is the sum of guarded times of single units, the second the worst case of the sum.
+        """
         singles = self._singles[features]
         guarded, worst = self._times.guarded, self._times.worst
         alone = guarded.of_sets(singles, done) + 0.5 * np.array(guarded.dispatch.weights)
@@ -125,16 +168,17 @@ class AnytimePlanner(Planner):
         return alone, summed
 
     def _targets(self, state: State) -> NDArray[np.intp]:
-        """Return the models worth going on for, best first."""
+        """Return the numbers of the models that contain the state and score higher than its answer, best first."""
         masks, accuracies = self._answers.masks, self._answers.accuracies
         better = ((masks & state.mask) == state.mask) & (accuracies > state.model.accuracy)
         numbers = np.flatnonzero(better)
         return numbers[np.lexsort((np.bitwise_count(masks[numbers]), -accuracies[numbers]))]
 
     def _ranked(self, state: State) -> tuple[Floats, Floats]:
-        """Return in which order features are computed, highest first, and the seconds for a model after each.
+        """Return the rank of each missing feature, the highest first, and the seconds of the best model after it.
 
-        That with the largest gain of what can be answered for its time; where none gains yet, the cheapest.
+        The rank is the gain of score that the feature brings by itself, divided by its planned time. A feature without
+        a gain ranks below all that have one; among these, the quickest is first.
         """
         seconds = self._times.planned.of_sets(self._singles, state.mask) @ self._typical + 1e-12
         rank = np.full(len(self._singles), -np.inf)
@@ -148,7 +192,7 @@ class AnytimePlanner(Planner):
         return rank, models
 
     def _has_room(self, done: int, following: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Tell whether the state after each feature is there or may be made."""
+        """Tell whether the state after each feature exists already, or may still be made."""
         if len(self._states) < min(MAX_STATES, MAX_WORK // len(self._seconds)):
             return np.ones(len(following), dtype=bool)
         return np.array([done | 1 << feature in self._states for feature in following.tolist()], dtype=bool)

@@ -1,4 +1,4 @@
-"""Checking a deadline against the bundle that is to keep it."""
+"""The check of a deadline against the bundle that must keep it."""
 
 import math
 import warnings
@@ -8,11 +8,18 @@ from polydom_runtime.costs import format_seconds
 from polydom_runtime.exceptions import DeadlineError
 
 MAX_SECONDS = 1e6
-"""Eleven days; in nanoseconds still an integer that counts."""
+"""Eleven days: short enough that a float holds every number of nanoseconds exactly."""
 
 
 def checked_deadline(bundle: Bundle, deadline: float | None) -> float:
-    """Return a deadline in seconds, the bundle's longest if none is given; DeadlineError if it is impossible."""
+    """Return a deadline in seconds, the bundle's longest if none is given. Warn if it is outside the bundle's range.
+
+    Raises
+    ------
+    DeadlineError
+        If it is not a positive number below `MAX_SECONDS`, is shorter than the worst case of dispatch, or is missing
+        although the bundle has no longest deadline.
+    """
     low, high = bundle.promise.budgets
     if deadline is None and high == math.inf:
         raise DeadlineError("A deadline must be given: the bundle was built for any budget. Got none.")
@@ -27,7 +34,7 @@ def checked_deadline(bundle: Bundle, deadline: float | None) -> float:
     shortest = bundle.times.worst.dispatch(bundle.promise.sizes[0])
     if seconds < shortest:
         raise DeadlineError(
-            f"The deadline must be at least {format_seconds(shortest)}, what dispatch alone may take here. "
+            f"The deadline must be at least {format_seconds(shortest)}, the worst case of dispatch alone. "
             f"Got {format_seconds(seconds)}."
         )
     if not low <= seconds <= high:

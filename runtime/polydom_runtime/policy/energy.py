@@ -1,4 +1,4 @@
-"""A second budget beside time: energy per item."""
+"""A second budget beside time: the energy that an item may take."""
 
 import json
 import math
@@ -17,22 +17,24 @@ MAX_FILE_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class EnergyBudget:
-    """What an item may draw; it is held together with the deadline.
+    """The energy that an item may take. It holds beside the deadline.
 
-    Either the device draws so many watts while it computes, then energy is time and the timer watches both. Or the
-    energy of every feature was measured, then sets that need more than the budget are left out of the choice.
+    If the power of the device is known, the energy lasts for a certain time (`seconds`), which limits the deadline. If
+    the energy of every unit was measured instead, sets that need more than the budget are excluded.
 
     Parameters
     ----------
     joules : float
+        The energy of one item.
     watts : float, optional
+        The power of the device while it computes.
     costs : UnitTimes, optional
-        Joules of features, steps, dispatch and (`model`) a model run, rather than seconds.
+        The measured energies, in joules instead of seconds; `model` is the energy of one model run.
 
     Raises
     ------
     EnergyError
-        If the budget or the power is not positive, or not exactly one of `watts` and `costs` is given.
+        If the energy or the power is not positive and finite, or unless exactly one of `watts` and `costs` is given.
 
     Examples
     --------
@@ -53,20 +55,21 @@ class EnergyBudget:
 
     @property
     def seconds(self) -> float:
-        """The time that the energy lasts; infinite if it does not depend on time."""
+        """The time that the energy lasts at this power; infinite if the power is not given."""
         return math.inf if self.watts is None else self.joules / self.watts
 
     @classmethod
     def measured(cls, file: str | Path, joules: float, bundle: Bundle) -> "EnergyBudget":
         """Read a JSON file of measured energies.
 
-        It holds ``{"features": {NAME: weights}, "steps": {NAME: weights}, "dispatch": weights, "model": joules}``;
-        weights are joules per growth term of `polydom_runtime.costs.BASIS`, or one number that does not grow.
+        It holds ``{"features": {NAME: weights}, "steps": {NAME: weights}, "dispatch": weights, "model": joules}``.
+        The weights are joules for each of the six growth terms of `polydom_runtime.costs.BASIS`, or one number, which
+        does not grow with the size.
 
         Raises
         ------
         EnergyError
-            If the file is not such a one, or lacks a feature or step of the bundle.
+            If the file cannot be read, has another form, or lacks a feature or step of the bundle.
         """
         try:
             with open(file, "rb") as stream:

@@ -1,4 +1,4 @@
-"""How late an answer can be: features in numpy and models cannot be interrupted, so by one step at most."""
+"""How late an answer can be. Features and models cannot be interrupted, so it is late by one of them at most."""
 
 from typing import NamedTuple
 
@@ -7,15 +7,15 @@ from polydom_runtime.costs import format_seconds
 
 
 class LongestStep(NamedTuple):
-    """The feature, with its shared step, or the model that may take longest.
+    """The feature, with its shared step, or the model that has the longest worst case.
 
     Attributes
     ----------
     name : str
     seconds : float
-        Its worst case alone, dispatch and what pauses may add included.
+        The worst case of this one alone, with dispatch and the allowance for pauses.
     size : float
-        At which size.
+        The item size.
     """
 
     name: str
@@ -27,11 +27,18 @@ class LongestStep(NamedTuple):
 
 
 def longest_step(bundle: Bundle, n: float | None = None) -> LongestStep:
-    """Return the longest single step at a size, the largest measured one if not given.
+    """Return the feature or the model that may run longest without a look at the timer, at a given size.
 
-    The guard looks at the timer between steps, and begins one only if what it seldom exceeds fits. So an answer is late
-    only by what a single step takes beyond that, and by less than `seconds` if it stays within its worst case. What a
-    step does beyond that is not bounded inside the process; see `polydom_runtime.supervision.supervisor`.
+    The guard reads the timer before each feature, and starts it only if the time that it rarely exceeds still fits. So
+    an answer is late only by the time that one feature or model takes beyond its guarded time. That is less than
+    `seconds` as long as the worst case holds. Within one process nothing bounds the time beyond the worst case; see
+    `polydom_runtime.supervision.supervisor`.
+
+    Parameters
+    ----------
+    bundle : Bundle
+    n : float, optional
+        The item size; the largest measured one if not given.
 
     Examples
     --------

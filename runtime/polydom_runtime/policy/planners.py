@@ -1,4 +1,4 @@
-"""From a bundle to the decision tables of one deadline: what both policies share, and the strict one."""
+"""From a bundle to the decision tables of one deadline: the part that both policies share, and the strict policy."""
 
 import math
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ from .states import ANSWER, Move, Options, Row, State, decision_rows
 
 
 class Planner:
-    """Lays out states over the cells of item sizes.
+    """Makes the states of a deadline, each with a decision table over the size cells.
 
     Parameters
     ----------
@@ -30,15 +30,16 @@ class Planner:
     space : FeatureSpace
     answers : LoadedModels
     staircase : Staircase or Walk
-        The plan at the deadline.
+        The choice of sets by worst cases at the deadline.
     energy : EnergyBudget, optional
+        Sets that need more energy are excluded.
 
     Attributes
     ----------
     cells : list of float
-        Ends of the cells of sizes.
+        Rising ends of the size cells.
     begun : float array of shape (6,)
-        The half of dispatch that lies before the first decision; the other half comes after the last.
+        Weights of the half of dispatch that is spent before the first decision. The other half follows the last one.
     """
 
     def __init__(
@@ -61,7 +62,7 @@ class Planner:
         self.begun = 0.5 * np.array(bundle.times.planned.dispatch.weights)
 
     def root(self) -> State:
-        """Return the state without features, from which all others are reached.
+        """Return the state without features, from which the moves lead to all other states.
 
         Raises
         ------
@@ -71,43 +72,60 @@ class Planner:
         raise NotImplementedError
 
     def at_cells(self, weights: Floats) -> Floats:
-        """Return nanoseconds at the end of each cell, shape ``(..., n_cells + 1)``; the last cell has no end."""
+        """Return times in nanoseconds at the end of each cell, for weights of shape ``(..., 6)``.
+
+        The shape of the result is ``(..., n_cells + 1)``. The last column is for items larger than all cells: infinite,
+        unless the time does not grow.
+        """
         beyond = np.where((weights[..., 1:] > 0.0).any(axis=-1), math.inf, weights[..., 0])
         return np.concatenate([weights @ self._terms, beyond[..., None]], axis=-1) * 1e9
 
     def affordable(self, masks: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Tell which sets the energy pays for at the end of each cell, shape ``(n_sets, n_cells + 1)``."""
+        """Tell which sets fit the energy budget at the end of each cell, shape ``(n_sets, n_cells + 1)``."""
         if (joules := self.joules(masks)) is None:
             return np.ones((len(masks), len(self.cells) + 1), dtype=bool)
         return self.at_cells(joules) <= self.most_joules * 1e9
 
     def joules(self, masks: NDArray[np.int64]) -> Floats | None:
-        """Return weights of the energy of sets, shape ``(n_sets, 6)``; None if it is not measured."""
+        """Return weights of the energy of sets, shape ``(n_sets, 6)``; None if energies were not measured."""
         if self._energy is None or self._energy.costs is None:
             return None
         return _whole(self._energy.costs, masks, self._energy.costs.model or 0.0)
 
     def new_state(self, mask: int) -> State:
-        """Return a state without ways on."""
+        """Return a state without moves: its decision is to answer."""
         answer = self._answers.best(mask)
         one = np.array([mask], dtype=np.int64)
         worst = _whole(self._times.worst, one)[0]
         typical = _whole(self._times.typical, one, answer.model_ns * 1e-9 * self._times.typical.model_ratio)[0]
         rows = [ANSWER] * (len(self.cells) + 1)
-        # Before the first feature nothing can have been slow.
+        # Before the first feature, no unit has run whose time could show that the machine is slow.
         bounds = self.at_cells(worst).tolist() if mask else [math.inf] * len(rows)
         return State(mask, answer, rows, bounds, np.maximum(self.at_cells(typical), 1.0).tolist())
 
     def move(self, feature: int, after: State, accuracy: float, target: int) -> Move:
-        """Return the move that computes a feature on the way to a target."""
+        """Return the move that computes a feature on the way to a target.
+
+        Parameters
+        ----------
+        feature : int
+            Its position in the feature space.
+        after : State
+            The state once it is computed.
+        accuracy : float
+            The score of the target.
+        target : int
+            The bit mask of the target.
+        """
         return Move(self._stages[feature].run, after, feature, accuracy, target)
 
 
 class StrictPlanner(Planner):
-    """Chooses a set once, at the start, by its worst case, and computes it in its order.
+    """Chooses a set once, before the first feature, by its worst case, and computes it in the order of the bundle.
 
-    Before each feature its worst case must fit, or what is computed answers. Of a greedy bundle the sequence is walked
-    as far as time allows.
+    Before each feature its worst case, and that of the model after it, must fit the time left. If they do not, the
+    best model over the computed features answers. With a greedy bundle there is no choice of a set: the features of
+    the sequence are computed, one after the other, as long as the next one fits.
     """
 
     def root(self) -> State:
@@ -133,11 +151,14 @@ class StrictPlanner(Planner):
         return root
 
     def _remaining(self, candidate: Candidate) -> Floats:
-        """Return what is left of a set's cost when the choice is made."""
+        """Return the cost of a set without the part of dispatch that is spent before the choice."""
         return np.maximum(np.array(candidate.cost.weights) - self.begun, 0.0)
 
     def _chain(self, root: State, candidate: Candidate) -> tuple[Move, CostFunction]:
-        """Return the first move of a set, with the worst case of its feature and the model after it."""
+        """Return the first move of a set and its guard: worst cases of the feature, the model after it and dispatch.
+
+        Each state after it gets one move, to the next feature of the order, with its own guard as the threshold.
+        """
         order = [self._space.names.index(name) for name in candidate.features]
         masks = [sum(1 << i for i in order[:k]) for k in range(len(order) + 1)]
         states = [root, *map(self.new_state, masks[1:])]
@@ -159,11 +180,15 @@ class StrictPlanner(Planner):
         return [([ns], [None, move]) for ns in least.tolist()]
 
     def _first(self, candidate: Candidate) -> int:
-        """Return the set of a walk's first feature: how far it goes is for each feature to say."""
+        """Return the set of the first feature of a walk; only this one must fit the energy budget at the start."""
         return 1 << self._space.names.index(candidate.features[0])
 
     def _stage_cost(self, order: Sequence[int], k: int, before: CostFunction, done: int) -> CostFunction:
-        """Return what stage k adds to the worst case: its feature and steps, or the growth of the whole set's cost."""
+        """Return the worst case that feature k of an order adds to the `before` of the features in front of it.
+
+        It is the time of the feature and of its steps. If the costs of sets are not sums, it is the difference between
+        the costs of the sets with and without the feature.
+        """
         bundle, feature = self._bundle, order[k]
         number = bundle.model_of_order.get(tuple(order[: k + 1]))
         entry = None if number is None else bundle.models[number]
@@ -179,7 +204,7 @@ class StrictPlanner(Planner):
 
 
 def _whole(times: UnitTimes, masks: Masks, model: float = 0.0) -> Floats:
-    """Return weights of whole answers by sets, shape ``(n_sets, 6)``: dispatch, features, steps and a model run."""
+    """Return weights of whole answers from sets, shape ``(n_sets, 6)``: dispatch, features, steps and a model run."""
     weights: Floats = times.of_sets(masks) + np.array(times.dispatch.weights)
     weights[:, 0] += model
     return weights

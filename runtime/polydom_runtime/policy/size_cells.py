@@ -1,4 +1,7 @@
-"""Classes of item sizes: tables are laid out for the largest size of each, so that they hold for all of it."""
+"""Size cells: narrow classes of item sizes. A decision table is made for the largest size of each.
+
+Costs never fall when the size grows, so times that fit at the largest size fit at every size of the cell.
+"""
 
 import math
 from collections.abc import Iterable
@@ -6,21 +9,21 @@ from collections.abc import Iterable
 from polydom_runtime.costs import HUGE
 
 GROWTH = 1.06
-"""Between the ends of neighbouring cells: no size is taken for one more than 6 % larger."""
+"""The largest ratio between the ends of neighbouring cells: an item is planned as at most 6 % larger than it is."""
 
 BEYOND = 16.0
-"""Sizes are told apart up to this multiple of the largest measured one."""
+"""There are cells up to this multiple of the largest measured size."""
 
 
 def size_cells(sizes: tuple[float, float], exact: Iterable[float]) -> list[float]:
-    """Return the ends of the cells, rising; cell k holds ends[k - 1] < n <= ends[k], and larger sizes are in none.
+    """Return the rising ends of the cells. Cell k holds ends[k - 1] < n <= ends[k]; sizes above the last are in none.
 
     Parameters
     ----------
     sizes : (float, float)
         The measured range.
     exact : iterable of float
-        Sizes that must be ends, where the choice at the full deadline changes.
+        Sizes at which the choice at the full deadline changes. They become ends, so that the choice is exact there.
 
     Examples
     --------

@@ -16,7 +16,7 @@ def deadlines(text: str) -> float | tuple[float, float]:
 
 
 def count(text: str) -> int:
-    """Return a whole number of at least 1.
+    """Return a whole number of at least 1; ArgumentTypeError for any other text.
 
     >>> count("20")
     20

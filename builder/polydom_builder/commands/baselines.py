@@ -1,4 +1,4 @@
-"""Two ways to answer without an index: one feature set for all items, or features added cheapest first."""
+"""Two baselines without an index: one feature set for all items, or features added cheapest first."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ Order = tuple[int, ...]
 
 
 def best_single_set(search: PolyDomSearch, deadline: float) -> Order:
-    """Return the feature set with the best held-out score among those that fit the largest item, so every item."""
+    """Return the feature set with the best held-out score among those that fit the largest item, hence every item."""
     largest = search.region_.sizes[1]
     region = QueryRegion((largest, largest), (deadline, deadline))
     scores = search.expanded_ | expand_best_first(

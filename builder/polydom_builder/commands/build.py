@@ -132,7 +132,7 @@ def run(arguments: argparse.Namespace) -> None:
         If something about the arguments, the items or the device is not as it must be.
     """
     space = space_of(arguments.space)
-    checked_target(arguments.out)  # now, rather than after the training
+    checked_target(arguments.out)  # an error should come before the training
     costs = device_of(arguments.profile)
     pairs = list(iterate(arguments.items))
     if any(label is UNLABELLED for _, label in pairs):

@@ -168,7 +168,7 @@ def run_node(node: str, example: Path, out: Path, deadline: float) -> dict[str, 
         If the node cannot run the bundle.
     """
     bundle, items = (out / "surface.bundle").absolute(), (out / "test.npz").absolute()
-    python = os.path.abspath(shutil.which(node) or node)  # its link is kept: it is what makes it a virtual environment
+    python = os.path.abspath(shutil.which(node) or node)  # the link is not resolved: it marks a virtual environment
     command = [python, "-m", "polydom_runtime", "run", str(bundle), "surface:space"]
     command += ["--items", str(items), "--deadline", f"{deadline}s", "--quiet"]
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}

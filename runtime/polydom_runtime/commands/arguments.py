@@ -1,4 +1,4 @@
-"""Values on the command line: what the user wrote, checked."""
+"""Values on the command line: the user's text, checked."""
 
 import argparse
 import math
@@ -7,7 +7,7 @@ from contextlib import suppress
 
 
 def duration(text: str) -> float:
-    """Return seconds from ``2ms``, ``500us`` or ``0.5s``; a number without a unit is refused.
+    """Return seconds from ``2ms``, ``500us`` or ``0.5s``; ArgumentTypeError for a number without a unit.
 
     >>> duration("2ms")
     0.002
@@ -16,7 +16,7 @@ def duration(text: str) -> float:
 
 
 def joules(text: str) -> float:
-    """Return joules from ``5mJ``, ``200uJ`` or ``0.1J``.
+    """Return joules from ``5mJ``, ``200uJ`` or ``0.1J``; ArgumentTypeError for a number without a unit.
 
     >>> joules("5mJ")
     0.005
@@ -35,7 +35,7 @@ def _with_unit(text: str, scales: Mapping[str, float], example: str) -> float:
 
 
 def share(text: str) -> float:
-    """Return a number above 0 and at most 1.
+    """Return a number above 0 and at most 1; ArgumentTypeError for any other.
 
     >>> share("0.99")
     0.99
@@ -47,7 +47,7 @@ def share(text: str) -> float:
 
 
 def positive(text: str) -> float:
-    """Return a number above 0.
+    """Return a finite number above 0; ArgumentTypeError for any other.
 
     >>> positive("60")
     60.0
@@ -59,7 +59,9 @@ def positive(text: str) -> float:
 
 
 def sizes(text: str) -> tuple[int, tuple[float, float] | None]:
-    """Return how many sizes to measure, and between which, from ``COUNT``, ``LOW:HIGH`` or ``LOW:HIGH:COUNT``.
+    """Return the number of sizes to measure, and their range, from ``COUNT``, ``LOW:HIGH`` or ``LOW:HIGH:COUNT``.
+
+    The number is 12 and the range None if not written; ArgumentTypeError for text of another form.
 
     >>> sizes("16"), sizes("100:5000"), sizes("100:5000:9")
     ((16, None), (12, (100.0, 5000.0)), (9, (100.0, 5000.0)))

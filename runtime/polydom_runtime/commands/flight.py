@@ -57,7 +57,7 @@ def as_dict(header: FlightHeader, record: FlightRecord) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Recorded:
-    """Stands for the predictor that was recorded."""
+    """The attributes of the recorded predictor that metrics need."""
 
     bundle: FlightHeader
     deadline: float
@@ -66,7 +66,7 @@ class _Recorded:
 
 
 def summary(flight: Flight) -> dict[str, Any]:
-    """Return the metrics over all records, and what the recording is of."""
+    """Return the metrics over all records, with the bundle, the policy and the capacity of the recording."""
     header, trace = flight.header, Trace()
     metrics = Metrics(_Recorded(header, header.deadline))
     for r in flight.records:
@@ -78,5 +78,5 @@ def summary(flight: Flight) -> dict[str, Any]:
 
 
 def marks_of(record: FlightRecord) -> list[int]:
-    """Return the clock readings of a record, from 0 on, as they stand in a trace."""
+    """Return the clock readings of a record, in nanoseconds since its start, in the form that a trace has."""
     return list(accumulate((record.before_ns, *record.feature_ns, record.model_ns), initial=0))

@@ -1,4 +1,4 @@
-"""The items that a loop takes and the answers that it gives, on the command line."""
+"""The source of items and the output of answers for a loop on the command line."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator
@@ -22,8 +22,8 @@ class LabelledSource:
     ----------
     pairs : iterable
     lines : bool
-        Whether the items are lines of text, among which None is one that could not be read: answered with the prior,
-        as it has no size. Elsewhere None is "nothing yet".
+        Whether the items are lines of text. There, None stands for a line that could not be read; it is answered with
+        the prior. In other sources, None means that there is no item yet.
 
     Attributes
     ----------

@@ -55,7 +55,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def period(text: str) -> float:
-    """Return the seconds of a duration, which must be at least a microsecond.
+    """Return the seconds of a duration; ArgumentTypeError if it is shorter than a microsecond, or above 10⁶ s.
 
     >>> period("20ms")
     0.02
@@ -66,7 +66,7 @@ def period(text: str) -> float:
 
 
 def overrun(text: str) -> Overrun:
-    """Return a policy, written with a hyphen.
+    """Return a policy for overruns from its name with a hyphen; ArgumentTypeError if there is none of that name.
 
     >>> overrun("catch-up")
     'catch up'
@@ -78,7 +78,7 @@ def overrun(text: str) -> Overrun:
 
 
 def priority(text: str) -> int:
-    """Return a real-time priority.
+    """Return a real-time priority; ArgumentTypeError unless it is a whole number from 1 to 99.
 
     >>> priority("50")
     50

@@ -1,4 +1,4 @@
-"""The steps that all searches share after the preparation: attributes, candidates, exported models, the bundle."""
+"""The steps that both searches share after the preparation: attributes, candidates, exported models, the bundle."""
 
 import os
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from polydom_runtime.measuring.cost_samples import CostSamples
 from .bundling.assembly import check_memory, draft_bundle, model_entries, models_of
 from .bundling.bundle_folder import write_bundle
 from .bundling.export import ExportedModel, Order, export_models, with_prefixes
-from .bundling.quantiles import planned
+from .bundling.quantiles import with_chosen_times
 from .costs.combined_costs import Combine
 from .costs.costs_of_sets import costs_of_sets
 from .costs.target import Target
@@ -39,14 +39,14 @@ class FittedSearch(Protocol):
 
 
 def publish(search: Any, prepared: Prepared, combine: Combine | None = None) -> None:
-    """Set the attributes that all searches have before they train.
+    """Set the attributes that both searches have before they train.
 
     Parameters
     ----------
     search : PolyDomSearch or GreedySearch
     prepared : Prepared
     combine : callable, optional
-        The cost of features together, if it is not their sum.
+        The rule for the cost of features together; their sum if not given.
     """
     search.region_, search.space_, search.dropped_ = prepared.region, prepared.space, prepared.dropped
     search.target_, search.samples_, search.trainer_ = prepared.target, prepared.samples, prepared.trainer
@@ -62,7 +62,7 @@ def candidate(search: FittedSearch, order: Order) -> Candidate:
 
 
 def export_orders(search: FittedSearch, orders: Sequence[Order]) -> list[ExportedModel]:
-    """Train, export and check a model for every order of features and every prefix of one.
+    """Train, export and check a model for every given order of features and for every prefix of one.
 
     Raises
     ------
@@ -84,7 +84,7 @@ def draft(
     combine: Combine | None = None,
     stored: StoredIndex | None = None,
 ) -> Bundle:
-    """Return a bundle on worst cases alone, with every exported model.
+    """Return a bundle with worst cases only and with every exported model, still without an index.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def draft(
     exported : sequence of ExportedModel
     promise : Promise
     combine : callable, optional
-        The cost of features together, if it is not their sum.
+        The rule for the cost of features together; their sum if not given.
     stored : StoredIndex, optional
         The sequences of a greedy bundle.
     """
@@ -118,9 +118,9 @@ def write_fitted(
         Fitted.
     folder : str or path
     bundle : Bundle
-        On worst cases alone.
+        With worst cases only.
     exported : sequence of ExportedModel
-        Those of the bundle's models, at least.
+        At least the models of the bundle.
     proof : bytes, optional
         The content of the proof file.
 
@@ -131,6 +131,7 @@ def write_fitted(
     """
     check_memory(bundle, search.target_)
     if search.samples_ is not None:
-        bundle = planned(bundle, search.target_, search.samples_, search.sizes_, 1.0 - search.quantile)
+        allowed = 1.0 - search.quantile
+        bundle = with_chosen_times(bundle, search.target_, search.samples_, search.sizes_, allowed)
     write_bundle(folder, bundle, models_of(bundle, exported), proof)
     return bundle

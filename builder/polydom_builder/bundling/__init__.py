@@ -1,1 +1,1 @@
-"""From what was searched to a bundle on the disk."""
+"""From the chosen candidates to a bundle on the disk: export of models, choice of quantiles, writing."""

@@ -1,4 +1,4 @@
-"""From exported models to a bundle: their own times and scores decide where each set is best."""
+"""From exported models to a bundle. The index is built again, with the time and the score of each exported model."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,9 @@ from .export import ExportedModel, with_prefixes
 def model_entries(
     trainer: Trainer, target: Target, exported: Sequence[ExportedModel], combine: Combine | None = None
 ) -> tuple[ModelEntry, ...]:
-    """Return the entries of models, each with its own time on the target; timed here if the target has no time given.
+    """Return the entries of models, each with its own time of a run on the target.
+
+    If the target states no time for models, each model is timed on this machine, and its time is converted.
 
     Parameters
     ----------
@@ -37,7 +39,7 @@ def model_entries(
     target : Target
     exported : sequence of ExportedModel
     combine : callable, optional
-        The cost of features together, if it is not their sum.
+        The rule for the cost of features together; their sum if not given.
     """
     whole = None if combine is None else costs_of_sets(target.worst, 0.0, combine)
     entries = []
@@ -59,18 +61,18 @@ def draft_bundle(
     prior: tuple[int | float, float],
     stored: StoredIndex | None = None,
 ) -> Bundle:
-    """Return a bundle on worst cases alone, with every model.
+    """Return a bundle with worst cases only and with every model, still without an index.
 
     Parameters
     ----------
     space : FeatureSpace
     trainer : Trainer
-        For the labels.
+        Its table has the labels.
     target : Target
     promise : Promise
     models : tuple of ModelEntry
     prior : (int or float, float)
-        Class number, or number, and score of the answer without features.
+        The number of a class, or the value that a regressor gives, and the score of the answer without features.
     stored : StoredIndex, optional
         The sequences of a greedy bundle.
     """
@@ -87,7 +89,7 @@ def draft_bundle(
 def indexed(draft: Bundle, region: QueryRegion) -> Bundle:
     """Return the bundle with its index, and with only the models that the index needs."""
     entries = draft.models
-    # Scores are not quite monotone, so a prefix may be worth more than what it is a prefix of: all may be candidates.
+    # Scores are not quite monotone: a prefix may score higher than the whole set. So every model may be a candidate.
     candidates = {draft.candidate(number): number for number in range(len(entries))}
     index = build_index([draft.empty, *candidates], region)
     shipped = [candidates[c] for c in index.candidates[1:]]
@@ -98,12 +100,19 @@ def indexed(draft: Bundle, region: QueryRegion) -> Bundle:
 
 
 def with_stops(bundle: Bundle, trainer: Trainer, loss: float) -> Bundle:
-    """Return the bundle with confidences at which answers may stop early, giving up at most `loss` of accuracy there.
+    """Return the bundle with the confidences from which on its models answer early.
+
+    Parameters
+    ----------
+    bundle : Bundle
+    trainer : Trainer
+    loss : float
+        How much accuracy may be lost, at most, on the items that are answered early.
 
     Raises
     ------
     TrainingError
-        If the estimator has no probabilities.
+        If the models are regressors or have no probabilities.
     """
     stops = fit_stops(trainer, [entry.order for entry in bundle.models], loss)
     models = tuple(replace(entry, stop=stop) for entry, stop in zip(bundle.models, stops, strict=True))
@@ -116,7 +125,7 @@ def check_memory(bundle: Bundle, target: Target) -> None:
     Raises
     ------
     ExportError
-        If they do not; it names the largest.
+        If they do not. The message names the largest model.
     """
     names = ["+".join(bundle.names[i] for i in entry.order) for entry in bundle.models]
     target.check_memory(names, [entry.size_bytes for entry in bundle.models])
@@ -150,5 +159,5 @@ def _time_model(
     rows: NDArray[np.float32],
     n_classes: int,
 ) -> float:
-    """Time a model; `device` and `machine` are what the time depends on besides, for caching."""
+    """Time a model. The time also depends on `device` and `machine`, so they are part of the key of the cache."""
     return times(onnx_bytes, rows, n_classes)

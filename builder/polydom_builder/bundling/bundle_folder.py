@@ -1,4 +1,4 @@
-"""Writing a bundle to the disk."""
+"""Writing of a bundle to the disk."""
 
 import os
 import tempfile
@@ -18,12 +18,26 @@ from .folders import replace_folder
 def write_bundle(
     folder: str | os.PathLike[str], bundle: Bundle, models: Sequence[bytes], proof: bytes | None = None
 ) -> None:
-    """Write a bundle into a new folder and put it in place in one step: there is the old bundle or the new one.
+    """Write a bundle into a new folder, check it, and put it in place in one step.
+
+    After an interruption at any instant there is the old bundle or the new one, never a part of one.
+
+    Parameters
+    ----------
+    folder : str or path
+        A new folder, or an old bundle, which is replaced.
+    bundle : Bundle
+    models : sequence of bytes
+        The ONNX bytes of its models, in their order.
+    proof : bytes, optional
+        The content of the proof file.
 
     Raises
     ------
     ExportError
         If `folder` exists and is not a bundle, or cannot be written.
+    BundleFormatError
+        If the written bundle cannot be read back.
     """
     target = checked_target(folder)
     try:
@@ -44,7 +58,7 @@ def write_bundle(
 
 
 def checked_target(folder: str | os.PathLike[str]) -> Path:
-    """Return the absolute path of a bundle to write; ExportError if nothing may or can be written there."""
+    """Return the absolute path of a bundle to write; ExportError if it is another kind of folder or not writable."""
     target = Path(folder).absolute()
     if target.exists() and not (target / INDEX_FILE).is_file():
         raise ExportError(f"{target} must be a new folder or an old bundle, which would be replaced. It is neither.")

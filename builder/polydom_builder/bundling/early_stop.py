@@ -1,4 +1,4 @@
-"""When a prefix is sure enough to answer at once: thresholds on confidence, fitted on held-out items."""
+"""Early stops: for each model, the confidence from which on it answers at once, fitted on held-out items."""
 
 import math
 from collections.abc import Sequence
@@ -12,18 +12,19 @@ from polydom_builder.exceptions import TrainingError
 from polydom_builder.training.trainer import Trainer
 
 MIN_ITEMS = 30
-"""A threshold that fewer held-out items passed tells nothing."""
+"""The least number of held-out items above a threshold; on fewer, its loss is not known."""
 
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """What a model says of items that it was not trained on.
+    """The answers of a model on items that it was not trained on.
 
     Parameters
     ----------
     hits : bool array of shape (n_items,)
+        Whether each answer is right.
     confidence : float array of shape (n_items,)
-        The largest probability.
+        The largest probability of each answer.
     """
 
     hits: NDArray[np.bool_]
@@ -31,19 +32,20 @@ class HeldOut:
 
 
 def fit_stops(trainer: Trainer, orders: Sequence[tuple[int, ...]], given_up: float) -> tuple[float, ...]:
-    """Return for each model the least confidence at which its answer may stand; infinite if there is none.
+    """Return for each model the least confidence with which it may answer early; infinite if there is none.
 
-    Of the items on which a model is so sure, it is wrong more often than the best of all models by at most `given_up`.
-    That holds for each model on all items: of several in a row, a later one sees only what earlier ones were not sure
-    of, so all together may give up more.
+    The items on which a model has at least this confidence are stopped items. On these, its accuracy is lower than
+    that of the best model by at most `given_up`. This holds for each model by itself, on all items. On the node several
+    models are asked in turn, and a later one gets only the items on which the earlier ones were not sure; so the loss
+    of all models together may be larger.
 
     Parameters
     ----------
     trainer : Trainer
     orders : sequence of orders
-        Of the models' features; the same items are held out of each.
+        The features of each model. The same items are held out for all of them.
     given_up : float
-        Share of such items.
+        The accuracy that may be lost on the stopped items, from 0 to 1.
 
     Raises
     ------
@@ -60,11 +62,11 @@ def fit_stops(trainer: Trainer, orders: Sequence[tuple[int, ...]], given_up: flo
 
 
 def _threshold(model: HeldOut, best: HeldOut, given_up: float) -> float:
-    """Return the least confidence above which the loss, against the best model on the same items, is small enough."""
+    """Return the least confidence from which on the model loses at most `given_up` against the best one."""
     surest = np.argsort(-model.confidence, kind="stable")
     loss = np.cumsum(best.hits[surest].astype(float) - model.hits[surest]) / np.arange(1, len(surest) + 1)
     confidence = model.confidence[surest]
-    last = np.append(confidence[1:] < confidence[:-1], True)  # ties are in or out together
+    last = np.append(confidence[1:] < confidence[:-1], True)  # a threshold includes all items of equal confidence
     fine = np.flatnonzero((loss <= given_up) & last & (np.arange(len(surest)) >= MIN_ITEMS - 1))
     return float(confidence[fine[-1]]) if len(fine) else math.inf
 

@@ -1,4 +1,4 @@
-"""From chosen feature sets to exported models: the order of their features, conversion, and scores measured again."""
+"""From chosen feature sets to exported models: the order of their features, the conversion, and the scores after it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ Order = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class ExportedModel:
-    """An exported model and its held-out score, measured through the exported form."""
+    """An exported model and its held-out score, measured with models in exported form."""
 
     order: Order
     onnx_bytes: bytes
@@ -25,8 +25,8 @@ class ExportedModel:
 def plan_order(mask: int, times: UnitTimes, size: float) -> Order:
     """Return the features of a set in the order in which the node computes them: cheapest first at `size`.
 
-    Cheap first, so that when time runs short most of the set is already computed, and so that sets share prefixes. A
-    step is charged to the first feature that uses it.
+    If the time ends early, most features of the set are then computed already. It also makes sets share prefixes. The
+    cost of a step counts for the first feature that uses it.
     """
     left, done = set(members(mask)), 0
     order: list[int] = []
@@ -57,7 +57,27 @@ def export_models(
     max_mismatches: int,
     progress: Callable[[int], None],
 ) -> list[ExportedModel]:
-    """Train, convert, check and score a model for each order, in parallel and cached."""
+    """Train, convert, check and score a model for each order, in parallel and cached.
+
+    Parameters
+    ----------
+    trainer : Trainer
+    orders : sequence of orders
+        The features of each model, in the order of its input columns.
+    names : sequence of str
+        The names of all features, for error messages.
+    versions : OnnxVersions
+        The newest ONNX versions that the device loads.
+    max_mismatches : int
+        The number of items for which the label of the exported model may differ from scikit-learn's.
+    progress : callable
+        Called with 1 after each model.
+
+    Raises
+    ------
+    ExportError
+        If a model cannot be exported, or its labels differ from scikit-learn's.
+    """
     export = trainer.memory.cache(_export_one, ignore=["trainer", "name"])
     lean, key = trainer.lean, trainer.key
     tasks = (

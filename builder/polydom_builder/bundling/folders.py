@@ -1,4 +1,4 @@
-"""Replacing a folder in one step."""
+"""Replacement of a folder in one step."""
 
 import ctypes
 import os
@@ -9,10 +9,11 @@ AT_FDCWD, RENAME_EXCHANGE = -100, 2
 
 
 def replace_folder(new: Path, target: Path) -> None:
-    """Put folder `new` in the place of `target`; an old folder there is left at `new`, for the caller to delete.
+    """Put folder `new` in the place of `target`. If there was a folder, the caller has to delete the old one.
 
-    On Linux one system call swaps the two, so that a kill at any instant leaves the old folder or the new one.
-    Elsewhere two renames come close to it.
+    On Linux one system call swaps the two, so after a kill at any instant `target` is the old folder or the new one.
+    The old one is then at `new`. Elsewhere there are two renames, with an instant between them without `target`; the
+    old one is then beside `new`.
     """
     if not target.exists():
         os.rename(new, target)

@@ -1,4 +1,4 @@
-"""Choosing what the any-time policy plans with and what it guards by, by replaying what was measured."""
+"""The choice of planned and guarded times for the any-time policy, by replays of the measured times."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -18,28 +18,35 @@ N_TRIALS, N_DEADLINES = 2000, 4
 TYPICAL_QUANTILE = 0.5
 
 GUARDS = (0.9, 0.95, 0.99)
-"""Quantiles of single units that may be guarded by, beside the promised one: an answer is late only if a feature that
-was begun at the last moment takes longer, which is rarer than that it takes longer."""
+"""Quantiles that the guard may use, beside the promised one. They may be lower than the promised one: an answer is late
+only if a unit exceeds its guarded time and was also begun at the last moment, which is rarer."""
 
 SHARE_OF_PROMISE = 0.5
-"""So many of the misses that are allowed may show in the replay, since what it replays was also planned from."""
+"""The share of the allowed misses that a replay may have. It is below 1, since the times were fitted to the same
+samples that are replayed."""
 
 
-def planned(bundle: Bundle, target: Target, samples: CostSamples, sizes: Sequence[float], allowed: float) -> Bundle:
-    """Return the bundle with the times to guard by and to plan with that give the best score and keep the promise.
+def with_chosen_times(
+    bundle: Bundle, target: Target, samples: CostSamples, sizes: Sequence[float], allowed: float
+) -> Bundle:
+    """Return the bundle with the planned and guarded times that score best among those that keep the promise.
+
+    The guarded times are chosen first, then the planned times. If the bundle allows only the strict policy, or
+    the costs are estimates, nothing can be replayed; the bundle then gets the times at the default quantiles. If the
+    costs were given, it is returned as it is.
 
     Parameters
     ----------
     bundle : Bundle
-        Its deadlines are those to choose for.
+        The choice is made for its deadlines.
     target : Target
-        With the times at each quantile.
+        Has the times at each quantile.
     samples : CostSamples
-        What is replayed.
+        The samples that are replayed.
     sizes : sequence of float
-        Of items such as will come.
+        The sizes of the items that are expected.
     allowed : float
-        The promised rate of late answers.
+        The promised rate of late answers, from 0 to 1.
     """
     if not target.planned or target.guarded is None:
         return bundle
@@ -48,28 +55,29 @@ def planned(bundle: Bundle, target: Target, samples: CostSamples, sizes: Sequenc
         bundle.times,
         planned=at[UNIT_QUANTILE],
         guarded=target.guarded,
-        typical=replace(at[TYPICAL_QUANTILE], quantile=0.0),  # of no interest to the node
+        typical=replace(at[TYPICAL_QUANTILE], quantile=0.0),  # a bundle does not store this quantile
         reference_seconds=target.reference_seconds,
     )
     draft = replace(bundle, times=times)
-    if policy_for(bundle, "anytime") == "strict" or target.origin.estimated:  # no plan that could be replayed here
+    if policy_for(bundle, "anytime") == "strict" or target.origin.estimated:  # no plan that can be replayed here
         return draft
     rng = np.random.default_rng(0)
     trials = Trials.drawn(samples, rng.choice(np.asarray(sizes, dtype=np.float64), N_TRIALS).tolist())
     guards = [target.guarded, *(at[q] for q in GUARDS)]
     draft = _best((replace(draft, times=replace(times, guarded=guard)) for guard in guards), trials, allowed)
-    ways = (replace(draft, times=replace(draft.times, planned=plan)) for plan in at.values())
-    return _best(ways, trials, allowed)
+    bundles = (replace(draft, times=replace(draft.times, planned=plan)) for plan in at.values())
+    return _best(bundles, trials, allowed)
 
 
-def _best(ways: Iterable[Bundle], trials: Trials, allowed: float) -> Bundle:
-    return max(
-        ways, key=lambda way: _merit([simulate(way, trials, d) for d in deadlines_of(way, N_DEADLINES)], allowed)
-    )
+def _best(bundles: Iterable[Bundle], trials: Trials, allowed: float) -> Bundle:
+    def merit(bundle: Bundle) -> tuple[int, float]:
+        return _merit([simulate(bundle, trials, d) for d in deadlines_of(bundle, N_DEADLINES)], allowed)
+
+    return max(bundles, key=merit)
 
 
 def _merit(outcomes: Sequence[Outcome], allowed: float) -> tuple[int, float]:
-    """Return what is better if larger: no more misses than allowed, then the score."""
+    """Return the negative number of misses beyond those allowed, then the mean score; larger is better."""
     missed = sum(outcome.missed for outcome in outcomes)
     most = int(SHARE_OF_PROMISE * allowed * sum(len(o.answers) for o in outcomes))
     return -max(0, missed - most), float(np.mean([outcome.score for outcome in outcomes]))

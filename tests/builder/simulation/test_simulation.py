@@ -177,8 +177,8 @@ def test_export_plans_with_the_best_quantile_of_those_tried(fitted: PolyDomSearc
     target, measured = fitted.target_, jittery()
     sizes = np.random.default_rng(0).choice(np.asarray(fitted.sizes_, dtype=np.float64), planning.N_TRIALS)
     trials = Trials.drawn(measured, sizes.tolist())
-    ways = {q: changed(chosen, planned=times, typical=chosen.times.typical) for q, times in target.planned.items()}
-    merits = {q: merit(way, trials, allowed=1.0 - 0.99) for q, way in ways.items()}
+    bundles = {q: changed(chosen, planned=times, typical=chosen.times.typical) for q, times in target.planned.items()}
+    merits = {q: merit(bundle, trials, allowed=1.0 - 0.99) for q, bundle in bundles.items()}
 
     assert len(merits) > 3
     assert len(set(merits.values())) > 1

@@ -1,1 +1,1 @@
-"""What features, steps and models cost on the device that is planned for."""
+"""The costs of features, steps and models on the device that the bundle is built for."""

@@ -1,10 +1,13 @@
-"""What an answer needs beyond the costs of its parts, so that the answer as a whole keeps its promise.
+"""The allowance: time added once to each answer, so that whole answers keep the promise.
 
-Each unit is planned at a moderate quantile. Were each planned at a high one, a pause of the machine, which hits an
-answer once, would be paid for by every feature of a set, and short deadlines would hold almost none. Every round of a
-measurement timed all units within moments, so the sums over a set's units in one round are samples of whole answers,
-with the pauses and the slow spells that units share. Their high quantile (see `polydom_runtime.measuring.tails`)
-is covered by a constant and a share of the planned time, which is again a sum over units.
+A worst case of a set is made from a moderate quantile of each unit and the allowance. A high quantile of each unit
+would be too careful: a pause of the machine happens once in an answer, and every feature would have to leave time for
+it, so that almost no feature would fit a short deadline.
+
+The allowance is found from sums. Each round of a measurement times all units within a short time, so the sum over the
+units of a set in one round is a sample of a whole answer, with the pauses and the slow spells that its units share. At
+a high quantile of these sums (see `polydom_runtime.measuring.tails`), the excess over the sum of the units' times is
+bounded by a constant plus a share of that sum. So the worst case of a set is a sum over its units again.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,20 +27,22 @@ from polydom_runtime.unit_times import UnitTimes
 from .fit_times import REFERENCE_MODEL, reference_times
 
 GROUPS = 24
-"""Sets and sizes are grouped by their planned time: a rare pause must be counted among all answers that are as long."""
+"""Answers are grouped by their planned time. Only in a large group of equally long answers can a rare pause be counted
+at its true rate."""
 
 TINY = 1e-12
+"""Seconds; avoids a division by zero."""
 
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """What is added to the planned time t of any set: ``constant + share * t``, in seconds."""
+    """The time added to the planned time t of any set: ``constant + share * t``, in seconds."""
 
     constant: float
     share: float
 
     def added_to(self, times: UnitTimes) -> UnitTimes:
-        """Return the times of units whose sums hold the allowance."""
+        """Return the times of units with the allowance in their sums: the constant is added to dispatch."""
         return times.scaled(1.0 + self.share).plus_dispatch(CostFunction.of(self.constant))
 
 
@@ -49,9 +54,9 @@ def allowance_of(space: FeatureSpace, samples: CostSamples, planned: UnitTimes, 
     space : FeatureSpace
     samples : CostSamples
     planned : UnitTimes
-        The times of single units that are planned.
+        The times of single units to which the allowance is added.
     quantile : float
-        The promised share of answers that take no longer than planned.
+        The share of answers that may take no longer than their planned time and the allowance, from 0 to 1.
     """
     seconds = dict(zip(samples.units, samples.seconds, strict=True))
     model = np.broadcast_to(samples.kernels[REFERENCE_MODEL], samples.seconds.shape[1:])
@@ -69,22 +74,27 @@ def allowance_of(space: FeatureSpace, samples: CostSamples, planned: UnitTimes, 
 def find_allowance(
     planned: Floats, times: Floats, users: Sequence[int | None], features: Sequence[int], quantile: float
 ) -> Allowance:
-    """Return the least allowance with which sums of a round exceed the plan as rarely as promised.
+    """Return the least allowance with which the sums of a round exceed their planned time as rarely as promised.
 
-    Sets tried are all features cheapest first and dearest first, cut off anywhere, and each feature alone.
+    The sets tried are the empty set, each single feature, the k cheapest features and the k dearest, for every k.
 
     Parameters
     ----------
     planned : float array of shape (n_units, n_sizes)
         The planned time of each unit.
     times : float array of shape (n_units, n_sizes, n_rounds)
-        Their samples.
+        The samples of these times.
     users : sequence of int or None
-        For each unit the bit mask of the features that need it; None if every answer does, also that without features.
+        For each unit the bit mask of the features that need it; None if every answer does, even one without features.
     features : sequence of int
-        The unit of each feature.
+        The number of the unit of each feature.
     quantile : float
-        One minus the promised rate.
+        The promised share of answers in time, from 0 to 1.
+
+    Raises
+    ------
+    FitError
+        If the solver finds no allowance.
     """
     beyond = times - planned[:, :, None]
     seconds, excess = [], []
@@ -97,7 +107,7 @@ def find_allowance(
     middle = np.array([np.median(t[group]) for group in groups])
     needed = np.array([tail_quantile(e[group].reshape(1, -1), quantile)[0] for group in groups])
     cover = _cover(middle, np.maximum(needed, 0.0))
-    # A group may hide one unsteady feature among sets without it, so each set must keep the promise over its sizes too.
+    # In a group, sets without an unsteady feature may outnumber those with it. So each set must keep the promise too.
     shares = [
         np.quantile(mine / np.maximum(cover.constant + cover.share * time, TINY)[:, None], quantile)
         for time, mine in zip(seconds, excess, strict=True)
@@ -107,7 +117,7 @@ def find_allowance(
 
 
 def _cover(t: Floats, needed: Floats) -> Allowance:
-    """Minimise the summed slack, as a share of the whole time needed, subject to constant + share * t >= needed."""
+    """Return the allowance with constant + share * t >= needed and the least excess, relative to t + needed, summed."""
     scale = t.max()
     rows = np.stack([np.ones_like(t), t / scale], axis=1)
     solution = linprog(

@@ -1,8 +1,9 @@
 """Costs of a device that is not here, estimated from costs measured on this machine and the calibration of both.
 
-Each growth term is carried over by the kernels that do such work: constant terms by the interpreter and small numpy
-calls, linear ones by streaming and arithmetic, n log n by sorting and Fourier transforms. Which of two a feature is
-like is not known: the typical cost takes their geometric mean, the worst case the slower one and its uncertainty.
+Each growth term is multiplied by the ratio of two kernels that grow alike: constant terms by that of the interpreter
+and of small numpy calls, linear ones by streaming and arithmetic, n log n by sorting and Fourier transforms. It is not
+known which of the two kernels a feature resembles. So the typical cost takes the geometric mean of the two ratios, and
+the worst case takes the larger one, with its uncertainty.
 """
 
 import math
@@ -33,14 +34,14 @@ KERNELS_OF_TERM = {
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """How many times longer something takes there than here: the best guess, and what it may be at worst."""
+    """How many times longer some work takes there than here: the best guess, and an upper bound."""
 
     typical: float
     worst: float
 
 
 def ratios(profile: DeviceProfile, here: Mapping[str, Floats]) -> dict[str, Ratio]:
-    """Return the ratio of each kernel, from its samples on this machine.
+    """Return the ratio of each kernel, from its samples on this machine and its time in the profile.
 
     Raises
     ------
@@ -60,14 +61,14 @@ def of_term(term: str, by_kernel: Mapping[str, Ratio]) -> Ratio:
 
 
 def carried_cost(cost: CostFunction, by_kernel: Mapping[str, Ratio], *, worst: bool) -> CostFunction:
-    """Return a cost function term by term as it is expected, or feared, there."""
+    """Return a cost function with each term converted to the other device, at its worst or at its typical ratio."""
     factors = [of_term(term, by_kernel) for term in BASIS]
     a, b, c, d, e, f = (w * (r.worst if worst else r.typical) for w, r in zip(cost.weights, factors, strict=True))
     return CostFunction((a, b, c, d, e, f))
 
 
 def carried_fits(fits: Mapping[str, CostFit], by_kernel: Mapping[str, Ratio]) -> dict[str, CostFit]:
-    """Return the fits as they are expected and feared there; the slack stays that of the measurement here."""
+    """Return the fits with both costs converted to the other device; the slack stays that of the measurement here."""
     return {
         unit: CostFit(
             carried_cost(fit.typical, by_kernel, worst=False),
@@ -80,6 +81,6 @@ def carried_fits(fits: Mapping[str, CostFit], by_kernel: Mapping[str, Ratio]) ->
 
 
 def carried_models(models: Mapping[str, float], by_kernel: Mapping[str, Ratio]) -> dict[str, float]:
-    """Return the seconds of the reference models as they are feared there."""
+    """Return the seconds of the reference models on the other device, at the worst ratio."""
     linear, trees = by_kernel["onnx_linear"].worst, by_kernel["onnx_trees"].worst
     return {name: seconds * (trees if "trees" in name else linear) for name, seconds in models.items()}

@@ -1,4 +1,4 @@
-"""The cost of a feature set by a rule of the user: lanes that run in parallel, caches, anything monotone."""
+"""The cost of a feature set by a rule of the user, for parallel lanes, caches or any other cost that never falls."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -11,13 +11,16 @@ from polydom_runtime.costs import BASIS, ZERO, CostFunction
 from polydom_runtime.features import members
 
 Combine = Callable[[Mapping[Any, CostFunction]], CostFunction]
-"""Gets the cost of each feature of a set, by name (by position if there are no names); returns the cost of the set."""
+"""A rule: takes the cost of each feature of a set, by name (by position without names); returns the cost of the set."""
 
 MAX_KNOWN = 1 << 18
-"""Sets whose costs are remembered: about 0.1 GB."""
+"""The largest number of sets whose costs are kept in memory: about 0.1 GB."""
 
 CHAINS = 8
+"""The number of chains from the empty to the full set that are checked at the start."""
+
 ROUNDING = 1e-12
+"""A weight may fall by this share, which is mere rounding."""
 
 
 class CombinedCosts:
@@ -28,28 +31,28 @@ class CombinedCosts:
     features : sequence of CostFunction
         At most 60.
     combine : callable
-        ``combine(parts)`` gets a dict from the name of each feature in S to its cost, in the order of the features, and
-        returns the CostFunction of S, the empty set's included, always the same for the same set. No weight may fall
-        when a feature is added: the searches lean on it. What is not a CostFunction, such as the longer of two lanes,
-        is bounded by one, see `upper`.
+        ``combine(parts)`` takes a dict from the name of each feature in S to its cost, in the order of the features,
+        and returns the CostFunction of S. It must accept the empty set, and return the same cost each time for the same
+        set. No weight may fall when a feature is added, since the searches rely on it. A cost that is not a
+        CostFunction, such as the longer of two lanes, must be bounded by one, see `upper`.
     names : sequence of str, optional
         The names of the features; their positions 0, 1, ... if not given.
 
     Raises
     ------
     LatticeError
-        If there is not one different name a feature. Here and later, when a set is evaluated: if `combine` raises,
-        returns something else, or lets a weight fall; names the sets.
+        If the names are not all different, or not one for each feature. Also, here and later when a set is evaluated,
+        if `combine` raises, returns something else, or lets a weight fall; the message names the sets.
 
     Notes
     -----
-    Neighbours, sets that differ by one feature, are compared whenever both are known, and on a few random chains from
-    the empty to the full set at the start. That finds most faults of `combine`, not provably all.
+    Neighbours are two sets that differ by one feature. They are compared whenever both are known, and at the start on
+    a few random chains from the empty to the full set. This finds most faults of `combine`, not all of them.
 
     Examples
     --------
     A camera and a microphone are processed at the same time, each on a core of its own, and dispatch takes 1. Beside
-    both features of the camera the loudness is free, where a sum would make it dearer:
+    both features of the camera, the loudness costs nothing; a sum would add its cost:
 
     >>> names = ("edges", "colours", "loudness", "pitch")
     >>> parts = [CostFunction.of(linear=w) for w in (2.0, 1.0, 1.0, 4.0)]
@@ -80,18 +83,18 @@ class CombinedCosts:
         return len(self.features)
 
     def __call__(self, mask: int) -> CostFunction:
-        """Return the cost function of one set; remembered."""
+        """Return the cost function of one set. Up to `MAX_KNOWN` of them are kept in memory."""
         cost = self._known.get(mask)
         if cost is None:
             cost = self._combined(mask)
             self._compare(mask, cost)
-            if len(self._known) >= MAX_KNOWN:  # the oldest goes: its neighbours were met long ago
+            if len(self._known) >= MAX_KNOWN:  # drop the oldest: its neighbours were compared long ago
                 del self._known[next(iter(self._known))]
             self._known[mask] = cost
         return cost
 
     def weights(self, masks: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the weights of many sets, shape ``(n_sets, 6)``; one call of `combine` for each new set."""
+        """Return the weights of many sets, shape ``(n_sets, 6)``, with one call of `combine` for each new set."""
         return np.array([self(mask).weights for mask in masks.tolist()], dtype=np.float64).reshape(-1, len(BASIS))
 
     def _combined(self, mask: int) -> CostFunction:

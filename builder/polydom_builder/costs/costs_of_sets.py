@@ -1,4 +1,4 @@
-"""From the times of units to the cost of any set, as the lattice needs it."""
+"""From the times of units to the cost function of any set, which the lattice needs."""
 
 from collections.abc import Mapping
 
@@ -17,9 +17,15 @@ def costs_of_sets(times: UnitTimes, model_seconds: float, combine: Combine | Non
     times : UnitTimes
         The worst case of each unit.
     model_seconds : float
-        Of a model run.
+        The time of a model run.
     combine : callable, optional
-        Given the costs of the features of a set, by name, it returns what they cost together; their sum if not given.
+        The rule for the cost of features together (see `Combine`); their sum if not given. Steps, dispatch and model
+        run are added to it.
+
+    Raises
+    ------
+    LatticeError
+        If `combine` fails on a set, or lets a weight fall when a feature is added.
     """
     names, features = times.names[: times.n_features], times.features
     everyone = (1 << len(features)) - 1

@@ -1,4 +1,4 @@
-"""Whether samples show how costs grow over the sizes that are wanted."""
+"""The check that measured sizes cover the wanted ones, so that the growth of costs is known there."""
 
 from collections.abc import Sequence
 
@@ -7,11 +7,19 @@ from polydom_runtime.measuring.cost_samples import CostSamples
 from polydom_runtime.measuring.measure import MIN_SIZES
 
 BEYOND = 1.25
-"""Costs are trusted this factor beyond the measured sizes, not more: growth may change there."""
+"""Costs are extrapolated by at most this factor beyond the measured sizes, since their growth may change there."""
 
 
 def check_coverage(samples: CostSamples, item_sizes: Sequence[float], wanted: tuple[float, float]) -> None:
-    """Check that samples show how costs grow over the wanted sizes.
+    """Check that the samples are of enough sizes, and that these cover the wanted sizes.
+
+    Parameters
+    ----------
+    samples : CostSamples
+    item_sizes : sequence of float
+        The sizes of the items; if these have only few different sizes, fewer measured ones are enough.
+    wanted : (float, float)
+        The range of sizes that the bundle is built for.
 
     Raises
     ------

@@ -17,17 +17,18 @@ from polydom_runtime.unit_times import UnitTimes, step_users
 from .fitting import Basis, choose_basis, cover
 
 UNIT_QUANTILE = 0.9
-"""The quantile at which worst cases take single units; rarer times are the allowance's part."""
+"""The quantile of single units from which worst cases are made. The allowance covers rarer times."""
 
 PLANNING_QUANTILES = (0.5, 0.6, 0.7, 0.8, UNIT_QUANTILE, 0.95, 0.99)
-"""Those that may be planned with; time that a feature does not need is spent on the next."""
+"""The quantiles among which those of planned times are chosen. Low ones are possible, since a node plans again after
+each feature."""
 
 REFERENCE_MODEL = "model linear chain"
-"""The reference model by which the times of models at different quantiles are compared."""
+"""The reference model that gives the ratio between the times of a model run at different quantiles."""
 
 
 def fit_times(space: FeatureSpace, samples: CostSamples, quantiles: Iterable[float]) -> dict[float, UnitTimes]:
-    """Fit the times of every unit at each quantile; that of `model` is the reference model's.
+    """Fit the times of every unit at each quantile; `model` is the time of the reference model.
 
     The growth terms of a unit are chosen once, by its typical times.
 
@@ -35,14 +36,20 @@ def fit_times(space: FeatureSpace, samples: CostSamples, quantiles: Iterable[flo
     ----------
     space : FeatureSpace
     samples : CostSamples
-        Of the units of this space; see `check_samples`.
+        Samples of the units of this space; see `check_samples`.
     quantiles : iterable of float
-        Of single calls, above 0 and at most 1.
+        Quantiles of single calls, above 0 and at most 1.
 
     Returns
     -------
     dict of float to UnitTimes
-        By quantile. Each is the tightest cost function on or above that quantile at every measured size.
+        The times at each quantile: for each unit the tightest cost function that is at least the quantile of its
+        samples at every measured size.
+
+    Raises
+    ------
+    FitError
+        If the solver finds no such cost function.
     """
     steps = dict(step_users(space))
     names = (*space.names, *steps)
@@ -65,12 +72,12 @@ def fit_times(space: FeatureSpace, samples: CostSamples, quantiles: Iterable[flo
 
 
 def basis_of(samples: CostSamples, unit: str) -> Basis:
-    """Return the growth terms of a unit."""
+    """Return the growth terms of a unit, chosen by its typical times."""
     return choose_basis(samples.sizes, np.median(samples.typical_of(unit), axis=1))
 
 
 def reference_times(kernels: Mapping[str, Floats]) -> dict[str, float]:
-    """Return the seconds of the reference models, at the quantile at which worst cases take single units."""
+    """Return the seconds of the reference models at `UNIT_QUANTILE`."""
     return {name: float(np.quantile(kernels[name], UNIT_QUANTILE)) for name in REFERENCES}
 
 
@@ -80,7 +87,7 @@ def check_samples(space: FeatureSpace, samples: CostSamples) -> None:
     Raises
     ------
     FitError
-        If they are of other features, or of these before their code changed, or lack the reference models.
+        If they are of other features, the code of the features has changed since, or the reference models are missing.
     MeasurementError
         If their times or sizes are impossible.
     """

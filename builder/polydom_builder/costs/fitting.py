@@ -1,4 +1,4 @@
-"""Cost functions from raw time samples: a typical fit and a worst-case fit."""
+"""Cost functions fitted to time samples: one for typical times and one for worst cases."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ Basis = tuple[int, ...]
 
 MAX_GROWING_TERMS = 2
 GOOD_ENOUGH = 1.1
-"""A smaller basis is preferred while its held-out error is within this factor of the best one's, plus one percent."""
+"""A basis with fewer terms is taken if its held-out error is at most this factor times the least one, plus 0.01."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +28,13 @@ class CostFit:
     typical : CostFunction
         Non-negative least squares on the median at each size (the paper's fit), in relative error.
     worst : CostFunction
-        The tightest non-negative combination on or above the chosen quantile at every measured size, that of the
-        samples and that of their fitted tail; see `polydom_runtime.measuring.tails`.
+        The tightest cost function that is, at every measured size, at least the chosen quantile of the samples and of
+        their fitted tail; see `polydom_runtime.measuring.tails`.
     slack : float array of shape (n_sizes,)
         How far `worst` lies above the samples' quantile at each size, as a fraction of it.
     inflation : float array of shape (n_sizes,)
-        The part of it that stands for the tail that so few samples cannot have seen.
+        How far the quantile of the fitted tail lies above that of the samples, as a fraction of it: few samples cannot
+        show the rarest times. It is a part of the slack.
     """
 
     typical: CostFunction
@@ -43,21 +44,22 @@ class CostFit:
 
 
 def fit_cost(sizes: Floats, samples: Floats, quantile: float = 0.999, typical: Floats | None = None) -> CostFit:
-    """Fit one unit's samples.
+    """Fit the samples of one unit.
 
     Parameters
     ----------
     sizes : float array of shape (n_sizes,)
     samples : float array of shape (n_sizes, n_rounds)
+        Seconds.
     quantile : float
-        The worst case that is planned on, 0 < quantile <= 1.
+        The quantile of the worst case, above 0 and at most 1.
     typical : float array of shape (n_sizes, n_rounds), optional
-        Samples that tell the typical time better, such as those of blocks of calls.
+        Samples that show the typical time more exactly, such as those of blocks of calls; `samples` if not given.
 
     Raises
     ------
     FitError
-        If a sample is not a positive, finite time.
+        If a sample is not a positive, finite time, or the solver finds no worst case.
 
     Examples
     --------
@@ -78,9 +80,9 @@ def fit_cost(sizes: Floats, samples: Floats, quantile: float = 0.999, typical: F
 
 
 def choose_basis(sizes: Floats, targets: Floats) -> Basis:
-    """Return the growth terms that predict held-out sizes well, few terms first.
+    """Return the smallest set of growth terms that predicts held-out sizes well.
 
-    Each size is left out once, the ends too, so that a basis is also judged on extrapolation.
+    Each size is held out once, the first and the last too, so that a basis is also judged by its extrapolation.
     """
     errors = {basis: _held_out_error(sizes, targets, basis) for basis in _bases(len(sizes))}
     limit = min(errors.values()) * GOOD_ENOUGH + 0.01
@@ -117,21 +119,27 @@ def _least_squares(sizes: Floats, targets: Floats, basis: Basis) -> CostFunction
 
 
 def cover(sizes: Floats, targets: Floats, basis: Basis) -> CostFunction:
-    """Return the tightest cost function of some growth terms on or above a target at every size.
+    """Return the tightest cost function of some growth terms that is at least the target at every size.
 
-    A linear programme: minimise the summed relative slack subject to fit >= targets and weights >= 0.
+    A linear programme: minimise the sum of the relative slacks, subject to fit >= targets and weights >= 0.
+
+    Parameters
+    ----------
+    sizes, targets : float arrays of shape (n_sizes,)
+    basis : tuple of int
+        The positions of the growth terms in `BASIS`.
 
     Raises
     ------
     FitError
-        If the solver finds none.
+        If the solver finds no such function.
     """
     terms, scales = _scaled_terms(sizes, basis)
     rows = terms / targets[:, None]
     solution = linprog(rows.sum(axis=0), A_ub=-rows, b_ub=-np.ones(len(targets)), bounds=(0.0, None), method="highs")
     if not solution.success or solution.x is None:
         raise FitError(f"The worst-case fit must have a solution. The solver said: {solution.message}.")
-    # The solver is right to 1e-7; a last scaling makes "on or above" true in floats too.
+    # The solver is exact to 1e-7. The scaling makes the fit at least the targets in floating point too.
     weights = solution.x / (rows @ solution.x).min() * (1.0 + 1e-12)
     return _cost(weights / scales, basis)
 

@@ -1,4 +1,4 @@
-"""Measurements on this machine, cached so that a killed build does not repeat them."""
+"""Measurements on this machine. They are cached, so that a build that was killed does not repeat them."""
 
 from typing import Any
 
@@ -21,7 +21,26 @@ N_SIZES, SECONDS = 12, 20.0
 def measure_here(
     space: FeatureSpace, items: list[Any], quantile: float, seed: int, memory: Memory, bar: Any
 ) -> CostSamples:
-    """Time the features on items of all sizes; `bar` is a tqdm bar of 100."""
+    """Time the features on this machine, on items of all sizes.
+
+    Parameters
+    ----------
+    space : FeatureSpace
+    items : list
+    quantile : float
+        The quantile that must be known well before the measurement may end early, from 0 to 1.
+    seed : int
+        The seed of the order in which units are timed.
+    memory : Memory
+        The cache.
+    bar : tqdm
+        A progress bar with a total of 100.
+
+    Raises
+    ------
+    MeasurementError
+        If the items or the times do not allow a measurement.
+    """
     chosen = [items[i] for i in chosen_items(space, items, N_SIZES)]
     cached = memory.cache(_measure, ignore=["space", "bar"])
     samples: CostSamples = cached(space, source_fingerprint(space), identity(), chosen, quantile, seed, bar)
@@ -29,7 +48,23 @@ def measure_here(
 
 
 def time_model(trainer: Trainer, order: tuple[int, ...], times: ModelTimes, versions: OnnxVersions) -> float:
-    """Return the seconds on the device of the model of some features, trained for this."""
+    """Train the model of some features and return the seconds of its run on the device.
+
+    Parameters
+    ----------
+    trainer : Trainer
+    order : tuple of int
+        The features, in the order of the input columns.
+    times : ModelTimes
+        Knows the device.
+    versions : OnnxVersions
+        The newest ONNX versions that the device loads.
+
+    Raises
+    ------
+    ExportError
+        If the model cannot be converted.
+    """
     cached = trainer.memory.cache(_time_model, ignore=["trainer", "times"])
     seconds: float = cached(trainer.lean, trainer.key, identity(), order, times, times.device, versions)
     return seconds
@@ -44,7 +79,7 @@ def _measure(
     seed: int,
     bar: Any,
 ) -> CostSamples:
-    """Measure; `source` and `machine` are what times depend on besides, for caching."""
+    """Measure. The times also depend on `source` and `machine`, so they are part of the key of the cache."""
     return measure(
         space,
         items,

@@ -1,9 +1,10 @@
-"""How long a model's run takes on the target device, told from a short timing here.
+"""The time of a model's run on the target device, estimated from a short timing on this machine.
 
-A model that is called over and over takes a fraction of what it takes among features, whose data push its code out of
-the caches, and on another machine it takes another time altogether. Reference models of two kinds and several sizes
-are timed among features on the device (`polydom_runtime.device.calibration.reference_models`) and alone here; a model
-timed alone here, in turns with the references, is placed among them.
+A short timing here is not enough. A model that is called over and over takes only a fraction of its time on a node:
+there, the data of the features push its code out of the caches. And the device may be another machine. So reference
+models of two kinds and several sizes are timed on the device, among features
+(`polydom_runtime.device.calibration.reference_models`). Here, the model and the references are timed in turns, without
+features. The time on the device is interpolated between the references.
 """
 
 import time
@@ -33,7 +34,21 @@ class ModelTimes:
         self.device = dict(device)
 
     def __call__(self, onnx_bytes: bytes, rows: NDArray[np.float32], n_classes: int) -> float:
-        """Return the seconds of a model, timed here on rows that keep changing."""
+        """Return the seconds of a model on the device.
+
+        Parameters
+        ----------
+        onnx_bytes : bytes
+        rows : float32 array of shape (n_rows, width)
+            Inputs, a different one for each run.
+        n_classes : int
+            0 for a regressor.
+
+        Raises
+        ------
+        BundleFormatError
+            If the model cannot be run.
+        """
         kind = KINDS[b"TreeEnsemble" in onnx_bytes]
         here = _time_in_turns(_run_on(rows, onnx_bytes, n_classes), {n: _references()[n] for n in self.device})
         model = here.pop("")
@@ -41,9 +56,10 @@ class ModelTimes:
 
 
 def place(seconds: float, pairs: list[tuple[float, float]]) -> float:
-    """Return the time there of what takes `seconds` here, between pairs (time here, time there) in rising order.
+    """Return the time on the device of a model that takes `seconds` here.
 
-    Below the first pair the time there is the first one's, above the last it grows in proportion.
+    It is interpolated between the references, given as pairs (time here, time there) by rising time here. Below the
+    first reference it is the time of the first one; above the last one it grows in proportion.
 
     >>> [place(t, [(1.0, 10.0), (3.0, 20.0)]) for t in (0.5, 2.0, 6.0)]
     [10.0, 15.0, 40.0]
@@ -70,7 +86,7 @@ def _run_on(rows: NDArray[np.float32], onnx_bytes: bytes, n_classes: int) -> Cal
 
 
 def _time_in_turns(model: Callable[[], object], references: Mapping[str, Callable[[], object]]) -> dict[str, float]:
-    """Return the median seconds of each; in turns, since processors change their speed."""
+    """Return the median seconds of each. They are timed in turns, since processors change their speed."""
     jobs = {"": model, **references}
     samples: dict[str, list[int]] = {name: [] for name in jobs}
     for _ in range(WARM_UP_RUNS + TIMED_RUNS):

@@ -1,4 +1,4 @@
-"""What was measured and fitted, for a person to read and see."""
+"""A report on measured and fitted costs, as text and as pictures."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,8 @@ from polydom_runtime.measuring.tails import relative_error
 from .fitting import CostFit, fit_cost
 
 RUN_TO_RUN = 0.05
-"""By which one process differs from the next through the layout of its memory alone (Mytkowicz and others, 2009)."""
+"""The share by which times differ from one process to the next, through the layout of memory alone (Mytkowicz and
+others, 2009)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +26,9 @@ class CostRow:
     unit : str
     fit : CostFit
     exceeded : float
-        How often rounds that a fit has not seen exceeded it: each half of the rounds against a fit of the other half.
+        The share of held-out samples above the worst case: each half of the rounds against a fit of the other half.
     typical_error, worst_error : float
-        How far the costs may be off, as a fraction: a 95 % interval, and what differs from one process to the next.
+        How far the costs may be wrong, as a fraction: half a 95 % interval and the difference between processes.
     """
 
     unit: str
@@ -38,7 +39,7 @@ class CostRow:
 
 
 def report_costs(samples: CostSamples, quantile: float) -> list[CostRow]:
-    """Fit every unit and judge the fits."""
+    """Fit every unit and judge the fits on held-out rounds."""
     halves = samples.rounds(slice(0, None, 2)), samples.rounds(slice(1, None, 2))
     rows = []
     for unit in samples.units:
@@ -83,16 +84,27 @@ def as_report(samples: CostSamples, rows: Sequence[CostRow], quantile: float) ->
     lines += [f"{row.unit:20}" + "".join(f"{100 * s:8.0f}" for s in row.fit.slack) for row in rows]
     lines += [
         "",
-        "slack: worst case above the samples' quantile, smallest and largest over the sizes. tail: the part of it, on",
-        "average, for what so few samples cannot have seen. exceeded: share of held-out samples above a worst case",
-        f"fitted without them; the promise is {1 - quantile:.5f}. known to: 95 % intervals of the",
-        "typical and the worst case.",
+        "slack: how far the worst case is above the samples' quantile, smallest and largest over the sizes. tail: the",
+        "part of the slack, on average, for rare times that few samples cannot show. exceeded: share of held-out",
+        f"samples above a worst case that was fitted without them; the promise is {1 - quantile:.5f}. known to: 95 %",
+        "intervals of the typical and the worst case.",
     ]
     return "\n".join(lines)
 
 
 def plot_costs(samples: CostSamples, rows: Sequence[CostRow], quantile: float, folder: Path) -> None:
-    """Draw the samples and both fits of each unit into ``folder/UNIT.png``."""
+    """Draw the samples and both fits of each unit into ``folder/UNIT.png``.
+
+    Parameters
+    ----------
+    samples : CostSamples
+    rows : sequence of CostRow
+        As `report_costs` returns them.
+    quantile : float
+        The quantile of the worst case, for the legend.
+    folder : Path
+        Made if it does not exist.
+    """
     import matplotlib
 
     matplotlib.use("Agg")

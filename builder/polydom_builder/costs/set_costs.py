@@ -8,21 +8,21 @@ from numpy.typing import NDArray
 from polydom_runtime.costs import ZERO, CostFunction
 
 BITS = 8
-"""Features whose sums are tabulated together."""
+"""The number of features in a block. The sums of all subsets of a block are stored in one table."""
 
 
 class SetCosts:
     """c(S, n) = base + cost of each feature in S + cost of each shared step that S uses, paid once.
 
-    Adding a feature never lowers a weight, in floating point too, so c is monotone in S.
+    A further feature never lowers a weight, in floating point too. So c never falls when a feature is added.
 
     Parameters
     ----------
     features : sequence of CostFunction
     shared : sequence of (CostFunction, int)
-        A step's cost and the mask of the features that use it. The model is such a step, used by every feature.
+        The cost of a step and the mask of the features that use it. The model run counts as a step of all features.
     base : CostFunction
-        What every set pays, also the empty one: selection and dispatch.
+        The cost that even the empty set has: dispatch.
 
     Examples
     --------
@@ -55,7 +55,7 @@ class SetCosts:
         return CostFunction((a, b, c, d, e, f))
 
     def weights(self, masks: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the weights of many sets, shape ``(n_sets, 6)``; O(n_sets), eight features at a time."""
+        """Return the weights of many sets, shape ``(n_sets, 6)``; O(n_sets · n_features / 8)."""
         rows = np.tile(np.array(self.base.weights), (len(masks), 1))
         for block, sums in enumerate(self._sums):
             rows += sums[masks >> BITS * block & (1 << BITS) - 1]
@@ -65,7 +65,7 @@ class SetCosts:
 
 
 def _subset_sums(features: Sequence[CostFunction]) -> NDArray[np.float64]:
-    """Return the weights of every subset of a few features, each added in rising order: so no subset costs more."""
+    """Return the weights of every subset of a few features, added in rising order, so that rounding lowers none."""
     sums = np.zeros((1, 6))
     for feature in features:
         sums = np.concatenate([sums, sums + np.array(feature.weights)])

@@ -1,4 +1,4 @@
-"""The device that a bundle is planned for: its costs, where they come from, and its limits."""
+"""The device that a bundle is built for: its costs, their origin, and the limits of the device."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,27 +22,27 @@ from .fitting import CostFit, fit_cost
 
 @dataclass(frozen=True)
 class Target:
-    """A device as the build needs it. Make it with `given`, `measured` or `estimated`.
+    """The device that a bundle is built for. Make it with `given`, `measured` or `estimated`.
 
     Parameters
     ----------
     worst : UnitTimes
-        Their sums are the worst case of sets.
+        The sums of these are the worst cases of whole sets, allowance included.
     fits : dict of str to CostFit
-        By unit; empty if the costs were given.
+        The fits of each unit; empty if the costs were given.
     models : dict of str to float
-        Seconds of the reference models there; not needed if `worst` has the time of a model.
+        Seconds of the reference models on the device; not needed if `worst` has the time of a model.
     origin : CostOrigin
     versions : OnnxVersions
-        The newest ONNX versions to export.
+        The newest ONNX versions that the device loads.
     memory_bytes : int, optional
-        The memory that a process may use there.
+        The memory that a process may use on the device.
     planned : dict of float to UnitTimes
-        The times at each quantile that may be planned with; empty if the costs were given.
+        The times at each quantile that a plan may use; empty if the costs were given.
     guarded : UnitTimes, optional
-        The times that single units exceed as seldom as promised.
+        The times of single units at the promised quantile; None if the costs were given.
     reference_seconds : float
-        The stated worst case of the reference model there; 0 if the costs were given.
+        The worst case that the reference model states on the device; 0 if the costs were given.
     """
 
     worst: UnitTimes
@@ -62,34 +62,34 @@ class Target:
         Raises
         ------
         FitError
-            If they are of other features or steps, or lack the time of a model.
+            If they are of other features or steps, or have no time of a model.
         """
         if worst.model is None:
-            raise FitError("Given costs must have the time of a model run, model=seconds. Got None.")
+            raise FitError("Given costs must have the time of a model run. Got None. Give it as model=seconds.")
         steps = step_users(space)
         names, users = (*space.names, *(name for name, _ in steps)), tuple(mask for _, mask in steps)
         if worst.names != names or worst.users != users:
             raise FitError(
-                f"The costs must be of the features and steps {names}, these used by {users}. "
+                f"The costs must be of the features and steps {names}, the steps used by {users}. "
                 f"Got {worst.names} and {worst.users}."
             )
         return cls(worst)
 
     @classmethod
     def measured(cls, space: FeatureSpace, samples: CostSamples, quantile: float) -> "Target":
-        """Return the device that the samples were measured on.
+        """Return the device on which the samples were measured.
 
         Parameters
         ----------
         space : FeatureSpace
         samples : CostSamples
         quantile : float
-            The promised share of answers in time.
+            The promised share of answers in time, from 0 to 1.
 
         Raises
         ------
         FitError, MeasurementError
-            If the samples are not of this space or impossible.
+            If the samples are not of this space, or are impossible.
         ExportError
             If the device loads no ONNX version that can be exported.
         """
@@ -116,20 +116,21 @@ class Target:
 
     @classmethod
     def estimated(cls, space: FeatureSpace, samples: CostSamples, profile: DeviceProfile, quantile: float) -> "Target":
-        """Return the device of a profile, its costs carried over from samples of this machine.
+        """Return the device of a profile, with costs converted from samples of this machine.
 
         Parameters
         ----------
         space : FeatureSpace
         samples : CostSamples
+            Measured on this machine, calibration kernels included.
         profile : DeviceProfile
         quantile : float
-            The promised share of answers in time.
+            The promised share of answers in time, from 0 to 1.
 
         Raises
         ------
         FitError, MeasurementError
-            If the samples are not of this space, lack a calibration kernel or are impossible.
+            If the samples are not of this space, lack a calibration kernel, or are impossible.
         ExportError
             If the device loads no ONNX version that can be exported.
         """
@@ -142,8 +143,8 @@ class Target:
         references = reference_times(samples.kernels)
         models, reference = carried_models(references, by_kernel), references[REFERENCE_MODEL]
         likely, feared = (partial(carried_cost, by_kernel=by_kernel, worst=worst) for worst in (False, True))
-        # A pause is what a system does, not work that a slower processor does more slowly; slow spells are this
-        # machine's own.
+        # A pause is not work that takes a slower processor longer, so the constant is not converted. The share comes
+        # from slow spells of this machine, which say nothing about the other one.
         pauses = Allowance(allowance.constant, 0.0)
         return cls(
             _worst(pauses.added_to(_of_units(times, quantile).mapped(feared))),
@@ -158,7 +159,7 @@ class Target:
         )
 
     def part(self, features: Sequence[int]) -> "Target":
-        """Return the device for some of the features, in this order."""
+        """Return the device with the times of some of the features, in this order."""
         return replace(
             self,
             worst=self.worst.part(features),
@@ -167,7 +168,20 @@ class Target:
         )
 
     def check_memory(self, names: Sequence[str], sizes: Sequence[int]) -> None:
-        """Raise ExportError, naming the largest, if models of so many bytes do not fit the device's memory."""
+        """Check that models fit the memory of the device.
+
+        Parameters
+        ----------
+        names : sequence of str
+            A name for each model.
+        sizes : sequence of int
+            The size of each model file in bytes.
+
+        Raises
+        ------
+        ExportError
+            If they do not fit. The message names the largest model.
+        """
         needed = memory_need(sizes)
         if self.memory_bytes is not None and needed > self.memory_bytes:
             largest = max(range(len(sizes)), key=sizes.__getitem__)
@@ -183,12 +197,12 @@ def _times(space: FeatureSpace, samples: CostSamples, quantile: float) -> dict[f
 
 
 def _of_units(times: Mapping[float, UnitTimes], quantile: float) -> UnitTimes:
-    """Return the times of single units that the worst case of sets is made of."""
+    """Return the times of single units from which the worst cases of sets are made."""
     return times[min(quantile, UNIT_QUANTILE)]
 
 
 def _worst(times: UnitTimes) -> UnitTimes:
-    """Return times that are no longer those of single units: each model states its own."""
+    """Return the times as parts of worst cases: not a quantile of single units, and each model states its own time."""
     return replace(times, model=None, quantile=0.0)
 
 

@@ -1,17 +1,54 @@
-"""A feature space whose last feature does what the item says: nothing, or one of the faults that a node may meet."""
+"""A feature space whose last feature does what the item says: nothing, or one of the faults that a node may meet.
+
+A worker says that it hangs before it does, and `reply_unless_hung` waits no longer. So a test can have a deadline that
+no machine is too busy for, and still need not wait for its end.
+"""
 
 import ctypes
 import os
 import signal
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 
 from polydom_runtime import Feature, FeatureSpace
+from polydom_runtime.clock import hardware_clock
+from polydom_runtime.supervision.worker import Link, Reply
 
 FOREVER_S = 3600
 STEPS_ASIDE, HOLDS_THE_LOCK, CRASHES, EXITS, STOPS, RAISES, NOT_A_NUMBER, WRONG_WIDTH, HUGE = range(1, 10)
+
+
+HUNG = "hung"
+"""The name that a worker gives itself, since another process can read it and it ends with the worker."""
+
+LOOK_NS = 5_000_000
+"""How often to look for that name."""
+
+
+def is_hung(pid: int) -> bool:
+    """Tell whether a process has said that it hangs."""
+    return Path(f"/proc/{pid}/comm").read_text().rstrip() == HUNG
+
+
+def reply_unless_hung(link: Link, nanoseconds: int) -> Reply | None:
+    """Return a worker's reply if it comes within this time; None at once if the worker hangs."""
+    end = hardware_clock() + nanoseconds
+    while True:
+        left = end - hardware_clock()
+        reply = link.reply(min(left, LOOK_NS))
+        if reply is not None or left <= LOOK_NS or is_hung(link.pid):
+            return reply
+
+
+def _hang(wait: Callable[[], object]) -> Callable[[], None]:
+    def hang() -> None:
+        Path("/proc/self/comm").write_text(HUNG)
+        wait()
+
+    return hang
 
 
 def _sleep_with_lock() -> None:
@@ -21,11 +58,11 @@ def _sleep_with_lock() -> None:
 
 
 FAULTS: dict[int, Callable[[], object]] = {
-    STEPS_ASIDE: lambda: time.sleep(FOREVER_S),
-    HOLDS_THE_LOCK: _sleep_with_lock,
+    STEPS_ASIDE: _hang(lambda: time.sleep(FOREVER_S)),
+    HOLDS_THE_LOCK: _hang(_sleep_with_lock),
     CRASHES: lambda: ctypes.string_at(0),
     EXITS: lambda: os._exit(0),
-    STOPS: lambda: os.kill(os.getpid(), signal.SIGSTOP),
+    STOPS: _hang(lambda: os.kill(os.getpid(), signal.SIGSTOP)),
     RAISES: lambda: 1 / 0,
 }
 WRONG: dict[int, Callable[[], object]] = {

@@ -4,6 +4,7 @@ import math
 import os
 import weakref
 from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -66,6 +67,9 @@ class SupervisedPredictor:
     margin : float, optional
         How many seconds before the deadline the supervisor stops waiting for the worker. If not given, it is measured
         how late the system wakes this process.
+    reply : callable
+        Called with a worker's link and a number of nanoseconds. Returns the worker's reply, or None if there is none
+        within this time. A test can return early when the worker hangs, since no reply can come then.
 
     Attributes
     ----------
@@ -104,11 +108,13 @@ class SupervisedPredictor:
         policy: Policy = "anytime",
         item_bytes: int = 1 << 26,
         margin: float | None = None,
+        reply: Callable[[Link, int], Reply | None] = Link.reply,
     ) -> None:
         self.bundle = load_bundle(Path(folder))
         self._stages = StageNames(self.bundle.space_of(space_of(space)))
         self.deadline = checked_deadline(self.bundle, deadline)
         self.policy: Policy = policy_for(self.bundle, policy)
+        self._reply = reply
         self._fallback = Fallback(self.bundle)
         self._prior_label = self._fallback.labels[self._fallback.prior.run()]
         order = {"folder": os.path.abspath(folder), "space": space, "policy": policy, "deadline": self.deadline}
@@ -184,10 +190,10 @@ class SupervisedPredictor:
         model, label = self._fallback.prior, self._prior_label
         try:
             link.ask(self._sequence, start, self.failures, header)
-            reply = link.reply(deadline - self._prepare_ns - hardware_clock())
+            reply = self._reply(link, deadline - self._prepare_ns - hardware_clock())
             if reply is None:
                 model, label = self._fallback.prepare(link, deadline)
-                reply = link.reply(last - hardware_clock())
+                reply = self._reply(link, last - hardware_clock())
         except OSError:
             reason = f"supervised: the worker died{self._stages.within(link.stage)}"
             model, label = self._fallback.prepare(link, deadline)
@@ -219,7 +225,7 @@ class SupervisedPredictor:
         if link is not None:
             try:
                 if link.asked:
-                    link.reply(self._budget_ns // LATE_SHARE)
+                    self._reply(link, self._budget_ns // LATE_SHARE)
                 if not link.asked and link.lives():
                     return link
             except OSError:

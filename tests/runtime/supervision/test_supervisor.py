@@ -1,4 +1,8 @@
-"""The supervised predictor: every item is answered, whatever becomes of the processes that compute."""
+"""The supervised predictor: every item is answered, whatever becomes of the processes that compute.
+
+The deadline is minutes, so that no worker is late on a busy machine; a worker that hangs says so, and is waited for no
+longer. Where a test needs a deadline that ends, it asserts only facts that hold however slow the machine is.
+"""
 
 import os
 import signal
@@ -25,17 +29,27 @@ SPACE = "tests.runtime.supervised_space:space"
 KILLS = 100
 """In the tests; a thousand in tests/benchmarks/faults.py."""
 
-EVER_S = 60.0
+EVER_S = 300.0
 """Nothing here takes so long unless it never happens."""
+
+DEADLINE_S, MARGIN_S = 400.0, 60.0
+ALL = ("mean", "spread", "ends")
 
 
 def make_folder(folder: Path) -> Path:
     bundle, models = make_bundle()
-    return write(folder, changed(bundle, budgets=(1e-3, 10.0), steps=()), models)
+    return write(folder, changed(bundle, budgets=(1e-3, DEADLINE_S), steps=()), models)
 
 
 def supervised(folder: Path) -> SupervisedPredictor:
-    return SupervisedPredictor(make_folder(folder), SPACE, deadline=0.4, margin=0.1, item_bytes=1 << 20)
+    return SupervisedPredictor(
+        make_folder(folder),
+        SPACE,
+        deadline=DEADLINE_S,
+        margin=MARGIN_S,
+        item_bytes=1 << 20,
+        reply=faults.reply_unless_hung,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -64,10 +78,10 @@ def wait_until(condition: Any) -> None:
         time.sleep(0.01)
 
 
-def answer_by_worker(predictor: SupervisedPredictor) -> Any:
-    """Answer items until a worker does."""
+def answer_by_worker(predictor: SupervisedPredictor, features: tuple[str, ...] = ALL) -> Any:
+    """Answer items until a worker does, with these features."""
     end = time.monotonic() + EVER_S
-    while (answer := predictor.predict_one(item())).reason.startswith("supervised"):
+    while (answer := predictor.predict_one(item())).reason.startswith("supervised") or answer.features != features:
         assert time.monotonic() < end
     return answer
 
@@ -84,9 +98,9 @@ def children(pid: int) -> list[int]:
 
 
 def test_worker_answers_as_a_predictor_does(predictor: SupervisedPredictor) -> None:
-    answer = answer_by_worker(predictor)
+    answer = predictor.predict_one(item())
 
-    assert (answer.label, answer.features, answer.accuracy) == ("yes", ("mean", "spread", "ends"), 0.9)
+    assert (answer.label, answer.features, answer.accuracy) == ("yes", ALL, 0.9)
     assert answer.reason == "planned"
     assert predictor.trace.size == 100.0
     assert predictor.trace.features == [0, 1, 2]
@@ -102,7 +116,7 @@ def test_feature_that_hangs_costs_only_itself(predictor: SupervisedPredictor, fa
 
     assert (answer.label, answer.features, answer.accuracy) == ("no", ("mean", "spread"), 0.8)
     assert answer.reason == "supervised: ends was not done in time"
-    assert answer_by_worker(predictor).features == ("mean", "spread", "ends")
+    assert predictor.predict_one(item()).features == ALL
     assert predictor.counts["late"] >= 1
     assert predictor.restarts >= 1
 
@@ -115,7 +129,7 @@ def test_feature_that_ends_its_process_costs_only_itself(predictor: SupervisedPr
 
     assert (answer.label, answer.features) == ("no", ("mean", "spread"))
     assert answer.reason == "supervised: the worker died in ends"
-    assert answer_by_worker(predictor).features == ("mean", "spread", "ends")
+    assert predictor.predict_one(item()).features == ALL
 
 
 @pytest.mark.parametrize("fault", [faults.RAISES, faults.NOT_A_NUMBER, faults.WRONG_WIDTH, faults.HUGE])
@@ -130,21 +144,21 @@ def test_feature_that_fails_costs_no_worker(predictor: SupervisedPredictor, faul
 
 
 def test_feature_that_keeps_crashing_is_left_out(own_predictor: SupervisedPredictor) -> None:
-    def crashed_three_times() -> bool:
-        own_predictor.predict_one(item(faults.CRASHES))
-        return own_predictor.failures.get("ends", 0) == 3
-
-    wait_until(crashed_three_times)
-    wait_until(lambda: not own_predictor.predict_one(item(faults.CRASHES)).reason.startswith("supervised"))
+    crashes = [own_predictor.predict_one(item(faults.CRASHES)).reason for _ in range(3)]
     answer = own_predictor.predict_one(item(faults.CRASHES))
 
-    assert answer.features == ("mean", "spread")
+    assert crashes == ["supervised: the worker died in ends"] * 3
+    assert (answer.features, answer.reason) == (("mean", "spread"), "planned")
     assert own_predictor.out == {"ends"}
     assert own_predictor.failures == {"ends": 3}
 
 
 def test_workers_killed_at_random_instants_cost_no_answer(own_predictor: SupervisedPredictor) -> None:
-    """A thread kills whichever worker is there, at instants drawn from a seeded generator."""
+    """A thread kills whichever worker is there, at instants drawn from a seeded generator.
+
+    On a slow machine most kills come while a feature is computed. Such features are left out for a while, so it may
+    take thousands of items until a worker computes all again.
+    """
     rng, over, killed = Random(0), Event(), []
 
     def kill() -> None:
@@ -169,7 +183,7 @@ def test_workers_killed_at_random_instants_cost_no_answer(own_predictor: Supervi
     lost = sum(answer.label not in ("no", "yes") for answer in answers)
     assert (len(killed), lost) == (KILLS, 0)
     assert sum(own_predictor.counts.values()) == len(answers)
-    assert answer_by_worker(own_predictor).features == ("mean", "spread", "ends")
+    assert answer_by_worker(own_predictor).reason == "planned"
 
 
 def test_nursery_that_is_killed_is_started_again(own_predictor: SupervisedPredictor) -> None:
@@ -188,7 +202,7 @@ def test_nursery_that_is_killed_is_started_again(own_predictor: SupervisedPredic
 def test_workers_are_born_warm_unless_that_crashes(own_predictor: SupervisedPredictor) -> None:
     assert own_predictor.warm_up(item())
     assert not own_predictor.warm_up(item(faults.CRASHES))
-    assert answer_by_worker(own_predictor).features == ("mean", "spread", "ends")
+    assert answer_by_worker(own_predictor).features == ALL
 
 
 @pytest.mark.parametrize(
@@ -213,13 +227,14 @@ def test_item_without_a_size_gets_the_prior(predictor: SupervisedPredictor) -> N
 LEAK_CHECK = """
 import os, numpy
 from polydom_runtime.supervision.supervisor import SupervisedPredictor
+from tests.runtime.supervised_space import CRASHES, STEPS_ASIDE, reply_unless_hung
 
 def used():
     maps = [line for line in open("/proc/self/maps") if "polydom" in line and "memfd" in line]
     return len(os.listdir("/proc/self/fd")), len(maps)
 
 def work():
-    with SupervisedPredictor(FOLDER, SPACE, deadline=0.4) as predictor:
+    with SupervisedPredictor(FOLDER, SPACE, deadline=DEADLINE_S, reply=reply_unless_hung) as predictor:
         for fault in (0, CRASHES, 0, STEPS_ASIDE, 0):
             predictor.predict_one(numpy.full(10, float(fault)))
         during = used()
@@ -236,8 +251,7 @@ assert during > before and used() == before, (before, during, used())
 
 def test_close_leaves_no_process_descriptor_or_memory(tmp_path: Path) -> None:
     """In a process of its own, where nothing else opens and closes."""
-    names = {"CRASHES": faults.CRASHES, "STEPS_ASIDE": faults.STEPS_ASIDE, "SPACE": SPACE}
-    names["FOLDER"] = str(make_folder(tmp_path / "b"))
+    names = {"FOLDER": str(make_folder(tmp_path / "b")), "SPACE": SPACE, "DEADLINE_S": DEADLINE_S}
     program = "\n".join(f"{name} = {value!r}" for name, value in names.items()) + LEAK_CHECK
 
     done = subprocess.run([sys.executable, "-W", "error", "-c", program], stdout=subprocess.PIPE, text=True)
@@ -252,7 +266,9 @@ def test_killed_supervisor_leaves_no_process(tmp_path: Path) -> None:
     program = (
         "import numpy, sys\n"
         "from polydom_runtime.supervision.supervisor import SupervisedPredictor\n"
-        f"p = SupervisedPredictor({str(make_folder(tmp_path / 'b'))!r}, {SPACE!r}, deadline=0.4)\n"
+        "from tests.runtime.supervised_space import reply_unless_hung\n"
+        f"folder, space = {str(make_folder(tmp_path / 'b'))!r}, {SPACE!r}\n"
+        f"p = SupervisedPredictor(folder, space, deadline={DEADLINE_S}, reply=reply_unless_hung)\n"
         f"p.predict_one(numpy.full(10, {faults.HOLDS_THE_LOCK}.0))\n"
         "print(p.nursery_pid, flush=True)\n"
         "sys.stdin.read()\n"
@@ -269,8 +285,9 @@ def test_killed_supervisor_leaves_no_process(tmp_path: Path) -> None:
 
 
 def test_stuck_worker_is_killed_though_no_item_comes(tmp_path: Path) -> None:
-    with SupervisedPredictor(make_folder(tmp_path / "b"), SPACE, deadline=0.1) as predictor:
-        answer_by_worker(predictor)
+    """Ten deadlines later: in whatever the worker is then, and however late it got there."""
+    with SupervisedPredictor(make_folder(tmp_path / "b"), SPACE, deadline=0.2) as predictor:
+        wait_until(lambda: predictor.predict_one(item()) and predictor.worker_pid)
         worker = predictor.worker_pid
         answer = predictor.predict_one(item(faults.HOLDS_THE_LOCK))
 
@@ -280,7 +297,7 @@ def test_stuck_worker_is_killed_though_no_item_comes(tmp_path: Path) -> None:
 
 def test_other_space_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BundleMismatchError):
-        SupervisedPredictor(make_folder(tmp_path / "b"), "tests.runtime.node_space:other", deadline=0.4)
+        SupervisedPredictor(make_folder(tmp_path / "b"), "tests.runtime.node_space:other", deadline=DEADLINE_S)
 
 
 def test_nursery_that_cannot_load_says_why(tmp_path: Path) -> None:

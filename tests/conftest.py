@@ -1,8 +1,18 @@
-"""For all tests."""
+"""What holds for every test: hypothesis reads no clock, so that no law fails because the machine is busy."""
 
 import gc
+import os
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+IN_CI = "CI" in os.environ
+"""There the same examples are tried each time, so that a failure comes from the change; elsewhere they vary."""
+
+settings.register_profile(
+    "tests", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=IN_CI, print_blob=IN_CI
+)
+settings.load_profile("tests")
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -161,7 +161,7 @@ def indexes(draw: st.DrawFn) -> GreedyIndex:
     return GreedyIndex([sequence(order, costs, accuracy, base) for order in orders], draw(st.integers(1, 9)))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(indexes(), st.integers(0, 20), st.integers(0, 200))
 def test_answer_fits_and_its_next_feature_would_not(index: GreedyIndex, n: int, budget: int) -> None:
     """It is a prefix of the sequence that the deadline has for all sizes; the empty set needs no budget."""
@@ -173,7 +173,7 @@ def test_answer_fits_and_its_next_feature_would_not(index: GreedyIndex, n: int, 
     assert k + 1 == len(walk.sequence) or walk.sequence[k + 1].cost(n) > budget
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(indexes(), st.integers(0, 200))
 def test_sequence_holds_the_most_accurate_candidate_that_fits_the_median_size(index: GreedyIndex, budget: int) -> None:
     """Where none but the empty set fits, it starts with the feature that is cheapest there."""

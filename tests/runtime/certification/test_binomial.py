@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from polydom_runtime.certification.binomial import (
@@ -60,7 +60,6 @@ def test_bounds_are_those_of_published_tables() -> None:
     assert round(upper_bound(1, 20, 0.975), 4) == 0.2487
 
 
-@settings(deadline=None)
 @given(counts, confidences)
 def test_at_the_upper_bound_so_few_misses_have_the_rest_of_the_confidence(
     count: tuple[int, int], confidence: float
@@ -72,7 +71,6 @@ def test_at_the_upper_bound_so_few_misses_have_the_rest_of_the_confidence(
     assert at_most(misses, items, bound) == pytest.approx(expected, rel=1e-9)
 
 
-@settings(deadline=None)
 @given(counts, confidences)
 def test_at_the_lower_bound_so_many_misses_have_the_rest_of_the_confidence(
     count: tuple[int, int], confidence: float
@@ -100,7 +98,6 @@ def test_4603_clean_items_prove_a_permille_and_4602_do_not() -> None:
     assert [items_needed(0.001, 0.99, misses) for misses in (1, 2)] == [6636, 8403]
 
 
-@settings(deadline=None)
 @given(st.sampled_from([0.3, 0.05, 0.02]), confidences, st.integers(0, 12))
 def test_items_needed_are_the_fewest_that_allow_so_many_misses(rate: float, confidence: float, misses: int) -> None:
     items = items_needed(rate, confidence, misses)
@@ -162,7 +159,6 @@ def test_a_second_chance_after_4603_items_would_break_the_confidence() -> None:
     assert SamplingPlan.many_looks(0.001, 0.99).first == 5296
 
 
-@settings(deadline=None)
 @given(st.sampled_from(PLANS), st.floats(0.001, 0.5), st.floats(0.001, 0.5))
 def test_a_higher_rate_is_never_likelier_to_be_proven(plan: SamplingPlan, one: float, other: float) -> None:
     low, high = sorted((one, other))

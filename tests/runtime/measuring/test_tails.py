@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from polydom_runtime.measuring.tails import relative_error, tail_quantile
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 12), st.integers(1, 300), st.floats(0.01, 1.0))
 def test_it_is_never_below_the_samples_quantile(seed: int, n_sizes: int, n_rounds: int, quantile: float) -> None:
     samples = np.random.default_rng(seed).lognormal(0.0, 2.0, (n_sizes, n_rounds))

@@ -285,7 +285,7 @@ def test_after_a_failure_no_model_starts_that_would_be_late(deadline: int, featu
 
 # Laws, over worlds where four features have any costs, and sets any accuracies.
 
-FEW = settings(max_examples=20, deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate))
+FEW = settings(max_examples=20, phases=(Phase.explicit, Phase.reuse, Phase.generate))
 US_EACH = st.integers(1, 40)
 N_SETS = 16
 

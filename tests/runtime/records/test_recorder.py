@@ -28,7 +28,7 @@ from tests.bundle_parts import changed
 from tests.runtime.conftest import US, World, make_bundle
 from tests.runtime.records.test_metrics import ANSWER, Watched, files_of_at_most, options, traced
 
-shared = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+shared = settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 
 
 @pytest.fixture

@@ -88,13 +88,13 @@ def bundles(draw: st.DrawFn) -> Bundle:
     )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(bundles())
 def test_what_is_written_is_read(bundle: Bundle) -> None:
     assert decode(encode(bundle)) == bundle
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(bundles(), st.data())
 def test_what_is_cut_is_refused(bundle: Bundle, data: st.DataObject) -> None:
     content = encode(bundle)
@@ -107,7 +107,7 @@ def test_what_is_cut_is_refused(bundle: Bundle, data: st.DataObject) -> None:
     assert not refused
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     st.recursive(
         st.one_of(st.none(), st.integers(-9, 9), st.floats(), st.binary(max_size=9), names), st.lists, max_leaves=9

@@ -16,7 +16,7 @@ ROUNDING = 1e-9
 """Far above the rounding of a cost, far below what matters: real curves tie only up to it."""
 
 any_costs = st.one_of(cases(integer_costs()), cases(real_costs()))
-laws = settings(max_examples=70, deadline=None)
+laws = settings(max_examples=70)
 
 
 def empty_of(candidates: list[Candidate]) -> Candidate:

@@ -11,7 +11,7 @@ from polydom_builder.paper import expand_layers
 from tests.property import strategies as own
 from tests.property.lattice_oracle import ROUNDING, score_of, worst_ratio
 
-law = settings(max_examples=80, derandomize=True, deadline=None)
+law = settings(max_examples=80, derandomize=True)
 
 
 @law

@@ -24,7 +24,7 @@ from polydom_runtime.costs import CostFunction, total
 from tests.property import strategies as own
 from tests.property.lattice_oracle import ROUNDING, score_of, worst_ratio
 
-law = settings(max_examples=25, derandomize=True, deadline=None)
+law = settings(max_examples=25, derandomize=True)
 
 Parts = Mapping[Any, CostFunction]
 

@@ -12,7 +12,7 @@ from polydom_builder.index.crossings import crossings, order
 from polydom_runtime.costs import CostFunction, basis_terms
 from tests.property.cost_strategies import integer_costs, real_costs
 
-laws = settings(max_examples=100, deadline=None)
+laws = settings(max_examples=100)
 curves = st.one_of(integer_costs(), real_costs(), real_costs(low=-15.0, high=3.0))
 largest = st.sampled_from([1.0, 100.0, 1e4, 1e9])
 

@@ -9,7 +9,7 @@ from polydom_builder.lattice.climbing import climb
 FEATURES = 5
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 2**32), st.sets(st.integers(0, 2**FEATURES - 1), max_size=8))
 def test_climb_ends_where_no_single_feature_helps(seed: int, trained: set[int]) -> None:
     """Nothing known is lost or trained again, what does not fit is not trained, and the end is a local best."""

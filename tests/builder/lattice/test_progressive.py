@@ -22,7 +22,7 @@ from tests.builder.lattice.test_lattice import EVERYTHING, constant_costs, flat
 from tests.property import strategies as own
 from tests.property.lattice_oracle import ROUNDING, score_of, worst_ratio
 
-law = settings(max_examples=25, derandomize=True, deadline=None)
+law = settings(max_examples=25, derandomize=True)
 
 ALPHAS = (2.0, 1.5, 1.2, 1.1, 1.02, 1.0)
 falling = st.lists(st.sampled_from(ALPHAS), min_size=1, unique=True).map(lambda alphas: sorted(alphas, reverse=True))

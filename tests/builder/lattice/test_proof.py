@@ -28,7 +28,7 @@ from tests.builder.proofs import save_proof
 from tests.property import strategies as own
 from tests.property.lattice_oracle import score_of
 
-law = settings(max_examples=25, derandomize=True, deadline=None)
+law = settings(max_examples=25, derandomize=True)
 
 ANY = QueryRegion((1, 100))
 

@@ -21,7 +21,7 @@ from tests.builder.lattice.test_lattice import EVERYTHING, constant_costs
 from tests.property import strategies as own
 from tests.property.lattice_oracle import ROUNDING, score_of, worst_ratio
 
-law = settings(max_examples=30, derandomize=True, deadline=None)
+law = settings(max_examples=30, derandomize=True)
 
 
 class Oracle:

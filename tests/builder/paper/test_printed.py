@@ -14,7 +14,7 @@ from tests.builder.lattice.test_lattice import EVERYTHING, constant_costs, flat,
 from tests.property import strategies as own
 from tests.property.lattice_oracle import ROUNDING, score_of, worst_ratio
 
-law = settings(max_examples=30, derandomize=True, deadline=None)
+law = settings(max_examples=30, derandomize=True)
 
 
 @pytest.mark.parametrize(("alpha", "n_trained", "n_drawn"), [(1.0, 16, 14), (1.1, 11, 11)])

@@ -265,7 +265,7 @@ def test_impossible_targets_are_refused(rng: np.random.Generator) -> None:
         BlockSelector(task="classification").fit(rows, np.stack([y, y], axis=1))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.data())
 def test_whole_blocks_are_selected_and_no_more_than_allowed(data: st.DataObject) -> None:
     """Any blocks, rows with ties and constant columns; every block is either selected or dropped."""
@@ -286,7 +286,7 @@ def test_whole_blocks_are_selected_and_no_more_than_allowed(data: st.DataObject)
     assert selector.get_support(indices=True).tolist() == sorted(c for b in chosen for c in blocks[b])
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(5, 6), st.integers(1, 3), st.integers(1, 2), st.integers(0, 10**6))
 def test_moments_over_all_permutations_are_those_of_trying_them_all(n: int, p: int, m: int, seed: int) -> None:
     """The oracle permutes the rows in every way."""

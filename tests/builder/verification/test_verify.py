@@ -36,7 +36,7 @@ from tests.property import strategies as own
 from tests.property.lattice_oracle import score_of
 
 US = task.US
-law = settings(max_examples=15, derandomize=True, deadline=None)
+law = settings(max_examples=15, derandomize=True)
 
 REGIONS = {
     "any budget": None,

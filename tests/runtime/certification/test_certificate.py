@@ -344,12 +344,12 @@ def test_the_command_certifies_a_bundle_and_stamps_what_it_depends_on(
     bundle_folder: Path, items: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "certificate.json"
-    words = "--miss-rate 0.05 --confidence 0.95 --deadline 20s --guard 5s --load cpu:1 --seed 7 --out"
+    words = "--miss-rate 0.05 --confidence 0.95 --deadline 3600s --guard 5s --load cpu:1 --seed 7 --out"
 
     code = run(parsed(str(bundle_folder), SPACE, "--items", str(items), *words.split(), str(out)))
 
     found = Certificate.read(out)
-    assert (code, found.verdict, found.items, found.deadline) == (0, "proven", 59, 20.0)
+    assert (code, found.verdict, found.items, found.deadline) == (0, "proven", 59, 3600.0)
     assert capsys.readouterr().out == f"{found}\n"
     context = found.context
     assert context["bundle"]["index_sha256"] == (bundle_folder / DIGEST_FILE).read_text().split()[0]

@@ -21,6 +21,7 @@ import pytest
 from polydom_runtime.exceptions import BundleMismatchError, ItemError, WorkerError
 from polydom_runtime.supervision.shared_block import SharedBlock, read_item, write_item
 from polydom_runtime.supervision.supervisor import SupervisedPredictor
+from polydom_runtime.supervision.worker import Link, Reply
 from tests.bundle_parts import changed
 from tests.runtime import supervised_space as faults
 from tests.runtime.conftest import make_bundle, write
@@ -41,14 +42,14 @@ def make_folder(folder: Path) -> Path:
     return write(folder, changed(bundle, budgets=(1e-3, DEADLINE_S), steps=()), models)
 
 
-def supervised(folder: Path) -> SupervisedPredictor:
+def supervised(folder: Path, reply: Any = faults.reply_unless_hung) -> SupervisedPredictor:
     return SupervisedPredictor(
         make_folder(folder),
         SPACE,
         deadline=DEADLINE_S,
         margin=MARGIN_S,
         item_bytes=1 << 20,
-        reply=faults.reply_unless_hung,
+        reply=reply,
     )
 
 
@@ -119,6 +120,28 @@ def test_feature_that_hangs_costs_only_itself(predictor: SupervisedPredictor, fa
     assert predictor.predict_one(item()).features == ALL
     assert predictor.counts["late"] >= 1
     assert predictor.restarts >= 1
+
+
+def test_worker_is_waited_for_until_the_margin_before_the_deadline(tmp_path: Path) -> None:
+    """For a margin less and the slowest model's 5 µs at first, then while that answer is at hand.
+
+    What this process takes for itself, which is up to the machine, is not waited for.
+    """
+    asked_s: list[float] = []
+
+    def reply(link: Link, nanoseconds: int) -> Reply | None:
+        asked_s.append(nanoseconds * 1e-9)
+        return faults.reply_unless_hung(link, nanoseconds)
+
+    with supervised(tmp_path / "b", reply) as own:
+        answer = own.predict_one(item(faults.STEPS_ASIDE))
+        own.predict_one(item())
+
+    taken_s = answer.elapsed_ns * 1e-9
+    first, second, for_the_late_one, _ = asked_s
+    assert 0.0 <= DEADLINE_S - 2 * MARGIN_S - 5e-6 - first <= taken_s
+    assert 0.0 <= DEADLINE_S - MARGIN_S - second <= taken_s
+    assert for_the_late_one == DEADLINE_S / 4
 
 
 @pytest.mark.parametrize("fault", [faults.CRASHES, faults.EXITS])
@@ -227,6 +250,7 @@ def test_item_without_a_size_gets_the_prior(predictor: SupervisedPredictor) -> N
 LEAK_CHECK = """
 import os, numpy
 from polydom_runtime.supervision.supervisor import SupervisedPredictor
+from polydom_runtime.supervision.worker import Link, Reply
 from tests.runtime.supervised_space import CRASHES, STEPS_ASIDE, reply_unless_hung
 
 def used():

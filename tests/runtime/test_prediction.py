@@ -15,6 +15,7 @@ from tests.runtime import supervised_space
 from tests.runtime.conftest import make_bundle, write
 
 SPACE = "tests.runtime.supervised_space:space"
+HOUR_S = 3600.0
 MEMBERS = [
     *("bundle", "deadline", "failures", "n_oversized", "out", "policy", "slowdown", "trace"),
     *("predict_one", "warm_up"),
@@ -25,12 +26,12 @@ MEMBERS = [
 def predictor(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[AnyPredictor]:
     """Each kind of predictor, of the same bundle, with a deadline that no pause of the machine uses up."""
     bundle, models = make_bundle()
-    folder = write(tmp_path / "b", changed(bundle, budgets=(1e-3, 60.0), steps=()), models)
+    folder = write(tmp_path / "b", changed(bundle, budgets=(1e-3, HOUR_S), steps=()), models)
     if request.param == "supervised":
-        with closing(SupervisedPredictor(folder, SPACE, deadline=30.0, margin=1.0)) as supervised:
+        with closing(SupervisedPredictor(folder, SPACE, deadline=HOUR_S, margin=1.0)) as supervised:
             yield supervised
     else:
-        yield Predictor.load(folder, supervised_space.space, deadline=30.0)
+        yield Predictor.load(folder, supervised_space.space, deadline=HOUR_S)
 
 
 def test_every_predictor_has_all_of_the_protocol(predictor: AnyPredictor) -> None:
@@ -43,7 +44,7 @@ def test_every_predictor_answers_alike(predictor: AnyPredictor) -> None:
 
     assert (answer.label, answer.features, answer.accuracy) == ("yes", ("mean", "spread", "ends"), 0.9)
     assert (answer.deadline_met, answer.reason, answer.slowdown) == (True, "planned", predictor.slowdown)
-    assert (predictor.policy, predictor.deadline, predictor.n_oversized) == ("anytime", 30.0, 0)
+    assert (predictor.policy, predictor.deadline, predictor.n_oversized) == ("anytime", HOUR_S, 0)
     assert (predictor.trace.size, predictor.trace.features) == (10.0, [0, 1, 2])
     assert (dict(predictor.failures), predictor.out) == ({}, frozenset())
 

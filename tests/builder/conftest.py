@@ -5,13 +5,14 @@ from pathlib import Path
 import pytest
 
 from polydom_builder import PolyDomSearch
+from polydom_builder.costs import measuring
 from tests.builder.board import write_costs
 from tests.builder.searches import fit, search
 
 
 @pytest.fixture(autouse=True)
 def short_measurements(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("polydom_builder.costs.measuring.SECONDS", 0.5)
+    monkeypatch.setattr(measuring, "SECONDS", 0.5)
 
 
 @pytest.fixture(scope="session")

@@ -39,9 +39,9 @@ def bundle_of(
     **others: Any,
 ) -> Bundle:
     """Return a bundle; `others` are fields of it or of its parts."""
-    space = {"names": tuple(names), "widths": (1,) * len(names), "classes": (0, 1)}
+    space = BundleSpace(names=tuple(names), widths=(1,) * len(names), classes=(0, 1))
     worst = unit_times(names, costs, steps, dispatch)
-    bundle = Bundle(BundleSpace(**space), BundleTimes.of(worst), Promise((1.0, 1.0), (1.0, 1.0)), Prior(*prior))
+    bundle = Bundle(space, BundleTimes.of(worst), Promise((1.0, 1.0), (1.0, 1.0)), Prior(*prior))
     return changed(bundle, **others)
 
 
@@ -59,7 +59,7 @@ def changed(bundle: Bundle, **values: Any) -> Bundle:
     units = {name: values.pop(name) for name in ("costs", "steps", "dispatch") if name in values}
     if units or whole["space"].names != bundle.names:
         worst = bundle.times.worst
-        own = {"costs": worst.features, "steps": worst.steps, "dispatch": worst.dispatch}
+        own: dict[str, Any] = {"costs": worst.features, "steps": worst.steps, "dispatch": worst.dispatch}
         whole["times"] = BundleTimes.of(unit_times(whole["space"].names, **(own | units)), origin=whole["times"].origin)
     if "prior" in values:
         values["prior"] = Prior(*values["prior"])

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,8 +19,8 @@ from tests.runtime.commands.test_node_command import node_python
 SURFACE = Path(__file__).parents[1] / "examples" / "surface"
 
 
-def demo(out: Path, **changes: object) -> list[dict[str, object]]:
-    arguments = {
+def demo(out: Path, **changes: Any) -> list[dict[str, Any]]:
+    arguments: dict[str, Any] = {
         "example": SURFACE,
         "node": node_python(),
         "out": out,
@@ -28,7 +29,7 @@ def demo(out: Path, **changes: object) -> list[dict[str, object]]:
         "n_jobs": None,
         "count": 60,
     }
-    return run_demo(**(arguments | changes))  # type: ignore[arg-type]
+    return run_demo(**(arguments | changes))
 
 
 @pytest.mark.end_to_end
@@ -38,8 +39,8 @@ def test_demo_measures_builds_and_answers_on_a_node(tmp_path: Path, capsys: pyte
     assert [r["deadline"] for r in results] == pytest.approx([10.0, 100.0])
     for r in results:
         assert r["items"] == 60
-        assert sum(r["features"].values()) == 60  # type: ignore[attr-defined]
-        assert all(1 / 6 < r[system] <= 1 for system in ("accuracy", "single", "cheap_first"))  # type: ignore[operator]
+        assert sum(r["features"].values()) == 60
+        assert all(1 / 6 < r[system] <= 1 for system in ("accuracy", "single", "cheap_first"))
     assert json.loads((tmp_path / "results.json").read_text()) == results
     assert (tmp_path / "accuracy.png").read_bytes()[:4] == b"\x89PNG"
     assert load_bundle(tmp_path / "surface.bundle").stored.shipped

@@ -50,7 +50,7 @@ def labels(bundle: Bundle, items: Sequence[Any]) -> Iterator[tuple[str, object]]
         run = ModelRunner(bundle.model_bytes(number), row, len(columns), len(bundle.space.classes))
         for k, values in enumerate(rows):
             row.values[:] = values[columns]
-            yield f"model={entry.order} item={k}", bundle.space.classes[run()]
+            yield f"model={entry.order} item={k}", bundle.space.classes[int(run())]
 
 
 def answers(bundle: Bundle, items: Sequence[Any]) -> Iterator[tuple[str, object]]:

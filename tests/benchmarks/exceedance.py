@@ -10,6 +10,7 @@ import argparse
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from polydom_builder.costs.fitting import CostFit, choose_basis, fit_cost
 from polydom_builder.costs.report import exceed_rate, report_costs
@@ -23,15 +24,16 @@ from .signal_space import space, windows
 QUANTILE = 0.999
 
 
-def by_hand(samples: CostSamples, unit: str, sigmas: float) -> np.ndarray:
+def by_hand(samples: CostSamples, unit: str, sigmas: float) -> NDArray[np.float64]:
     """Return ordinary least squares through the mean, or through median + 3 sigma, at each size."""
     times, sizes = samples.of(unit), samples.sizes
     targets = times.mean(axis=1) if not sigmas else np.median(times, axis=1) + sigmas * times.std(axis=1)
     terms = basis_terms(sizes)[:, list(choose_basis(sizes, targets))]
-    return terms @ np.linalg.lstsq(terms, targets, rcond=None)[0]
+    weights: NDArray[np.float64] = np.linalg.lstsq(terms, targets, rcond=None)[0]
+    return terms @ weights
 
 
-def rates(fitted: CostSamples, fresh: CostSamples) -> dict[str, np.ndarray]:
+def rates(fitted: CostSamples, fresh: CostSamples) -> dict[str, NDArray[np.float64]]:
     """Return for each way, per unit: the share of fresh samples above it, and how far it is above their quantile."""
     found: dict[str, list[tuple[float, float]]] = {"worst case": [], "least squares": [], "median + 3 sigma": []}
     for unit in fitted.units:

@@ -5,23 +5,26 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from statistics import median
+from typing import cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from polydom_runtime import CostFunction, Feature, FeatureSpace, Predictor
 from polydom_runtime.bundles.index import Interval
 from polydom_runtime.bundles.model_entry import ModelEntry
+from polydom_runtime.device.tiny_models import constant_classifier
 from polydom_runtime.prediction import Policy
 from tests.bundle_parts import bundle_of
-from tests.runtime.conftest import constant_model, write
+from tests.runtime.conftest import write
 
 from .side_by_side import report, samples
 
 
-def moments(power: int) -> Callable[[np.ndarray], list[float]]:
+def moments(power: int) -> Callable[[NDArray[np.float64]], list[float]]:
     """Return an extractor of two numbers."""
 
-    def extract(x: np.ndarray) -> list[float]:
+    def extract(x: NDArray[np.float64]) -> list[float]:
         y = x**power
         return [float(y.mean()), float(y.max())]
 
@@ -34,7 +37,7 @@ FEATURES = 6
 def predictor(space: FeatureSpace, policy: Policy = "strict") -> Predictor:
     """Return a predictor whose plan computes all features."""
     orders = [tuple(range(k)) for k in range(1, FEATURES + 1)]
-    models = [constant_model(2 * len(order), 1) for order in orders]
+    models = [constant_classifier(2 * len(order), 1) for order in orders]
     import hashlib
 
     entries = tuple(
@@ -64,7 +67,8 @@ def main() -> None:
     space = FeatureSpace([Feature(f"moments {k}", moments(1 + k % 2), width=2) for k in range(FEATURES)], size=len)
     ours = predictor(space)
     anytime = predictor(space, "anytime")
-    run, classes = ours.models.best((1 << FEATURES) - 1).run, ours.bundle.space.classes
+    run = cast(Callable[[], int], ours.models.best((1 << FEATURES) - 1).run)
+    classes = ours.bundle.space.classes
     row = ours.models.values
     size, extractors = space.size, [f.extract for f in space.features]
     places = [row[2 * k : 2 * k + 2] for k in range(FEATURES)]
@@ -72,14 +76,18 @@ def main() -> None:
     for n in (10, 1_000, 20_000, 200_000):
         item = np.random.default_rng(0).normal(size=n)
 
-        def straight(item: np.ndarray = item) -> object:
+        def straight(item: NDArray[np.float64] = item) -> object:
             size(item)
             for extract, place in zip(extractors, places, strict=True):
                 place[:] = extract(item)
             return classes[run()]
 
         rounds = 3000 if n < 50_000 else 300
-        jobs = [partial(ours.predict_one, item), straight, partial(anytime.predict_one, item)]
+        jobs: list[Callable[[], object]] = [
+            partial(ours.predict_one, item),
+            straight,
+            partial(anytime.predict_one, item),
+        ]
         a, b, c = samples(jobs, rounds=rounds)
         report(f"predict_one against straight-line code, n = {n}", median(a), median(b), "<= 1.10 from 200 µs up")
         print(

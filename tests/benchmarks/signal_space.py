@@ -18,7 +18,8 @@ def moments(x: Signal) -> list[float]:
 
 
 def quantiles(x: Signal) -> list[float]:
-    return np.sort(x)[[x.size // 10, x.size // 4, x.size // 2, -1 - x.size // 4]].tolist()
+    found: list[float] = np.sort(x)[[x.size // 10, x.size // 4, x.size // 2, -1 - x.size // 4]].tolist()
+    return found
 
 
 def histogram(x: Signal) -> Signal:

@@ -21,13 +21,14 @@ import numpy as np
 from polydom_runtime import CostFunction, Predictor
 from polydom_runtime.bundles.index import Interval
 from polydom_runtime.bundles.model_entry import ModelEntry
+from polydom_runtime.device.tiny_models import constant_classifier
 from polydom_runtime.pauses import collector_off
 from polydom_runtime.records.metrics import Metrics
 from polydom_runtime.records.metrics_files import JsonLines, Regularly
 from polydom_runtime.records.recorder import FlightRecorder
 from polydom_runtime.unit_times import StepTime, step_users
 from tests.bundle_parts import bundle_of
-from tests.runtime.conftest import constant_model, write
+from tests.runtime.conftest import write
 
 from .signal_space import Signal, space, windows
 
@@ -66,7 +67,7 @@ def soaked(folder: Path) -> Predictor:
     """Return an any-time predictor of five cheap features that chooses by size; its models always answer the same."""
     part = space.part(NAMES)
     orders = [tuple(range(k)) for k in range(1, len(NAMES) + 1)]
-    models = [constant_model(sum(part.widths[i] for i in order), 1) for order in orders]
+    models = [constant_classifier(sum(part.widths[i] for i in order), 1) for order in orders]
     bundle = bundle_of(
         names=part.names,
         widths=part.widths,

@@ -28,12 +28,11 @@ def main() -> None:
         for seed in range(SEEDS):
             rng = np.random.default_rng(seed)
             cost, table = costs(12, rng), scores(kind, 12, rng)
-            look_up = lambda masks, table=table: table[masks].tolist()  # noqa: E731
-            counts[0].append(len(expand_layers(12, look_up, alpha=alpha)))
-            counts[1].append(len(expand_best_first(cost, QueryRegion(SIZES), look_up, alpha=alpha)))
+            counts[0].append(len(expand_layers(12, table.take, alpha=alpha)))
+            counts[1].append(len(expand_best_first(cost, QueryRegion(SIZES), table.take, alpha=alpha)))
             for c0 in (3e3, 1e5):
-                counts[2].append(len(expand_best_first(cost, QueryRegion(SIZES, (c0, c0)), look_up, alpha=alpha)))
+                counts[2].append(len(expand_best_first(cost, QueryRegion(SIZES, (c0, c0)), table.take, alpha=alpha)))
         for search, found, before in zip(("layered", "best-first", "c0 fixed"), counts, earlier, strict=True):
-            note(f"sets trained, {kind}, alpha {alpha}, {search}, against earlier", np.mean(found) / before)
+            note(f"sets trained, {kind}, alpha {alpha}, {search}, against earlier", float(np.mean(found)) / before)
         cells = "".join(f"{np.mean(c):>9.1f} ({e:>4})" for c, e in zip(counts, earlier, strict=True))
         print(f"{kind:<12}{alpha:>6}{cells}")

@@ -3,7 +3,7 @@
 import ctypes
 import itertools
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -88,7 +88,7 @@ def row(name: str, found: Sequence[float], base: Sequence[float]) -> None:
 def main() -> None:
     """Print the lateness of each and its ratio to the bare loop with the same timer slack."""
     sleeps, spins = Sleeper(), Sleeper(spin=200e-6)
-    loops = {
+    loops: dict[str, Callable[[int], list[int]]] = {
         "bare clock_nanosleep, usual slack": bare,
         "bare clock_nanosleep, slack 1 ns": bare_precise,
         "Monitor, predictor asked": partial(monitor, sleeper=sleeps),
@@ -98,10 +98,10 @@ def main() -> None:
     for _ in range(ROUNDS):
         for name, loop in loops.items():
             late[name] += loop(PERIODS)
-    base = np.quantile(late["bare clock_nanosleep, slack 1 ns"], QUANTILES)
+    base = np.quantile(late["bare clock_nanosleep, slack 1 ns"], QUANTILES).tolist()
     print(f"late by, in {ROUNDS * PERIODS} periods of {PERIOD_NS / 1e6:g} ms each = ratio to slack 1 ns, bare")
     for name, values in late.items():
-        row(name, np.quantile(values, QUANTILES), base)
+        row(name, np.quantile(values, QUANTILES).tolist(), base)
     for name, sleeper in (("Monitor, woken", sleeps), ("Monitor, woken, spun", spins)):
         woken = sleeper.lateness()
         row(name, (woken.p50_ns, woken.p99_ns, woken.max_ns), base)

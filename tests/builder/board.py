@@ -55,7 +55,7 @@ def write_costs(file: Path) -> Path:
     s = samples()
     journal = FileJournal(file)
     cells = s.seconds.reshape(-1, s.n_rounds)
-    columns = [cells, np.full(cells.shape, np.nan), list(s.kernels.values())]
+    columns = [cells, np.full(cells.shape, np.nan), np.array(list(s.kernels.values()))]
     journal.begin(SamplesHeader(s.units, tuple(s.sizes), (1,) * len(cells), tuple(s.kernels), s.fingerprint, s.machine))
     journal.append(np.concatenate(columns).T, [])
     journal.finish({}, "enough")

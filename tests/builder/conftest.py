@@ -24,7 +24,8 @@ def fitted() -> PolyDomSearch:
 @pytest.fixture(scope="session")
 def every_score(fitted: PolyDomSearch) -> list[float]:
     """The scores of all 32 sets, by mask."""
-    return fitted.trainer_.scores(range(32))
+    scores: list[float] = fitted.trainer_.scores(range(32))
+    return scores
 
 
 @pytest.fixture(scope="session")

@@ -1,15 +1,16 @@
 """Searches of the task by logistic regression, and queries that they must answer."""
 
-from typing import Any
+from typing import Any, TypeVar
 
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from polydom_builder import PolyDomSearch
+from polydom_builder import GreedySearch, PolyDomSearch
 from tests.builder import task
 
 US = task.US
+Search = TypeVar("Search", PolyDomSearch, GreedySearch)
 LOGISTIC = make_pipeline(StandardScaler(), LogisticRegression())
 QUERIES = [(n, c * US) for n in (8, 30, 100, 400, 1000, 2000) for c in (50, 70, 100, 150, 200, 300, 400)]
 
@@ -20,6 +21,7 @@ def search(**changes: Any) -> PolyDomSearch:
     return PolyDomSearch(**(given | changes))
 
 
-def fit(found: Any) -> Any:
+def fit(found: Search) -> Search:
     """Return a search fitted on the task's items and its stated costs."""
-    return found.fit(*task.items(), costs=task.costs)
+    fitted: Search = found.fit(*task.items(), costs=task.costs)
+    return fitted

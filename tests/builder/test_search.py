@@ -96,6 +96,8 @@ def test_any_budget_and_any_deadline_give_the_same_answers() -> None:
     general = search(deadline=None, tolerance=0.02).fit(items, labels, costs=task.costs)
     fixed = search(deadline=100 * US, tolerance=0.02).fit(items, labels, costs=task.costs)
 
+    staircase = fixed.staircase_
     assert general.staircase_ is None
+    assert staircase is not None
     for n in np.linspace(8, 2000, 50):
-        assert fixed.staircase_.best(n).accuracy == pytest.approx(general.index_.best(n, 100 * US).accuracy, abs=0.02)
+        assert staircase.best(n).accuracy == pytest.approx(general.index_.best(n, 100 * US).accuracy, abs=0.02)

@@ -14,7 +14,7 @@ from examples.paper.results import Row, column, where
 from examples.paper.scene_costs import MEASURED_SIDES, SceneCosts, Scenes
 from examples.paper.scene_images import SIDES
 from examples.paper.scene_lattice import SceneLattice
-from examples.paper.scenes import Scale
+from examples.paper.scene_scale import Scale
 from examples.paper.systems import BEST_FIRST, INDEXES
 from polydom_runtime import Feature, FeatureSpace, Step
 from polydom_runtime.device.calibration import REFERENCES

@@ -19,7 +19,8 @@ def score_of(scores: NDArray[np.float64]) -> Callable[[list[int]], list[float]]:
         assert seen.isdisjoint(masks)
         assert len(set(masks)) == len(masks)
         seen.update(masks)
-        return scores[masks].tolist()
+        asked: list[float] = scores[masks].tolist()
+        return asked
 
     return score
 

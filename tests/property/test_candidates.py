@@ -1,11 +1,13 @@
 """Laws of the candidate selection, end to end from the searches."""
 
+from typing import Any
 from unittest import mock
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from polydom_builder.costs.set_costs import SetCosts
 from polydom_builder.lattice import expand_best_first, feasible
 from polydom_builder.lattice.candidates import select_candidates
 from polydom_builder.lattice.covers import Costs
@@ -18,11 +20,13 @@ law = settings(max_examples=80, derandomize=True)
 
 @law
 @given(st.data(), own.set_costs(), own.alphas, own.tolerances, st.integers(1, 4))
-def test_candidates_of_best_first_answer_within_alpha(data, costs, alpha, tolerance, batch):
+def test_candidates_of_best_first_answer_within_alpha(
+    data: st.DataObject, costs: SetCosts, alpha: float, tolerance: float, batch: int
+) -> None:
     """The candidates answer each query within alpha of all sets, trained or not."""
     region = data.draw(own.regions(costs))
     scores = data.draw(own.scores(costs.n_features, tolerance))
-    slack = {"alpha": alpha, "tolerance": tolerance}
+    slack: dict[str, Any] = {"alpha": alpha, "tolerance": tolerance}
 
     trained = expand_best_first(costs, region, score_of(scores), batch=batch, **slack)
     kept = select_candidates(trained, costs, region, **slack)
@@ -32,11 +36,13 @@ def test_candidates_of_best_first_answer_within_alpha(data, costs, alpha, tolera
 
 @law
 @given(st.data(), own.set_costs(), own.alphas, own.tolerances)
-def test_candidates_of_layers_answer_within_alpha(data, costs, alpha, tolerance):
+def test_candidates_of_layers_answer_within_alpha(
+    data: st.DataObject, costs: SetCosts, alpha: float, tolerance: float
+) -> None:
     """The candidates answer each query within alpha of all sets, trained or not."""
     region = data.draw(own.regions(costs))
     scores = data.draw(own.scores(costs.n_features, tolerance))
-    slack = {"alpha": alpha, "tolerance": tolerance}
+    slack: dict[str, Any] = {"alpha": alpha, "tolerance": tolerance}
 
     kept = select_candidates(expand_layers(costs.n_features, score_of(scores), **slack), costs, region, **slack)
 
@@ -45,11 +51,13 @@ def test_candidates_of_layers_answer_within_alpha(data, costs, alpha, tolerance)
 
 @law
 @given(st.data(), own.set_costs(), own.alphas, own.tolerances)
-def test_candidates_hold_where_covered_sets_are_never_enumerated(data, costs, alpha, tolerance):
+def test_candidates_hold_where_covered_sets_are_never_enumerated(
+    data: st.DataObject, costs: SetCosts, alpha: float, tolerance: float
+) -> None:
     """The same with the path for many features: whatever a good enough set covers is not even listed."""
     region = data.draw(own.regions(costs))
     scores = data.draw(own.scores(costs.n_features, tolerance))
-    slack = {"alpha": alpha, "tolerance": tolerance}
+    slack: dict[str, Any] = {"alpha": alpha, "tolerance": tolerance}
 
     with mock.patch.object(feasible, "EASY_SETS", 4):
         trained = expand_best_first(costs, region, score_of(scores), **slack)
@@ -60,7 +68,7 @@ def test_candidates_hold_where_covered_sets_are_never_enumerated(data, costs, al
 
 @law
 @given(st.data(), own.set_costs())
-def test_candidates_are_exact_at_alpha_one(data, costs):
+def test_candidates_are_exact_at_alpha_one(data: st.DataObject, costs: SetCosts) -> None:
     """With alpha = 1 and monotone scores the candidates lose nothing."""
     region = data.draw(own.regions(costs))
     scores = data.draw(own.scores(costs.n_features))
@@ -72,7 +80,9 @@ def test_candidates_are_exact_at_alpha_one(data, costs):
 
 @law
 @given(st.data(), own.set_costs(), own.alphas)
-def test_candidates_are_trained_sets_that_fit_and_the_empty_set(data, costs, alpha):
+def test_candidates_are_trained_sets_that_fit_and_the_empty_set(
+    data: st.DataObject, costs: SetCosts, alpha: float
+) -> None:
     """Each candidate was trained and fits somewhere; the empty set is always one; none comes twice."""
     region = data.draw(own.regions(costs))
     scores = data.draw(own.scores(costs.n_features))
@@ -89,7 +99,7 @@ def test_candidates_are_trained_sets_that_fit_and_the_empty_set(data, costs, alp
 
 @law
 @given(st.data(), own.set_costs())
-def test_no_candidate_dominates_another_at_alpha_one(data, costs):
+def test_no_candidate_dominates_another_at_alpha_one(data: st.DataObject, costs: SetCosts) -> None:
     """With every set trained, a candidate is better than each candidate that covers it."""
     region = data.draw(own.regions(costs))
     scores = data.draw(own.scores(costs.n_features))

@@ -15,8 +15,13 @@ def test_masks_and_names_are_inverse() -> None:
 
 
 def test_stages_fill_the_row_in_their_order() -> None:
-    calls = []
-    step = Step("double", lambda x: calls.append("double") or 2 * x)
+    calls: list[str] = []
+
+    def double(x: float) -> float:
+        calls.append("double")
+        return 2 * x
+
+    step = Step("double", double)
     space = FeatureSpace(
         [
             Feature("a", lambda x: [x, x + 1], width=2, step=step),

@@ -10,7 +10,7 @@ from polydom_runtime.features import members
 from polydom_runtime.unit_times import StepTime, step_users
 
 F = 6
-costs = st.lists(st.integers(0, 100).map(float), min_size=6, max_size=6).map(lambda w: CostFunction(tuple(w)))
+costs = st.builds(CostFunction.of, *[st.integers(0, 100).map(float)] * 6)
 
 
 @st.composite

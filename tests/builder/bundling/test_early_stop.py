@@ -2,6 +2,7 @@
 
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from polydom_runtime.exceptions import BundleMismatchError
 from polydom_runtime.testing import ManualClock
 from tests.builder import task
 
-SEARCH = {"deadline": 1.0, "cv": 3, "slowdown": 1.0}
+SEARCH: dict[str, Any] = {"deadline": 1.0, "cv": 3, "slowdown": 1.0}
 
 
 @pytest.fixture(scope="module")

@@ -35,8 +35,8 @@ def test_times_are_on_or_above_their_quantile_and_rise_with_it() -> None:
         for unit, cost in zip((*at.names, DISPATCH), (*at.terms, at.dispatch), strict=True):
             high = np.quantile(measured.of(unit), at.quantile, axis=1)
             assert all(cost(n) >= q for n, q in zip(measured.sizes, high, strict=True))
-    for low, high in zip(times.values(), list(times.values())[1:], strict=False):
-        assert all(a(n) <= b(n) for a, b in zip(low.terms, high.terms, strict=True) for n in measured.sizes)
+    for lower, higher in zip(times.values(), list(times.values())[1:], strict=False):
+        assert all(a(n) <= b(n) for a, b in zip(lower.terms, higher.terms, strict=True) for n in measured.sizes)
 
 
 def test_times_at_one_quantile_are_the_worst_cases_of_the_report() -> None:

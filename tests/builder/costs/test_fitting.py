@@ -17,7 +17,7 @@ SIZES = np.geomspace(10.0, 1e5, 12)
 def test_worst_case_is_never_below_the_quantile(seed: int, quantile: float, n_sizes: int) -> None:
     rng = np.random.default_rng(seed)
     sizes = SIZES[:n_sizes]
-    truth = CostFunction((1e-5, *rng.choice([0.0, 1e-9], 5).tolist()))  # type: ignore[arg-type]
+    truth = CostFunction((1e-5, *rng.choice([0.0, 1e-9], 5).tolist()))
     samples = np.array([truth(n) for n in sizes])[:, None] * rng.lognormal(0.0, 0.3, (n_sizes, 40))
     fit = fit_cost(sizes, samples, quantile)
 

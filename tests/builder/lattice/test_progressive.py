@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
+from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -245,13 +246,13 @@ def test_no_features_cost_one_training() -> None:
         ({"batch": 0}, "batch"),
     ],
 )
-def test_impossible_parameters_are_refused(wrong: dict[str, object], message: str) -> None:
+def test_impossible_parameters_are_refused(wrong: dict[str, Any], message: str) -> None:
     """The message says what must hold and what was got; nothing is trained."""
-    arguments: dict[str, object] = {"alphas": (2.0, 1.5), "max_trainings": 5} | wrong
+    arguments: dict[str, Any] = {"alphas": (2.0, 1.5), "max_trainings": 5} | wrong
     score = mock.Mock(side_effect=AssertionError)
 
     with pytest.raises(LatticeError, match=message):
-        expand_progressively(constant_costs(1.0, 1.0), EVERYTHING, score, **arguments)  # type: ignore[arg-type]
+        expand_progressively(constant_costs(1.0, 1.0), EVERYTHING, score, **arguments)
 
 
 @law

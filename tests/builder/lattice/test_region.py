@@ -6,6 +6,7 @@ import pytest
 from polydom_builder.lattice import expand_best_first
 from polydom_builder.lattice.region import QueryRegion
 from tests import synthetic
+from tests.property.lattice_oracle import score_of
 
 
 @pytest.mark.parametrize("narrow", [QueryRegion((50, 50)), QueryRegion(synthetic.SIZES, (2e4, 2e4))])
@@ -16,7 +17,7 @@ def test_what_is_fixed_at_build_time_saves_trainings_and_changes_no_answer(narro
         rng = np.random.default_rng(seed)
         costs, scores = synthetic.costs(8, rng), synthetic.scores("cfinf", 8, rng)
         regions = (QueryRegion(synthetic.SIZES), narrow)
-        found = [expand_best_first(costs, region, lambda m, a=scores: a[m].tolist()) for region in regions]
+        found = [expand_best_first(costs, region, score_of(scores)) for region in regions]
         trained += [len(expanded) for expanded in found]
         for n in np.linspace(*narrow.sizes, 5):
             cost = [costs(mask)(n) for mask in range(256)]

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -93,9 +94,9 @@ def test_best_first_never_trains_fewer(
     """A search that does not know the scores cannot beat the bound for who does."""
     region = data.draw(own.regions(costs))
     scores = data.draw(own.scores(costs.n_features, tolerance))
-    slack = {"alpha": alpha, "tolerance": tolerance}
+    slack: dict[str, Any] = {"alpha": alpha, "tolerance": tolerance}
 
-    trained = expand_best_first(costs, region, score_of(scores), batch=batch, **slack)  # type: ignore[arg-type]
+    trained = expand_best_first(costs, region, score_of(scores), batch=batch, **slack)
 
     assert fewest_trainings(scores, costs, region, **slack).at_least <= len(trained)
 

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from polydom_builder.costs.set_costs import SetCosts
 from polydom_builder.exceptions import LatticeError
 from polydom_builder.lattice.covers import Costs
 from polydom_builder.lattice.region import QueryRegion
@@ -100,7 +101,7 @@ def test_the_empty_set_stays_though_an_equal_removes_it() -> None:
 
 @law
 @given(st.data(), own.set_costs(max_features=4), own.alphas)
-def test_selection_as_printed_is_the_double_loop(data: st.DataObject, costs: own.SetCosts, alpha: float) -> None:
+def test_selection_as_printed_is_the_double_loop(data: st.DataObject, costs: SetCosts, alpha: float) -> None:
     """For all s and r: s goes if r dominates it."""
     region = data.draw(own.regions(costs))
     scores = data.draw(own.scores(costs.n_features))
@@ -134,7 +135,11 @@ def test_every_set_is_trained_once_in_batches(batch: int) -> None:
     """Naive-Expand-All asks for each set once, at most `batch` at a time."""
     asked: list[list[int]] = []
 
-    trained = expand_all(4, lambda masks: asked.append(masks) or [m / 16 for m in masks], batch=batch)
+    def score(masks: list[int]) -> list[float]:
+        asked.append(masks)
+        return [m / 16 for m in masks]
+
+    trained = expand_all(4, score, batch=batch)
 
     assert {m: m / 16 for m in range(16)} == trained
     assert list(range(16)) == [m for masks in asked for m in masks]

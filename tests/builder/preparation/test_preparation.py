@@ -80,7 +80,7 @@ def test_steps_of_a_preselection_are_in_the_order_of_the_space_that_is_left(tmp_
     assert Predictor.load(tmp_path / "b", space, clock=ManualClock()).predict_one(items[0]).reason == "planned"
 
 
-class Unconvertible(LogisticRegression):
+class Unconvertible(LogisticRegression):  # type: ignore[misc]
     trained = 0
 
     def fit(self, rows: Any, labels: Any, sample_weight: Any = None) -> Any:
@@ -100,7 +100,7 @@ def test_feature_that_would_change_the_item_is_refused() -> None:
 
 def test_costs_of_nothing_known_are_refused() -> None:
     with pytest.raises(TrainingError, match="CostSamples, a DeviceProfile, or UnitTimes"):
-        search().fit(ITEMS, LABELS, costs={"level": 1e-6})
+        search().fit(ITEMS, LABELS, costs={"level": 1e-6})  # type: ignore[arg-type]
 
 
 def test_given_costs_must_tell_a_model_s_time() -> None:

@@ -292,7 +292,7 @@ def test_what_raises_is_counted_and_the_loop_goes_on() -> None:
         raise ValueError("not today")
 
     rig = Rig(lambda number: 150 if number == 0 else 0)
-    rig.warm_up = fail  # type: ignore[method-assign]
+    rig.warm_up = lambda item: fail(item)  # type: ignore[method-assign]
     summary = rig.run(range(3), on_answer=fail, on_miss=fail, on_slack=fail)
 
     assert len(rig.starts) == summary.counts.answered == 3
@@ -328,9 +328,12 @@ def test_a_clock_that_jumps_ahead_is_told_once_and_the_grid_stays(
     overrun: Any, starts: list[int], skipped: int
 ) -> None:
     rig = Rig(lambda number: 36_000_050 if number == 1 else 0)
-    monitor = rig.monitor(
-        iter(int, None), overrun=overrun, on_answer=lambda *_: len(rig.starts) >= len(starts) and monitor.stop()
-    )
+
+    def stop_after_the_last(*_: object) -> None:
+        if len(rig.starts) >= len(starts):
+            monitor.stop()
+
+    monitor = rig.monitor(iter(int, None), overrun=overrun, on_answer=stop_after_the_last)
     summary = monitor.run()
 
     assert rig.starts == starts
@@ -396,7 +399,7 @@ def test_garbage_in_cycles_does_not_pile_up() -> None:
     rig = Rig()
     most = 0
 
-    def leave_cycles(*_: object) -> None:
+    def leave_cycles(*answer: object) -> None:
         nonlocal most
         for _ in range(20):
             Node()
@@ -410,7 +413,12 @@ def test_garbage_in_cycles_does_not_pile_up() -> None:
 
 
 def test_stop_lets_the_item_in_work_be_answered() -> None:
-    rig = Rig(lambda number: monitor.stop() or 10 if number == 4 else 10)
+    def stop_in_the_fifth(number: int) -> int:
+        if number == 4:
+            monitor.stop()
+        return 10
+
+    rig = Rig(stop_in_the_fifth)
     monitor = rig.monitor(iter(int, None))
 
     assert monitor.run().ended == "stopped"

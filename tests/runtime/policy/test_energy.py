@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,8 +17,15 @@ POLICIES: tuple[Policy, ...] = ("anytime", "strict")
 
 
 def predictor(world: World, energy: EnergyBudget | None, policy: Policy) -> Predictor:
-    options = {"deadline": 200 * US, "policy": policy, "energy": energy, "clock": world.clock}
-    return Predictor(make_bundle()[0], world.space, **options, run_of=lambda number: lambda: 1)
+    return Predictor(
+        make_bundle()[0],
+        world.space,
+        deadline=200 * US,
+        policy=policy,
+        energy=energy,
+        clock=world.clock,
+        run_of=lambda number: lambda: 1,
+    )
 
 
 @pytest.fixture
@@ -60,7 +68,7 @@ def test_measured_energy_leaves_out_what_it_does_not_pay_for(
         ({"joules": 1.0}, "not both"),
     ],
 )
-def test_impossible_budget_is_refused(arguments: dict[str, float], message: str) -> None:
+def test_impossible_budget_is_refused(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(EnergyError, match=message):
         EnergyBudget(**arguments)
 

@@ -26,7 +26,7 @@ from polydom_runtime.policy.trace import Trace
 from polydom_runtime.prediction import Policy
 from polydom_runtime.records.histogram import MAX_NS, RELATIVE_ERROR, Histogram
 from polydom_runtime.records.metrics import MAX_REASONS, MAX_SETS, OTHER, PRIOR, QUANTILES, Metrics
-from polydom_runtime.records.metrics_files import JsonLines, PrometheusText, Regularly
+from polydom_runtime.records.metrics_files import JsonLines, MetricsOutput, PrometheusText, Regularly
 from polydom_runtime.records.prometheus import EDGES_NS, prometheus_text
 from tests.bundle_parts import changed
 from tests.runtime.conftest import US, World, make_bundle
@@ -295,7 +295,8 @@ def test_full_disk_leaves_whole_lines_and_the_last_whole_file(metrics: Metrics, 
     text.write(metrics)
     before = [(tmp_path / name).read_bytes() for name in ("m.jsonl", "m.prom")]
 
-    for output, whole in zip((lines, text), before, strict=True):
+    outputs: tuple[MetricsOutput, ...] = (lines, text)
+    for output, whole in zip(outputs, before, strict=True):
         limit = int(len(whole) * (share + (output is lines)))
         with files_of_at_most(limit), pytest.raises(OSError, match=r"File too large|No space left"):
             output.write(metrics)

@@ -182,7 +182,8 @@ def test_workers_killed_at_random_instants_cost_no_answer(own_predictor: Supervi
     On a slow machine most kills come while a feature is computed. Such features are left out for a while, so it may
     take thousands of items until a worker computes all again.
     """
-    rng, over, killed = Random(0), Event(), []
+    rng, over = Random(0), Event()
+    killed: list[int] = []
 
     def kill() -> None:
         while len(killed) < KILLS:

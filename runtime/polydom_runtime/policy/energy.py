@@ -1,6 +1,5 @@
 """A second budget beside time: the energy that an item may take."""
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -71,6 +70,8 @@ class EnergyBudget:
         EnergyError
             If the file cannot be read, has another form, or lacks a feature or step of the bundle.
         """
+        import json  # here: few nodes read such a file, and all others start sooner
+
         try:
             with open(file, "rb") as stream:
                 document = json.loads(stream.read(MAX_FILE_BYTES))

@@ -28,7 +28,6 @@ from .exceptions import (
     WorkerError,
 )
 from .features import Feature, FeatureSpace, Step
-from .policy.energy import EnergyBudget
 from .prediction import Prediction
 from .unit_times import UnitTimes
 
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     from .measuring.cost_samples import CostSamples
     from .measuring.costs_file import load_costs
     from .measuring.measure import measure
+    from .policy.energy import EnergyBudget
     from .predictor import Predictor
     from .supervision.supervisor import SupervisedPredictor
     from .testing import ManualClock
@@ -51,6 +51,7 @@ __version__ = "0.1.0"
 _LAZY = {
     "CostSamples": "measuring.cost_samples",
     "DeviceProfile": "device.device_profile",
+    "EnergyBudget": "policy.energy",
     "HardwareWatchdog": "loop.watchdogs",
     "Lateness": "loop.wakeups",
     "LoopCounts": "loop.loop_counts",

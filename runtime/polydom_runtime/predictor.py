@@ -22,7 +22,6 @@ from .pauses import keep_freed_memory
 from .policy.anytime import AnytimePlanner
 from .policy.course import Course
 from .policy.deadline import checked_deadline
-from .policy.energy import EnergyBudget
 from .policy.failures import FailureBook
 from .policy.loaded_models import LoadedModel, LoadedModels, Run
 from .policy.planners import Planner, StrictPlanner
@@ -30,6 +29,9 @@ from .policy.slowdown import Slowdown
 from .policy.states import State, reachable
 from .policy.trace import Trace
 from .prediction import AnyPredictor, Policy, Prediction, labels_of, policy_for
+
+if TYPE_CHECKING:
+    from .policy.energy import EnergyBudget
 
 
 class Predictor:
@@ -99,7 +101,7 @@ class Predictor:
         deadline: float | None = None,
         policy: Policy = "anytime",
         early_stop: bool = False,
-        energy: EnergyBudget | None = None,
+        energy: "EnergyBudget | None" = None,
         adapt: bool = True,
         clock: Clock = hardware_clock,
         keep_memory: bool = True,

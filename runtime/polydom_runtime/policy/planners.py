@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +16,12 @@ from polydom_runtime.features import FeatureSpace
 from polydom_runtime.stages import stage_of
 from polydom_runtime.unit_times import UnitTimes
 
-from .energy import EnergyBudget
 from .loaded_models import LoadedModels
 from .size_cells import size_cells
 from .states import ANSWER, Move, Options, Row, State, decision_rows
+
+if TYPE_CHECKING:
+    from .energy import EnergyBudget
 
 
 class Planner:
@@ -48,7 +51,7 @@ class Planner:
         space: FeatureSpace,
         answers: LoadedModels,
         staircase: Staircase | Walk,
-        energy: EnergyBudget | None = None,
+        energy: "EnergyBudget | None" = None,
     ) -> None:
         self.cells = size_cells(bundle.promise.sizes, (end for end, _ in staircase.steps[:-1]))
         self._bundle, self._space, self._answers, self._staircase = bundle, space, answers, staircase

@@ -48,8 +48,8 @@ would take a minute or more to make."""
 class AnytimePlanner(Planner):
     """Makes every state that moves lead to, with a decision table over all targets that contain it."""
 
-    def __init__(self, bundle: Bundle, space: FeatureSpace, answers: LoadedModels, *plan: Any) -> None:
-        super().__init__(bundle, space, answers, *plan)
+    def __init__(self, bundle: Bundle, space: FeatureSpace, models: LoadedModels, *plan: Any) -> None:
+        super().__init__(bundle, space, models, *plan)
         self._singles = np.array([1 << f for f in range(len(space))], dtype=np.int64)
         self._seconds = np.array([model.seconds for model in bundle.models])
         self._states: dict[int, State] = {}
@@ -71,7 +71,7 @@ class AnytimePlanner(Planner):
         numbers = self._targets(state)
         if not len(numbers):
             return
-        masks, seconds = self._answers.masks[numbers], self._seconds[numbers]
+        masks, seconds = self._models.masks[numbers], self._seconds[numbers]
         plan = self._plan(state.mask, masks, seconds)
         rank, models = self._ranked(state)
         wanted = ((masks & ~state.mask)[:, None] & self._singles) != 0
@@ -169,7 +169,7 @@ class AnytimePlanner(Planner):
 
     def _targets(self, state: State) -> NDArray[np.intp]:
         """Return the numbers of the models that contain the state and score higher than its answer, best first."""
-        masks, accuracies = self._answers.masks, self._answers.accuracies
+        masks, accuracies = self._models.masks, self._models.accuracies
         better = ((masks & state.mask) == state.mask) & (accuracies > state.model.accuracy)
         numbers = np.flatnonzero(better)
         return numbers[np.lexsort((np.bitwise_count(masks[numbers]), -accuracies[numbers]))]
@@ -185,8 +185,8 @@ class AnytimePlanner(Planner):
         models = np.zeros(len(self._singles))
         for f in range(len(self._singles)):
             if not state.mask >> f & 1:
-                number = self._answers.best_number(state.mask | 1 << f)
-                gain = 0.0 if number is None else self._answers.accuracies[number] - state.model.accuracy
+                number = self._models.best_number(state.mask | 1 << f)
+                gain = 0.0 if number is None else self._models.accuracies[number] - state.model.accuracy
                 models[f] = 0.0 if number is None else self._seconds[number]
                 rank[f] = gain / seconds[f] if gain > 0.0 else -seconds[f]
         return rank, models
@@ -205,6 +205,6 @@ class AnytimePlanner(Planner):
             done = state.mask | 1 << feature
             if done not in self._states:
                 self._states[done] = self.new_state(done)
-            accuracy = float(self._answers.accuracies[number])
+            accuracy = float(self._models.accuracies[number])
             moves.append(self.move(feature, self._states[done], accuracy, mask))
         return moves

@@ -31,7 +31,7 @@ class Planner:
     ----------
     bundle : Bundle
     space : FeatureSpace
-    answers : LoadedModels
+    models : LoadedModels
     staircase : Staircase or Walk
         The choice of sets by worst cases at the deadline.
     energy : EnergyBudget, optional
@@ -49,18 +49,18 @@ class Planner:
         self,
         bundle: Bundle,
         space: FeatureSpace,
-        answers: LoadedModels,
+        models: LoadedModels,
         staircase: Staircase | Walk,
         energy: "EnergyBudget | None" = None,
     ) -> None:
         self.cells = size_cells(bundle.promise.sizes, (end for end, _ in staircase.steps[:-1]))
-        self._bundle, self._space, self._answers, self._staircase = bundle, space, answers, staircase
+        self._bundle, self._space, self._models, self._staircase = bundle, space, models, staircase
         self._energy = energy
         self.most_joules = math.inf if energy is None else energy.joules
         self._budget_ns = staircase.deadline * 1e9
         self._terms = basis_terms(np.array(self.cells)).reshape(-1, 6).T
-        places = enumerate(answers.places)
-        self._stages = [stage_of(space, feature, answers.values, place.start) for feature, place in places]
+        places = enumerate(models.places)
+        self._stages = [stage_of(space, feature, models.values, place.start) for feature, place in places]
         self._times = bundle.times
         self.begun = 0.5 * np.array(bundle.times.planned.dispatch.weights)
 
@@ -97,14 +97,14 @@ class Planner:
 
     def new_state(self, mask: int) -> State:
         """Return a state without moves: its decision is to answer."""
-        answer = self._answers.best(mask)
+        model = self._models.best(mask)
         one = np.array([mask], dtype=np.int64)
         worst = _whole(self._times.worst, one)[0]
-        typical = _whole(self._times.typical, one, answer.model_ns * 1e-9 * self._times.typical.model_ratio)[0]
+        typical = _whole(self._times.typical, one, model.model_ns * 1e-9 * self._times.typical.model_ratio)[0]
         rows = [ANSWER] * (len(self.cells) + 1)
         # Before the first feature, no unit has run whose time could show that the machine is slow.
         bounds = self.at_cells(worst).tolist() if mask else [math.inf] * len(rows)
-        return State(mask, answer, rows, bounds, np.maximum(self.at_cells(typical), 1.0).tolist())
+        return State(mask, model, rows, bounds, np.maximum(self.at_cells(typical), 1.0).tolist())
 
     def move(self, feature: int, after: State, accuracy: float, target: int) -> Move:
         """Return the move that computes a feature on the way to a target.
@@ -136,7 +136,7 @@ class StrictPlanner(Planner):
         root = self.new_state(0)
         walked = isinstance(self._staircase, Walk)
         candidates = [self._staircase.steps[-1][1]] if walked else self._bundle.index.candidates
-        better = (c for c in candidates if c.mask and (walked or c.accuracy > self._answers.prior.accuracy))
+        better = (c for c in candidates if c.mask and (walked or c.accuracy > self._models.prior.accuracy))
         wanted = sorted(better, key=lambda c: -c.accuracy)
         costs = np.array([self._remaining(c) for c in wanted]).reshape(-1, 6)
         paid = self.affordable(np.array([self._first(c) if walked else c.mask for c in wanted], dtype=np.int64))

@@ -2,6 +2,7 @@
 
 import argparse
 
+from polydom_builder.simulation.report import POLICIES
 from polydom_runtime.commands.arguments import duration, positive
 
 
@@ -43,3 +44,30 @@ def size_range(text: str) -> tuple[float, float]:
     """
     low, _, high = text.partition(":")
     return positive(low), positive(high or low)
+
+
+def add_replaying(command: argparse.ArgumentParser, *, deadlines: str, slower_than: str) -> None:
+    """Add the arguments of every command that replays recorded times.
+
+    Parameters
+    ----------
+    command : ArgumentParser
+    deadlines : str
+        Those taken if none are given, for the help.
+    slower_than : str
+        The place of the recorded times, for the help.
+    """
+    command.add_argument(
+        "--deadline",
+        type=duration,
+        nargs="+",
+        help=f"the deadlines of an item, such as 2ms 5ms (default: {deadlines})",
+    )
+    command.add_argument("--policy", choices=POLICIES, help="the policy of the node (default: both in turn)")
+    command.add_argument(
+        "--slowdown",
+        type=positive,
+        default=1.0,
+        help=f"the factor by which the device is slower than in {slower_than} (default 1)",
+    )
+    command.add_argument("--json", action="store_true", help="print the results as JSON")

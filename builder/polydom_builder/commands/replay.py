@@ -6,9 +6,10 @@ import json
 from polydom_builder.simulation.flights import flown, trials_of_flight
 from polydom_builder.simulation.report import POLICIES, as_table, rehearse
 from polydom_runtime.bundles.index_file import load_bundle
-from polydom_runtime.commands.arguments import duration, positive
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.records.flight_file import load_flight
+
+from .arguments import add_replaying
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -17,20 +18,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--bundle", required=True, metavar="BUNDLE", help="the bundle folder, which need not be that of the recording"
     )
-    command.add_argument(
-        "--deadline",
-        type=duration,
-        nargs="+",
-        help="the deadlines of an item, such as 2ms 5ms (default: the recorded one)",
-    )
-    command.add_argument("--policy", choices=POLICIES, help="the policy of the node (default: both in turn)")
-    command.add_argument(
-        "--slowdown",
-        type=positive,
-        default=1.0,
-        help="the factor by which the device is slower than in the recording (default 1)",
-    )
-    command.add_argument("--json", action="store_true", help="print the results as JSON")
+    add_replaying(command, deadlines="the recorded one", slower_than="the recording")
 
 
 def run(arguments: argparse.Namespace) -> None:

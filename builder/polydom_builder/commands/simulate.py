@@ -5,10 +5,9 @@ import json
 
 from polydom_builder.simulation.report import POLICIES, as_table, deadlines_of, rehearse, trials_of
 from polydom_runtime.bundles.index_file import load_bundle
-from polydom_runtime.commands.arguments import duration, positive
 from polydom_runtime.measuring.costs_file import load_costs
 
-from .arguments import count
+from .arguments import add_replaying, count
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -17,23 +16,10 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--costs", required=True, metavar="NAME.costs", help="the costs file of the device, from polydom-node measure"
     )
-    command.add_argument(
-        "--deadline",
-        type=duration,
-        nargs="+",
-        help="the deadlines of an item, such as 2ms 5ms (default: five within the range of the bundle)",
-    )
-    command.add_argument("--policy", choices=POLICIES, help="the policy of the node (default: both in turn)")
-    command.add_argument(
-        "--slowdown",
-        type=positive,
-        default=1.0,
-        help="the factor by which the device is slower than in the costs file (default 1)",
-    )
+    add_replaying(command, deadlines="five within the range of the bundle", slower_than="the costs file")
     command.add_argument("--no-adapt", action="store_true", help="simulate a node that does not estimate its slow-down")
     command.add_argument("--count", type=count, default=2000, help="the number of items (default 2000)")
     command.add_argument("--seed", type=count, default=1, help="the random seed of sizes and times (default 1)")
-    command.add_argument("--json", action="store_true", help="print the results as JSON")
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -6,6 +6,27 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 
+def add_answering(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of every command that answers items: bundle, space, items, deadline and policy."""
+    command.add_argument("bundle", metavar="BUNDLE", help="the bundle folder")
+    command.add_argument("space", metavar="MODULE:SPACE", help="the feature space of the bundle")
+    command.add_argument(
+        "--items",
+        required=True,
+        help="the items: a packed .npz file, MODULE:FUNCTION, or - for lines of JSON on standard input",
+    )
+    command.add_argument(
+        "--deadline", type=duration, help="the deadline of each item, such as 2ms (default: the bundle's longest)"
+    )
+    command.add_argument(
+        "--policy",
+        choices=("anytime", "strict"),
+        default="anytime",
+        help="the use of the time: anytime plans again after each feature, strict plans once, by worst cases "
+        "(default anytime)",
+    )
+
+
 def duration(text: str) -> float:
     """Return seconds from ``2ms``, ``500us`` or ``0.5s``; ArgumentTypeError for a number without a unit.
 

@@ -22,38 +22,22 @@ from polydom_runtime.measuring.conditions import Conditions, describe
 from polydom_runtime.predictor import Predictor
 from polydom_runtime.records.recorder import index_digest
 
-from .arguments import duration, positive, share
+from .arguments import add_answering, duration, positive, share
 from .progress import ProgressBar
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of ``polydom-node certify``."""
-    command.add_argument("bundle", metavar="BUNDLE", help="the bundle folder")
-    command.add_argument("space", metavar="MODULE:SPACE", help="the feature space of the bundle")
-    command.add_argument(
-        "--items",
-        required=True,
-        help="the items: a packed .npz file, MODULE:FUNCTION, or - for lines of JSON on standard input",
-    )
+    add_answering(command)
     command.add_argument(
         "--miss-rate", type=share, default=0.001, help="the largest share of late answers, as claimed (default 0.001)"
     )
     command.add_argument("--confidence", type=share, default=0.99, help="the confidence of the verdict (default 0.99)")
     command.add_argument(
-        "--deadline", type=duration, help="the deadline of each item, such as 2ms (default: the bundle's longest)"
-    )
-    command.add_argument(
         "--guard",
         type=duration,
         default=0.0,
         help="the margin, such as 50us: answers are planned for a deadline that is earlier by it (default none)",
-    )
-    command.add_argument(
-        "--policy",
-        choices=("anytime", "strict"),
-        default="anytime",
-        help="the use of the time: anytime plans again after each feature, strict plans once, by worst cases "
-        "(default anytime)",
     )
     command.add_argument(
         "--load", type=loads, default=(), help="the other work of the machine meanwhile, such as cpu:2,memory:1,disk:1"

@@ -18,7 +18,7 @@ from polydom_runtime.prediction import AnyPredictor, Prediction
 from polydom_runtime.predictor import Predictor
 
 from . import loop_options, record_options
-from .arguments import duration, joules, positive
+from .arguments import add_answering, joules, positive
 from .loop_answers import Answers, LabelledSource
 from .record_options import Records
 from .tally import Tally
@@ -32,23 +32,7 @@ COLLECT_EVERY = 1000
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of ``polydom-node run``."""
-    command.add_argument("bundle", metavar="BUNDLE", help="the bundle folder")
-    command.add_argument("space", metavar="MODULE:SPACE", help="the feature space of the bundle")
-    command.add_argument(
-        "--items",
-        required=True,
-        help="the items: a packed .npz file, MODULE:FUNCTION, or - for lines of JSON on standard input",
-    )
-    command.add_argument(
-        "--deadline", type=duration, help="the deadline of each item, such as 2ms (default: the bundle's longest)"
-    )
-    command.add_argument(
-        "--policy",
-        choices=("anytime", "strict"),
-        default="anytime",
-        help="the use of the time: anytime plans again after each feature, strict plans once, by worst cases "
-        "(default anytime)",
-    )
+    add_answering(command)
     command.add_argument(
         "--early-stop", action="store_true", help="answer as soon as a model is confident enough, to save energy"
     )

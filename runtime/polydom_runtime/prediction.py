@@ -24,7 +24,7 @@ class Prediction(NamedTuple):
     accuracy : float
         Its expected score.
     elapsed_ns : int
-        From the call to the answer.
+        From the arrival of the item to the answer.
     deadline_met : bool
     reason : str
         ``planned``; ``planned, larger than measured`` for an item beyond the measured range; ``extended`` if time was
@@ -32,6 +32,8 @@ class Prediction(NamedTuple):
         NAME``, ``NAME failed``, ``no time for the model``, ``the model failed``, ``size failed``.
     slowdown : float
         How much slower than expected recent items were, at least 1: the time left counted as so much less.
+    waited_ns : int
+        The part of `elapsed_ns` before the call: the item had arrived already, and nobody worked on it.
     """
 
     label: Label | float
@@ -41,6 +43,7 @@ class Prediction(NamedTuple):
     deadline_met: bool
     reason: str
     slowdown: float = 1.0
+    waited_ns: int = 0
 
 
 class Answering(Protocol):
@@ -57,12 +60,20 @@ class Answering(Protocol):
     def warm_up(self, item: Any) -> object:
         """Run on an item everything that may run, so that the first answer does not pay for cold code."""
 
-    def predict_one(self, item: Any) -> Prediction:
-        """Return the answer for one item."""
+    def predict_one(self, item: Any, arrived_ns: int | None = None) -> Prediction:
+        """Return the answer for one item, which arrived at a time of the clock; at the call if none is given."""
 
 
 @runtime_checkable
-class AnyPredictor(Answering, Protocol):
+class Rehearsing(Answering, Protocol):
+    """A predictor that can make its code warm again after a sleep."""
+
+    def rehearse(self) -> None:
+        """Answer kept items, right before a new one comes; their answers are not counted anywhere."""
+
+
+@runtime_checkable
+class AnyPredictor(Rehearsing, Protocol):
     """What `Predictor` and `SupervisedPredictor` have in common.
 
     Attributes

@@ -225,18 +225,27 @@ class Predictor:
     # - All code of features and models is called inside `except Exception`: whatever an item does, there is an answer.
     # - The loop is a function of its own, and what it hands over is stored in `_course` once, when it has ended.
 
-    def predict_one(self, item: Any) -> Prediction:
-        """Return the answer for one item; never raises on account of the item, a feature or a model."""
+    def predict_one(self, item: Any, arrived_ns: int | None = None) -> Prediction:
+        """Return the answer for one item; never raises on account of the item, a feature or a model.
+
+        Parameters
+        ----------
+        item : object
+        arrived_ns : int, optional
+            The time of the predictor's clock at which the item arrived: the deadline runs from then. By default, and at
+            the latest, it runs from the call.
+        """
         start = self._clock()
         course, trace = self._course, self.trace
-        course.start = start
+        course.begun = start
+        course.start = arrived = start if arrived_ns is None or arrived_ns > start else arrived_ns
         course.slowdown = slowdown = 1.0 if self._slowdown is None else self._slowdown.value
         self._items += 1
         state = self._compute(item, self._admit(item, course), course)
         model, label = self._conclude(state, course)
         end = self._clock()
         trace.marks.append(end)
-        elapsed = end - start
+        elapsed = end - arrived
         met = elapsed <= self._deadline_ns
         reason = course.reason
         if not reason:
@@ -247,7 +256,11 @@ class Predictor:
             self._slowdown.add((end - course.begun) / state.typical_ns[course.cell] if state.mask else 1.0)
         if self._failures.any or not met:
             self._judge(state.mask)
-        return Prediction(label, model.features, model.accuracy, elapsed, met, reason, slowdown)
+        waited = start - arrived
+        return Prediction(label, model.features, model.accuracy, elapsed, met, reason, slowdown, waited)
+
+    def rehearse(self) -> None:
+        """Make the code of an answer warm again after a sleep."""
 
     def _admit(self, item: Any, course: Course) -> State:
         """Look up the cell of the item's size; return the state to start from, one without moves if it has no size."""
@@ -265,14 +278,14 @@ class Predictor:
     def _compute(self, item: Any, state: State, course: Course) -> State:
         """Compute features as long as a better answer is in time; return the state that is reached."""
         clock, cell, slowdown, early_stop = self._clock, course.cell, course.slowdown, self._early_stop
-        start = begun = course.start
+        start, begun = course.start, course.begun
         deadline = start + self._budget_ns
         banned = self._failures.banned(self._items) if self._failures.out else 0
         shared, progress = self._no_steps.copy(), self._progress
         planned = last = number = None
         asked_ns = 0
         features: list[int] = []
-        marks = [start]
+        marks = [begun]
         while True:
             now = clock()
             marks.append(now)

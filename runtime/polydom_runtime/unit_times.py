@@ -132,6 +132,24 @@ class UnitTimes:
         assert self.model is not None
         return replace(self, model=None, model_ratio=self.model / model_seconds)
 
+    def between(self, other: "UnitTimes", share: float) -> "UnitTimes":
+        """Return times between these and others of the same units: these at a share of 0, the others at 1."""
+
+        def mean(a: float, b: float) -> float:
+            return (1.0 - share) * a + share * b
+
+        def between(a: CostFunction, b: CostFunction) -> CostFunction:
+            a0, a1, a2, a3, a4, a5 = map(mean, a.weights, b.weights)
+            return CostFunction((a0, a1, a2, a3, a4, a5))
+
+        return replace(
+            self,
+            terms=tuple(map(between, self.terms, other.terms)),
+            dispatch=between(self.dispatch, other.dispatch),
+            model_ratio=mean(self.model_ratio, other.model_ratio),
+            quantile=mean(self.quantile, other.quantile),
+        )
+
     def of_set(self, mask: int) -> CostFunction:
         """Return the time of an answer without its model run: dispatch, the features of a set and their steps."""
         return total([self.dispatch, *self._units_of(mask)])

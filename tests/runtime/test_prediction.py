@@ -18,7 +18,7 @@ SPACE = "tests.runtime.supervised_space:space"
 HOUR_S = 3600.0
 MEMBERS = [
     *("bundle", "deadline", "failures", "n_oversized", "out", "policy", "slowdown", "trace"),
-    *("predict_one", "warm_up"),
+    *("predict_one", "rehearse", "warm_up"),
 ]
 
 

@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from polydom_builder.exceptions import ExportError, FitError
 from polydom_builder.training.onnx import OnnxVersions
 from polydom_runtime.bundles.bundle_times import CostOrigin
+from polydom_runtime.bundles.regimes import Regime
 from polydom_runtime.device.device_profile import DeviceProfile
 from polydom_runtime.device.memory import memory_need
 from polydom_runtime.features import FeatureSpace
@@ -18,6 +19,29 @@ from .allowance import Allowance, allowance_of
 from .carry_over import carried_cost, carried_fits, carried_models, ratios
 from .fit_times import PLANNING_QUANTILES, REFERENCE_MODEL, UNIT_QUANTILE, check_samples, fit_times, reference_times
 from .fitting import CostFit, fit_cost
+
+
+class RegimeTarget(NamedTuple):
+    """The times of a device in one regime; see `Target` for the first four.
+
+    Attributes
+    ----------
+    worst : UnitTimes
+    planned : dict of float to UnitTimes
+    guarded : UnitTimes
+    reference_seconds : float
+    model_added : float
+        How much longer than in the regime ``hot`` the run of a model takes, in seconds.
+    asleep : float
+        The seconds of sleep before each answer.
+    """
+
+    worst: UnitTimes
+    planned: Mapping[float, UnitTimes]
+    guarded: UnitTimes
+    reference_seconds: float
+    model_added: float
+    asleep: float
 
 
 @dataclass(frozen=True)
@@ -43,6 +67,9 @@ class Target:
         The times of single units at the promised quantile; None if the costs were given.
     reference_seconds : float
         The worst case that the reference model states on the device; 0 if the costs were given.
+    regimes : dict of str to RegimeTarget
+        The times of the regimes ``rehearsed`` and ``cold``; the other times are those of ``hot``. Empty if they were
+        never measured.
     """
 
     worst: UnitTimes
@@ -54,6 +81,7 @@ class Target:
     planned: Mapping[float, UnitTimes] = field(default_factory=dict)
     guarded: UnitTimes | None = None
     reference_seconds: float = 0.0
+    regimes: Mapping[Regime, RegimeTarget] = field(default_factory=dict)
 
     @classmethod
     def given(cls, space: FeatureSpace, worst: UnitTimes) -> "Target":

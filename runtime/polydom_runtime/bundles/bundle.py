@@ -1,7 +1,7 @@
 """The bundle: all that the host gives to the node, decoded. A folder with the index as msgpack beside ONNX models."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -15,6 +15,7 @@ from .bundle_times import BundleTimes
 from .greedy import GreedyIndex
 from .index import Candidate, Interval, PolyDomIndex
 from .model_entry import ModelEntry
+from .regimes import Regime, RegimeTimes
 
 Label = int | str | bool
 
@@ -104,6 +105,7 @@ class Bundle:
     ----------
     space : BundleSpace
     times : BundleTimes
+        Those of the regime ``hot``.
     promise : Promise
     prior : Prior
     models : tuple of ModelEntry
@@ -111,6 +113,8 @@ class Bundle:
     stored : StoredIndex
     path : Path, optional
         The bundle folder, which holds the models; None if the bundle is not on the disk.
+    regimes : dict of str to RegimeTimes
+        The times of the regimes ``rehearsed`` and ``cold``; empty if they were never measured.
     """
 
     space: BundleSpace
@@ -120,6 +124,7 @@ class Bundle:
     models: tuple[ModelEntry, ...] = ()
     stored: StoredIndex = StoredIndex()
     path: Path | None = None
+    regimes: Mapping[Regime, RegimeTimes] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -166,10 +171,20 @@ class Bundle:
         cost = entry.cost or self.times.worst.of_set(entry.mask) + CostFunction.of(entry.seconds)
         return Candidate(entry.mask, tuple(self.names[i] for i in entry.order), entry.accuracy, cost)
 
+    def at(self, deadline: float, regime: Regime = "hot") -> "Bundle":
+        """Return the bundle with the times for one deadline in one regime only; hot times if it was never measured."""
+        there = self.regimes.get(regime)
+        times, models = self.times, self.models
+        if there is not None:
+            times = there.times
+            models = tuple(replace(m, seconds=s) for m, s in zip(self.models, there.models, strict=True))
+        return replace(self, times=times.at(deadline), models=models, regimes={})
+
     def plus_dispatch(self, more: CostFunction) -> "Bundle":
         """Return the bundle for a node whose dispatch takes longer by `more`."""
         models = tuple(m if m.cost is None else replace(m, cost=m.cost + more) for m in self.models)
-        return replace(self, times=self.times.plus_dispatch(more), models=models)
+        regimes = {name: r._replace(times=r.times.plus_dispatch(more)) for name, r in self.regimes.items()}
+        return replace(self, times=self.times.plus_dispatch(more), models=models, regimes=regimes)
 
     def space_of(self, space: FeatureSpace) -> FeatureSpace:
         """Return the part of a feature space that the bundle was built with, which may be all of it.

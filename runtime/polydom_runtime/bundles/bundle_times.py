@@ -1,7 +1,10 @@
 """The times of a bundle: those of the same units at four quantiles, each for its own purpose, and their origin."""
 
+import math
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from polydom_runtime.costs import CostFunction
 from polydom_runtime.unit_times import UnitTimes
@@ -34,6 +37,21 @@ class CostOrigin:
         return "; ".join([f"costs {how}{where}", *self.notes])
 
 
+class Choice(NamedTuple):
+    """The times to plan and to guard with at one deadline, as chosen by replays.
+
+    Attributes
+    ----------
+    deadline : float
+        In seconds.
+    planned, guarded : UnitTimes
+    """
+
+    deadline: float
+    planned: UnitTimes
+    guarded: UnitTimes
+
+
 @dataclass(frozen=True, slots=True)
 class BundleTimes:
     """How long units take on the device that the bundle was built for. If not all are known, make it with `of`.
@@ -51,6 +69,11 @@ class BundleTimes:
     reference_seconds : float
         The worst case that the reference model states on the device; 0 if not known.
     origin : CostOrigin
+    choices : tuple of Choice
+        By rising deadline; empty if `planned` and `guarded` hold for every deadline.
+    calm : float
+        The estimate of the slow-down that is rarely exceeded on the device as it was measured, at least 1. Only a
+        larger one counts.
     """
 
     worst: UnitTimes
@@ -59,6 +82,8 @@ class BundleTimes:
     typical: UnitTimes
     reference_seconds: float = 0.0
     origin: CostOrigin = field(default_factory=CostOrigin)
+    choices: tuple[Choice, ...] = ()
+    calm: float = 1.0
 
     @classmethod
     def of(
@@ -87,7 +112,20 @@ class BundleTimes:
         planned = planned or worst
         return cls(worst, planned, guarded or worst, typical or planned, reference_seconds, origin or CostOrigin())
 
+    def at(self, deadline: float) -> "BundleTimes":
+        """Return the times for one deadline: those chosen for it, or a mean of those chosen for its neighbours."""
+        if not self.choices:
+            return self
+        after = bisect_left(self.choices, deadline, key=lambda choice: choice.deadline)
+        low, high = self.choices[max(after - 1, 0)], self.choices[min(after, len(self.choices) - 1)]
+        if low.deadline == high.deadline:
+            return replace(self, planned=high.planned, guarded=high.guarded, choices=())
+        share = math.log(deadline / low.deadline) / math.log(high.deadline / low.deadline)
+        planned, guarded = low.planned.between(high.planned, share), low.guarded.between(high.guarded, share)
+        return replace(self, planned=planned, guarded=guarded, choices=())
+
     def plus_dispatch(self, more: CostFunction) -> "BundleTimes":
-        """Return the times with a dispatch that takes longer by `more`, at all four quantiles."""
+        """Return the times with a dispatch that takes longer by `more`, at all quantiles."""
         changed = {name: getattr(self, name).plus_dispatch(more) for name in ("worst", "planned", "guarded", "typical")}
-        return replace(self, **changed)
+        choices = tuple(Choice(d, p.plus_dispatch(more), g.plus_dispatch(more)) for d, p, g in self.choices)
+        return replace(self, **changed, choices=choices)

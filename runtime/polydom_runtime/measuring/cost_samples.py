@@ -1,21 +1,76 @@
 """Raw time samples of a machine, with the facts about the machine."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polydom_runtime.arrays import Floats
+from polydom_runtime.bundles.regimes import Regime
 from polydom_runtime.exceptions import MeasurementError
 from polydom_runtime.features import FeatureSpace
 
 MIN_SECONDS, MAX_SECONDS, MAX_SIZE = 1e-12, 1e6, 1e15
 """Limits of the seconds of a call and of the size of an item; beyond them, fits lose numerical precision."""
 
+MAX_PAUSES = 10_000
+
 DISPATCH = "(dispatch)"
 """The unit for the time of an answer without any feature: clock, size, choice of the set, class prior."""
+
+
+@dataclass(frozen=True, slots=True)
+class ItemSamples:
+    """Times of every unit on many items as they come, in one regime.
+
+    In each round every item is answered once: dispatch, then all steps and features, then the reference models, each
+    unit timed. So the times of one item and round are those of one answer.
+
+    Parameters
+    ----------
+    sizes : float array of shape (n_items,)
+        In the order of the items, not sorted.
+    seconds : float array of shape (n_units, n_items, n_rounds)
+        In the order of the units of `CostSamples`. Pauses are not in it.
+    models : dict of str to float array of shape (n_items, n_rounds)
+        Seconds of each reference model after the features.
+    asleep : float
+        The seconds of sleep before each answer; 0 in the regime ``hot``.
+    """
+
+    sizes: Floats
+    seconds: Floats
+    models: Mapping[str, Floats]
+    asleep: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Pauses:
+    """Times in which the measurement did not have the processor: other programs, or the system, had it.
+
+    Parameters
+    ----------
+    watched : float
+        The seconds that were watched, pauses excluded.
+    lengths : tuple of float
+        Seconds of the pauses, the longest first; at most `MAX_PAUSES` of them.
+    """
+
+    watched: float = 0.0
+    lengths: tuple[float, ...] = ()
+
+    @property
+    def processor_share(self) -> float:
+        """The share of a processor that the measurement got, from 0 to 1."""
+        paused = sum(self.lengths)
+        return self.watched / (self.watched + paused) if paused else 1.0
+
+    def share_hit(self, seconds: float) -> float:
+        """Return the share of answers, each as long as `seconds`, that a pause longer than that hits."""
+        hits = sum(length > seconds for length in self.lengths)
+        return min(hits * seconds / self.watched, 1.0) if hits else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +96,10 @@ class CostSamples:
         Hash of the source of the features.
     stopped : str
         Why the measurement ended.
+    items : dict of str to ItemSamples
+        Times on many items, by regime; empty in files of the first format, which are hot times.
+    pauses : Pauses
+        Seconds, blocks and kernels hold no pauses.
     """
 
     units: tuple[str, ...]
@@ -52,6 +111,8 @@ class CostSamples:
     machine: Mapping[str, Any] = field(default_factory=dict)
     fingerprint: str = ""
     stopped: str = ""
+    items: Mapping[Regime, ItemSamples] = field(default_factory=dict)
+    pauses: Pauses = field(default_factory=Pauses)
 
     @property
     def n_rounds(self) -> int:
@@ -80,8 +141,7 @@ class CostSamples:
     def rounds(self, chosen: slice) -> "CostSamples":
         """Return the samples of some rounds."""
         kernels = {name: times[chosen] for name, times in self.kernels.items()}
-        parts = self.seconds[:, :, chosen], self.loops, self.blocks[:, :, chosen]
-        return CostSamples(self.units, self.sizes, *parts, kernels, self.machine, self.fingerprint, self.stopped)
+        return replace(self, seconds=self.seconds[:, :, chosen], blocks=self.blocks[:, :, chosen], kernels=kernels)
 
     def check(self) -> None:
         """Check that every time is positive and finite and that the sizes rise.

@@ -9,7 +9,7 @@ class Course:
     Attributes
     ----------
     start : int
-        The clock reading at the call, in nanoseconds.
+        The clock reading when the item arrived, in nanoseconds.
     slowdown : float
         How much slower than measured the machine is taken to be.
     cell : int
@@ -19,7 +19,7 @@ class Course:
     now : int
         The clock reading when the last decision was made: no more features.
     begun : int
-        `start`, moved on by the time of failures, which says nothing of how slow the machine is.
+        The clock reading at the call, moved on by the time of failures, which says nothing of how slow the machine is.
     number : int or float, optional
         What the state's model has said already.
     reason : str

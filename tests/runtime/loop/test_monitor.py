@@ -55,7 +55,7 @@ class Rig:
     def warm_up(self, item: Any) -> None:
         pass
 
-    def predict_one(self, item: Any) -> Prediction:
+    def predict_one(self, item: Any, arrived_ns: int | None = None) -> Prediction:
         began = self.clock()
         self.starts.append(began)
         self.spend(self._work(len(self.starts) - 1))

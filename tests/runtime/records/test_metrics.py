@@ -50,7 +50,10 @@ class Watched:
     def warm_up(self, item: object) -> None:
         pass
 
-    def predict_one(self, item: object) -> Prediction:
+    def rehearse(self) -> None:
+        pass
+
+    def predict_one(self, item: object, arrived_ns: int | None = None) -> Prediction:
         return ANSWER
 
 

@@ -33,7 +33,7 @@ from .unit_times import UnitTimes
 
 if TYPE_CHECKING:
     from .device.device_profile import DeviceProfile
-    from .items import write_packed
+    from .items import Arrived, write_packed
     from .loop.loop_counts import LoopCounts, LoopSummary, Miss
     from .loop.monitor import Monitor
     from .loop.wakeups import Lateness, Overrun, SlackCollector, Sleeper
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _LAZY = {
+    "Arrived": "items",
     "CostSamples": "measuring.cost_samples",
     "DeviceProfile": "device.device_profile",
     "EnergyBudget": "policy.energy",
@@ -74,6 +75,7 @@ _LAZY = {
 must work where onnxruntime does not."""
 
 __all__ = [
+    "Arrived",
     "Bundle",
     "BundleFormatError",
     "BundleMismatchError",

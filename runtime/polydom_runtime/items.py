@@ -5,6 +5,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any
@@ -17,6 +18,21 @@ from .features import FeatureSpace
 
 UNLABELLED = object()
 """The label of an item that has no label."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """An item with the time at which it arrived, for a source that knows it. The deadline runs from then.
+
+    Parameters
+    ----------
+    item : object
+    arrived_ns : int
+        By the clock of the loop, which is `time.perf_counter_ns` unless the loop was given another.
+    """
+
+    item: Any
+    arrived_ns: int
 
 
 def load_object(reference: str) -> Any:
@@ -62,7 +78,7 @@ def iterate(source: str) -> Iterator[tuple[Any, Any]]:
     source : str
         A packed ``.npz`` file (see `read_packed`), ``-`` for JSON lines on standard input (one array of numbers in each
         line), or ``MODULE:FUNCTION``: a function without arguments that returns an iterable of items or of
-        (item, label) tuples.
+        (item, label) tuples. In place of an item there may be an `Arrived`.
 
     Raises
     ------

@@ -20,7 +20,9 @@ from .binomial import Look, SamplingPlan, misses_allowed
 if TYPE_CHECKING:
     from polydom_runtime.prediction import Prediction
 
-FORMAT, VERSION = "polydom-certificate", 1
+FORMAT, VERSION = "polydom-certificate", 2
+"""Version 1, which is still read, is of answers without sleeps between them."""
+
 Verdict = Literal["proven", "refuted", "undecided"]
 EXIT_CODES: Mapping[Verdict, int] = {"proven": 0, "refuted": 1, "undecided": 3}
 
@@ -77,7 +79,7 @@ class Certificate:
     deadline : float
         Seconds.
     elapsed_share : dict of str to float
-        Quantiles of the times from call to answer, divided by the deadline.
+        Quantiles of the times from when the item was due to the answer, divided by the deadline.
     guard_margin : float or None
         Seconds by which each answer would have to be earlier, so that a single look after this number of items proves
         the claim; None if there are too few items to prove it at all.
@@ -96,6 +98,13 @@ class Certificate:
         How late a sleeping loop was woken, just before the run and just after it.
     context : dict of str to plain values
         Machine, versions, bundle, items, load.
+    period : float or None
+        Seconds from one item to the next, with a sleep between them; None if there was none.
+    rehearsed : bool
+        Whether kept items were answered right before each item.
+    waited_share : dict of str to float
+        Quantiles of the times from when the item was due to the call, divided by the deadline. They are a part of the
+        times in `elapsed_share`.
     """
 
     verdict: Verdict
@@ -116,6 +125,17 @@ class Certificate:
     pauses: Mapping[str, float | None]
     wake_ups: tuple[Jitter, Jitter]
     context: Mapping[str, Any] = field(default_factory=dict)
+    period: float | None = None
+    rehearsed: bool = False
+    waited_share: Mapping[str, float | None] = field(default_factory=dict)
+
+    @property
+    def regime(self) -> str:
+        """How the items came, in words."""
+        if self.period is None:
+            return "one item after the other, without a sleep"
+        how = "rehearsed" if self.rehearsed else "not rehearsed"
+        return f"an item every {format_seconds(self.period)}, asleep between, {how}"
 
     @property
     def exit_code(self) -> int:
@@ -129,10 +149,14 @@ class Certificate:
         lines = [
             f"{self.verdict}: {most} {_percent(self.claim.miss_rate)} of answers are {late}",
             f"{self.misses:,} of {self.items:,} were late, {self.most_in_a_row:,} in a row at most; the rate is {rate}",
+            self.regime,
             "times in shares of the deadline: " + _listed(self.elapsed_share, lambda share: f"{share:.3g}"),
             f"the machine alone, watched {self.watched:,} times, paused for: " + _listed(self.pauses, format_seconds),
             f"and woke a sleeping loop up to {format_seconds(max(j.max_ns for j in self.wake_ups) / 1e9)} late",
         ]
+        if self.period is not None:
+            waited = _listed(self.waited_share, lambda share: f"{share:.3g}")
+            lines.insert(4, f"of these, from when the item was due to the call: {waited}")
         lines += [f"late: {count:,} x {reason}" for reason, count in self.reasons.items()]
         if self.guard_margin is None:
             lines.append("too few items for a guard margin")
@@ -165,7 +189,7 @@ class Certificate:
         """
         try:
             d = json.loads(Path(file).read_bytes())
-            if (kind := (d.pop("format"), d.pop("version"))) != (FORMAT, VERSION):
+            if (kind := (d.pop("format"), d.pop("version"))) not in ((FORMAT, 1), (FORMAT, VERSION)):
                 raise ValueError(f"format and version {kind}")
             d["claim"] = Claim(**d["claim"])
             d["looks"] = tuple(Look(*look) for look in d["looks"])
@@ -203,7 +227,7 @@ class Evidence:
         self.plan, self.deadline_ns = plan, deadline_ns
         self.verdict: Verdict = "undecided"
         self.items = self.misses = self.most_in_a_row = self._in_a_row = 0
-        self.elapsed, self.reasons = Histogram(), BoundedCounter[str](MAX_REASONS)
+        self.elapsed, self.waited, self.reasons = Histogram(), Histogram(), BoundedCounter[str](MAX_REASONS)
         self.missed: list[LateAnswer] = []
         self._longest: list[int] = []
 
@@ -211,6 +235,7 @@ class Evidence:
         """Count one answer."""
         self.items += 1
         self.elapsed.add(answer.elapsed_ns)
+        self.waited.add(answer.waited_ns)
         keep = heapq.heappush if len(self._longest) < MAX_LONGEST else heapq.heappushpop
         keep(self._longest, answer.elapsed_ns)
         late_ns = answer.elapsed_ns - self.deadline_ns

@@ -6,12 +6,15 @@ import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from polydom_runtime.clock import Clock, hardware_clock
 from polydom_runtime.device.jitter import Jitter, wake_up_jitter
 from polydom_runtime.exceptions import ItemError
+from polydom_runtime.loop.pace import Pace
+from polydom_runtime.loop.wakeups import precise_timers
 from polydom_runtime.pauses import collector_off
 from polydom_runtime.records.histogram import Histogram
 from polydom_runtime.records.metrics import OTHER, summary
@@ -37,6 +40,7 @@ def certify(
     plan: SamplingPlan | None = None,
     deadline: float | None = None,
     seconds: float = math.inf,
+    pace: Pace | None = None,
     seed: int = 0,
     clock: Clock = hardware_clock,
     sleep: Callable[[float], None] = time.sleep,
@@ -60,10 +64,13 @@ def certify(
         its own has a guard margin.
     seconds : float
         Limit of the time of the run.
+    pace : Pace, optional
+        Sleeps between two items, as a loop at a period does. By default they follow each other without a sleep.
     seed : int
         Seed of the shuffling.
     clock, sleep : callables
-        Used for the time limit, and to watch the machine. The clock returns nanoseconds, `sleep` takes seconds.
+        Used for the time limit, and to watch the machine; the clock is also that of the pace. The clock returns
+        nanoseconds, `sleep` takes seconds.
     progress : callable
         Called with the fraction of the items of the last look that are answered.
 
@@ -83,12 +90,14 @@ def certify(
     end_ns, stopped = clock() + seconds * 1e9, "interrupted"
     predictor.warm_up(first)
     before = wake_up_jitter(clock=clock, sleep=sleep)
-    with collector_off(), suppress(KeyboardInterrupt):
+    with collector_off(), precise_timers(), suppress(KeyboardInterrupt):
+        if pace is not None:
+            pace.start()
         for item in chain([first], stream):
             if clock() >= end_ns:
                 stopped = "time was up"
                 break
-            evidence.add(answer := predictor.predict_one(item))
+            evidence.add(answer := predictor.predict_one(item, None if pace is None else pace.wait()))
             if evidence.is_enough:
                 stopped = "no more items were needed"
                 break
@@ -97,7 +106,8 @@ def certify(
             if evidence.items % COLLECT_EVERY == 0:
                 gc.collect()
                 progress(evidence.items / plan.last)
-    return found(evidence, claim, stopped, pauses, (before, wake_up_jitter(clock=clock, sleep=sleep)))
+    certificate = found(evidence, claim, stopped, pauses, (before, wake_up_jitter(clock=clock, sleep=sleep)))
+    return certificate if pace is None else replace(certificate, period=pace.period, rehearsed=pace.rehearses)
 
 
 def found(
@@ -128,7 +138,8 @@ def found(
         rate_at_most=upper_bound(evidence.misses, evidence.items, claim.confidence),
         stopped=stopped,
         deadline=deadline,
-        elapsed_share={k: s if s is None else s / deadline for k, s in quantiles(evidence.elapsed).items()},
+        elapsed_share=_shares(evidence.elapsed, deadline),
+        waited_share=_shares(evidence.waited, deadline),
         guard_margin=evidence.guard_margin(),
         most_in_a_row=evidence.most_in_a_row,
         reasons={**reasons.counts, **({OTHER: reasons.n_other} if reasons.n_other else {})},
@@ -137,6 +148,10 @@ def found(
         pauses=quantiles(pauses),
         wake_ups=wake_ups,
     )
+
+
+def _shares(times: Histogram, deadline: float) -> dict[str, float | None]:
+    return {name: s if s is None else s / deadline for name, s in quantiles(times).items()}
 
 
 def quantiles(times: Histogram) -> dict[str, float | None]:

@@ -36,6 +36,17 @@ def duration(text: str) -> float:
     return _with_unit(text, {"ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9, "s": 1.0}, "2ms")
 
 
+def period(text: str) -> float:
+    """Return the seconds of a duration; ArgumentTypeError if it is shorter than a microsecond, or above 10⁶ s.
+
+    >>> period("20ms")
+    0.02
+    """
+    if not 1e-6 <= (seconds := duration(text)) < 1e6:
+        raise argparse.ArgumentTypeError(f"must be at least 1us. Got {text!r}")
+    return seconds
+
+
 def joules(text: str) -> float:
     """Return joules from ``5mJ``, ``200uJ`` or ``0.1J``; ArgumentTypeError for a number without a unit.
 

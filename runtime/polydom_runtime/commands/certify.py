@@ -17,12 +17,13 @@ from polydom_runtime.certification.certify import certify
 from polydom_runtime.certification.load import UnderLoad, loads
 from polydom_runtime.device.board import Board
 from polydom_runtime.exceptions import CertificateError
-from polydom_runtime.items import iterate, space_of
+from polydom_runtime.items import Arrived, iterate, space_of
+from polydom_runtime.loop.pace import Pace
 from polydom_runtime.measuring.conditions import Conditions, describe
 from polydom_runtime.predictor import Predictor
 from polydom_runtime.records.recorder import index_digest
 
-from .arguments import add_answering, duration, positive, share
+from .arguments import add_answering, duration, period, positive, share
 from .progress import ProgressBar
 
 
@@ -38,6 +39,18 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         type=duration,
         default=0.0,
         help="the margin, such as 50us: answers are planned for a deadline that is earlier by it (default none)",
+    )
+    command.add_argument(
+        "--period",
+        type=period,
+        help="the time from one item to the next, such as 20ms: sleep between them as run --period does (default: no "
+        "sleep)",
+    )
+    command.add_argument(
+        "--no-rehearse",
+        dest="rehearse",
+        action="store_false",
+        help="with --period: do not answer kept items before each item",
     )
     command.add_argument(
         "--load", type=loads, default=(), help="the other work of the machine meanwhile, such as cpu:2,memory:1,disk:1"
@@ -76,7 +89,13 @@ def run(arguments: argparse.Namespace) -> int:
     predictor = Predictor(bundle, space, deadline=guarded, policy=arguments.policy)
     context = context_of(arguments, predictor)
     conditions = Conditions(board := Board(), machine := describe(board))
-    options = {"deadline": deadline, "seconds": arguments.seconds, "seed": arguments.seed}
+    paced = arguments.period is not None
+    options = {
+        "deadline": deadline,
+        "seconds": arguments.seconds,
+        "seed": arguments.seed,
+        "pace": Pace(predictor, arguments.period, rehearse=arguments.rehearse) if paced else None,
+    }
     with UnderLoad(arguments.load), ProgressBar("certified") as bar:
         certificate = certify(predictor, items_of(arguments.items), claim, plan=plan, progress=bar.update, **options)
     conditions.have_moved()
@@ -117,5 +136,6 @@ def context_of(arguments: argparse.Namespace, predictor: Predictor) -> dict[str,
 
 def items_of(source: str) -> Iterable[Any]:
     """Return the items of a file as a sequence, those of another source as they come; bad ones are left out."""
-    items = (item for item, _ in iterate(source) if item is not None)
+    found = (item for item, _ in iterate(source) if item is not None)
+    items = (item.item if isinstance(item, Arrived) else item for item in found)
     return list(items) if os.path.exists(source) else items

@@ -49,6 +49,7 @@ def as_dict(header: FlightHeader, record: FlightRecord) -> dict[str, Any]:
         "reason": r.reason,
         "deadline_met": r.deadline_met,
         "elapsed_ns": r.elapsed_ns,
+        "waited_ns": r.waited_ns,
         "before_ns": r.before_ns,
         "steps_ns": {header.names[i]: ns for i, ns in zip(r.features, r.feature_ns, strict=True)},
         "model_ns": r.model_ns,
@@ -72,7 +73,8 @@ def summary(flight: Flight) -> dict[str, Any]:
     for r in flight.records:
         trace.features, trace.marks = list(r.features), marks_of(r)
         names = tuple(header.names[position] for position in r.answered)
-        metrics.add(Prediction(r.label, names, 0.0, r.elapsed_ns, r.deadline_met, r.reason, r.slowdown), trace)
+        answer = Prediction(r.label, names, 0.0, r.elapsed_ns, r.deadline_met, r.reason, r.slowdown, r.waited_ns)
+        metrics.add(answer, trace)
     about = {"bundle": header.bundle, "policy": header.policy, "capacity": header.capacity, "torn": flight.n_torn}
     return {**about, **{name: value for name, value in metrics.as_dict().items() if name not in ("failures", "out")}}
 

@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from polydom_runtime.costs import format_seconds
 from polydom_runtime.diagnosis.findings import Finding
 from polydom_runtime.loop import realtime
 from polydom_runtime.loop.loop_counts import LoopSummary, Miss
@@ -16,7 +17,7 @@ from polydom_runtime.loop.monitor import Monitor
 from polydom_runtime.loop.wakeups import OVERRUNS, Overrun, Sleeper
 from polydom_runtime.loop.watchdogs import WATCHDOG_DEVICE, HardwareWatchdog, ServiceManager, Watchdog
 
-from .arguments import duration
+from .arguments import duration, period
 
 if TYPE_CHECKING:
     from polydom_runtime.prediction import Answering, Prediction
@@ -42,6 +43,13 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--spin", type=duration, default=0.0, help="the time of busy waiting before each period, such as 100us"
     )
+    group.add_argument(
+        "--no-rehearse",
+        dest="rehearse",
+        action="store_false",
+        help="do not answer kept items before each item: saves energy, but cold code is slower, so answers are less "
+        "accurate",
+    )
     group.add_argument("--priority", type=priority, metavar="1..99", help="the real-time priority, under SCHED_FIFO")
     group.add_argument("--cpu", type=int, metavar="N", help="the processor to stay on")
     group.add_argument("--lock-memory", action="store_true", help="keep all memory out of the swap space")
@@ -52,17 +60,6 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         metavar="DEVICE",
         help=f"the hardware watchdog, which resets the board if the loop hangs (default DEVICE {WATCHDOG_DEVICE})",
     )
-
-
-def period(text: str) -> float:
-    """Return the seconds of a duration; ArgumentTypeError if it is shorter than a microsecond, or above 10⁶ s.
-
-    >>> period("20ms")
-    0.02
-    """
-    if not 1e-6 <= (seconds := duration(text)) < 1e6:
-        raise argparse.ArgumentTypeError(f"must be at least 1us. Got {text!r}")
-    return seconds
 
 
 def overrun(text: str) -> Overrun:
@@ -148,6 +145,7 @@ def build_loop(
         arguments.overrun,
         on_slack=lambda seconds: [hook(seconds) for hook in hooks],
         watchdogs=known,
+        rehearse=arguments.rehearse,
         sleeper=Sleeper(spin=arguments.spin),
     )
     hooks += [StatusLine(w, monitor).on_slack for w in known if isinstance(w, ServiceManager)]
@@ -163,7 +161,15 @@ def run_loop(arguments: argparse.Namespace, monitor: Monitor) -> LoopSummary:
         if finding.level != "ok":
             print(f"polydom-node: {_line(finding)}", file=sys.stderr)
     with handled(monitor.on_signal):
-        return monitor.run()
+        summary = monitor.run()
+    if arguments.rehearse and not monitor.rehearsals.fit:
+        needed = format_seconds(monitor.rehearsals.usual_ns * 1e-9)
+        print(
+            f"polydom-node: no rehearsals: the period must leave {needed} beside the deadline, which one takes. It "
+            "leaves less, so items were answered with cold code. Give a longer period or a shorter deadline.",
+            file=sys.stderr,
+        )
+    return summary
 
 
 @contextmanager
@@ -181,8 +187,17 @@ def handled(
 
 def as_dict(summary: LoopSummary) -> dict[str, Any]:
     """Return the summary for JSON; an unknown number is None."""
-    lateness = {k: v if math.isfinite(v) else None for k, v in asdict(summary.lateness).items()}
-    return {"ended": summary.ended, **asdict(summary.counts), "wake_up_lateness": lateness}
+    lateness, rehearsals = _known(asdict(summary.lateness)), _known(asdict(summary.rehearsals))
+    return {
+        "ended": summary.ended,
+        **asdict(summary.counts),
+        "wake_up_lateness": lateness,
+        "rehearsals": rehearsals | {"share": round(summary.rehearsals.share, 4)},
+    }
+
+
+def _known(numbers: dict[str, float]) -> dict[str, float | None]:
+    return {name: number if math.isfinite(number) else None for name, number in numbers.items()}
 
 
 def exit_code(summary: LoopSummary) -> int:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.exceptions import EnergyError
-from polydom_runtime.items import iterate, space_of
+from polydom_runtime.items import Arrived, iterate, space_of
 from polydom_runtime.loop.throttle_watch import ThrottleWatch
 from polydom_runtime.pauses import collector_off
 from polydom_runtime.policy.energy import EnergyBudget
@@ -113,8 +113,8 @@ def _one_by_one(arguments: argparse.Namespace, predictor: AnyPredictor, tally: T
     with collector_off(), suppress(KeyboardInterrupt):
         for number, (item, label) in enumerate(iterate(arguments.items)):
             if number == 0:
-                predictor.warm_up(item)
-            answer = predictor.predict_one(item)
+                predictor.warm_up(item.item if isinstance(item, Arrived) else item)
+            answer = predictor.predict_one(*((item.item, item.arrived_ns) if isinstance(item, Arrived) else (item,)))
             tally.add(answer, label)
             records.add(answer, predictor.trace, number)
             if not arguments.quiet:

@@ -20,7 +20,7 @@ class Tally:
 
     def __init__(self, deadline: float) -> None:
         self.deadline_ns = deadline * 1e9
-        self.elapsed = Histogram()
+        self.elapsed, self.waited = Histogram(), Histogram()
         self.items = self.labelled = self.correct = 0
         self.error = 0.0
         self.regresses = False
@@ -32,6 +32,7 @@ class Tally:
         """Count one answer; `label` is the true label, or `UNLABELLED`."""
         self.items += 1
         self.elapsed.add(answer.elapsed_ns)
+        self.waited.add(answer.waited_ns)
         self.features["+".join(answer.features) or PRIOR] += 1
         self.reasons[answer.reason] += 1
         if not answer.deadline_met:
@@ -49,11 +50,8 @@ class Tally:
             self.regresses = True
 
     def summary(self) -> dict[str, Any]:
-        """Return the counts; `elapsed_share` is elapsed time divided by the deadline."""
+        """Return the counts; `elapsed_share` and `waited_share` are times divided by the deadline."""
         known = self.labelled > 0
-        times = self.elapsed.quantiles([q for _, q in QUANTILES]) if self.items else [0.0] * len(QUANTILES)
-        shares = {name: ns / self.deadline_ns for (name, _), ns in zip(QUANTILES, times, strict=True)}
-        shares["max"] = self.elapsed.longest_ns / self.deadline_ns
         return {
             "items": self.items,
             "deadline": self.deadline_ns * 1e-9,
@@ -61,7 +59,14 @@ class Tally:
             **({"mean_absolute_error": float(f"{self.error / self.labelled:.6g}")} if self.regresses else {}),
             "missed": self.missed.total(),
             "misses": dict(self.missed),
-            "elapsed_share": {name: round(share, 4) for name, share in shares.items()},
+            "elapsed_share": self._shares(self.elapsed),
+            "waited_share": self._shares(self.waited),
             "features": dict(self.features.most_common()),
             "reasons": dict(self.reasons.most_common()),
         }
+
+    def _shares(self, times: Histogram) -> dict[str, float]:
+        """Return quantiles and maximum of times, divided by the deadline."""
+        found = times.quantiles([q for _, q in QUANTILES]) if self.items else [0.0] * len(QUANTILES)
+        named = dict(zip((name for name, _ in QUANTILES), found, strict=True)) | {"max": times.longest_ns}
+        return {name: round(ns / self.deadline_ns, 4) for name, ns in named.items()}

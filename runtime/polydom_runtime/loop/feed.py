@@ -1,12 +1,23 @@
 """Taking items from a source that may block, fail or end."""
 
-from collections.abc import Iterable
+import resource
+from collections.abc import Callable, Iterable
 from typing import Any
+
+from polydom_runtime.clock import Clock, hardware_clock
 
 from .loop_counts import LoopCounts
 
 MAX_BACK_OFF_NS = 1_000_000_000
 MAX_DOUBLINGS = 32
+
+BLOCKED_NS = 1_000_000
+"""A source that took longer, and slept meanwhile, has waited for its item. Otherwise it has worked on it."""
+
+
+def own_sleeps() -> int:
+    """Return how often this thread has given up the processor by itself, to wait for something."""
+    return resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw
 
 
 class StopWaiting(BaseException):
@@ -27,19 +38,31 @@ class Feed:
         The period of the loop in nanoseconds.
     counts : LoopCounts
         Where failures are counted.
+    clock : Clock
+        Of the loop.
+    sleeps : callable
+        Returns how often this thread has slept so far.
 
     Attributes
     ----------
     taken : int
         The number of items taken so far.
-    waiting, ended, broke, polled : bool
+    waiting, ended, broke, polled, blocked : bool
         Whether the source is being called now; whether it has ended; whether it ended right after it had raised;
-        whether it has ever yielded None.
+        whether it has ever yielded None; whether it waited for the last item.
     """
 
-    def __init__(self, source: Iterable[Any], period_ns: int, counts: LoopCounts) -> None:
+    def __init__(
+        self,
+        source: Iterable[Any],
+        period_ns: int,
+        counts: LoopCounts,
+        clock: Clock = hardware_clock,
+        sleeps: Callable[[], int] = own_sleeps,
+    ) -> None:
         self.taken = 0
-        self.waiting = self.ended = self.broke = self.polled = False
+        self.waiting = self.ended = self.broke = self.polled = self.blocked = False
+        self._clock, self._sleeps = clock, sleeps
         self._items = iter(source)
         self._counts = counts
         self._longest = max(1, MAX_BACK_OFF_NS // period_ns)
@@ -51,6 +74,7 @@ class Feed:
         if self.ended or k < self._not_before:
             return None
         self.waiting = True
+        slept, began = self._sleeps(), self._clock()
         try:
             item = next(self._items)
         except StopIteration:
@@ -63,6 +87,7 @@ class Feed:
             return None
         finally:
             self.waiting = False
+            self.blocked = self._clock() - began > BLOCKED_NS and self._sleeps() > slept
         self._in_a_row = 0
         if item is None:
             self.polled = True

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
+from .rehearsals import RehearsalCounts
 from .wakeups import Lateness
 
 MAX_ERROR_CHARS = 200
@@ -55,7 +56,7 @@ class LoopCounts:
     collections : int
         Garbage collections, all of them in slack.
     failures : dict of str to int
-        The number of exceptions of each part: source, predictor, on_answer, on_miss, on_slack, watchdog.
+        The number of exceptions of each part: source, predictor, rehearsal, on_answer, on_miss, on_slack, watchdog.
     errors : dict of str to str
         The last exception of each part.
     """
@@ -92,8 +93,10 @@ class LoopSummary:
     counts : LoopCounts
     lateness : Lateness
         How late the loop was woken.
+    rehearsals : RehearsalCounts
     """
 
     ended: End
     counts: LoopCounts
     lateness: Lateness
+    rehearsals: RehearsalCounts

@@ -8,14 +8,21 @@ from typing import TYPE_CHECKING, Any
 from polydom_runtime.clock import Clock, hardware_clock
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.exceptions import DeadlineError, LoopError
+from polydom_runtime.items import Arrived
+from polydom_runtime.prediction import Rehearsing
 
 from .feed import Feed, StopWaiting
 from .loop_counts import End, LoopCounts, LoopSummary, Miss
+from .rehearsals import Rehearsals
 from .wakeups import OVERRUNS, Overrun, Schedule, SlackCollector, Sleeper, precise_timers
 from .watchdogs import Pulse, Watchdog
 
 if TYPE_CHECKING:
     from polydom_runtime.prediction import Answering, Prediction
+
+
+MAX_IDLE = 3
+"""After more periods in a row without an item, the loop does not rehearse until the next item has come."""
 
 
 def _ignore(*_: object) -> None:
@@ -28,6 +35,14 @@ class Monitor:
     Period k begins at start + k × period, without drift. In each period, the loop takes the next item from the source,
     and calls `on_answer` with the answer. A monitor runs once, in one thread.
 
+    The item of a period is due when the period begins, and its deadline runs from then. So the time that is lost by
+    waking up late and by reading the source is a part of the answer's time. There are three exceptions. An `Arrived`
+    states its own time. If the source waited for the item, the item came when the source returned. If the loop was
+    still busy with earlier items when the period began, the item is due once it is free.
+
+    Code that slept is slow. So, if the period leaves room, the loop wakes up early and lets the predictor rehearse: it
+    answers kept items until just before the next item is due.
+
     Parameters
     ----------
     source : iterable
@@ -36,8 +51,8 @@ class Monitor:
         counted, and it is tried again later, less and less often. With StopIteration it has ended; a generator that has
         raised ends in this way, too.
     predictor : Predictor or SupervisedPredictor
-        Or anything with its `deadline`, `warm_up` and `predict_one`. It is warmed up with the first item, after which
-        the current period begins again.
+        Or anything with its `deadline`, `warm_up` and `predict_one`, and with `rehearse` if it is to rehearse. It is
+        warmed up with the first item, after which the current period begins again.
     period : float
         Seconds; not shorter than the predictor's deadline.
     on_answer : callable
@@ -54,8 +69,10 @@ class Monitor:
         Called after each item with the seconds left in the period, if there are any: for work that is not urgent.
     watchdogs : sequence of Watchdog
         Kept alive by the loop itself, between two items.
+    rehearse : bool
+        Whether to rehearse. It takes energy; without it, answers are planned with the times of cold code.
     clock : Clock
-        The timer of the periods.
+        The timer of the periods and of the predictor.
     sleeper : Sleeper, optional
         Sleeps until a period begins, by the same clock.
     collector : SlackCollector, optional
@@ -84,6 +101,7 @@ class Monitor:
         *,
         on_slack: Callable[[float], object] = _ignore,
         watchdogs: Sequence[Watchdog] = (),
+        rehearse: bool = True,
         clock: Clock = hardware_clock,
         sleeper: Sleeper | None = None,
         collector: SlackCollector | None = None,
@@ -94,13 +112,17 @@ class Monitor:
         self._predictor, self._overrun = predictor, overrun
         self._on_answer, self._on_miss, self._on_slack = on_answer, on_miss, on_slack
         self.schedule = Schedule(0, round(period * 1e9))
-        self._feed = Feed(source, self.schedule.period_ns, self.counts)
+        self._feed = Feed(source, self.schedule.period_ns, self.counts, clock)
         self._sleeper = sleeper or Sleeper(clock)
         self._collector = collector or SlackCollector()
         self._pulse = Pulse(watchdogs, clock, lambda error: self.counts.failed("watchdog", error))
         self._misses: list[Miss] = []
         self._asked_in = -1
         self._warm = self._stopping = False
+        self._idle_in_a_row = self._free_ns = 0
+        room_ns = self.schedule.period_ns - round(predictor.deadline * 1e9)
+        can_rehearse = rehearse and isinstance(predictor, Rehearsing)
+        self.rehearsals = Rehearsals(self._rehearse, clock, room_ns if can_rehearse else 0)
 
     def stop(self) -> None:
         """End the loop after the current item. May be called from callbacks, signal handlers and other threads."""
@@ -136,10 +158,12 @@ class Monitor:
         """Return the result of the loop so far."""
         self.counts.collections = self._collector.collections
         ended: End = "the source broke" if self._feed.broke else "the source ended" if self._feed.ended else "stopped"
-        return LoopSummary(ended, self.counts, self._sleeper.lateness())
+        rehearsals = self.rehearsals.counts(self.clock() - self.schedule.start_ns)
+        return LoopSummary(ended, self.counts, self._sleeper.lateness(), rehearsals)
 
     def _loop(self) -> None:
         self.schedule = Schedule(self.clock(), self.schedule.period_ns)
+        self._free_ns = self.schedule.start_ns
         k = 0
         while self._is_time_for(k):
             k, answered = self._work(self._begun(k))
@@ -153,8 +177,23 @@ class Monitor:
         """Sleep until period k begins; return False if the loop was stopped."""
         start = self.schedule.start_of(k)
         if start > self.clock() and not self._stopping:
-            self._sleeper.until(start, self._goes_on, nap_ns=self._pulse.nap_ns)
+            nap_ns, lead_ns = self._pulse.nap_ns, self._lead_ns()
+            meanwhile = self.rehearsals.run if lead_ns else None
+            self._sleeper.until(start, self._goes_on, nap_ns=nap_ns, early_ns=lead_ns, meanwhile=meanwhile)
         return not self._stopping
+
+    def _lead_ns(self) -> int:
+        """Return how long before the period to wake up for a rehearsal; 0 if it would be useless.
+
+        It is useless if the source waits for its items, since then code is cold again when the item comes, and if no
+        item came for a while.
+        """
+        useless = not self._warm or self._feed.blocked or self._idle_in_a_row > MAX_IDLE
+        return 0 if useless else self.rehearsals.lead_ns
+
+    def _rehearse(self) -> None:
+        if isinstance(self._predictor, Rehearsing) and not self._stopping:
+            self._call("rehearsal", self._predictor.rehearse)
 
     def _goes_on(self) -> bool:
         self._pulse.beat()
@@ -173,17 +212,20 @@ class Monitor:
         before = max(k, self.schedule.period_at(self.clock()))
         due, self._asked_in = k - self._asked_in, k
         item = self._feed.ask(k)
-        came = self.schedule.period_at(self.clock())
+        came = self.schedule.period_at(now := self.clock())
+        arrived_ns = now if self._feed.blocked or came > before else max(self.schedule.start_of(k), self._free_ns)
         if came > before:  # the source blocked, so there was no item in the periods before
             self.counts.idle += came - k
             due, self._asked_in = 1, came
             k = came
         if item is None:
+            self._idle_in_a_row += 1
             self.counts.idle += not self._feed.ended
             return k, False
+        self._idle_in_a_row = 0
         if self._overrun == "latest":
             item = self._newest(k, item, due)
-        self._answer(k, item)
+        self._answer(k, item, arrived_ns)
         return k, True
 
     def _newest(self, k: int, item: Any, due: int) -> Any:
@@ -200,12 +242,15 @@ class Monitor:
             self._misses.append(Miss("dropped", k, taken - 1, first))
         return item
 
-    def _answer(self, k: int, item: Any) -> None:
+    def _answer(self, k: int, item: Any, arrived_ns: int) -> None:
         number = self._feed.taken - 1
+        if isinstance(item, Arrived):
+            item, arrived_ns = item.item, item.arrived_ns
         if not self._warm:
             self._warm_up(k, item)
+            arrived_ns = self._free_ns
         try:
-            prediction = self._predictor.predict_one(item)
+            prediction = self._predictor.predict_one(item, arrived_ns)
         except Exception as e:
             self.counts.failed("predictor", e)
             self.counts.unanswered += 1
@@ -225,7 +270,9 @@ class Monitor:
         self._pulse.beat()
         self._collector.use(1)  # always, however little slack there is: it measures how long a collection takes
         period_ns = self.schedule.period_ns
-        self.schedule = Schedule(self.clock() - k * period_ns, period_ns)
+        self.rehearsals.learn(lambda end: self._sleeper.until(end, self._goes_on, nap_ns=self._pulse.nap_ns), period_ns)
+        self._free_ns = self.clock()
+        self.schedule = Schedule(self._free_ns - k * period_ns, period_ns)
 
     def _use_slack(self, k: int) -> None:
         self._tell_misses()
@@ -237,7 +284,7 @@ class Monitor:
 
     def _following(self, k: int, answered: bool) -> int:
         """Return the period to go on with; without an item there is nothing to catch up with."""
-        now = self.clock()
+        now = self._free_ns = self.clock()
         following = self.schedule.following(k, now, self._overrun if answered else "skip")
         if not answered:
             self.counts.idle += following - k - 1

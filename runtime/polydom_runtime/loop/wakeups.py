@@ -132,7 +132,15 @@ class Sleeper:
         self._spin_ns = round(spin * 1e9)
         self._late = Histogram()
 
-    def until(self, target_ns: int, go_on: Callable[[], bool] = lambda: True, *, nap_ns: int = NAP_NS) -> bool:
+    def until(
+        self,
+        target_ns: int,
+        go_on: Callable[[], bool] = lambda: True,
+        *,
+        nap_ns: int = NAP_NS,
+        early_ns: int = 0,
+        meanwhile: Callable[[int, int], object] | None = None,
+    ) -> bool:
         """Sleep until the clock shows `target_ns`, which should lie in the future, and record how late that was.
 
         Parameters
@@ -143,6 +151,11 @@ class Sleeper:
             Called after each nap except the last; if it returns False, the sleep ends.
         nap_ns : int
             The longest nap in nanoseconds.
+        early_ns : int
+            Nanoseconds before the target at which to stop sleeping, as with `spin`.
+        meanwhile : callable, optional
+            Called after the sleep with the time at which it should have ended, and the target. The rest of the time is
+            spent reading the clock.
 
         Returns
         -------
@@ -150,11 +163,13 @@ class Sleeper:
             False if `go_on` ended the sleep, which may be before the target.
         """
         clock = self._clock
-        wake_ns = target_ns - self._spin_ns
+        wake_ns = target_ns - max(self._spin_ns, early_ns)
         while (left := wake_ns - clock()) > 0:
             self._sleep(min(left, nap_ns) * 1e-9)
             if left > nap_ns and not go_on():
                 return False
+        if meanwhile is not None:
+            meanwhile(wake_ns, target_ns)
         while (now := clock()) < target_ns:
             pass
         self._late.add(now - target_ns)

@@ -22,7 +22,9 @@ from polydom_runtime.measuring.frames import frame, frames
 from .flight_record import FlightRecord
 
 MAGIC = b"polydom-flight "
-VERSION = 1
+VERSION = 2
+"""Version 1, which is still read, has no time before the call."""
+
 PAGE = 4096
 MAX_HEADER_BYTES, MAX_CLASSES_BYTES, MAX_FILE_BYTES = 1 << 20, 1 << 16, 1 << 28
 MAX_REASON_BYTES = 80
@@ -48,6 +50,8 @@ class FlightHeader:
         Name of the predictor's policy.
     capacity : int
         Number of records in the ring.
+    version : int
+        Of the format.
     """
 
     names: tuple[str, ...]
@@ -56,12 +60,13 @@ class FlightHeader:
     deadline: float
     policy: str
     capacity: int
+    version: int = VERSION
 
     @cached_property
     def packed(self) -> bytes:
         """The header as it stands in the file, in whole pages."""
-        document = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        data = MAGIC + b"%d\n" % VERSION + frame(document)
+        document = {name: getattr(self, name) for name in FACTS}
+        data = MAGIC + b"%d\n" % self.version + frame(document)
         return data.ljust(-(-len(data) // PAGE) * PAGE, b"\0")
 
     @cached_property
@@ -74,10 +79,10 @@ class FlightHeader:
         """The layout of a record after its CRC-32.
 
         In order: sequence, number, time, size, slow-down, before, model, elapsed, feature set of the answer, label;
-        flags, number of features, length of the reason; reason, features, times.
+        flags, number of features, length of the reason; reason, features, times; waited, from version 2 on.
         """
-        n = len(self.names)
-        return struct.Struct(f"<QqqddqqqQd3B{MAX_REASON_BYTES}s{n}s{8 * n}s")
+        n, waited = len(self.names), "q" if self.version > 1 else ""
+        return struct.Struct(f"<QqqddqqqQd3B{MAX_REASON_BYTES}s{n}s{8 * n}s{waited}")
 
     @cached_property
     def record_bytes(self) -> int:
@@ -92,6 +97,10 @@ class FlightHeader:
     def file_bytes(self) -> int:
         """The bytes of the whole file."""
         return len(self.packed) + self.capacity * self.record_bytes
+
+
+FACTS = ("names", "classes", "bundle", "deadline", "policy", "capacity")
+"""The fields of a header that are in its frame."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,17 +165,18 @@ def decoded_header(file: Path, data: bytes) -> FlightHeader:
     version = line.removeprefix(MAGIC)
     if not newline or not line.startswith(MAGIC) or not version.isdigit():
         raise _bad(file, f"be a flight recording, which starts with {MAGIC.decode()!r}", line)
-    if int(version) != VERSION:
-        raise _bad(file, f"have format version {VERSION}", version.decode(), "Read it with the version that wrote it")
+    if not 1 <= int(version[:9]) <= VERSION:
+        must = f"have format version {VERSION} or an older one"
+        raise _bad(file, must, version.decode(), "Read it with the version that wrote it")
     _, document = next(frames(data, len(line) + 1), (0, None))
-    header = None if document is None else _checked(document)
+    header = None if document is None else _checked(document, int(version))
     if header is None or not data.startswith(header.packed):
         raise _bad(file, "have a valid header", "a cut or altered one")
     return header
 
 
-def _checked(d: Mapping[str, Any]) -> FlightHeader | None:
-    names, classes, bundle, deadline, policy, capacity = map(d.get, FlightHeader.__dataclass_fields__)
+def _checked(d: Mapping[str, Any], version: int) -> FlightHeader | None:
+    names, classes, bundle, deadline, policy, capacity = map(d.get, FACTS)
     if (
         not isinstance(names, list)
         or not 1 <= len(names) <= MAX_FEATURES
@@ -180,7 +190,7 @@ def _checked(d: Mapping[str, Any]) -> FlightHeader | None:
         or capacity < 1
     ):
         return None
-    header = FlightHeader(tuple(names), tuple(classes), str(bundle), deadline, str(policy), capacity)
+    header = FlightHeader(tuple(names), tuple(classes), str(bundle), deadline, str(policy), capacity, version)
     return header if header.file_bytes <= MAX_FILE_BYTES else None
 
 
@@ -194,7 +204,7 @@ def decoded_record(header: FlightHeader, slot: int, raw: bytes) -> FlightRecord 
         return None
     values: tuple[Any, ...] = header.layout.unpack_from(raw, CRC.size)
     sequence, number, time_ns, size, slowdown, before_ns, model_ns, elapsed_ns, mask, label = values[:10]
-    flags, n, length, reason, features, times = values[10:]
+    flags, n, length, reason, features, times, *waited = values[10:]
     n_names, is_class = len(header.names), not flags & IS_FLOAT
     sound = (
         sequence > 0
@@ -221,4 +231,5 @@ def decoded_record(header: FlightHeader, slot: int, raw: bytes) -> FlightRecord 
         deadline_met=bool(flags & MET),
         reason=reason[:length].decode("utf-8", "replace"),
         label=int(label) if is_class else label,
+        waited_ns=waited[0] if waited else 0,
     )

@@ -24,8 +24,8 @@ class FlightRecord:
     feature_ns : tuple of int
         Nanoseconds of each of these features, up to the start of the next one or of the model.
     before_ns, model_ns, elapsed_ns : int
-        Nanoseconds from the call to the first feature, from the start of the model to its end, and from the call to the
-        answer.
+        Nanoseconds from the call to the first feature, from the start of the model to its end, and from the arrival of
+        the item to the answer.
     answered : tuple of int
         Positions, ascending, of the features of the model that answered; empty for the class prior.
     deadline_met : bool
@@ -33,6 +33,8 @@ class FlightRecord:
         The reason that the prediction gave, cut to 80 bytes.
     label : int or float
         The class number, or the number that a regressor predicted.
+    waited_ns : int
+        Nanoseconds from the arrival to the call; 0 in recordings of format version 1.
     """
 
     sequence: int
@@ -49,3 +51,4 @@ class FlightRecord:
     deadline_met: bool
     reason: str
     label: int | float
+    waited_ns: int = 0

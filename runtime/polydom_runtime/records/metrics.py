@@ -81,8 +81,8 @@ class Metrics:
         Answers after the deadline.
     slowdown, largest_slowdown : float
         How much slower than measured this machine was at the last item, and the largest such value so far.
-    elapsed, model : Histogram
-        Times from the call to the answer, and of the model.
+    elapsed, waited, model : Histogram
+        Times from the arrival of the item to the answer, from the arrival to the call, and of the model.
     stages : tuple of Histogram, one for each feature
         Times from the start of the feature to the start of the next feature or the model.
     """
@@ -91,7 +91,7 @@ class Metrics:
         self.watched = predictor
         self.misses = 0
         self.slowdown = self.largest_slowdown = 1.0
-        self.elapsed, self.model = Histogram(), Histogram()
+        self.elapsed, self.waited, self.model = Histogram(), Histogram(), Histogram()
         self.stages = tuple(Histogram() for _ in predictor.bundle.names)
         self._adds = tuple(stage.add for stage in self.stages)  # looked up once, not for every item
         self._reasons = BoundedCounter[str](MAX_REASONS)
@@ -103,6 +103,7 @@ class Metrics:
         An incomplete trace, as of a worker that was killed, adds no times of stages.
         """
         self.elapsed.add(prediction.elapsed_ns)
+        self.waited.add(prediction.waited_ns)
         if not prediction.deadline_met:
             self.misses += 1
         self._reasons.add(prediction.reason)
@@ -145,6 +146,7 @@ class Metrics:
             "slowdown": finite(self.slowdown),
             "largest_slowdown": finite(self.largest_slowdown),
             "elapsed": summary(self.elapsed),
+            "waited": summary(self.waited),
             "model": summary(self.model),
             "stages": {name: summary(stage) for name, stage in zip(self.names, self.stages, strict=True)},
             "features": self.answers,

@@ -150,6 +150,7 @@ class FlightRecorder:
             reason,
             bytes(features),
             TIMES[n].pack(*[b - a for a, b in pairwise(marks[1:-1])]),
+            prediction.waited_ns,
         )
 
     def _mask(self, features: tuple[str, ...]) -> int:

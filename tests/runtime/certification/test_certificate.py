@@ -296,7 +296,7 @@ def test_a_certificate_that_cannot_be_written_says_so_and_leaves_nothing(
     "change",
     [
         {"format": "other"},
-        {"version": 2},
+        {"version": 3},
         {"verdict": "certain"},
         {"misses": 100_000},
         {"items": "many"},

@@ -160,6 +160,7 @@ from polydom_runtime.records.recorder import FlightRecorder
 
 predictor = Some(bundle=load_bundle(sys.argv[1]), deadline=2e-4, policy="anytime")
 answer = Some(label="yes", features=("mean",), deadline_met=True, reason="planned", slowdown=1.0, elapsed_ns=0)
+answer.waited_ns = 0
 trace = Some(size=0.0, features=[0], marks=[])
 
 def write():
@@ -294,9 +295,11 @@ def test_record_of_another_ring_is_not_taken(file: Path, tmp_path: Path) -> None
 
 def test_other_version_says_so(file: Path) -> None:
     recorded(file, range(1))
-    data = file.read_bytes().replace(b"polydom-flight 1\n", b"polydom-flight 2\n")
+    data = file.read_bytes().replace(b"polydom-flight 2\n", b"polydom-flight 3\n")
 
-    with pytest.raises(RecordingError, match=r"format version 1\. Got 2\. Read it with the version that wrote it"):
+    with pytest.raises(
+        RecordingError, match=r"format version 2 or an older one\. Got 3\. Read it with the version that wrote it"
+    ):
         decoded_flight(file, data)
 
 

@@ -1,0 +1,71 @@
+"""Items at a fixed period, one sleep before each, for answers that are only counted."""
+
+from typing import TYPE_CHECKING
+
+from polydom_runtime.clock import Clock, hardware_clock
+from polydom_runtime.prediction import Rehearsing
+
+from .rehearsals import Rehearsals
+from .wakeups import Schedule, Sleeper
+
+if TYPE_CHECKING:
+    from polydom_runtime.prediction import Answering
+
+
+class Pace:
+    """Sleeps until the next item is due, and rehearses right before.
+
+    Parameters
+    ----------
+    predictor : Predictor
+        Or anything with a `deadline`, and with `rehearse` if it is to rehearse.
+    period : float
+        Seconds.
+    rehearse : bool
+    clock : Clock
+    sleeper : Sleeper, optional
+        By the same clock.
+
+    Attributes
+    ----------
+    period : float
+    rehearses : bool
+        Whether it rehearses: it was asked for, the predictor can, and the period leaves room.
+    """
+
+    def __init__(
+        self,
+        predictor: "Answering",
+        period: float,
+        *,
+        rehearse: bool = True,
+        clock: Clock = hardware_clock,
+        sleeper: Sleeper | None = None,
+    ) -> None:
+        self.period = period
+        self._clock, self._sleeper = clock, sleeper or Sleeper(clock)
+        self._schedule = Schedule(clock(), round(period * 1e9))
+        self._next = 1
+        room_ns = self._schedule.period_ns - round(predictor.deadline * 1e9)
+        can_rehearse = rehearse and isinstance(predictor, Rehearsing)
+        self._rehearsals = Rehearsals(
+            predictor.rehearse if isinstance(predictor, Rehearsing) else int, clock, room_ns if can_rehearse else 0
+        )
+
+    @property
+    def rehearses(self) -> bool:  # noqa: D102
+        return self._rehearsals.fit
+
+    def start(self) -> None:
+        """Let the first period begin now, after some rehearsals if it rehearses. The predictor must be warm."""
+        self._rehearsals.learn(self._sleeper.until, self._schedule.period_ns)
+        self._schedule, self._next = Schedule(self._clock(), self._schedule.period_ns), 1
+
+    def wait(self) -> int:
+        """Sleep until the next period that has not begun, and return the time at which its item is due."""
+        self._next = self._schedule.following(self._next - 1, self._clock(), "skip")
+        due_ns = self._schedule.start_of(self._next)
+        lead_ns = self._rehearsals.lead_ns
+        self._sleeper.until(due_ns, early_ns=lead_ns, meanwhile=self._rehearsals.run if lead_ns else None)
+        self._next += 1
+        return due_ns

@@ -1,0 +1,124 @@
+"""The rehearsals of a loop: each begins early enough to end just before the item is due."""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from polydom_runtime.clock import Clock
+from polydom_runtime.records.histogram import Histogram
+
+REMEMBERED = 64
+"""The next rehearsal is expected to take no longer than all but the longest of the last 64."""
+
+FIRST_GUESS_NS = 1_000_000
+"""What the first rehearsal is expected to take."""
+
+FIRST_REHEARSALS, FIRST_SLEEP_NS = 3, 20_000_000
+"""Some rehearsals before the first item show how long they take: the number, and the longest sleep before each."""
+
+
+@dataclass(frozen=True, slots=True)
+class RehearsalCounts:
+    """The rehearsals of a loop.
+
+    Parameters
+    ----------
+    made : int
+    skipped : int
+        Periods without one, since there was too little time before the item was due.
+    p50_ns, p99_ns : float
+        Quantiles of the time of a rehearsal in nanoseconds, to within 2 %; NaN if there was none.
+    total_ns : int
+        The time that all of them took, with the short waits for the items after them.
+    share : float
+        Of the time of the loop.
+    """
+
+    made: int
+    skipped: int
+    p50_ns: float
+    p99_ns: float
+    total_ns: int
+    share: float
+
+
+class Rehearsals:
+    """Rehearses before each item, if the period leaves room for it.
+
+    Parameters
+    ----------
+    rehearse : callable
+        Answers kept items; see `Predictor.rehearse`.
+    clock : Clock
+        Of the loop.
+    room_ns : int
+        The part of a period that the deadline leaves: a rehearsal must fit it.
+
+    """
+
+    def __init__(self, rehearse: Callable[[], object], clock: Clock, room_ns: int) -> None:
+        self._rehearse, self._clock, self._room_ns = rehearse, clock, room_ns
+        self._took = deque([FIRST_GUESS_NS], maxlen=REMEMBERED)
+        self._times = Histogram()
+        self._skipped = self._total_ns = 0
+
+    @property
+    def fit(self) -> bool:
+        """Whether rehearsals fit the period. If they do not, there are no more."""
+        return self.usual_ns < self._room_ns
+
+    @property
+    def lead_ns(self) -> int:
+        """How long before an item is due the loop should wake up to rehearse; 0 if rehearsals do not fit."""
+        return min(sorted(self._took)[-2:][0], self._room_ns) if self.fit else 0
+
+    @property
+    def usual_ns(self) -> int:
+        """How long a rehearsal usually takes, late wake-ups included."""
+        return sorted(self._took)[len(self._took) // 2]
+
+    def learn(self, until: Callable[[int], object], period_ns: int) -> None:
+        """Rehearse a few times, each after a sleep, to find out how long that takes.
+
+        Parameters
+        ----------
+        until : callable
+            Sleeps until a time of the clock.
+        period_ns : int
+            Of the loop.
+        """
+        for _ in range(FIRST_REHEARSALS if self.fit else 0):
+            wake_ns = self._clock() + min(period_ns, FIRST_SLEEP_NS)
+            until(wake_ns)
+            self.run(wake_ns, wake_ns)
+
+    def run(self, asked_ns: int, due_ns: int) -> None:
+        """Rehearse until an item is due, at least once if there is time.
+
+        Parameters
+        ----------
+        asked_ns : int
+            The time at which the loop wanted to wake up for it: lateness counts as time that a rehearsal needs.
+        due_ns : int
+            The time at which the item is due. The same time if there is none, to find out how long a rehearsal takes.
+        """
+        began = now = self._clock()
+        if asked_ns < due_ns < began + self.usual_ns // 2:
+            self._skipped += 1
+            return
+        while True:
+            before = now
+            self._rehearse()
+            now = self._clock()
+            if before == began:
+                self._times.add(now - began)
+                self._took.append(now - asked_ns)
+            if due_ns - now <= now - before:  # another one would take as long and delay the item
+                break
+        self._total_ns += max(now, due_ns) - began
+
+    def counts(self, loop_ns: int) -> RehearsalCounts:
+        """Return the counts of a loop that has run for `loop_ns` nanoseconds."""
+        p50, p99 = self._times.quantiles([0.5, 0.99])
+        share = self._total_ns / loop_ns if loop_ns > 0 else 0.0
+        return RehearsalCounts(self._times.count, self._skipped, p50, p99, self._total_ns, share)

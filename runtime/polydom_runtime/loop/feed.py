@@ -15,9 +15,13 @@ BLOCKED_NS = 1_000_000
 """A source that took longer, and slept meanwhile, has waited for its item. Otherwise it has worked on it."""
 
 
+OWN_USAGE = getattr(resource, "RUSAGE_THREAD", resource.RUSAGE_SELF)
+"""Only Linux and FreeBSD count for each thread; elsewhere, other threads of the process count, too."""
+
+
 def own_sleeps() -> int:
     """Return how often this thread has given up the processor by itself, to wait for something."""
-    return resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw
+    return resource.getrusage(OWN_USAGE).ru_nvcsw
 
 
 class StopWaiting(BaseException):

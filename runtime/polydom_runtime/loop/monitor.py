@@ -224,12 +224,12 @@ class Monitor:
             return k, False
         self._idle_in_a_row = 0
         if self._overrun == "latest":
-            item = self._newest(k, item, due)
+            item, arrived_ns = self._newest(k, item, due, arrived_ns)
         self._answer(k, item, arrived_ns)
         return k, True
 
-    def _newest(self, k: int, item: Any, due: int) -> Any:
-        """Return the newest item, after half a period at most: items may come faster than the loop can take them."""
+    def _newest(self, k: int, item: Any, due: int, arrived_ns: int) -> tuple[Any, int]:
+        """Return the newest item and when it arrived; after half a period at most: items may come too fast to take."""
         give_up = self.clock() + self.schedule.period_ns // 2
         first, taken = self._feed.taken - 1, 1
         with suppress(StopWaiting):
@@ -237,10 +237,12 @@ class Monitor:
                 if (newer := self._feed.ask(k)) is None:
                     break
                 item, taken = newer, taken + 1
+                if self._feed.blocked:
+                    arrived_ns = self.clock()
         if taken > 1:
             self.counts.dropped += taken - 1
             self._misses.append(Miss("dropped", k, taken - 1, first))
-        return item
+        return item, arrived_ns
 
     def _answer(self, k: int, item: Any, arrived_ns: int) -> None:
         number = self._feed.taken - 1

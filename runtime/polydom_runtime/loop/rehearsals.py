@@ -59,6 +59,7 @@ class Rehearsals:
     def __init__(self, rehearse: Callable[[], object], clock: Clock, room_ns: int) -> None:
         self._rehearse, self._clock, self._room_ns = rehearse, clock, room_ns
         self._took = deque([FIRST_GUESS_NS], maxlen=REMEMBERED)
+        self._late = deque([0], maxlen=REMEMBERED)
         self._times = Histogram()
         self._skipped = self._total_ns = 0
 
@@ -69,12 +70,20 @@ class Rehearsals:
 
     @property
     def lead_ns(self) -> int:
-        """How long before an item is due the loop should wake up to rehearse; 0 if rehearsals do not fit."""
-        return min(sorted(self._took)[-2:][0], self._room_ns) if self.fit else 0
+        """How long before an item is due the loop should wake up to rehearse; 0 if rehearsals do not fit.
+
+        The time for late wake-ups is at most that of a usual rehearsal: on a busy machine, where wake-ups are late by
+        milliseconds, rehearsals would else fill much of each period.
+        """
+        late_ns = min(sorted(self._late)[-2:][0], self.usual_ns)
+        return min(sorted(self._took)[-2:][0] + late_ns, self._room_ns) if self.fit else 0
 
     @property
     def usual_ns(self) -> int:
-        """How long a rehearsal usually takes, late wake-ups included."""
+        """How long a rehearsal usually takes.
+
+        Late wake-ups do not count: otherwise a busy spell could make rehearsals seem not to fit, and end them for good.
+        """
         return sorted(self._took)[len(self._took) // 2]
 
     def learn(self, until: Callable[[int], object], period_ns: int) -> None:
@@ -103,7 +112,8 @@ class Rehearsals:
             The time at which the item is due. The same time if there is none, to find out how long a rehearsal takes.
         """
         began = now = self._clock()
-        if asked_ns < due_ns < began + self.usual_ns // 2:
+        self._late.append(max(began - asked_ns, 0))
+        if asked_ns < due_ns < began + self.usual_ns:
             self._skipped += 1
             return
         while True:
@@ -112,7 +122,7 @@ class Rehearsals:
             now = self._clock()
             if before == began:
                 self._times.add(now - began)
-                self._took.append(now - asked_ns)
+                self._took.append(now - began)
             if due_ns - now <= now - before:  # another one would take as long and delay the item
                 break
         self._total_ns += max(now, due_ns) - began

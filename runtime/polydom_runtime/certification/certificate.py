@@ -198,6 +198,8 @@ class Certificate:
             d["wake_ups"] = Jitter(**before), Jitter(**after)
             if d["verdict"] not in EXIT_CODES or not 0 <= d["misses"] <= d["items"]:
                 raise ValueError(f"verdict {d['verdict']!r} with {d['misses']} misses of {d['items']}")
+            if d.get("period") is not None and not d["period"] > 0.0:
+                raise ValueError(f"period {d['period']!r}")
             return cls(**d)
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as e:
             raise CertificateError(

@@ -1,27 +1,18 @@
 """Taking items from a source that may block, fail or end."""
 
-import resource
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from polydom_runtime.clock import Clock, hardware_clock
 
 from .loop_counts import LoopCounts
+from .wakeups import own_waits
 
 MAX_BACK_OFF_NS = 1_000_000_000
 MAX_DOUBLINGS = 32
 
 BLOCKED_NS = 1_000_000
 """A source that took longer, and slept meanwhile, has waited for its item. Otherwise it has worked on it."""
-
-
-OWN_USAGE = getattr(resource, "RUSAGE_THREAD", resource.RUSAGE_SELF)
-"""Only Linux and FreeBSD count for each thread; elsewhere, other threads of the process count, too."""
-
-
-def own_sleeps() -> int:
-    """Return how often this thread has given up the processor by itself, to wait for something."""
-    return resource.getrusage(OWN_USAGE).ru_nvcsw
 
 
 class StopWaiting(BaseException):
@@ -44,8 +35,8 @@ class Feed:
         Where failures are counted.
     clock : Clock
         Of the loop.
-    sleeps : callable
-        Returns how often this thread has slept so far.
+    waits : callable
+        Returns how often this thread has waited for something so far.
 
     Attributes
     ----------
@@ -62,11 +53,11 @@ class Feed:
         period_ns: int,
         counts: LoopCounts,
         clock: Clock = hardware_clock,
-        sleeps: Callable[[], int] = own_sleeps,
+        waits: Callable[[], int] = own_waits,
     ) -> None:
         self.taken = 0
         self.waiting = self.ended = self.broke = self.polled = self.blocked = False
-        self._clock, self._sleeps = clock, sleeps
+        self._clock, self._waits = clock, waits
         self._items = iter(source)
         self._counts = counts
         self._longest = max(1, MAX_BACK_OFF_NS // period_ns)
@@ -78,7 +69,7 @@ class Feed:
         if self.ended or k < self._not_before:
             return None
         self.waiting = True
-        slept, began = self._sleeps(), self._clock()
+        waits, began = self._waits(), self._clock()
         try:
             item = next(self._items)
         except StopIteration:
@@ -91,7 +82,7 @@ class Feed:
             return None
         finally:
             self.waiting = False
-            self.blocked = self._clock() - began > BLOCKED_NS and self._sleeps() > slept
+            self.blocked = self._clock() - began > BLOCKED_NS and self._waits() > waits
         self._in_a_row = 0
         if item is None:
             self.polled = True

@@ -66,7 +66,8 @@ class Monitor:
         once the period that began last, with the newest item. To find it, one item is taken for each period that has
         begun; from a source that yields None, all items up to the next None.
     on_slack : callable
-        Called after each item with the seconds left in the period, if there are any: for work that is not urgent.
+        Called after each item with the seconds left in the period, or until the rehearsal for the next item, if there
+        are any: for work that is not urgent.
     watchdogs : sequence of Watchdog
         Kept alive by the loop itself, between two items.
     rehearse : bool
@@ -112,8 +113,8 @@ class Monitor:
         self._predictor, self._overrun = predictor, overrun
         self._on_answer, self._on_miss, self._on_slack = on_answer, on_miss, on_slack
         self.schedule = Schedule(0, round(period * 1e9))
-        self._feed = Feed(source, self.schedule.period_ns, self.counts, clock)
         self._sleeper = sleeper or Sleeper(clock)
+        self._feed = Feed(source, self.schedule.period_ns, self.counts, clock, self._sleeper.waits)
         self._collector = collector or SlackCollector()
         self._pulse = Pulse(watchdogs, clock, lambda error: self.counts.failed("watchdog", error))
         self._misses: list[Miss] = []
@@ -279,7 +280,7 @@ class Monitor:
     def _use_slack(self, k: int) -> None:
         self._tell_misses()
         self._pulse.beat()
-        end = self.schedule.start_of(k + 1)
+        end = self.schedule.start_of(k + 1) - self._lead_ns()
         if (left := end - self.clock()) > 0:
             self._call("on_slack", self._on_slack, left * 1e-9)
             self._collector.use(end - self.clock())

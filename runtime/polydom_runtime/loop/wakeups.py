@@ -7,6 +7,7 @@ by every late wake-up.
 import ctypes
 import gc
 import math
+import resource
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -69,6 +70,15 @@ class Schedule:
         return begun if overrun == "latest" or now_ns == self.start_of(begun) else begun + 1
 
 
+OWN_USAGE = getattr(resource, "RUSAGE_THREAD", resource.RUSAGE_SELF)
+"""Only Linux and FreeBSD count for each thread; elsewhere, other threads of the process count, too."""
+
+
+def own_waits() -> int:
+    """Return how often this thread has given up the processor by itself, to wait for something."""
+    return resource.getrusage(OWN_USAGE).ru_nvcsw
+
+
 @dataclass(frozen=True, slots=True)
 class Lateness:
     """How late a loop was woken.
@@ -101,6 +111,9 @@ class Sleeper:
     spin : float
         Seconds before the target at which to stop sleeping, and read the clock in a loop instead. This keeps the
         processor busy, and is exact to a microsecond unless another thread takes the processor.
+    waits : callable
+        Returns how often this thread has waited for something so far. It tells a source that waits for its item from
+        one that works on it.
 
     Raises
     ------
@@ -124,7 +137,9 @@ class Sleeper:
         sleep: Callable[[float], object] = time.sleep,
         *,
         spin: float = 0.0,
+        waits: Callable[[], int] = own_waits,
     ) -> None:
+        self.waits = waits
         if not 0.0 <= spin < math.inf:
             raise LoopError(f"The spin must be a number of seconds of at least 0. Got {spin!r}.")
         self._clock = clock

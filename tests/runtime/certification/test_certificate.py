@@ -5,7 +5,7 @@ import json
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,8 @@ from polydom_runtime.certification.certify import MAX_REPEATED, certify, endless
 from polydom_runtime.commands.certify import add_arguments, run
 from polydom_runtime.exceptions import CertificateError, ItemError
 from polydom_runtime.items import write_packed
+from polydom_runtime.loop.pace import Pace
+from polydom_runtime.loop.wakeups import Sleeper
 from polydom_runtime.prediction import Prediction
 from polydom_runtime.testing import ManualClock
 from tests.runtime.conftest import US, World
@@ -393,3 +395,53 @@ def test_how_often_to_look_is_told_on_the_command_line(
     )
 
     assert Certificate.read(out).looks == looks
+
+
+class Rehearsing(Scripted):
+    """One that rehearses in 300 µs."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda number: 1000, step_ns=10)
+        self.rehearsed: list[int] = []
+        self.asked: list[tuple[int, int]] = []
+
+    def rehearse(self) -> None:
+        self.clock.advance(seconds=300e-6)
+        self.rehearsed.append(self.clock())
+
+    def predict_one(self, item: Any, arrived_ns: int | None = None) -> Prediction:
+        assert arrived_ns is not None
+        called = self.clock()
+        self.asked.append((arrived_ns, called))
+        return super().predict_one(item)._replace(waited_ns=called - arrived_ns)
+
+
+@pytest.mark.parametrize("rehearse", [True, False])
+def test_certificate_at_a_period_is_of_items_that_come_after_a_sleep(rehearse: bool, tmp_path: Path) -> None:
+    predictor = Rehearsing()
+
+    def sleep(seconds: float) -> None:
+        predictor.clock.advance(seconds=seconds + 40e-6)
+
+    sleeper = Sleeper(predictor.clock, sleep)
+    pace = Pace(predictor, 0.01, rehearse=rehearse, clock=predictor.clock, sleeper=sleeper)
+    found = certified(predictor, TWENTIETH, pace=pace)
+
+    assert (found.verdict, found.period, found.rehearsed) == ("proven", 0.01, rehearse)
+    assert {b - a for (a, _), (b, _) in pairwise(predictor.asked)} == {10_000_000}
+    waited = {called - due for due, called in predictor.asked[1:]}
+    assert max(waited) < 1_000 if rehearse else min(waited) > 39_000
+    assert (len(predictor.rehearsed) >= found.items) == rehearse
+    assert "an item every 10 ms, asleep between, " + ("rehearsed" if rehearse else "not rehearsed") in str(found)
+    found.write(tmp_path / "c.json")
+    assert Certificate.read(tmp_path / "c.json") == found
+
+
+def test_certificate_of_version_1_is_of_answers_without_sleeps(tmp_path: Path) -> None:
+    file = tmp_path / "old.json"
+    certified(Scripted(late_at()), TWENTIETH).write(file)
+    old = json.loads(file.read_text()) | {"version": 1}
+    file.write_text(json.dumps({k: v for k, v in old.items() if k not in ("period", "rehearsed", "waited_share")}))
+
+    found = Certificate.read(file)
+    assert (found.period, found.rehearsed, found.regime) == (None, False, "one item after the other, without a sleep")

@@ -6,6 +6,7 @@ from typing import Any
 from polydom_runtime.loop.feed import Feed
 from polydom_runtime.loop.loop_counts import LoopCounts, LoopSummary
 from polydom_runtime.loop.monitor import Monitor
+from polydom_runtime.loop.rehearsals import Rehearsals
 from polydom_runtime.loop.wakeups import Sleeper
 from polydom_runtime.prediction import Prediction
 from polydom_runtime.testing import ManualClock
@@ -45,7 +46,7 @@ class BusyLoop:
         self.clock.advance(seconds=seconds + self._lateness(self.sleeps))
 
     def monitor(self, source: Any, **options: Any) -> Monitor:
-        sleeper = Sleeper(self.clock, self.sleep)
+        sleeper = Sleeper(self.clock, self.sleep, waits=lambda: 0)
         on_answer = options.pop("on_answer", lambda *_: None)
         period = options.pop("period", PERIOD)
         return Monitor(source, self, period, on_answer, clock=self.clock, sleeper=sleeper, **options)
@@ -56,14 +57,14 @@ class BusyLoop:
 
 def test_a_rehearsal_that_would_delay_the_item_is_skipped() -> None:
     loop = BusyLoop(rehearsal=1e-3)
+    rehearsals = Rehearsals(loop.rehearse, loop.clock, round(PERIOD * 1e9))
+    rehearsals.learn(lambda end_ns: None, round(PERIOD * 1e9))
 
-    def work(seconds_left: float) -> None:  # leaves more than half of the time of a rehearsal, and less than all of it
-        loop.clock.advance(seconds=seconds_left - 0.6e-3)
-
-    summary = loop.run(range(60), on_slack=work)
-
-    assert summary.rehearsals.skipped >= 59
-    assert max(loop.waited) < 10_000
+    for left_ns, made in ((900_000, 3), (600_000, 3), (1_100_000, 4)):
+        now = loop.clock()
+        rehearsals.run(now - 100_000, now + left_ns)
+        assert len(loop.rehearsed) == made
+    assert rehearsals.counts(1).skipped == 2
 
 
 def test_rehearsals_go_on_after_a_busy_spell() -> None:

@@ -66,7 +66,7 @@ class Stage:
             PERIOD * 1e-9,
             lambda number, item, prediction: None,
             clock=self.clock,
-            sleeper=Sleeper(self.clock, self.sleep),
+            sleeper=Sleeper(self.clock, self.sleep, waits=lambda: 0),
             collector=NO_COLLECTOR,
             **options,
         )

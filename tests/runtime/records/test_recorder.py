@@ -7,10 +7,13 @@ import math
 import os
 import random
 import signal
+import struct
 import subprocess
 import sys
 import time
 import zlib
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -447,3 +450,24 @@ def test_number_too_large_for_json_is_null(file: Path, capsys: pytest.CaptureFix
     recorder.close()
 
     assert flight_lines(capsys, str(file))[0]["label"] is None
+
+
+def test_waited_time_is_recorded(file: Path) -> None:
+    with closing(FlightRecorder(file, Watched(), 4)) as recorder:
+        recorder.add(ANSWER._replace(waited_ns=7_000), traced(), 0)
+
+    assert [record.waited_ns for record in read_flight(file)] == [7_000]
+
+
+def test_recording_of_version_1_is_read_and_has_no_waited_times(file: Path) -> None:
+    recorded(file, range(3))
+    new = load_flight(file)
+    old = replace(new.header, version=1)
+    ring = b""
+    for slot in range(new.header.capacity):
+        raw = file.read_bytes()[new.header.slot_start(slot) : new.header.slot_start(slot + 1)]
+        body = raw[4:-8]  # version 1 ends before the waited time
+        ring += struct.pack("<I", zlib.crc32(body, old.seed)) + body if any(raw) else bytes(old.record_bytes)
+
+    flight = decoded_flight(file, old.packed + ring)
+    assert (flight.records, flight.n_torn, flight.header.version) == (new.records, 0, 1)

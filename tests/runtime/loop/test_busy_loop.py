@@ -58,7 +58,7 @@ class BusyLoop:
 def test_a_rehearsal_that_would_delay_the_item_is_skipped() -> None:
     loop = BusyLoop(rehearsal=1e-3)
     rehearsals = Rehearsals(loop.rehearse, loop.clock, round(PERIOD * 1e9))
-    rehearsals.learn(lambda end_ns: None, round(PERIOD * 1e9))
+    rehearsals.learn(Sleeper(loop.clock, loop.sleep).until, round(PERIOD * 1e9))
 
     for left_ns, made in ((900_000, 3), (600_000, 3), (1_100_000, 4)):
         now = loop.clock()

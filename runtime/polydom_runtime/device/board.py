@@ -9,6 +9,11 @@ from pathlib import Path
 THROTTLED_NOW = 0b1111
 """Bits of the Raspberry Pi's throttle flags about now: undervoltage, capped, throttled, soft temperature limit."""
 
+STEAL_FIELD = 8
+"""The place of steal in the first line of /proc/stat: cpu user nice system idle iowait irq softirq steal ..."""
+
+TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+
 
 @dataclass(frozen=True, slots=True)
 class BoardState:
@@ -81,6 +86,11 @@ class Board:
         """Return an entry of /proc/meminfo in bytes, such as MemTotal, MemAvailable or SwapTotal."""
         found = re.search(rf"^{what}:\s*(\d+) kB$", self.text("proc/meminfo") or "", re.MULTILINE)
         return int(found[1]) * 1024 if found else None
+
+    def stolen_seconds(self) -> float:
+        """Return the processor time that a hypervisor gave to others (steal) since the start, of all processors."""
+        fields = (self.text("proc/stat") or "").partition("\n")[0].split()
+        return int(fields[STEAL_FIELD]) / TICKS_PER_SECOND if len(fields) > STEAL_FIELD else 0.0
 
     def text(self, path: str | Path) -> str | None:
         """Return the text of a file without white space around it; None if it cannot be read."""

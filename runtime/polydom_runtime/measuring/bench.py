@@ -18,6 +18,9 @@ from polydom_runtime.predictor import Predictor
 from polydom_runtime.stages import stage_of
 from polydom_runtime.unit_times import UnitTimes, step_users
 
+from .stopwatch import Stopwatch
+from .timers import Timers
+
 MIN_TICKS = 100
 """A call shorter than this number of timer ticks is also timed in blocks of calls."""
 
@@ -34,18 +37,19 @@ class Bench:
     space : FeatureSpace
     items : sequence
         One for each size, smallest first.
-    clock : Clock
+    timers : Timers
     seed : int
         Seed of the random order.
 
     Attributes
     ----------
+    stopwatch : Stopwatch
+    models : dict of str to callable
+        Runs of the reference models.
     kernels : tuple of str
         The names of the reference models and kernels, which are timed once in each round.
     loops : tuple of int
         The number of calls in a block, for each unit and size.
-    tick_ns : int
-        Nanoseconds of a timer tick. A call that begins and ends within the same tick counts as this long.
 
     Raises
     ------
@@ -53,18 +57,18 @@ class Bench:
         If a feature fails on one of the items.
     """
 
-    def __init__(self, space: FeatureSpace, items: Sequence[Any], clock: Clock, seed: int) -> None:
-        self.clock = clock
-        models = reference_models()
+    def __init__(self, space: FeatureSpace, items: Sequence[Any], timers: Timers, seed: int) -> None:
+        self.stopwatch = Stopwatch(timers)
+        self.models = reference_models()
+        self._clock = clock = timers.clock
         alone = {"timer": clock, "empty call": _nothing, **kernels()}
-        self.kernels = (*models, *alone)
+        self.kernels = (*self.models, *alone)
         by_item = [_jobs(space, item, clock) for item in items]
         self._cells = [jobs[unit] for unit in range(len(by_item[0])) for jobs in by_item]
-        self._jobs: list[Callable[[], object]] = [*self._cells, *models.values()]
+        self._jobs: list[Callable[[], object]] = [*self._cells, *self.models.values()]
         self._alone: list[Callable[[], object]] = list(alone.values())
         self._rng = np.random.default_rng(seed)
         self.loops: tuple[int, ...] = (1,) * len(self._cells)
-        self.tick_ns = 0
 
     def warm_up(self) -> None:
         """Run every call twice, since first calls take longer."""
@@ -74,52 +78,50 @@ class Bench:
 
     def calibrated(self) -> tuple[int, ...]:
         """Return, for each pair of unit and item, how many calls in a row last long enough for the timer."""
-        wanted = MIN_TICKS * self.tick_ns
+        wanted = MIN_TICKS * self.stopwatch.tick_ns
         return tuple(max(1, min(-(-wanted // max(self._shortest(job), 1)), MIN_TICKS)) for job in self._cells)
 
     def _shortest(self, job: Callable[[], object]) -> int:
         return min(self._timed(job) for _ in range(5))
 
     def _timed(self, job: Callable[[], object]) -> int:
-        start = self.clock()
+        start = self._clock()
         job()
-        return self.clock() - start
+        return self._clock() - start
 
     def chunk(self, most: int) -> Floats:
         """Return the seconds of up to `most` rounds, about half a second of them; shape ``(n_rounds, n_columns)``."""
-        began = self.clock()
+        began = self._clock()
+        self.stopwatch.begin()
         rounds: list[Floats] = []
-        while len(rounds) < most and (not rounds or (self.clock() - began) * 1e-9 < CHUNK_SECONDS):
+        while len(rounds) < most and (not rounds or (self._clock() - began) * 1e-9 < CHUNK_SECONDS):
             rounds.append(self._round())
         return np.array(rounds)
 
     def _round(self) -> Floats:
         """Return one time of each: units on items (cells), their blocks, models, then kernels, in seconds."""
-        cells, clock, jobs, loops = len(self._cells), self.clock, self._jobs, self.loops
+        cells, time, jobs, loops = len(self._cells), self.stopwatch.time, self._jobs, self.loops
         row = np.full(cells + len(jobs) + len(self._alone), np.nan)
         for j in self._rng.permutation(len(jobs)).tolist():
             job = jobs[j]
-            start = clock()
-            job()
-            row[j if j < cells else cells + j] = ((clock() - start) or self.tick_ns) * 1e-9
+            row[j if j < cells else cells + j] = time(job) * 1e-9
             if j < cells and (calls := loops[j]) > 1:
-                start = clock()
-                for _ in range(calls):
-                    job()
-                row[cells + j] = (clock() - start) * 1e-9 / calls
+                row[cells + j] = time(partial(_repeat, job, calls)) * 1e-9 / calls
         # Run once untimed, so that kernels find the caches as kernels leave them, not as features leave them.
         for job in self._alone:
             job()
         for j in self._rng.permutation(len(self._alone)).tolist():
-            job = self._alone[j]
-            start = clock()
-            job()
-            row[cells + len(jobs) + j] = ((clock() - start) or self.tick_ns) * 1e-9
+            row[cells + len(jobs) + j] = time(self._alone[j]) * 1e-9
         return row
 
 
 def _nothing() -> None:
     """Do nothing: the cost of a call."""
+
+
+def _repeat(job: Callable[[], object], calls: int) -> None:
+    for _ in range(calls):
+        job()
 
 
 def _jobs(space: FeatureSpace, item: Any, clock: Clock) -> list[Callable[[], object]]:
@@ -129,7 +131,7 @@ def _jobs(space: FeatureSpace, item: Any, clock: Clock) -> list[Callable[[], obj
     values = [step.compute(item) for step in space.steps]
     row = np.zeros(max(space.widths), dtype=np.float32)
     stages = [stage_of(space, feature, row, 0) for feature in range(len(space))]
-    nothing = Predictor(_without_models(space), space, clock=clock, keep_memory=False)
+    nothing = predictor_without_models(space, clock)
     return [
         *(partial(step.compute, item) for step in space.steps),
         *(partial(stage.run, item, values) for stage in stages),
@@ -137,12 +139,14 @@ def _jobs(space: FeatureSpace, item: Any, clock: Clock) -> list[Callable[[], obj
     ]
 
 
-def _without_models(space: FeatureSpace) -> Bundle:
+def predictor_without_models(space: FeatureSpace, clock: Clock) -> Predictor:
+    """Return a predictor that always answers with the prior: what it takes is dispatch."""
     steps, users = [step.name for step in space.steps], [mask for _, mask in step_users(space)]
     nothing = UnitTimes((*space.names, *steps), tuple(users), (ZERO,) * (len(space) + len(steps)))
-    return Bundle(
+    bundle = Bundle(
         space=BundleSpace(space.names, space.widths, (0, 1)),
         times=BundleTimes.of(nothing),
         promise=Promise(sizes=(0.0, math.inf), budgets=(1.0, 1.0)),
         prior=Prior(0, 0.5),
     )
+    return Predictor(bundle, space, clock=clock, keep_memory=False)

@@ -4,6 +4,7 @@ import os
 import platform
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from polydom_runtime.device.board import Board, BoardState
 from polydom_runtime.device.probe import Probe
 from polydom_runtime.device.timer import reading_ns, timer_tick_ns
 
+from .disturbances import BUSY, Disturbances
 from .stamps import IDENTITY, THREAD_VARIABLES
 
 CLOCK_MOVED, HEATED = 0.05, 10.0
@@ -78,12 +80,20 @@ class Conditions:
         The facts from the start of the measurement, as `describe` returns them.
     earlier : sequence of str
         Warnings of an earlier run of the same measurement.
+
+    Attributes
+    ----------
+    seen : Disturbances
+        Those of the whole measurement so far.
     """
 
     def __init__(self, board: Board, machine: Mapping[str, Any], earlier: Sequence[str] = ()) -> None:
         self._board = board
         self._first = self._last = board.state()
-        self._warnings = dict.fromkeys([*earlier, *_lasting_warnings(machine)])
+        self._stolen = board.stolen_seconds()
+        kept = [warning for warning in earlier if not warning.startswith(BUSY)]  # its figure changes
+        self._warnings = dict.fromkeys([*kept, *_lasting_warnings(machine)])
+        self.seen = Disturbances()
         self.pauses = 0
         self._warn(self._first)
 
@@ -93,10 +103,19 @@ class Conditions:
         self._warn(now)
         return now.is_throttled or _fell(self._first, now) or _heated(self._first, now)
 
+    def with_steal(self, chunk: Disturbances) -> Disturbances:
+        """Return what disturbed a chunk, with the processor time that a hypervisor took since the last call."""
+        before, self._stolen = self._stolen, self._board.stolen_seconds()
+        return replace(chunk, stolen=max(self._stolen - before, 0.0))
+
+    def warn(self, warning: str) -> None:
+        """Add a reason why the times may be wrong."""
+        self._warnings[warning] = None
+
     @property
     def warnings(self) -> list[str]:
         """The reasons found so far why the times may be wrong."""
-        return list(self._warnings)
+        return [*self._warnings, *filter(None, [self.seen.warning])]
 
     def summary(self) -> dict[str, Any]:
         """Return the facts that are known at the end of the measurement."""
@@ -105,6 +124,9 @@ class Conditions:
             "celsius_after": self._last.celsius,
             "throttled_after": self._last.throttled,
             "cool_down_pauses": self.pauses,
+            "processor_share": self.seen.pauses.processor_share,
+            "involuntary_switches": self.seen.switches,
+            "stolen_seconds": self.seen.stolen,
             "warnings": self.warnings,
         }
 

@@ -1,6 +1,6 @@
 """Raw time samples of a machine, with the facts about the machine."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -45,6 +45,37 @@ class ItemSamples:
     models: Mapping[str, Floats]
     asleep: float = 0.0
 
+    def part(self, items: Sequence[int] | NDArray[np.intp] | slice) -> "ItemSamples":
+        """Return the samples of some of the items, by their positions."""
+        models = {name: times[items] for name, times in self.models.items()}
+        return replace(self, sizes=self.sizes[items], seconds=self.seconds[:, items], models=models)
+
+    def halves(self) -> tuple["ItemSamples", "ItemSamples"]:
+        """Return two halves of the items, each of all sizes, to check on one what was made from the other."""
+        by_size = np.argsort(self.sizes, kind="stable")
+        return self.part(by_size[::2]), self.part(by_size[1::2])
+
+    def check(self, n_units: int) -> None:
+        """Check that every time and size is positive and possible, and that there is a time of each of the units.
+
+        Raises
+        ------
+        MeasurementError
+            If one is impossible.
+        """
+        shape = self.seconds.shape
+        times = [self.seconds, *self.models.values()]
+        is_sound = (
+            len(shape) == 3
+            and shape[:2] == (n_units, len(self.sizes))
+            and all(t.shape == shape[1:] for t in self.models.values())
+            and all(t.size and (t >= MIN_SECONDS).all() and (t <= MAX_SECONDS).all() for t in times)
+            and bool((self.sizes > 0.0).all() and (self.sizes <= MAX_SIZE).all())
+            and 0.0 <= self.asleep <= MAX_SECONDS
+        )
+        if not is_sound:
+            raise MeasurementError("Times and sizes of items must be positive and finite. Some are not. Measure again.")
+
 
 @dataclass(frozen=True, slots=True)
 class Pauses:
@@ -60,6 +91,15 @@ class Pauses:
 
     watched: float = 0.0
     lengths: tuple[float, ...] = ()
+
+    @classmethod
+    def of(cls, watched: float, lengths: Iterable[float]) -> "Pauses":
+        """Return pauses of any number in any order; only the longest are kept."""
+        return cls(watched, tuple(sorted(lengths, reverse=True)[:MAX_PAUSES]))
+
+    def plus(self, more: "Pauses") -> "Pauses":
+        """Return these and other pauses together."""
+        return Pauses.of(self.watched + more.watched, [*self.lengths, *more.lengths])
 
     @property
     def processor_share(self) -> float:
@@ -164,6 +204,8 @@ class CostSamples:
         sizes = self.sizes
         if len(sizes) == 0 or not (0.0 < sizes[0] <= sizes[-1] <= MAX_SIZE and (np.diff(sizes) > 0.0).all()):
             raise MeasurementError(f"The measured sizes must be positive and rise. Got {sizes}. Measure again.")
+        for answers in self.items.values():
+            answers.check(len(self.units))
 
 
 def units_of(space: FeatureSpace) -> tuple[str, ...]:

@@ -77,3 +77,28 @@ def spread_by_size(sizes: Sequence[float], count: int) -> list[int]:
         gaps: NDArray[np.float64] = np.abs(logs[:, None] - logs[sorted(nearest)]).min(axis=1)
         nearest.add(int(gaps.argmax()))
     return [different[rising[k]] for k in sorted(nearest)]
+
+
+def drawn_items(
+    space: FeatureSpace, items: Sequence[Any], count: int, seed: int, size_range: tuple[float, float] | None = None
+) -> list[int]:
+    """Return the positions of up to `count` items as they come: drawn at random, in random order.
+
+    Parameters
+    ----------
+    space : FeatureSpace
+    items : sequence
+    count : int
+    seed : int
+        The same seed gives the same items.
+    size_range : (float, float), optional
+        The smallest and the largest size of interest; by default all sizes.
+
+    Raises
+    ------
+    ItemError
+        If an item has an impossible size.
+    """
+    low, high = size_range or (0.0, math.inf)
+    within = [i for i, item in enumerate(items) if low <= checked_size(space, item) <= high]
+    return [within[k] for k in np.random.default_rng(seed).permutation(len(within))[:count].tolist()]

@@ -1,49 +1,47 @@
-"""A journal keeps the rounds of a measurement while it runs, so that a killed process loses none that was written."""
+"""A journal keeps a measurement while it runs, so that a killed process loses nothing that was written."""
 
 import fcntl
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from polydom_runtime.arrays import Floats
+from polydom_runtime.bundles.regimes import Regime
 from polydom_runtime.exceptions import MeasurementError
 
-from .costs_file import (
-    MAGIC,
-    MAX_FILE_BYTES,
-    VERSION,
-    SamplesHeader,
-    decoded_header,
-    decoded_rounds,
-    start_of_frames,
-)
+from .costs_file import MAGIC, MAX_FILE_BYTES, VERSION, start_of_frames
+from .decoding import add_frame, decoded_header
+from .disturbances import Disturbances
 from .frames import frame, frames, has_frame
+from .measurement import Measurement, SamplesHeader
 
-
-@dataclass(slots=True)
-class Earlier:
-    """An unfinished measurement: its header, its rounds so far, and its warnings about the machine."""
-
-    header: SamplesHeader
-    rounds: list[Floats] = field(default_factory=list)
-    warnings: tuple[str, ...] = ()
+NOTHING = Disturbances()
 
 
 class Journal:
     """Receives the rounds of a measurement. This class keeps nothing; `FileJournal` writes them to a file."""
 
-    def resumed(self) -> Earlier | None:
+    def resumed(self) -> Measurement | None:
         """Return the earlier, unfinished measurement to continue; None if there is none."""
         return None
 
     def begin(self, header: SamplesHeader) -> None:
         """Start a new measurement."""
 
-    def append(self, rounds: Floats, warnings: Sequence[str]) -> None:
-        """Keep some rounds, shape ``(n_rounds, n_columns)``, and all warnings so far."""
+    def append(self, rounds: Floats, warnings: Sequence[str], seen: Disturbances = NOTHING) -> None:
+        """Keep some rounds, shape ``(n_rounds, n_columns)``, what disturbed them, and all warnings so far."""
+
+    def enough(self, reason: str) -> None:
+        """Keep the reason why there are enough rounds."""
+
+    def append_answers(
+        self, regime: Regime, answers: Floats, warnings: Sequence[str], seen: Disturbances = NOTHING
+    ) -> None:
+        """Keep some answers in a regime, shape ``(n_answers, n_answer_columns)``, as `append` keeps rounds."""
 
     def finish(self, machine: Mapping[str, Any], stopped: str) -> None:
         """Keep the reason why the measurement stopped, and the facts that are known at its end."""
@@ -87,7 +85,7 @@ class FileJournal(Journal):
                 f"{self._part} must {'' if resume else 'not '}hold an unfinished measurement. There is {got}. {remedy}."
             )
 
-    def resumed(self) -> Earlier | None:
+    def resumed(self) -> Measurement | None:
         """Return the rounds that an earlier run wrote, and cut off an incomplete frame at the end.
 
         Raises
@@ -101,15 +99,19 @@ class FileJournal(Journal):
         data = os.pread(self._descriptor, MAX_FILE_BYTES, 0)
         if (MAGIC + b"%d\n" % VERSION).startswith(data[: len(MAGIC) + 2]) and len(data) < len(MAGIC) + 2:
             return None  # killed before anything was measured
-        end, earlier = start_of_frames(self._part, data), None
+        (end, version), earlier = start_of_frames(self._part, data), None
+        if version != VERSION:
+            raise MeasurementError(
+                f"{self._part} must have format version {VERSION} to be continued. Got {version}. Delete it and start "
+                "a new one."
+            )
         for stop, document in frames(data, end):
             if "stopped" in document:
                 break  # this end is cut off, and written again after some more rounds
             if earlier is None:
-                earlier = Earlier(decoded_header(self._part, document))
+                earlier = Measurement(decoded_header(self._part, document))
             else:
-                earlier.rounds.append(decoded_rounds(self._part, document, earlier.header))
-                earlier.warnings = tuple(map(str, document.get("warnings", ())))
+                add_frame(self._part, document, earlier)
             end = stop
         else:
             if has_frame(data, end + 1):
@@ -137,10 +139,12 @@ class FileJournal(Journal):
             "kernels": list(header.kernels),
             "fingerprint": header.fingerprint,
             "machine": dict(header.machine),
+            "models": list(header.models),
+            "asleep": header.asleep,
         }
         self._write(MAGIC + b"%d\n" % VERSION + frame(document))
 
-    def append(self, rounds: Floats, warnings: Sequence[str]) -> None:
+    def append(self, rounds: Floats, warnings: Sequence[str], seen: Disturbances = NOTHING) -> None:
         """Write some rounds, and force them onto the disk.
 
         Raises
@@ -148,7 +152,29 @@ class FileJournal(Journal):
         MeasurementError
             If the file cannot be written.
         """
-        self._write(frame({"rounds": rounds.astype("<f8").tobytes(), "warnings": list(warnings)}))
+        self._write(frame({"rounds": _packed(rounds), **_watched(seen, warnings)}))
+
+    def enough(self, reason: str) -> None:
+        """Write why there are enough rounds.
+
+        Raises
+        ------
+        MeasurementError
+            If the file cannot be written.
+        """
+        self._write(frame({"enough": reason}))
+
+    def append_answers(
+        self, regime: Regime, answers: Floats, warnings: Sequence[str], seen: Disturbances = NOTHING
+    ) -> None:
+        """Write some answers, and force them onto the disk.
+
+        Raises
+        ------
+        MeasurementError
+            If the file cannot be written.
+        """
+        self._write(frame({"regime": regime, "answers": _packed(answers), **_watched(seen, warnings)}))
 
     def finish(self, machine: Mapping[str, Any], stopped: str) -> None:
         """Write the end, and rename the file to ``NAME.costs``.
@@ -192,3 +218,17 @@ class FileJournal(Journal):
             os.fsync(self._descriptor)
         except OSError as e:
             raise MeasurementError(f"{self._part} must be writable. {e}. Free some space and give --resume.") from e
+
+
+def _packed(table: Floats) -> bytes:
+    return table.astype("<f8").tobytes()
+
+
+def _watched(seen: Disturbances, warnings: Sequence[str]) -> dict[str, Any]:
+    return {
+        "watched": seen.pauses.watched,
+        "pauses": _packed(np.array(seen.pauses.lengths)),
+        "switches": seen.switches,
+        "stolen": seen.stolen,
+        "warnings": list(warnings),
+    }

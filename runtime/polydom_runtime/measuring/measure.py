@@ -2,7 +2,6 @@
 
 import gc
 import os
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -10,23 +9,31 @@ from typing import Any
 import numpy as np
 
 from polydom_runtime.arrays import Floats
+from polydom_runtime.bundles.regimes import Regime
 from polydom_runtime.clock import Clock, hardware_clock
 from polydom_runtime.device.board import Board
 from polydom_runtime.exceptions import ItemError, MeasurementError
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.pauses import collector_off, memory_kept
 
+from .answering import HOT_SHARE, MAX_ITEMS, SHARE_OF_TIME, Answering, Limits
+from .answers import AnswerBench
 from .bench import Bench
 from .conditions import Conditions, describe
 from .cost_samples import CostSamples, units_of
-from .costs_file import SamplesHeader, same_measurement
+from .disturbances import Disturbances
 from .fingerprint import source_fingerprint
-from .item_sizes import chosen_items
-from .journal import Earlier, Journal
+from .item_sizes import chosen_items, drawn_items
+from .journal import Journal
+from .measurement import Measurement, SamplesHeader, same_measurement
 from .stopping import StoppingRule
+from .timers import Timers
 
 MIN_SIZES, MAX_ROUNDS = 8, 5000
 COOL_DOWN_SECONDS, MAX_COOL_DOWNS = 2.0, 10
+
+MAX_PERIOD = 60.0
+"""Some ten answers are given after a sleep of this length in any case."""
 
 
 def measure(
@@ -41,17 +48,21 @@ def measure(
     precision: float = 0.05,
     cpu: int | None = None,
     seed: int = 0,
+    period: float = 0.02,
     clock: Clock = hardware_clock,
+    timers: Timers | None = None,
     board: Board | None = None,
     journal: Journal | None = None,
     stamp: dict[str, Any] | None = None,
     progress: Callable[[float], None] = lambda fraction: None,
 ) -> CostSamples:
-    """Time every shared step, feature, reference model and calibration kernel of this machine.
+    """Time every shared step, feature, reference model and calibration kernel of this machine, as work without pauses.
 
     Each round times every pair of unit and item once, in a new random order, so that heat and load affect all alike.
     Some rounds at the start warm up and are not kept. The measurement stops when every unit's median is known to within
-    `precision` and its quantile to within five times that, or when the rounds or the time are used up.
+    `precision` and its quantile to within five times that, or when the rounds or the time are used up. After that, some
+    hundred items are answered as they come, in up to a third of the time more: without sleeps, and, cold and rehearsed,
+    after a sleep each.
 
     Parameters
     ----------
@@ -71,8 +82,12 @@ def measure(
     cpu : int, optional
         The processor to stay on; by default the operating system chooses.
     seed : int
-        Seed of the random order.
+        Seed of the random order and of the choice of items.
+    period : float
+        The seconds of sleep before each answer that is cold or rehearsed.
     clock : Clock
+    timers : Timers, optional
+        In place of `clock`, also with a processor clock and a way to sleep; by default those that suit `clock`.
     board : Board, optional
         The source of the facts about the machine; by default this machine.
     journal : Journal, optional
@@ -87,80 +102,151 @@ def measure(
     ItemError
         If there are no items, one has an impossible size, or they do not cover `size_range`.
     FeatureError
-        If a feature fails on one of the chosen items.
+        If a feature fails on one of the items of the sizes, or fails on another item only at times.
     MeasurementError
         If the journal belongs to another measurement, cannot be written, or `cpu` is not a processor that may be used.
     """
     if n_sizes < MIN_SIZES:
         raise ItemError(f"There must be at least {MIN_SIZES} sizes, for growth to show. Got {n_sizes}.")
-    if not (rounds >= 1 and seconds > 0.0 and 0.0 < quantile <= 1.0 and precision >= 0.0):
+    if not (
+        rounds >= 1 and seconds > 0.0 and 0.0 < quantile <= 1.0 and precision >= 0.0 and 0.0 < period <= MAX_PERIOD
+    ):
         raise MeasurementError(
-            "Rounds and seconds must be positive, the quantile above 0 and at most 1. "
-            f"Got {rounds}, {seconds}, {quantile}."
+            f"Rounds, seconds and period must be positive, the period at most {MAX_PERIOD:g} s, the quantile above 0 "
+            f"and at most 1. Got {rounds}, {seconds}, {period}, {quantile}."
         )
     board, journal = board or Board(), journal or Journal()
-    chosen = chosen_items(space, items, n_sizes, size_range)
-    sizes = tuple(float(space.size(items[i])) for i in chosen)
+    chosen = [items[i] for i in chosen_items(space, items, n_sizes, size_range)]
+    drawn = [items[i] for i in drawn_items(space, items, MAX_ITEMS, seed, size_range)]
+    sizes = tuple(float(space.size(item)) for item in chosen)
+    timers = timers or Timers.of(clock)
     try:
         with collector_off(), memory_kept(), pinned(cpu):
-            bench = Bench(space, [items[i] for i in chosen], clock, seed)
-            machine = describe(board, cpu, clock) | (stamp or {})
-            bench.tick_ns = machine["timer_tick_ns"]
+            bench = Bench(space, chosen, timers, seed)
+            machine = describe(board, cpu, timers.clock) | (stamp or {})
+            bench.stopwatch.tick_ns = machine["timer_tick_ns"]
             bench.warm_up()
             earlier = journal.resumed()
             bench.loops = earlier.header.loops if earlier else bench.calibrated()
             header = SamplesHeader(
-                units_of(space), sizes, bench.loops, bench.kernels, source_fingerprint(space), machine
+                units_of(space),
+                sizes,
+                bench.loops,
+                bench.kernels,
+                source_fingerprint(space),
+                machine,
+                tuple(bench.models),
+                period,
             )
-            begun = _begun(journal, header, earlier)
-            header, parts = begun.header, begun.rounds
-            conditions = Conditions(board, machine, begun.warnings)
+            measurement = _begun(journal, header, earlier)
+            conditions = Conditions(board, machine, measurement.warnings)
             rule = StoppingRule(rounds, seconds, quantile, precision)
-            stopped = _run(bench, header, parts, journal, conditions, rule, progress)
-        after = conditions.summary()
+            session = _Session(bench, measurement, journal, conditions, timers, rule)
+            session.take_rounds(lambda done: progress(done / (1.0 + SHARE_OF_TIME)))
+            kept = [chosen[0], chosen[len(chosen) // 2]]  # a small and a middle one
+            models = list(bench.models.values())
+            answers = AnswerBench(space, drawn, kept, models, bench.stopwatch, timers, seed)
+            session.take_answers(answers, lambda done: progress((1.0 + SHARE_OF_TIME * done) / (1.0 + SHARE_OF_TIME)))
+        after, stopped = conditions.summary(), measurement.enough
         journal.finish(after, stopped)
     finally:
         journal.close()
-    return header.samples(np.concatenate(parts), after, stopped)
+    return measurement.samples(after, stopped)
 
 
-def _begun(journal: Journal, header: SamplesHeader, earlier: Earlier | None) -> Earlier:
+class _Session:
+    """The two parts of a measurement: rounds at the sizes, and answers to many items.
+
+    Parameters
+    ----------
+    bench : Bench
+    measurement : Measurement
+        Gets the rounds and answers.
+    journal : Journal
+    conditions : Conditions
+    timers : Timers
+    rule : StoppingRule
+    """
+
+    def __init__(
+        self,
+        bench: Bench,
+        measurement: Measurement,
+        journal: Journal,
+        conditions: Conditions,
+        timers: Timers,
+        rule: StoppingRule,
+    ) -> None:
+        self._bench, self._measurement, self._journal, self._conditions = bench, measurement, journal, conditions
+        self._timers, self._rule = timers, rule
+        self._began = timers.clock()
+        conditions.seen = measurement.seen
+
+    def take_rounds(self, progress: Callable[[float], None]) -> None:
+        """Add chunks of rounds until there is a reason to stop, and keep this reason."""
+        header, parts, rule = self._measurement.header, self._measurement.rounds, self._rule
+        while not self._measurement.enough:
+            part = self._bench.chunk(max(rule.rounds - sum(map(len, parts)), 1))
+            seen = self._seen()
+            self._journal.append(part, self._conditions.warnings, seen)
+            parts.append(part)
+            header.samples(part, {}, "").check()  # so that a timer that stands still is reported now, not on the host
+            done, spent = sum(map(len, parts)), self._spent()
+            progress(rule.fraction(done, spent))
+            stopped = rule.reason(done, spent, lambda: header.samples(np.concatenate(parts), {}, ""))
+            if stopped:
+                self._measurement.enough = stopped
+                self._journal.enough(stopped)
+            self._cool_down()
+
+    def take_answers(self, bench: AnswerBench, progress: Callable[[float], None]) -> None:
+        """Answer items hot, cold and rehearsed."""
+        limits = Limits.of(self._rule.rounds, self._rule.seconds)
+        answering = Answering(bench, self._measurement, limits, self._timers.clock, self._keep)
+        if not self._measurement.answers["cold"]:  # else an earlier run was through with hot ones
+            answering.hot()
+        progress(HOT_SHARE)
+        if answering.n_failed:
+            self._conditions.warn(
+                f"{answering.n_failed} of {len(bench)} items left out, since a feature failed on them"
+            )
+        answering.asleep()
+        progress(1.0)
+
+    def _keep(self, regime: Regime, answers: Floats) -> None:
+        seen = self._seen()
+        self._journal.append_answers(regime, answers, self._conditions.warnings, seen)
+        self._measurement.answers[regime].append(answers)
+        self._cool_down()
+
+    def _seen(self) -> Disturbances:
+        """Return what disturbed the last chunk, after adding it to the measurement."""
+        seen = self._conditions.with_steal(self._bench.stopwatch.taken())
+        self._measurement.seen = self._conditions.seen = self._measurement.seen.plus(seen)
+        return seen
+
+    def _cool_down(self) -> None:
+        conditions = self._conditions
+        while conditions.have_moved() and conditions.pauses < MAX_COOL_DOWNS and self._spent() < self._rule.seconds:
+            conditions.pauses += 1
+            self._timers.sleep(COOL_DOWN_SECONDS)
+            self._bench.warm_up()
+        gc.collect()
+
+    def _spent(self) -> float:
+        return (self._timers.clock() - self._began) * 1e-9
+
+
+def _begun(journal: Journal, header: SamplesHeader, earlier: Measurement | None) -> Measurement:
     """Return the earlier measurement if it has the same header, or begin a new one."""
     if earlier is None:
         journal.begin(header)
-        return Earlier(header)
+        return Measurement(header)
     if differ := same_measurement(earlier.header, header):
         raise MeasurementError(
             f"A measurement must be resumed with the same {' and '.join(differ)}. Got different ones. Start a new one."
         )
     return earlier
-
-
-def _run(
-    bench: Bench,
-    header: SamplesHeader,
-    parts: list[Floats],
-    journal: Journal,
-    conditions: Conditions,
-    rule: StoppingRule,
-    progress: Callable[[float], None],
-) -> str:
-    """Add chunks of rounds to `parts` until there is a reason to stop; return that reason."""
-    began = bench.clock()
-    while True:
-        part = bench.chunk(max(rule.rounds - sum(map(len, parts)), 1))
-        journal.append(part, conditions.warnings)
-        parts.append(part)
-        header.samples(part, {}, "").check()  # so that a timer that stands still is reported now, not on the host
-        done, spent = sum(map(len, parts)), (bench.clock() - began) * 1e-9
-        progress(rule.fraction(done, spent))
-        if stopped := rule.reason(done, spent, lambda: header.samples(np.concatenate(parts), {}, "")):
-            return stopped
-        while conditions.have_moved() and conditions.pauses < MAX_COOL_DOWNS and spent < rule.seconds:
-            conditions.pauses += 1
-            time.sleep(COOL_DOWN_SECONDS)
-            bench.warm_up()
-        gc.collect()
 
 
 @contextmanager

@@ -32,9 +32,14 @@ def _are_variables(value: Any) -> bool:
     return isinstance(value, dict) and all(isinstance(v, str) for v in (*value, *value.values()))
 
 
+def _is_amount(value: Any) -> bool:
+    return type(value) in (int, float) and 0 <= value <= MAX_NUMBER
+
+
 CHECKS: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("device", "cpu", "machine", "kernel", "python", "numpy", "onnxruntime", "began"), _is_text),
-    **dict.fromkeys(("cores", "timer_tick_ns", "timer_reading_ns"), _is_count),
+    **dict.fromkeys(("cores", "timer_tick_ns", "timer_reading_ns", "involuntary_switches"), _is_count),
+    **dict.fromkeys(("processor_share", "stolen_seconds"), _is_amount),
     **dict.fromkeys(("memory_bytes", "available_bytes"), lambda value: value is None or _is_count(value)),
     **dict.fromkeys(("governors", "warnings"), _is_texts),
     "onnx": _are_limits,

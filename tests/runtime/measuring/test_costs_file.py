@@ -73,8 +73,8 @@ def test_file_with_more_at_its_end_is_refused(costs: Path) -> None:
 
 
 def test_other_format_version_is_named(costs: Path) -> None:
-    costs.write_bytes(costs.read_bytes().replace(b"polydom-costs 1\n", b"polydom-costs 2\n"))
-    with pytest.raises(MeasurementError, match=r"version 1\. Got 2"):
+    costs.write_bytes(costs.read_bytes().replace(b"polydom-costs 2\n", b"polydom-costs 3\n"))
+    with pytest.raises(MeasurementError, match=r"version 1 to 2\. Got 3"):
         load_costs(costs)
 
 

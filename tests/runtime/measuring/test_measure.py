@@ -1,19 +1,23 @@
 """The timing loop, on a clock that only the features move."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from polydom_runtime.bundles.regimes import Regime
 from polydom_runtime.device.board import Board
 from polydom_runtime.exceptions import FeatureError, ItemError, MeasurementError
 from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples
 from polydom_runtime.measuring.costs_file import load_costs
+from polydom_runtime.measuring.disturbances import Disturbances
 from polydom_runtime.measuring.item_sizes import chosen_items, spread_by_size
-from polydom_runtime.measuring.journal import FileJournal
-from polydom_runtime.measuring.measure import measure
+from polydom_runtime.measuring.journal import NOTHING, FileJournal
+from polydom_runtime.measuring.measure import COOL_DOWN_SECONDS, measure
+from polydom_runtime.measuring.timers import Timers
 from polydom_runtime.testing import ManualClock
 from tests.runtime.conftest import World
 
@@ -128,13 +132,13 @@ def throttled_board(tmp_path: Path, flags: str) -> Board:
     return Board(tmp_path)
 
 
-def test_throttling_is_waited_for_and_said(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_throttling_is_waited_for_and_said(world: World, tmp_path: Path) -> None:
     waits: list[float] = []
-    monkeypatch.setattr("polydom_runtime.measuring.measure.time.sleep", waits.append)
+    timers = replace(Timers.of(ticking(world)), sleep=waits.append)
     board = throttled_board(tmp_path, "0x50005\n")
-    samples = measure(world.space, ITEMS, seconds=1e6, precision=0.0, rounds=40, clock=ticking(world), board=board)
+    samples = measure(world.space, ITEMS, seconds=1e6, precision=0.0, rounds=40, timers=timers, board=board)
 
-    assert samples.machine["cool_down_pauses"] == len(waits) == 10
+    assert samples.machine["cool_down_pauses"] == waits.count(COOL_DOWN_SECONDS) == 10
     assert "throttled" in samples.warnings[0]
 
 
@@ -155,11 +159,20 @@ class FragileJournal(FileJournal):
 
     left = 2
 
-    def append(self, rounds: np.ndarray, warnings: Sequence[str]) -> None:
+    def append(self, rounds: np.ndarray, warnings: Sequence[str], seen: Disturbances = NOTHING) -> None:
+        self._live()
+        super().append(rounds, warnings, seen)
+
+    def append_answers(
+        self, regime: Regime, answers: np.ndarray, warnings: Sequence[str], seen: Disturbances = NOTHING
+    ) -> None:
+        self._live()
+        super().append_answers(regime, answers, warnings, seen)
+
+    def _live(self) -> None:
         if not self.left:
             raise Killed
         self.left -= 1
-        super().append(rounds, warnings)
 
 
 def ticking(world: World) -> ManualClock:

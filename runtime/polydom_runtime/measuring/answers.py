@@ -1,0 +1,130 @@
+"""Whole answers to items as they come, each unit timed: hot, cold after a sleep, or rehearsed after a sleep."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from polydom_runtime.arrays import Floats
+from polydom_runtime.bundles.regimes import Regime
+from polydom_runtime.exceptions import FeatureError
+from polydom_runtime.features import FeatureSpace, read_only
+from polydom_runtime.stages import stage_of
+
+from .bench import predictor_without_models
+from .stopwatch import Stopwatch
+from .timers import Timers
+
+
+class _Order(NamedTuple):
+    """The random order of the features and of the models of an answer."""
+
+    features: list[int]
+    models: list[int]
+
+
+class AnswerBench:
+    """Answers items and times each unit: dispatch, then steps and features, then reference models.
+
+    A step is computed right before the first feature that uses it, as in a predictor.
+
+    Parameters
+    ----------
+    space : FeatureSpace
+    items : sequence
+        In the order in which they are answered.
+    kept : sequence
+        The items that are answered to rehearse.
+    models : sequence of callable
+        Runs of the reference models.
+    stopwatch : Stopwatch
+    timers : Timers
+    seed : int
+        Seed of the random order.
+    """
+
+    def __init__(
+        self,
+        space: FeatureSpace,
+        items: Sequence[Any],
+        kept: Sequence[Any],
+        models: Sequence[Callable[[], object]],
+        stopwatch: Stopwatch,
+        timers: Timers,
+        seed: int,
+    ) -> None:
+        self._items, self._kept, self._models = [*map(read_only, items)], [*map(read_only, kept)], models
+        self._sizes = [float(space.size(item)) for item in items]
+        self._stopwatch, self._sleep = stopwatch, timers.sleep
+        self._steps = [step.compute for step in space.steps]
+        row = np.zeros(max(space.widths), dtype=np.float32)
+        self._stages = [stage_of(space, feature, row, 0) for feature in range(len(space))]
+        self._slots = [-1 if f.step is None else space.steps.index(f.step) for f in space.features]
+        self._dispatch = predictor_without_models(space, timers.clock).predict_one
+        self._rng = np.random.default_rng(seed)
+
+    def __len__(self) -> int:
+        """Return the number of items."""
+        return len(self._items)
+
+    def answer(self, position: int, regime: Regime, asleep: float) -> Floats:
+        """Answer an item in a regime.
+
+        Parameters
+        ----------
+        position : int
+            The position of the item.
+        regime : {"hot", "rehearsed", "cold"}
+        asleep : float
+            The seconds of sleep before the answer, unless it is hot.
+
+        Returns
+        -------
+        float array of shape (2 + n_units + n_models,)
+            The position and the size of the item, then the seconds of each unit and of each reference model.
+
+        Raises
+        ------
+        FeatureError
+            If a feature fails.
+        """
+        item, order = self._items[position], self._order()
+        rehearsals = [(kept, self._order()) for kept in self._kept] if regime == "rehearsed" else []
+        if regime != "hot":
+            self._sleep(asleep)
+        try:
+            for kept, kept_order in rehearsals:
+                self._stopwatch.begin()
+                self._timed(kept, kept_order)
+            self._stopwatch.begin()
+            times = self._timed(item, order)
+        except Exception as e:
+            raise FeatureError(
+                f"Every feature must work on every item that is measured. On one of size {self._sizes[position]:g} one "
+                f"raised {e!r}. Leave this item out."
+            ) from e
+        return np.array([position, self._sizes[position], *(ns * 1e-9 for ns in times)])
+
+    def _order(self) -> _Order:
+        """Draw an order; before the sleep, so that drawing warms nothing."""
+        features, models = (self._rng.permutation(len(parts)).tolist() for parts in (self._stages, self._models))
+        return _Order(features, models)
+
+    def _timed(self, item: Any, order: _Order) -> list[int]:
+        """Answer an item; return the nanoseconds of steps, features, dispatch and models."""
+        time, stages, n_steps = self._stopwatch.time, self._stages, len(self._steps)
+        times = [0] * (n_steps + len(stages) + 1 + len(self._models))
+        shared: list[Any] = [None] * n_steps
+        times[n_steps + len(stages)] = time(partial(self._dispatch, item))
+        for feature in order.features:
+            slot = self._slots[feature]
+            if slot >= 0 and not times[slot]:
+                times[slot] = time(partial(self._share, shared, slot, item))
+            times[n_steps + feature] = time(partial(stages[feature].run, item, shared))
+        for model in order.models:
+            times[n_steps + len(stages) + 1 + model] = time(self._models[model])
+        return times
+
+    def _share(self, shared: list[Any], slot: int, item: Any) -> None:
+        shared[slot] = self._steps[slot](item)

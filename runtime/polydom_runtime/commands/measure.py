@@ -11,8 +11,9 @@ from polydom_runtime.measuring.conditions import onnx_limits
 from polydom_runtime.measuring.journal import FileJournal
 from polydom_runtime.measuring.measure import measure
 from polydom_runtime.measuring.own_profile import own_profile
+from polydom_runtime.measuring.spread import spreads
 
-from .arguments import positive, share, sizes
+from .arguments import duration, positive, share, sizes
 from .progress import ProgressBar
 
 
@@ -35,6 +36,12 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         default=0.999,
         help="the quantile of the times that must be known well before the measurement may end early (default 0.999)",
     )
+    command.add_argument(
+        "--period",
+        type=duration,
+        default=0.02,
+        help="the time to sleep before each answer that is to be cold, such as the period of the loop (default 20ms)",
+    )
     command.add_argument("--cpu", type=int, help="the processor to measure on (default: the last one)")
     command.add_argument("--resume", action="store_true", help="continue an unfinished measurement")
     command.add_argument("--profile-out", metavar="NAME.toml", help="the device profile to write as well")
@@ -54,16 +61,21 @@ def run(arguments: argparse.Namespace) -> None:
             size_range=size_range,
             seconds=arguments.seconds,
             quantile=arguments.quantile,
+            period=arguments.period,
             cpu=usable_cpus()[-1] if arguments.cpu is None else arguments.cpu,
             journal=journal,
             stamp={"onnx": onnx_limits(probe())},
             progress=bar.update,
         )
+    found = spreads(samples)
     for warning in samples.warnings:
-        print(f"polydom-node: {warning}", file=sys.stderr)
+        if warning not in {spread.warning for spread in found}:  # these are told below, with all others
+            print(f"polydom-node: {warning}", file=sys.stderr)
     measured = f"{len(samples.sizes)} sizes from {samples.sizes[0]:g} to {samples.sizes[-1]:g}"
     device = samples.machine["device"]
     print(f"{arguments.out}: {len(samples.units)} units at {measured} on {device}; {samples.stopped}.")
+    for spread in found:
+        print(spread)
     if arguments.profile_out:
         dump(own_profile(samples), arguments.profile_out)
         print(f"{arguments.profile_out}: the profile of this device. Please contribute it, so that others can use it.")

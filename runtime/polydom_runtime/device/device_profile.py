@@ -32,6 +32,21 @@ class Quantity(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
+class UncertainQuantity(Quantity[T]):
+    """A figure that is known only to within a factor.
+
+    Parameters
+    ----------
+    value, provenance, source
+        As in `Quantity`.
+    uncertainty : float
+        A factor: the true value lies from value / uncertainty to value * uncertainty.
+    """
+
+    uncertainty: float
+
+
+@dataclass(frozen=True, slots=True)
 class Calibrated:
     """The time of one run of a kernel.
 
@@ -103,12 +118,15 @@ class DeviceProfile:
     calibration : mapping of str to Calibrated
         The time of each of `polydom_runtime.device.calibration.KERNELS`.
     onnx : OnnxLimits
+    cold_seconds : UncertainQuantity, optional
+        How much longer a feature, a step, dispatch or a model takes after a sleep, about; None if it is not known.
     """
 
     name: str
     system: System
     calibration: Mapping[str, Calibrated]
     onnx: OnnxLimits
+    cold_seconds: UncertainQuantity[float] | None = None
 
     @classmethod
     def load(cls, file: str | Path) -> "DeviceProfile":
@@ -156,6 +174,8 @@ def dump(profile: DeviceProfile, file: str | Path) -> None:
     """
     lines = [f"format = {FORMAT}", f"name = {_toml(profile.name)}"]
     tables = {"system": _values(profile.system), "calibration": profile.calibration, "onnx": _values(profile.onnx)}
+    if profile.cold_seconds:
+        tables["cold"] = {"seconds": profile.cold_seconds}
     for table, entries in tables.items():
         for key, entry in entries.items():
             lines += ["", f"[{table}.{key}]"]
@@ -200,9 +220,10 @@ SYSTEM = {
     "idle_watts": WATTS,
     "busy_watts": WATTS,
 }
-OPTIONAL = ("clock_hz", "idle_watts", "busy_watts")
+OPTIONAL = ("clock_hz", "idle_watts", "busy_watts", "cold")
 ONNX = {"ir_version": _Rule(int, 3, 50), "opset": _Rule(int, 7, 100), "ml_opset": _Rule(int, 1, 50)}
 CALIBRATED = {"value": _Rule(float, 1e-9, 1.0), "uncertainty": _Rule(float, 1.0, 1000.0)}
+COLD = {"value": _Rule(float, 0.0, 1.0), "uncertainty": CALIBRATED["uncertainty"]}
 
 
 def _parse(content: bytes, file: str) -> DeviceProfile:
@@ -224,7 +245,7 @@ class _Reader:
     def profile(self, document: dict[str, Any]) -> DeviceProfile:
         if not _Rule(int, FORMAT, FORMAT).allows(document.get("format")):
             raise self.error("format", FORMAT, repr(document.get("format")))
-        self.table(document, "the profile", ("format", "name", "system", "calibration", "onnx"))
+        self.table(document, "the profile", ("format", "name", "system", "calibration", "onnx", "cold"))
         if not TEXT.allows(document["name"]):
             raise self.error("name", TEXT, repr(document["name"]))
         system = System(**self.quantities(document, "system", SYSTEM))
@@ -236,7 +257,14 @@ class _Reader:
         times = self.table(document["calibration"], "calibration", KERNELS)
         calibration = {k: Calibrated(*self.entry(times[k], f"calibration.{k}", CALIBRATED)) for k in KERNELS}
         onnx = OnnxLimits(**self.quantities(document, "onnx", ONNX))
-        return DeviceProfile(document["name"], system, calibration, onnx)
+        return DeviceProfile(document["name"], system, calibration, onnx, self.cold(document))
+
+    def cold(self, document: dict[str, Any]) -> UncertainQuantity[float] | None:
+        if "cold" not in document:
+            return None
+        entry = self.table(document["cold"], "cold", ("seconds",))["seconds"]
+        value, uncertainty, provenance, source = self.entry(entry, "cold.seconds", COLD)
+        return UncertainQuantity(value, provenance, source, uncertainty)
 
     def quantities(self, document: dict[str, Any], key: str, rules: Mapping[str, _Rule]) -> dict[str, Any]:
         table = self.table(document[key], key, rules)

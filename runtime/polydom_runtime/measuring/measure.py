@@ -26,6 +26,7 @@ from .fingerprint import source_fingerprint
 from .item_sizes import chosen_items, drawn_items
 from .journal import Journal
 from .measurement import Measurement, SamplesHeader, same_measurement
+from .spread import spreads
 from .stopping import StoppingRule
 from .timers import Timers
 
@@ -147,6 +148,9 @@ def measure(
             models = list(bench.models.values())
             answers = AnswerBench(space, drawn, kept, models, bench.stopwatch, timers, seed)
             session.take_answers(answers, lambda done: progress((1.0 + SHARE_OF_TIME * done) / (1.0 + SHARE_OF_TIME)))
+        for spread in spreads(measurement.samples({}, "")):
+            if spread.warning:
+                conditions.warn(spread.warning)
         after, stopped = conditions.summary(), measurement.enough
         journal.finish(after, stopped)
     finally:

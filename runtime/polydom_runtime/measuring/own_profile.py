@@ -2,15 +2,29 @@
 
 import numpy as np
 
+from polydom_runtime.arrays import Floats
 from polydom_runtime.device.calibration import KERNELS
-from polydom_runtime.device.device_profile import Calibrated, DeviceProfile, OnnxLimits, Quantity, System
+from polydom_runtime.device.device_profile import (
+    Calibrated,
+    DeviceProfile,
+    OnnxLimits,
+    Quantity,
+    System,
+    UncertainQuantity,
+)
 from polydom_runtime.exceptions import ProfileError
 
-from .cost_samples import CostSamples
+from .cost_samples import CostSamples, ItemSamples
 from .tails import relative_error
 
 MIN_UNCERTAINTY = 1.1
 """Two boards of one kind differ by about this factor, and so does one board from day to day."""
+
+LEAST_ADDED = 1e-8
+"""Cold adds at least this number of seconds: less cannot be told from nothing."""
+
+HIGH = 0.9
+"""The share of the units for which the uncertainty holds, on each side."""
 
 
 def own_profile(samples: CostSamples) -> DeviceProfile:
@@ -52,7 +66,28 @@ def own_profile(samples: CostSamples) -> DeviceProfile:
         OnnxLimits(
             **{name: Quantity(limits[name], "measured", source) for name in ("ir_version", "opset", "ml_opset")}
         ),
+        _cold_seconds(samples, source),
     )
+
+
+def _cold_seconds(samples: CostSamples, source: str) -> UncertainQuantity[float] | None:
+    """Return what cold adds to a unit in the median, and by what factor units differ; None if it was not measured."""
+    if not {"hot", "cold"} <= samples.items.keys():
+        return None
+    hot, cold = samples.items["hot"], samples.items["cold"]
+    both = slice(min(len(hot.sizes), len(cold.sizes)))  # cold answers begin with the same items
+    added = np.maximum(np.median(_medians(cold.part(both)) - _medians(hot.part(both)), axis=1), LEAST_ADDED)
+    typical = float(np.median(added))
+    uncertainty = max(np.quantile(added, HIGH) / typical, typical / np.quantile(added, 1.0 - HIGH), MIN_UNCERTAINTY)
+    slept = f"{source}; the median of {len(added)} units and models, {1e3 * cold.asleep:g} ms asleep"
+    return UncertainQuantity(typical, "measured", slept, min(float(uncertainty), 1000.0))
+
+
+def _medians(answers: ItemSamples) -> Floats:
+    """Return the median time of each unit and model on each item, shape ``(n_units + n_models, n_items)``."""
+    times = np.concatenate([answers.seconds, *(seconds[None] for seconds in answers.models.values())])
+    medians: Floats = np.median(times, axis=2)
+    return medians
 
 
 def _calibrated(times: np.ndarray[tuple[int], np.dtype[np.float64]], source: str) -> Calibrated:

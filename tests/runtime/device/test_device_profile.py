@@ -1,6 +1,7 @@
 import json
 import re
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,15 @@ import pytest
 
 from polydom_runtime.device import device_profile
 from polydom_runtime.device.calibration import KERNELS
-from polydom_runtime.device.device_profile import Calibrated, DeviceProfile, OnnxLimits, Quantity, System, dump
+from polydom_runtime.device.device_profile import (
+    Calibrated,
+    DeviceProfile,
+    OnnxLimits,
+    Quantity,
+    System,
+    UncertainQuantity,
+    dump,
+)
 from polydom_runtime.exceptions import ProfileError
 
 SHIPPED = sorted(file.stem for file in device_profile.PROFILES.glob("*.toml"))
@@ -30,7 +39,8 @@ def a_profile(source: str = "a stopwatch") -> DeviceProfile:
         busy_watts=measured(5),
     )
     calibration = {name: Calibrated(1e-6 * (k + 1 / 3), 1.5, "derived", source) for k, name in enumerate(KERNELS)}
-    return DeviceProfile("Board", system, calibration, OnnxLimits(measured(13), measured(26), measured(5)))
+    cold = UncertainQuantity(3e-5, "measured", source, 2.5)
+    return DeviceProfile("Board", system, calibration, OnnxLimits(measured(13), measured(26), measured(5)), cold)
 
 
 @pytest.fixture
@@ -108,11 +118,16 @@ IMPOSSIBLE: dict[str, tuple[object, ...]] = {
     "onnx.ir_version.value": (2, 51, True, 13.0),
     "onnx.opset.value": (6, 101),
     "onnx.ml_opset.value": (0, 51),
+    "cold": (1e-5, {}),
+    "cold.seconds.value": (-1e-9, 1.1, NAN, INF, True, "1e-5"),
+    "cold.seconds.uncertainty": (0.5, 1001, NAN),
+    "cold.seconds.provenance": ("guessed",),
 }
-UNKNOWN = ("colour", "system.colour", "system.soc.colour", "calibration.colour", "onnx.colour")
+UNKNOWN = ("colour", "system.colour", "system.soc.colour", "calibration.colour", "onnx.colour", "cold.colour")
 NEEDED = (
     *("name", "system", "calibration", "onnx", "system.os", "calibration.fft", "onnx.opset"),
     *("system.os.value", "system.os.source", "system.os.provenance", "calibration.fft.uncertainty"),
+    *("cold.seconds", "cold.seconds.uncertainty", "cold.seconds.source"),
 )
 
 
@@ -162,6 +177,22 @@ def test_a_missing_key_is_refused_by_name(key: str, file: Path) -> None:
     table, _, last = key.rpartition(".")
 
     assert re.search(rf": {table or 'the profile'} must be .* Got one without {last}\.", refusal(file))
+
+
+def test_a_profile_of_old_has_no_cold_constant(file: Path) -> None:
+    change(file, "cold")
+
+    assert DeviceProfile.load(file) == replace(a_profile(), cold_seconds=None)
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_shipped_profile_has_an_uncertain_cold_constant(name: str) -> None:
+    cold = DeviceProfile.named(name).cold_seconds
+
+    assert cold is not None
+    assert 1e-6 < cold.value < 1e-3
+    assert cold.uncertainty >= 2.0
+    assert cold.provenance == ("measured" if name == "generic_x86_64" else "derived")
 
 
 def test_a_missing_format_is_refused(file: Path) -> None:

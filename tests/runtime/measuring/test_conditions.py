@@ -1,14 +1,20 @@
 """What is stamped on a measurement, on made-up boards."""
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from polydom_runtime.bundles.regimes import Regime
 from polydom_runtime.commands.progress import ProgressBar
-from polydom_runtime.device.board import Board
+from polydom_runtime.device.board import TICKS_PER_SECOND, Board
+from polydom_runtime.device.calibration import KERNELS
+from polydom_runtime.device.device_profile import DeviceProfile, dump
 from polydom_runtime.exceptions import ProfileError
 from polydom_runtime.measuring.conditions import Conditions, describe, onnx_limits
-from polydom_runtime.measuring.cost_samples import CostSamples
+from polydom_runtime.measuring.cost_samples import CostSamples, ItemSamples, Pauses
+from polydom_runtime.measuring.disturbances import Disturbances
 from polydom_runtime.measuring.own_profile import own_profile
 
 CLOCK = "sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq"
@@ -86,16 +92,83 @@ def test_governor_and_threads_are_said(root: Path, monkeypatch: pytest.MonkeyPat
     assert "several threads" in threads
 
 
+def test_busy_machine_is_said_with_its_figure(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
+    conditions = Conditions(Board(root), describe(Board(root)))
+    conditions.seen = Disturbances(Pauses.of(2.6, [7.4]), switches=12)
+    warning = "the machine was busy: the measurement got 26 % of a processor; times are of undisturbed work"
+
+    assert conditions.warnings == [warning]
+    facts = conditions.summary()
+    assert facts["warnings"] == [warning]
+    assert facts["processor_share"] == pytest.approx(0.26)
+    assert facts["involuntary_switches"] == 12
+
+
+def test_idle_machine_is_not_called_busy(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
+    conditions = Conditions(Board(root), describe(Board(root)))
+    conditions.seen = Disturbances(Pauses.of(9.1, [0.9]))
+
+    assert conditions.warnings == []
+
+
+def test_figure_of_an_earlier_run_is_replaced(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
+    earlier = ["the clock fell", Disturbances(Pauses.of(1.0, [9.0])).warning or ""]
+    conditions = Conditions(Board(root), describe(Board(root)), earlier)
+    conditions.seen = Disturbances(Pauses.of(1.0, [1.0]))
+
+    assert [warning.split(";")[0] for warning in conditions.warnings] == [
+        "the clock fell",
+        "the machine was busy: the measurement got 50 % of a processor",
+    ]
+
+
+def test_time_that_a_hypervisor_took_is_counted(root: Path) -> None:
+    write(root, "proc/stat", "cpu  1 2 3 4 5 6 7 100 0 0\ncpu0 1 2 3 4 5 6 7 100 0 0")
+    conditions = Conditions(Board(root), describe(Board(root)))
+    write(root, "proc/stat", f"cpu  1 2 3 4 5 6 7 {100 + 3 * TICKS_PER_SECOND} 0 0")
+
+    assert conditions.with_steal(Disturbances(switches=2)) == Disturbances(switches=2, stolen=3.0)
+    assert conditions.with_steal(Disturbances()) == Disturbances()
+
+
 def test_limits_that_could_not_be_tried_are_said(samples: CostSamples) -> None:
     assert onnx_limits("killed by SIGILL") == {"failed": "killed by SIGILL"}
     with pytest.raises(ProfileError, match="killed by SIGILL"):
         own_profile(samples)
 
 
+def test_own_profile_has_what_cold_adds(root: Path) -> None:
+    """Units take 10 µs more, but for one of four, which takes 40 µs more."""
+    added = np.array([10e-6, 10e-6, 40e-6, 10e-6])
+    hot = np.random.default_rng(0).uniform(20e-6, 60e-6, (4, 6, 1)).repeat(3, axis=2)
+    cold = (hot[:, :4, :1] + added[:, None, None]).copy()
+    model = hot[0]
+    sizes = np.arange(1.0, 7.0)
+    items: dict[Regime, ItemSamples] = {
+        "hot": ItemSamples(sizes, hot, {"a model": model}),
+        "cold": ItemSamples(sizes[:4], cold, {"a model": model[:4, :1] + 10e-6}, 0.02),
+    }
+    stamp = describe(Board(root)) | {"onnx": {"ir_version": 10, "opset": 21, "ml_opset": 4}}
+    empty = np.zeros((0, 0, 0))
+    kernels = dict.fromkeys(KERNELS, np.full(16, 1e-5))
+    units = ("a", "b", "c", "d")
+    measured = CostSamples(units, np.zeros(0), empty, np.zeros((0, 0), dtype=np.int64), empty, kernels, stamp)
+
+    profile = own_profile(replace(measured, items=items))
+    assert profile.cold_seconds is not None
+    assert profile.cold_seconds.value == pytest.approx(10e-6)
+    assert 1.1 < profile.cold_seconds.uncertainty < 4.0
+    assert "5 units and models, 20 ms asleep" in profile.cold_seconds.source
+    assert own_profile(measured).cold_seconds is None
+    dump(profile, root / "own.toml")
+    assert DeviceProfile.load(root / "own.toml") == profile
+
+
 @pytest.fixture
 def samples(root: Path) -> CostSamples:
-    import numpy as np
-
     empty = np.zeros((0, 0, 0))
     stamp = describe(Board(root)) | {"onnx": onnx_limits("killed by SIGILL")}
     return CostSamples((), np.zeros(0), empty, np.zeros((0, 0), dtype=np.int64), empty, {}, stamp)

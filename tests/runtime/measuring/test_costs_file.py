@@ -8,11 +8,16 @@ import numpy as np
 import pytest
 
 from polydom_runtime.exceptions import MeasurementError
-from polydom_runtime.measuring.costs_file import MAGIC, SamplesHeader, load_costs
+from polydom_runtime.measuring.cost_samples import MAX_PAUSES, Pauses
+from polydom_runtime.measuring.costs_file import MAGIC, NEVER_COLD, SamplesHeader, load_costs
+from polydom_runtime.measuring.disturbances import Disturbances
 from polydom_runtime.measuring.frames import frame
 from polydom_runtime.measuring.journal import FileJournal
 
-HEADER = SamplesHeader(("mean", "(dispatch)"), (10.0, 100.0), (1, 1, 4, 4), ("timer",), "f" * 64, {"device": "a board"})
+HEADER = SamplesHeader(
+    ("mean", "(dispatch)"), (10.0, 100.0), (1, 1, 4, 4), ("timer",), "f" * 64, {"device": "a board"}, ("linear",), 0.02
+)
+SEEN = Disturbances(Pauses.of(2.0, [0.25, 0.5]), 7, 0.75)
 
 
 def rounds(count: int = 20) -> np.ndarray:
@@ -22,12 +27,36 @@ def rounds(count: int = 20) -> np.ndarray:
     return times
 
 
+def answers(*positions: int) -> np.ndarray:
+    """Two units and a model, for items of the sizes 50, 51, ..."""
+    times = np.random.default_rng(len(positions)).uniform(1e-6, 2e-6, (len(positions), HEADER.n_answer_columns))
+    times[:, 0] = positions
+    times[:, 1] = times[:, 0] + 50.0
+    return times
+
+
 def written(file: Path, header: SamplesHeader = HEADER, *parts: np.ndarray) -> Path:
     journal = FileJournal(file)
     journal.begin(header)
     for part in parts or (rounds(), rounds()):
-        journal.append(part, ["hot"])
+        journal.append(part, ["hot"], SEEN)
+    journal.enough("enough rounds")
+    if header.models:
+        journal.append_answers("hot", answers(3, 1, 2, 3, 1), [])
+        journal.append_answers("hot", answers(2), [], SEEN)
+        journal.append_answers("cold", answers(3, 1), [])
     journal.finish({"celsius_after": 50.0}, "enough")
+    return file
+
+
+def of_version_1(file: Path) -> Path:
+    """Write a file as version 1 did: with rounds, without answers and pauses."""
+    header = {"units": list(HEADER.units), "sizes": list(HEADER.sizes), "loops": list(HEADER.loops)}
+    header |= {"kernels": list(HEADER.kernels), "fingerprint": "", "machine": {"device": "a board"}}
+    data = b"polydom-costs 1\n" + frame(header) + frame({"rounds": rounds().tobytes(), "warnings": ["hot"]})
+    machine = {"celsius_after": 50.0, "warnings": ["hot"]}
+    end = {"stopped": "enough", "machine": machine, "sha256": hashlib.sha256(data).digest()}
+    file.write_bytes(data + frame(end))
     return file
 
 
@@ -46,6 +75,39 @@ def test_samples_come_back(costs: Path) -> None:
     assert np.array_equal(samples.kernels["timer"][:20], rounds()[:, 8])
     assert samples.machine == {"device": "a board", "celsius_after": 50.0}
     assert (samples.fingerprint, samples.stopped) == ("f" * 64, "enough")
+
+
+def test_answers_and_pauses_come_back(costs: Path) -> None:
+    samples = load_costs(costs)
+    hot, cold = samples.items["hot"], samples.items["cold"]
+
+    first = answers(3, 1, 2, 3, 1)
+    assert hot.sizes.tolist() == [53.0, 51.0, 52.0]
+    assert hot.seconds.shape == (2, 3, 2)
+    assert np.array_equal(hot.seconds[1, :2], [[first[0, 3], first[3, 3]], [first[1, 3], first[4, 3]]])
+    assert np.array_equal(hot.models["linear"][2], [first[2, 4], answers(2)[0, 4]])
+    assert (hot.asleep, cold.asleep) == (0.0, 0.02)
+    assert cold.seconds.shape == (2, 2, 1)
+    assert samples.pauses.watched == 6.0
+    assert samples.pauses.lengths == (0.5, 0.5, 0.5, 0.25, 0.25, 0.25)
+
+
+def test_file_of_version_1_is_read_as_hot_and_says_so(tmp_path: Path) -> None:
+    samples = load_costs(of_version_1(tmp_path / "old.costs"))
+
+    assert samples.n_rounds == 20
+    assert samples.items == {}
+    assert samples.pauses == Pauses()
+    assert samples.warnings == ("hot", NEVER_COLD)
+    assert "cold was never measured" in NEVER_COLD
+
+
+def test_unfinished_file_of_version_1_is_not_continued(tmp_path: Path) -> None:
+    part = tmp_path / "old.costs.part"
+    of_version_1(part)
+
+    with pytest.raises(MeasurementError, match=r"version 2 to be continued\. Got 1"):
+        FileJournal(tmp_path / "old.costs", resume=True).resumed()
 
 
 def test_file_cut_anywhere_is_refused(costs: Path) -> None:
@@ -123,6 +185,11 @@ def test_impossible_sizes_are_refused(tmp_path: Path, sizes: tuple[float, float]
         {"kernels": "timer"},
         {"machine": []},
         {"fingerprint": None},
+        {"models": ["linear", "linear"]},
+        {"models": 5},
+        {"asleep": -1.0},
+        {"asleep": np.inf},
+        {"asleep": "long"},
     ],
     ids=str,
 )
@@ -136,6 +203,48 @@ def test_unsound_header_is_refused_behind_a_right_digest(costs: Path, change: di
         "machine": {},
     }
     data = MAGIC + b"1\n" + frame(header | change) + frame({"rounds": rounds().tobytes()})
+    end = {"stopped": "enough", "machine": {}, "sha256": hashlib.sha256(data).digest()}
+    costs.write_bytes(data + frame(end))
+    with pytest.raises(MeasurementError, match="must"):
+        load_costs(costs)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"regime": "warm", "answers": answers(1, 2).tobytes()},
+        {"answers": answers(1, 2).tobytes()},
+        {"regime": "hot", "answers": b""},
+        {"regime": "hot", "answers": answers(1, 2).tobytes()[:-8]},
+        {"regime": "hot", "answers": answers(1, 2, 2).tobytes()},
+        {"regime": "hot", "answers": answers(1, 2, 2, 1).tobytes()},
+        {"regime": "hot", "answers": (-answers(1, 2)).tobytes()},
+        {"regime": "hot", "answers": (answers(1, 2) * np.nan).tobytes()},
+        {"regime": "hot", "answers": (answers(1, 2) * 1e30).tobytes()},
+        {"rounds": b"123"},
+        {"rounds": rounds().tobytes(), "pauses": b"123"},
+        {"rounds": rounds().tobytes(), "pauses": np.array([-1.0]).tobytes()},
+        {"rounds": rounds().tobytes(), "pauses": np.array([np.nan]).tobytes()},
+        {"rounds": rounds().tobytes(), "pauses": np.ones(MAX_PAUSES + 1).tobytes()},
+        {"rounds": rounds().tobytes(), "watched": -1.0},
+        {"rounds": rounds().tobytes(), "watched": np.nan},
+        {"rounds": rounds().tobytes(), "stolen": "all"},
+        {"rounds": rounds().tobytes(), "switches": 1.5},
+        {"rounds": rounds().tobytes(), "switches": -1},
+    ],
+)
+def test_unsound_frame_is_refused_behind_a_right_digest(costs: Path, content: dict[str, Any]) -> None:
+    header = {
+        "units": list(HEADER.units),
+        "sizes": list(HEADER.sizes),
+        "loops": list(HEADER.loops),
+        "kernels": list(HEADER.kernels),
+        "fingerprint": "",
+        "machine": {},
+        "models": list(HEADER.models),
+        "asleep": 0.02,
+    }
+    data = MAGIC + b"2\n" + frame(header) + frame({"rounds": rounds().tobytes()}) + frame(content)
     end = {"stopped": "enough", "machine": {}, "sha256": hashlib.sha256(data).digest()}
     costs.write_bytes(data + frame(end))
     with pytest.raises(MeasurementError, match="must"):

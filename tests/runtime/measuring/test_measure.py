@@ -126,6 +126,33 @@ def test_processor_that_is_not_there_is_refused(world: World) -> None:
         measure(world.space, ITEMS, cpu=10**6, clock=world.clock)
 
 
+def test_busy_machine_is_measured_as_if_it_were_idle_and_said(world: World, tmp_path: Path) -> None:
+    """Other programs take 4 ms in each third call of a feature; the file keeps the figure."""
+    lost_ns = 0
+
+    def ends(x: np.ndarray) -> list[float]:
+        nonlocal lost_ns
+        if world.calls.count("ends") % 3 == 0:
+            world.clock.advance(seconds=4e-3)
+            lost_ns += 4_000_000
+        return [x[0], x[-1], len(x)]
+
+    world.results["ends"] = ends
+    timers = replace(Timers.of(world.clock), thread=lambda: world.clock() - lost_ns)
+    samples = measure(world.space, ITEMS, rounds=12, timers=timers, journal=FileJournal(tmp_path / "pi.costs"))
+
+    assert np.allclose(samples.of("ends"), world.seconds["ends"], rtol=1e-2)
+    assert np.allclose(samples.items["hot"].seconds[3], world.seconds["ends"], rtol=1e-2)
+    assert np.allclose(samples.pauses.lengths, 4e-3, rtol=1e-2)
+    assert len(samples.pauses.lengths) > 10
+    (warning,) = (w for w in samples.warnings if "busy" in w)
+    assert f"got {100 * samples.pauses.processor_share:.0f} % of a processor" in warning
+    kept = load_costs(tmp_path / "pi.costs")
+    assert warning in kept.warnings
+    assert kept.pauses == samples.pauses
+    assert kept.machine["processor_share"] == samples.pauses.processor_share < 0.1
+
+
 def throttled_board(tmp_path: Path, flags: str) -> Board:
     (tmp_path / "sys/devices/platform/soc/soc:firmware").mkdir(parents=True)
     (tmp_path / "sys/devices/platform/soc/soc:firmware/get_throttled").write_text(flags)

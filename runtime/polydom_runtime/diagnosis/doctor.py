@@ -10,9 +10,13 @@ from polydom_runtime.device.board import Board
 from polydom_runtime.device.jitter import Jitter, Permissions, permissions, wake_up_jitter
 from polydom_runtime.device.probe import Probe, probe
 from polydom_runtime.exceptions import BundleFormatError
+from polydom_runtime.measuring.cost_samples import Pauses
+from polydom_runtime.measuring.stopwatch import pauses_now
+from polydom_runtime.measuring.timers import Timers
 
 from .findings import Finding, as_text, exit_code, finding
 from .machine_findings import (
+    check_busy,
     check_governor,
     check_jitter,
     check_kernel,
@@ -36,6 +40,7 @@ def examine(
     clock: Clock = hardware_clock,
     jitter: Jitter | None = None,
     allowed: Permissions | None = None,
+    pauses: Pauses | None = None,
 ) -> list[Finding]:
     """Examine everything on a machine that affects deadlines, and return all findings, good and bad.
 
@@ -55,6 +60,8 @@ def examine(
         By default it is measured now, in half a second.
     allowed : Permissions, optional
         By default those of this process.
+    pauses : Pauses, optional
+        By default those of a quarter of a second of work now.
     """
     board = Board() if board is None else board
     found = probe() if found is None else found
@@ -63,6 +70,7 @@ def examine(
         check_threads(found, environment),
         check_timer(clock),
         check_jitter(wake_up_jitter() if jitter is None else jitter),
+        check_busy(pauses_now(Timers()) if pauses is None else pauses),
         check_governor(board),
         check_throttling(board),
         check_temperature(board),

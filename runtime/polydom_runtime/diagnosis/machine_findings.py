@@ -9,6 +9,8 @@ from polydom_runtime.device.board import Board
 from polydom_runtime.device.jitter import Jitter, Permissions
 from polydom_runtime.device.memory import memory_need
 from polydom_runtime.device.timer import reading_ns, step_back_ns, timer_tick_ns
+from polydom_runtime.measuring.cost_samples import Pauses
+from polydom_runtime.measuring.disturbances import BUSY_SHARE
 
 from .findings import Finding, Level, finding
 
@@ -49,6 +51,21 @@ def check_jitter(jitter: Jitter) -> Finding:
         "the causes of late wake-ups also take the processor away from an answer",
         "stop other programs; `chrt -f 50` before the command (SCHED_FIFO); a core of its own by isolcpus=3 in "
         "/boot/firmware/cmdline.txt and `taskset -c 3`; TimerSlackNSec=1 in its systemd unit",
+    )
+
+
+def check_busy(pauses: Pauses) -> Finding:
+    """Check whether a process that never waits gets a whole processor."""
+    share = pauses.processor_share
+    longest = f", the longest {format_seconds(pauses.lengths[0])}" if pauses.lengths else ""
+    found = f"{len(pauses.lengths)} pauses in {format_seconds(pauses.watched)} of work{longest}"
+    return finding(
+        "other work",
+        "warning" if share < BUSY_SHARE else "ok",
+        f"{found}; got {100 * share:.0f} % of a processor",
+        "no plan avoids a pause that is longer than the deadline",
+        "stop other programs; `chrt -f 50` before the command (SCHED_FIFO); a core of its own by isolcpus=3 in "
+        "/boot/firmware/cmdline.txt and `taskset -c 3`",
     )
 
 

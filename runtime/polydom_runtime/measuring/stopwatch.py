@@ -19,7 +19,7 @@ SHORTEST_PAUSE_NS = 5_000
 CLOCK_ERROR_BITS = 10
 """The two clocks may run at different speeds, by up to 1 / 2 ** 10 (a thousandth)."""
 
-EMPTY_CALLS = 200
+EMPTY_CALLS, TURNS = 200, 500
 
 
 class Stopwatch:
@@ -89,6 +89,27 @@ class Stopwatch:
         wall = clock()
         spent = clock() - wall
         return thread() - processor - spent
+
+
+def pauses_now(timers: Timers, seconds: float = 0.25) -> Pauses:
+    """Keep a processor busy and return the pauses meanwhile.
+
+    Parameters
+    ----------
+    timers : Timers
+    seconds : float
+        How long, by the wall clock.
+    """
+    stopwatch, end = Stopwatch(timers), timers.clock() + int(seconds * 1e9)
+    while timers.clock() < end:
+        stopwatch.time(_work)
+    return stopwatch.taken().pauses
+
+
+def _work() -> None:
+    """Do some work, for about ten microseconds."""
+    for _ in range(TURNS):
+        pass
 
 
 def _is_pause(lost: int, passed: int) -> bool:

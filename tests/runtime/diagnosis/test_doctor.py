@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from polydom_runtime.bundles.bundle_times import CostOrigin
 from polydom_runtime.device.board import Board
 from polydom_runtime.device.jitter import Jitter, Permissions, permissions, wake_up_jitter
 from polydom_runtime.device.probe import Probe
@@ -18,6 +19,7 @@ from polydom_runtime.device.timer import reading_ns, step_back_ns, timer_tick_ns
 from polydom_runtime.diagnosis.doctor import as_text, examine, exit_code
 from polydom_runtime.diagnosis.findings import Finding
 from polydom_runtime.diagnosis.software_findings import REQUIRED, check_software
+from polydom_runtime.measuring.cost_samples import Pauses
 from polydom_runtime.testing import ManualClock
 from tests.runtime.conftest import make_bundle, write
 
@@ -79,6 +81,7 @@ class Machine:
             "clock": ticking(50),
             "jitter": STEADY,
             "allowed": ALLOWED,
+            "pauses": Pauses.of(0.25, [1e-3]),
         }
         return examine(Board(self.root), **healthy | parts)
 
@@ -97,7 +100,7 @@ def test_a_healthy_board_has_no_fault(machine: Machine, bundle_folder: Path) -> 
     assert {f.check for f in findings if f.level != "ok"} == set()
     assert [f.fix for f in findings if f.fix] == []
     assert exit_code(findings) == 0
-    assert len({f.check for f in findings}) == len(findings) == 16
+    assert len({f.check for f in findings}) == len(findings) == 17
 
 
 ILL = "a child process that imports it was killed by SIGILL"
@@ -116,6 +119,12 @@ PARTS = [
     ({"clock": scripted(*[100] * 500, -70, *[100] * 200)}, "timer", "problem", "goes back by up to 70 ns"),
     ({"clock": ManualClock()}, "timer", "problem", "stands still"),
     ({"jitter": replace(STEADY, p99_ns=3_200_000)}, "wake-up jitter", "warning", "p99 3.2 ms"),
+    (
+        {"pauses": Pauses.of(0.1, [8e-3] * 20)},
+        "other work",
+        "warning",
+        "20 pauses in 100 ms of work, the longest 8 ms; got 38",
+    ),
     ({"allowed": Permissions(False, 8 << 20)}, "real-time permission", "warning", "refused; 8 MB"),
 ]
 FILES = [
@@ -214,6 +223,15 @@ def test_a_model_that_onnxruntime_cannot_open_is_named(machine: Machine, tmp_pat
     assert "IR version 13" in faults["bundle"].fix
 
 
+def test_spread_of_the_costs_is_told_with_its_cure(machine: Machine) -> None:
+    note = "power takes up to 9 times as long at sizes with a large prime factor: trim the item to a fast length"
+    bundle, _ = make_bundle()
+    origin = CostOrigin(Board(machine.root).device, notes=(note,))
+    faults = machine.faults(bundle=replace(bundle, models=(), times=replace(bundle.times, origin=origin)))
+
+    assert note in faults["costs"].found
+
+
 def test_a_damaged_bundle_is_a_problem(machine: Machine, bundle_folder: Path) -> None:
     (bundle_folder / "models" / "0000.onnx").write_bytes(b"")
     faults = machine.faults(bundle=bundle_folder)
@@ -280,7 +298,7 @@ def test_the_report_says_the_worst_first(machine: Machine) -> None:
     lines = as_text(findings).splitlines()
 
     assert [line.split()[0] for line in lines[:7]] == ["problem", "why:", "fix:", "warning", "why:", "fix:", "ok"]
-    assert lines[-1] == "problem: 1, warning: 1, ok: 12"
+    assert lines[-1] == "problem: 1, warning: 1, ok: 13"
     assert exit_code(findings) == 1
 
 

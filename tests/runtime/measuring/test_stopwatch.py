@@ -1,10 +1,14 @@
 """The stopwatch, on a machine whose two clocks only the tests move."""
 
+import itertools
 from collections.abc import Callable
+from dataclasses import replace
 from threading import Event
 
+import pytest
+
 from polydom_runtime.measuring.cost_samples import MAX_PAUSES, Pauses
-from polydom_runtime.measuring.stopwatch import Stopwatch
+from polydom_runtime.measuring.stopwatch import Stopwatch, pauses_now
 from polydom_runtime.measuring.timers import Switches, Timers, thread_switches
 from polydom_runtime.testing import ManualClock
 
@@ -130,6 +134,23 @@ def test_manual_clock_measures_no_pauses() -> None:
 
     assert stopwatch.time(lambda: clock.advance(seconds=MS)) == 1_000_100
     assert stopwatch.taken().pauses.lengths == ()
+
+
+def test_pauses_of_now_are_found_beside_other_work() -> None:
+    """Every twentieth reading of the clock comes 2 ms late."""
+    machine = Machine()
+    readings = itertools.count()
+
+    def clock() -> int:
+        if next(readings) % 20 == 0:
+            machine.pause(2 * MS)
+        machine.work(10 * US)
+        return machine.wall()
+
+    pauses = pauses_now(replace(machine.timers, clock=clock))
+    assert 0.05 < pauses.processor_share < 0.2
+    assert pauses.lengths[0] == pytest.approx(2 * MS)
+    assert pauses.watched + sum(pauses.lengths) == pytest.approx(0.25, rel=0.02)
 
 
 def test_call_within_a_tick_takes_a_tick() -> None:

@@ -254,3 +254,17 @@ def test_examples_in_docstrings_hold(module: Any) -> None:
 
     assert found.attempted > 0
     assert found.failed == 0
+
+
+def test_spectra_are_of_fast_lengths_that_lose_little() -> None:
+    """No prime factor above 5, and at most one part in six is left out."""
+    for n in range(1, 5000):
+        length = rest = spectra.fast_length(n)
+        for prime in (2, 3, 5):
+            while rest % prime == 0:
+                rest //= prime
+        assert rest == 1
+        assert 5 * n <= 6 * length <= 6 * n
+
+    signal = np.random.default_rng(0).normal(size=(3064, 2))
+    assert np.array_equal(spectra.power_spectrum(signal), spectra.power_spectrum(signal[:3000]))

@@ -1,5 +1,6 @@
 """Measurements on this machine. They are cached, so that a build that was killed does not repeat them."""
 
+import warnings
 from typing import Any
 
 from joblib import Memory
@@ -7,10 +8,12 @@ from joblib import Memory
 from polydom_builder.training.onnx import OnnxVersions, to_onnx
 from polydom_builder.training.trainer import Trainer
 from polydom_runtime.features import FeatureSpace
+from polydom_runtime.measuring.answering import MAX_ITEMS
 from polydom_runtime.measuring.conditions import identity
 from polydom_runtime.measuring.cost_samples import CostSamples
+from polydom_runtime.measuring.disturbances import BUSY
 from polydom_runtime.measuring.fingerprint import source_fingerprint
-from polydom_runtime.measuring.item_sizes import chosen_items
+from polydom_runtime.measuring.item_sizes import chosen_items, drawn_items
 from polydom_runtime.measuring.measure import measure
 
 from .model_times import ModelTimes
@@ -21,7 +24,7 @@ N_SIZES, SECONDS = 12, 20.0
 def measure_here(
     space: FeatureSpace, items: list[Any], quantile: float, seed: int, memory: Memory, bar: Any
 ) -> CostSamples:
-    """Time the features on this machine, on items of all sizes.
+    """Time the features on this machine, on items of all sizes and on some as they come; warn if it was busy meanwhile.
 
     Parameters
     ----------
@@ -41,9 +44,13 @@ def measure_here(
     MeasurementError
         If the items or the times do not allow a measurement.
     """
-    chosen = [items[i] for i in chosen_items(space, items, N_SIZES)]
+    of_sizes, as_they_come = chosen_items(space, items, N_SIZES), drawn_items(space, items, MAX_ITEMS, seed)
+    chosen = [items[i] for i in sorted({*of_sizes, *as_they_come})]
     cached = memory.cache(_measure, ignore=["space", "bar"])
     samples: CostSamples = cached(space, source_fingerprint(space), identity(), chosen, quantile, seed, bar)
+    for warning in samples.warnings:
+        if warning.startswith(BUSY):
+            warnings.warn(warning, stacklevel=2)
     return samples
 
 

@@ -87,6 +87,15 @@ def test_measure_writes_costs_and_a_profile_of_this_machine(
     assert set(DeviceProfile.load(profile).calibration) <= set(samples.kernels)
     assert {q.provenance for q in DeviceProfile.load(profile).calibration.values()} == {"measured"}
     assert "3 sizes from 3 to 900" in capsys.readouterr().out
+    assert set(samples.items) == {"hot", "rehearsed", "cold"}
+    assert samples.pauses.watched > 0.0
+    assert DeviceProfile.load(profile).cold_seconds is not None
+
+
+def test_measure_sleeps_for_a_period(items: Path, tmp_path: Path) -> None:
+    assert measured(items, tmp_path / "here.costs", "--period", "3ms") == 0
+    assert load_costs(tmp_path / "here.costs").items["cold"].asleep == 0.003
+    assert measured(items, tmp_path / "other.costs", "--period", "61s") == 2
 
 
 def test_measure_goes_on_after_a_kill(items: Path, tmp_path: Path) -> None:

@@ -33,15 +33,7 @@ class Quantity(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class UncertainQuantity(Quantity[T]):
-    """A figure that is known only to within a factor.
-
-    Parameters
-    ----------
-    value, provenance, source
-        As in `Quantity`.
-    uncertainty : float
-        A factor: the true value lies from value / uncertainty to value * uncertainty.
-    """
+    """A figure with a factor: the true one lies from value / uncertainty to value * uncertainty."""
 
     uncertainty: float
 

@@ -124,10 +124,15 @@ class Conditions:
             "celsius_after": self._last.celsius,
             "throttled_after": self._last.throttled,
             "cool_down_pauses": self.pauses,
+            "warnings": self.warnings,
+            **(self._disturbances() if self.seen.pauses.watched else {}),
+        }
+
+    def _disturbances(self) -> dict[str, Any]:
+        return {
             "processor_share": self.seen.pauses.processor_share,
             "involuntary_switches": self.seen.switches,
             "stolen_seconds": self.seen.stolen,
-            "warnings": self.warnings,
         }
 
     def _warn(self, now: BoardState) -> None:

@@ -105,6 +105,12 @@ def test_busy_machine_is_said_with_its_figure(root: Path, monkeypatch: pytest.Mo
     assert facts["involuntary_switches"] == 12
 
 
+def test_what_nobody_watched_is_not_stated(root: Path) -> None:
+    facts = Conditions(Board(root), describe(Board(root))).summary()
+
+    assert not {"processor_share", "involuntary_switches", "stolen_seconds"} & facts.keys()
+
+
 def test_idle_machine_is_not_called_busy(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
     conditions = Conditions(Board(root), describe(Board(root)))

@@ -33,6 +33,9 @@ from .timers import Timers
 MIN_SIZES, MAX_ROUNDS = 8, 5000
 COOL_DOWN_SECONDS, MAX_COOL_DOWNS = 2.0, 10
 
+KEPT_RANKS = (1 / 32, 1 / 4)
+"""The ranks, by size, of the items that are answered to rehearse, as in `polydom_runtime.policy.rehearsal`."""
+
 MAX_PERIOD = 60.0
 """Some ten answers are given after a sleep of this length in any case."""
 
@@ -144,7 +147,8 @@ def measure(
             rule = StoppingRule(rounds, seconds, quantile, precision)
             session = _Session(bench, measurement, journal, conditions, timers, rule)
             session.take_rounds(lambda done: progress(done / (1.0 + SHARE_OF_TIME)))
-            kept = [chosen[0], chosen[len(chosen) // 2]]  # a small and a middle one
+            by_size = sorted(drawn, key=space.size)
+            kept = [by_size[int(rank * len(by_size))] for rank in KEPT_RANKS]
             models = list(bench.models.values())
             answers = AnswerBench(space, drawn, kept, models, bench.stopwatch, timers, seed)
             session.take_answers(answers, lambda done: progress((1.0 + SHARE_OF_TIME * done) / (1.0 + SHARE_OF_TIME)))

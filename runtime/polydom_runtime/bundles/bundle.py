@@ -9,7 +9,7 @@ from typing import NamedTuple
 from polydom_runtime.costs import CostFunction
 from polydom_runtime.exceptions import BundleMismatchError
 from polydom_runtime.features import FeatureSpace
-from polydom_runtime.unit_times import step_users
+from polydom_runtime.unit_times import UnitTimes, step_users
 
 from .bundle_times import BundleTimes
 from .greedy import GreedyIndex
@@ -177,8 +177,22 @@ class Bundle:
         times, models = self.times, self.models
         if there is not None:
             times = there.times
-            models = tuple(replace(m, seconds=s) for m, s in zip(self.models, there.models, strict=True))
+            worst = there.times.worst
+            models = tuple(self._with(m, s, worst) for m, s in zip(self.models, there.models, strict=True))
         return replace(self, times=times.at(deadline), models=models, regimes={})
+
+    def _with(self, entry: ModelEntry, seconds: float, worst: UnitTimes) -> ModelEntry:
+        """Return a model with the time of a run and the cost that it has by other worst cases of units."""
+        if entry.cost is None:
+            return replace(entry, seconds=seconds)
+        # How costs combine is not stored. A regime adds nearly a constant to each unit, so the difference is enough.
+        here, there = self.times.worst.of_set(entry.mask), worst.of_set(entry.mask)
+        a, b, c, d, e, f = (
+            max(whole - of_units + of_units_there, 0.0)
+            for whole, of_units, of_units_there in zip(entry.cost.weights, here.weights, there.weights, strict=True)
+        )
+        more = max(seconds - entry.seconds, 0.0)
+        return replace(entry, seconds=seconds, cost=CostFunction((a + more, b, c, d, e, f)))
 
     def plus_dispatch(self, more: CostFunction) -> "Bundle":
         """Return the bundle for a node whose dispatch takes longer by `more`."""

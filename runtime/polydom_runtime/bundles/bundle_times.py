@@ -9,6 +9,8 @@ from typing import NamedTuple
 from polydom_runtime.costs import CostFunction
 from polydom_runtime.unit_times import UnitTimes
 
+from .outlook import Outlook
+
 
 @dataclass(frozen=True, slots=True)
 class CostOrigin:
@@ -74,6 +76,8 @@ class BundleTimes:
     calm : float
         The estimate of the slow-down that is rarely exceeded on the device as it was measured, at least 1. Only a
         larger one counts.
+    outlook : tuple of Outlook
+        By rising deadline; empty if nothing was replayed.
     """
 
     worst: UnitTimes
@@ -84,6 +88,7 @@ class BundleTimes:
     origin: CostOrigin = field(default_factory=CostOrigin)
     choices: tuple[Choice, ...] = ()
     calm: float = 1.0
+    outlook: tuple[Outlook, ...] = ()
 
     @classmethod
     def of(

@@ -5,27 +5,19 @@ A document of an older version is first changed into one of the current version,
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from polydom_runtime.costs import HUGE, CostFunction
-from polydom_runtime.exceptions import BundleFormatError
 from polydom_runtime.features import MAX_FEATURES
-from polydom_runtime.unit_times import UnitTimes
 
 from . import schema
 from .bundle import Bundle, BundleSpace, Label, Prior, Promise, StoredIndex
-from .bundle_times import BundleTimes, CostOrigin
+from .decoding_times import MAX_SECONDS, Document, costs, decoded_times
 from .encoding import FORMAT, VERSION
 from .index import Interval
 from .model_entry import ModelEntry
 
-Document = Mapping[str, Any]
-
-MAX_MODELS, MAX_MODEL_BYTES, MAX_CLASSES, MAX_TEXT = 10_000, 1 << 30, 100_000, 1000
-MAX_SECONDS = 1e6
-"""The largest time of a model run, in seconds."""
+MAX_MODELS, MAX_MODEL_BYTES, MAX_CLASSES = 10_000, 1 << 30, 100_000
 
 
 def decode(data: bytes, path: Path | None = None) -> Bundle:
@@ -65,7 +57,17 @@ def _from_version_3(d: Document) -> Document:
     return {**d, **times, **quantiles, "slowdown": 1.0, "stops": b"", "stop_loss": 0.0}
 
 
-UPGRADES: Mapping[int, Callable[[Document], Document]] = {1: _from_version_1, 2: _from_version_2, 3: _from_version_3}
+def _from_version_4(d: Document) -> Document:
+    """Add choices by deadline, the calm estimate of the slow-down, the outlook, and regimes: nothing of it is known."""
+    return {**d, "choices": [], "calm": 1.0, "outlook": [], "regimes": [], "more_times": []}
+
+
+UPGRADES: Mapping[int, Callable[[Document], Document]] = {
+    1: _from_version_1,
+    2: _from_version_2,
+    3: _from_version_3,
+    4: _from_version_4,
+}
 """For each older version, the function that changes its document into one of the next version."""
 
 
@@ -74,14 +76,16 @@ def _bundle(d: Document, path: Path | None) -> Bundle:
     f = len(space.names)
     models = _models(d, f)
     prior = Prior(_prior(d, len(space.classes)), schema.number(d, "prior_accuracy", -HUGE, HUGE))
+    times, regimes = decoded_times(d, space.names, len(models))
     return Bundle(
         space=space,
-        times=_all_times(d, space.names),
+        times=times,
         promise=_promise(d),
         prior=prior,
         models=models,
         stored=_stored(d, models),
         path=path,
+        regimes=regimes,
     )
 
 
@@ -119,46 +123,6 @@ def _stored(d: Document, models: Sequence[ModelEntry]) -> StoredIndex:
     )
 
 
-def _all_times(d: Document, names: Sequence[str]) -> BundleTimes:
-    worst = _worst(d, names)
-    planned = _times(d, "expected", "planning_quantile", worst)
-    return BundleTimes.of(
-        worst,
-        planned,
-        _times(d, "alone", "guard_quantile", worst),
-        _times(d, "typical", None, worst),
-        reference_seconds=schema.number(d, "reference_seconds", 0.0, HUGE),
-        origin=_origin(d),
-    )
-
-
-def _worst(d: Document, names: Sequence[str]) -> UnitTimes:
-    rows = [_row(row, 2) for row in schema.field(d, "steps", list)]
-    steps = [schema.text("A step name", name) for name, _ in rows]
-    users = [schema.in_range("A step's users", users, 1, (1 << len(names)) - 1) for _, users in rows]
-    features, step_costs = _costs(d, "costs", len(names)), _costs(d, "step_costs", len(rows))
-    return UnitTimes((*names, *steps), tuple(users), (*features, *step_costs), _costs(d, "dispatch", 1)[0])
-
-
-def _times(d: Document, name: str, quantile: str | None, worst: UnitTimes) -> UnitTimes | None:
-    """Return the times of the same units from another field; None if it is empty."""
-    share = 0.0 if quantile is None else schema.number(d, quantile, 0.0, 1.0)
-    row = schema.field(d, name, list)
-    if not row:
-        return None
-    packed, ratio = _row(row, 2)
-    *terms, dispatch = _costs({name: packed}, name, len(worst.names) + 1)
-    ratio = schema.number({name: ratio}, name, 0.0, HUGE)
-    return replace(worst, terms=tuple(terms), dispatch=dispatch, model_ratio=ratio, quantile=share)
-
-
-def _costs(d: Document, name: str, rows: int) -> tuple[CostFunction, ...]:
-    try:
-        return tuple(CostFunction(tuple(w)) for w in schema.floats(d, name, (rows, 6)).tolist())
-    except ValueError as e:
-        raise BundleFormatError(f"Field {name!r} must hold cost functions. {e}") from e
-
-
 def _models(d: Document, n_features: int) -> tuple[ModelEntry, ...]:
     rows = schema.field(d, "models", list)
     schema.in_range("The number of models", len(rows), 0, MAX_MODELS)
@@ -166,7 +130,7 @@ def _models(d: Document, n_features: int) -> tuple[ModelEntry, ...]:
     costs, stops = _set_costs(d, len(rows)), _stops(d, len(rows))
     models, orders = [], set()
     for k, ((order, size, digest), (accuracy, seconds)) in enumerate(
-        zip((_row(r, 3) for r in rows), numbers, strict=True)
+        zip((schema.row(r, 3) for r in rows), numbers, strict=True)
     ):
         if type(order) is not list or not order or type(digest) is not bytes or len(digest) != 32:
             raise schema.bad("A model must have an order of features and a SHA-256", (order, digest))
@@ -208,23 +172,6 @@ def _sequences(d: Document, orders: set[tuple[int, ...]], most: int) -> tuple[tu
     return tuple(map(tuple, rows))
 
 
-def _origin(d: Document) -> CostOrigin:
-    device, estimated, notes, versions = _row(schema.field(d, "origin", list), 4)
-    if type(device) is not str or type(estimated) is not bool or type(notes) is not list or type(versions) is not dict:
-        raise schema.bad("Field 'origin' must be a device, whether costs are estimated, notes, and versions", device)
-    return CostOrigin(
-        _printable(device),
-        estimated,
-        tuple(_printable(schema.text("A note", n, MAX_TEXT)) for n in notes),
-        {_printable(schema.text("A library", k)): _printable(schema.text("A version", v)) for k, v in versions.items()},
-    )
-
-
-def _printable(text: str) -> str:
-    """Return the text without characters that would control a terminal, at most `MAX_TEXT` long."""
-    return "".join(c if c.isprintable() else "?" for c in text[:MAX_TEXT])
-
-
 def _intervals(d: Document, n_candidates: int) -> tuple[Interval, ...]:
     numbers = schema.field(d, "intervals", list)
     ends = schema.floats(d, "interval_ends", (len(numbers), 2))
@@ -234,14 +181,8 @@ def _intervals(d: Document, n_candidates: int) -> tuple[Interval, ...]:
     )
 
 
-def _row(row: object, length: int) -> Sequence[Any]:
-    if type(row) is not list or len(row) != length:
-        raise schema.bad(f"A row must be a list of {length}", row)
-    return row
-
-
 def _set_costs(d: Document, n_models: int) -> Sequence[CostFunction | None]:
-    return _costs(d, "set_costs", n_models) if schema.field(d, "set_costs", bytes) else [None] * n_models
+    return costs(d, "set_costs", n_models) if schema.field(d, "set_costs", bytes) else [None] * n_models
 
 
 def _stops(d: Document, n_models: int) -> Sequence[float | None]:

@@ -8,10 +8,11 @@ from polydom_runtime.unit_times import UnitTimes
 
 from . import schema
 from .bundle import Bundle
-from .bundle_times import CostOrigin
+from .bundle_times import BundleTimes, CostOrigin
+from .regimes import REGIMES, Regime, RegimeTimes
 
 FORMAT = "polydom-bundle"
-VERSION = 4
+VERSION = 5
 """The format version. A change of the layout raises it, and `decoding` gets one more upgrade."""
 
 
@@ -19,6 +20,7 @@ def encode(bundle: Bundle) -> bytes:
     """Return the content of ``index.msgpack``."""
     space, promise, stored, times = bundle.space, bundle.promise, bundle.stored, bundle.times
     worst, models = times.worst, bundle.models
+    known = _Known(times)
     document = {
         "format": FORMAT,
         "version": VERSION,
@@ -53,15 +55,63 @@ def encode(bundle: Bundle) -> bytes:
         "stop_loss": float(promise.stop_loss),
         "origin": _origin_row(times.origin),
         "interval_ends": schema.pack_floats([(i.start, i.end) for i in stored.intervals]),
+        **_chosen(times, space.names, known),
+        "regimes": [_regime(r, bundle.regimes[r], space.names, known) for r in REGIMES if r in bundle.regimes],
+        "more_times": known.more,
     }
     return bytes(msgpack.packb(document))
+
+
+class _Known:
+    """The numbers of unit times, so that equal ones are stored once. The first four are those of the regime hot."""
+
+    def __init__(self, hot: BundleTimes) -> None:
+        self._numbers: dict[UnitTimes, int] = {}
+        for number, times in enumerate((hot.worst, hot.planned, hot.guarded, hot.typical)):
+            self._numbers.setdefault(times, number)
+        self.more: list[object] = []
+
+    def number(self, times: UnitTimes) -> int:
+        if times not in self._numbers:
+            self._numbers[times] = 4 + len(self.more)
+            self.more.append([_weights(times), float(times.model_ratio), float(times.quantile)])
+        return self._numbers[times]
+
+
+def _chosen(times: BundleTimes, names: Sequence[str], known: _Known) -> dict[str, object]:
+    """Return the fields of what was chosen and seen in replays of one regime."""
+    return {
+        "choices": [[float(d), known.number(planned), known.number(guarded)] for d, planned, guarded in times.choices],
+        "calm": float(times.calm),
+        "outlook": [
+            [float(o.deadline), float(o.score), float(o.prior_share), float(o.late), list(map(names.index, o.features))]
+            for o in times.outlook
+        ],
+    }
+
+
+def _regime(name: Regime, there: RegimeTimes, names: Sequence[str], known: _Known) -> dict[str, object]:
+    """Return the fields of one regime. The origin of its costs is that of the bundle."""
+    times = there.times
+    return {
+        "regime": name,
+        "times": [known.number(t) for t in (times.worst, times.planned, times.guarded, times.typical)],
+        "reference_seconds": float(times.reference_seconds),
+        "models": schema.pack_floats(there.models),
+        "asleep": float(there.asleep),
+        **_chosen(times, names, known),
+    }
 
 
 def _times_row(times: UnitTimes, unless: UnitTimes) -> Sequence[object]:
     """Return the weights of all units and the ratio of models; an empty list if the times equal `unless`."""
     if times == unless:
         return []
-    return [schema.pack_floats([cost.weights for cost in (*times.terms, times.dispatch)]), float(times.model_ratio)]
+    return [_weights(times), float(times.model_ratio)]
+
+
+def _weights(times: UnitTimes) -> bytes:
+    return schema.pack_floats([cost.weights for cost in (*times.terms, times.dispatch)])
 
 
 def _origin_row(origin: CostOrigin) -> list[object]:

@@ -4,7 +4,7 @@ A `document` is the decoded map of the index file. All bounds are inclusive.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgpack
@@ -123,6 +123,13 @@ def text(name: str, value: object, longest: int = 200) -> str:
     """Return `value` if it is a string of 1 to `longest` characters; BundleFormatError otherwise."""
     if type(value) is not str or not 1 <= len(value) <= longest:
         raise bad(f"{name} must be a string of 1 to {longest} characters", value)
+    return value
+
+
+def row(value: object, length: int) -> Sequence[Any]:
+    """Return `value` if it is a list of `length`; BundleFormatError otherwise."""
+    if type(value) is not list or len(value) != length:
+        raise bad(f"A row must be a list of {length}", value)
     return value
 
 

@@ -13,16 +13,19 @@ import msgpack
 import pytest
 
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.bundles.bundle_times import CostOrigin
+from polydom_runtime.bundles.bundle_times import Choice, CostOrigin
 from polydom_runtime.bundles.decoding import decode
 from polydom_runtime.bundles.encoding import VERSION, encode
 from polydom_runtime.bundles.index import PolyDomIndex
 from polydom_runtime.bundles.index_file import DIGEST_FILE, INDEX_FILE, digest_line, load_bundle
 from polydom_runtime.bundles.model_entry import MODEL_FOLDER
+from polydom_runtime.bundles.outlook import Outlook
+from polydom_runtime.bundles.regimes import REGIMES, Regime, RegimeTimes
 from polydom_runtime.bundles.schema import pack_floats
+from polydom_runtime.costs import CostFunction
 from polydom_runtime.exceptions import BundleFormatError
 from tests.bundle_parts import changed
-from tests.runtime.conftest import make_bundle, write
+from tests.runtime.conftest import US, make_bundle, write
 
 
 def made_for_planning() -> Bundle:
@@ -45,9 +48,63 @@ def made_for_planning() -> Bundle:
     )
 
 
-@pytest.mark.parametrize("bundle", [make_bundle()[0], made_for_planning()], ids=["plain", "for planning"])
+def made_for_regimes() -> Bundle:
+    """Return the bundle for planning with choices by deadline, an outlook, and the times of both other regimes."""
+    bundle = made_for_planning()
+    hot = bundle.times
+    outlook = (
+        Outlook(100 * US, 0.5, 1.0, (), 0.0),
+        Outlook(200 * US, 0.8, 0.25, ("spread", "mean"), 0.002),
+    )
+    choices = (Choice(100 * US, hot.worst, hot.guarded), Choice(200 * US, hot.planned, hot.worst.scaled(0.6)))
+    hot = replace(hot, choices=choices, calm=1.25, outlook=outlook)
+    more = CostFunction.of(30 * US)
+    cold = replace(
+        hot.plus_dispatch(more),
+        typical=replace(hot.typical, quantile=0.0).plus_dispatch(more),
+        choices=(Choice(150 * US, hot.planned.plus_dispatch(more), hot.guarded.plus_dispatch(more)),),
+        calm=1.0,
+        outlook=outlook[:1],
+    )
+    regimes: dict[Regime, RegimeTimes] = {
+        "rehearsed": RegimeTimes(replace(hot, choices=(), reference_seconds=6 * US), (6 * US,) * 3, 0.02),
+        "cold": RegimeTimes(cold, (40 * US, 41 * US, 42 * US), 0.05),
+    }
+    return replace(bundle, times=hot, regimes=regimes)
+
+
+KINDS = {"plain": make_bundle()[0], "for planning": made_for_planning(), "for regimes": made_for_regimes()}
+
+
+@pytest.mark.parametrize("bundle", KINDS.values(), ids=KINDS)
 def test_round_trip(bundle: Bundle) -> None:
     assert decode(encode(bundle)) == bundle
+
+
+def test_equal_times_are_stored_once() -> None:
+    """Choices and regimes name fourteen times; five differ from those of the regime hot and from each other."""
+    assert len(msgpack.unpackb(encode(made_for_regimes()))["more_times"]) == 5
+
+
+def test_times_of_one_deadline_and_regime_survive_the_file() -> None:
+    bundle = made_for_regimes()
+    loaded = decode(encode(bundle))
+
+    for regime in REGIMES:
+        for deadline in (50 * US, 120 * US, 150 * US, 900 * US):
+            assert loaded.at(deadline, regime) == bundle.at(deadline, regime)
+    assert loaded.at(120 * US, "cold") != loaded.at(120 * US) != loaded.at(150 * US)
+
+
+def test_a_set_with_a_cost_of_its_own_is_dearer_in_a_regime_by_what_its_units_are() -> None:
+    bundle = made_for_regimes()
+    costs = [CostFunction.of(30 * US, linear=US), CostFunction.of(20 * US), CostFunction.of(90 * US)]
+    bundle = replace(bundle, models=tuple(replace(m, cost=c) for m, c in zip(bundle.models, costs, strict=True)))
+
+    cold = bundle.at(150 * US, "cold").models
+
+    more = [m.cost(10.0) - c(10.0) for m, c in zip(cold, costs, strict=True) if m.cost is not None]
+    assert more == pytest.approx([(30 + 35) * US, (30 + 36) * US, (30 + 37) * US])
 
 
 SINCE = {
@@ -66,6 +123,7 @@ SINCE = {
             "stop_loss",
         ),
     },
+    5: {"choices", "calm", "outlook", "regimes", "more_times"},
 }
 """Which fields each version added."""
 
@@ -87,6 +145,12 @@ def test_fields_of_a_newer_version_are_not_read_from_an_older_one() -> None:
     document = msgpack.unpackb(encode(made_for_planning())) | {"version": 3}
 
     assert decode(bytes(msgpack.packb(document))) == make_bundle()[0]
+
+
+def test_version_4_has_one_choice_for_all_deadlines_and_only_hot_times() -> None:
+    document = msgpack.unpackb(encode(made_for_regimes())) | {"version": 4}
+
+    assert decode(bytes(msgpack.packb(document))) == made_for_planning()
 
 
 def test_written_bundle_loads(bundle_folder: Path) -> None:
@@ -130,14 +194,17 @@ def test_every_flipped_byte_is_noticed(bundle_folder: Path) -> None:
 
 def test_damage_behind_a_right_digest_raises_nothing_else() -> None:
     """Whoever writes a wrong index may write its digest too: the schema itself must hold."""
-    content = encode(made_for_planning())
+    content = encode(made_for_regimes())
     rng = random.Random(0)
     for position in range(len(content)):
         for change in (0x01, 0x80, rng.randrange(1, 256)):
             altered = bytearray(content)
             altered[position] ^= change
             with contextlib.suppress(BundleFormatError, AssertionError):
-                cast(PolyDomIndex, decode(bytes(altered)).index)._check()
+                bundle = decode(bytes(altered))
+                for regime in REGIMES:
+                    bundle.at(120 * US, regime)
+                cast(PolyDomIndex, bundle.index)._check()
 
 
 def test_model_swapped_for_another_is_noticed(bundle_folder: Path) -> None:
@@ -198,11 +265,72 @@ nan, inf = float("nan"), float("inf")
         ({"stops": pack_floats([0.5])}, "float64 numbers"),
         ({"stops": pack_floats([0.5, -0.1, 0.5])}, "confidences"),
         ({"stop_loss": nan}, "stop_loss"),
+        ({"choices": [[1e-4, 0]]}, "list of 3"),
+        ({"choices": [[1e-4, 0, 4]]}, "number of times"),
+        ({"choices": [[1e-4, -1, 0]]}, "number of times"),
+        ({"choices": [[1e-4, 0.0, 0]]}, "number of times"),
+        ({"choices": [[0.0, 0, 0]]}, "choices"),
+        ({"choices": [[5e-324, 0, 0]]}, "choices"),
+        ({"choices": [[nan, 0, 0]]}, "choices"),
+        ({"choices": [[inf, 0, 0]]}, "choices"),
+        ({"choices": [[1e-4, 0, 0], [1e-4, 0, 0]]}, "choices"),
+        ({"choices": [[2e-4, 0, 0], [1e-4, 0, 0]]}, "choices"),
+        ({"choices": [[1e-4 * (k + 1), 0, 0] for k in range(101)]}, "number of deadlines"),
+        ({"calm": 0.99}, "calm"),
+        ({"calm": nan}, "calm"),
+        ({"calm": inf}, "calm"),
+        ({"calm": 1}, "type float"),
+        ({"outlook": [[1e-4, 0.5, 0.0, 0.0]]}, "list of 5"),
+        ({"outlook": [[1e-4, nan, 0.0, 0.0, []]]}, "score"),
+        ({"outlook": [[1e-4, 0.5, 1.5, 0.0, []]]}, "prior_share"),
+        ({"outlook": [[1e-4, 0.5, 0.0, -0.5, []]]}, "late"),
+        ({"outlook": [[1e-4, 0.5, 0.0, 0.0, [3]]]}, "feature number"),
+        ({"outlook": [[1e-4, 0.5, 0.0, 0.0, [1, 1]]]}, "different"),
+        ({"outlook": [[1e-4, 0.5, 0.0, 0.0, "all"]]}, "must be a list"),
+        ({"more_times": [[pack_floats([[1.0] * 6] * 5), 1.0]]}, "list of 3"),
+        ({"more_times": [[pack_floats([[1.0] * 6] * 4), 1.0, 0.5]]}, "float64 numbers"),
+        ({"more_times": [[pack_floats([[-1.0] * 6] * 5), 1.0, 0.5]]}, "finite, non-negative weights"),
+        ({"more_times": [[pack_floats([[1.0] * 6] * 5), inf, 0.5]]}, "more_times"),
+        ({"more_times": [[pack_floats([[1.0] * 6] * 5), 1.0, 1.5]]}, "quantile"),
+        ({"more_times": [[b"", 1.0, 0.5]] * 1001}, "number of more_times"),
+        ({"regimes": {}}, "type list"),
+        ({"regimes": [[]]}, "must be a map"),
     ],
 )
 def test_impossible_content_is_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(BundleFormatError, match=message):
         decode(altered(**changes))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"regime": "hot"}, "must be one of"),
+        ({"regime": "frozen"}, "must be one of"),
+        ({"regime": ["cold"]}, "must be one of"),
+        ({"regime": "rehearsed"}, "each regime once"),
+        ({"times": [0, 0, 0]}, "list of 4"),
+        ({"times": [0, 0, 0, 99]}, "number of times"),
+        ({"times": [0, 0, 0, True]}, "number of times"),
+        ({"reference_seconds": nan}, "reference_seconds"),
+        ({"models": pack_floats([1e-6] * 2)}, "float64 numbers"),
+        ({"models": pack_floats([1e-6, 1e-6, -1e-6])}, "finite times"),
+        ({"models": pack_floats([1e-6, 1e-6, inf])}, "finite times"),
+        ({"models": pack_floats([1e-6, 1e-6, nan])}, "NaN"),
+        ({"asleep": -1.0}, "asleep"),
+        ({"asleep": inf}, "asleep"),
+        ({"calm": 0.5}, "calm"),
+        ({"choices": [[1e-4, 0, 99]]}, "number of times"),
+        ({"outlook": [[1e-4, 0.5, 0.0, nan, []]]}, "late"),
+        *(({name: None}, name) for name in ("times", "models", "asleep", "calm", "choices", "outlook")),
+    ],
+)
+def test_impossible_regime_is_refused(changes: dict[str, Any], message: str) -> None:
+    document = msgpack.unpackb(encode(made_for_regimes()))
+    document["regimes"][1] |= changes
+
+    with pytest.raises(BundleFormatError, match=message):
+        decode(bytes(msgpack.packb(document)))
 
 
 @pytest.mark.parametrize("missing", sorted(msgpack.unpackb(encode(make_bundle()[0]))))

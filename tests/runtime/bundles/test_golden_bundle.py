@@ -1,4 +1,4 @@
-"""A bundle that was written once and must stay readable: a device may keep it for years."""
+"""Bundles that were written once and must stay readable: a device may keep one for years."""
 
 from pathlib import Path
 
@@ -9,11 +9,16 @@ from polydom_runtime import Predictor, load_bundle
 from polydom_runtime.bundles.encoding import encode
 from tests.runtime.node_space import space
 
-FOLDER = Path(__file__).parents[2] / "golden" / "format_4.bundle"
+GOLDEN = Path(__file__).parents[2] / "golden"
+FOLDERS = sorted(GOLDEN.glob("format_*.bundle"))
+NEWEST = GOLDEN / "format_5.bundle"
+
+every_format = pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.stem)
 
 
-def test_a_bundle_of_format_4_still_says_what_it_holds() -> None:
-    bundle = load_bundle(FOLDER)
+@every_format
+def test_a_bundle_of_each_format_still_says_what_it_holds(folder: Path) -> None:
+    bundle = load_bundle(folder)
 
     assert bundle.names == ("mean", "spread", "ends")
     assert bundle.space.classes == ("no", "yes")
@@ -21,13 +26,33 @@ def test_a_bundle_of_format_4_still_says_what_it_holds() -> None:
     assert bundle.index.best(100, 10.0).features == ("mean", "spread", "ends")
 
 
-def test_a_bundle_of_format_4_is_written_as_it_was() -> None:
+def test_format_4_knows_hot_times_only() -> None:
+    bundle = load_bundle(GOLDEN / "format_4.bundle")
+
+    assert bundle.regimes == {}
+    assert (bundle.times.choices, bundle.times.calm, bundle.times.outlook) == ((), 1.0, ())
+
+
+def test_format_5_still_says_what_it_holds_of_regimes_and_deadlines() -> None:
+    bundle = load_bundle(NEWEST)
+    hot, cold = bundle.times, bundle.regimes["cold"]
+
+    assert [choice.deadline for choice in hot.choices] == pytest.approx([1e-4, 2e-4])
+    assert hot.at(5e-5).guarded.quantile == 0.9
+    assert (hot.calm, hot.outlook[1].features, hot.outlook[1].late) == (1.25, ("spread", "mean"), 0.002)
+    assert (cold.asleep, cold.models) == (0.05, pytest.approx((4e-5, 4.1e-5, 4.2e-5)))
+    assert cold.times.worst.dispatch(10.0) == pytest.approx(31e-6)
+    assert set(bundle.regimes) == {"rehearsed", "cold"}
+
+
+def test_the_newest_format_is_written_as_it_was() -> None:
     """Byte by byte: the format has not changed unnoticed."""
-    assert encode(load_bundle(FOLDER)) == (FOLDER / "index.msgpack").read_bytes()
+    assert encode(load_bundle(NEWEST)) == (NEWEST / "index.msgpack").read_bytes()
 
 
-def test_a_bundle_of_format_4_still_answers() -> None:
-    answer = Predictor.load(FOLDER, space).predict_one(np.array([1.0, 2.0, 3.0]))
+@every_format
+def test_a_bundle_of_each_format_still_answers(folder: Path) -> None:
+    answer = Predictor.load(folder, space).predict_one(np.array([1.0, 2.0, 3.0]))
 
     assert (answer.label, answer.features) == ("yes", ("mean", "spread", "ends"))
     assert answer.accuracy == pytest.approx(0.9)

@@ -8,6 +8,7 @@ from polydom_runtime.bundles.bundle import Bundle, Promise, StoredIndex
 from polydom_runtime.bundles.index import Candidate
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.measuring.cost_samples import CostSamples
+from polydom_runtime.policy.outlook_table import outlook_table
 
 from .bundling.assembly import check_memory, draft_bundle, model_entries, models_of
 from .bundling.bundle_folder import write_bundle
@@ -110,7 +111,7 @@ def write_fitted(
     exported: Sequence[ExportedModel],
     proof: bytes | None = None,
 ) -> Bundle:
-    """Choose the quantiles of a bundle if there are samples to replay; write and return it.
+    """Choose the times that a bundle plans with, and write and return it; print what its deadlines buy if verbose.
 
     Parameters
     ----------
@@ -130,8 +131,8 @@ def write_fitted(
         If the models do not fit the memory of the target, or the folder cannot be written.
     """
     check_memory(bundle, search.target_)
-    if search.samples_ is not None:
-        allowed = 1.0 - search.quantile
-        bundle = with_chosen_times(bundle, search.target_, search.samples_, search.sizes_, allowed)
+    bundle = with_chosen_times(bundle, search.target_, search.samples_, search.sizes_, 1.0 - search.quantile)
     write_bundle(folder, bundle, models_of(bundle, exported), proof)
+    if search.verbose:
+        print(outlook_table(bundle))
     return bundle

@@ -1,83 +1,187 @@
-"""The choice of planned and guarded times for the any-time policy, by replays of the measured times."""
+"""The choice of planned and guarded times for the any-time policy, by replays of the measured times.
 
-from collections.abc import Iterable, Sequence
+Each regime and each of some deadlines gets its own choice. One choice for a whole range may break the promise at its
+shortest deadlines: an answer of few units can lose its reserve to a single slow one.
+"""
+
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from polydom_builder.costs.fit_times import UNIT_QUANTILE
-from polydom_builder.costs.target import Target
-from polydom_builder.simulation.report import deadlines_of
-from polydom_builder.simulation.simulate import Outcome, simulate
-from polydom_builder.simulation.trials import Trials
+from polydom_builder.costs.target import RegimeTarget, Target
+from polydom_builder.simulation.simulate import simulate
+from polydom_builder.simulation.trials import Trials, halves
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.measuring.cost_samples import CostSamples
+from polydom_runtime.bundles.bundle_times import BundleTimes, Choice
+from polydom_runtime.bundles.regimes import Regime, RegimeTimes
+from polydom_runtime.costs import format_seconds
+from polydom_runtime.measuring.cost_samples import CostSamples, Pauses
 from polydom_runtime.prediction import policy_for
 
-N_TRIALS, N_DEADLINES = 2000, 4
+from .choosing import Choosing, Chosen, Pair
+from .outlooks import deadlines_in, in_each_regime, outlook_of, with_typical_outlook
+
+N_TRIALS = 2000
+"""Half of these trials are to choose on, half to check on."""
+
 TYPICAL_QUANTILE = 0.5
 
 GUARDS = (0.9, 0.95, 0.99)
 """Quantiles that the guard may use, beside the promised one. They may be lower than the promised one: an answer is late
 only if a unit exceeds its guarded time and was also begun at the last moment, which is rarer."""
 
-SHARE_OF_PROMISE = 0.5
-"""The share of the allowed misses that a replay may have. It is below 1, since the times were fitted to the same
-samples that are replayed."""
+CALM_QUANTILE, MAX_CALM = 0.999, 1.4
+"""On the device as it was measured, one answer in a thousand may find a slow-down. The estimate is a median over few
+items, so it exceeds 1 often. Above `MAX_CALM` it counts in any case."""
 
 
 def with_chosen_times(
-    bundle: Bundle, target: Target, samples: CostSamples, sizes: Sequence[float], allowed: float
+    bundle: Bundle, target: Target, samples: CostSamples | None, sizes: Sequence[float], allowed: float
 ) -> Bundle:
     """Return the bundle with the planned and guarded times that score best among those that keep the promise.
 
-    The guarded times are chosen first, then the planned times. If the bundle allows only the strict policy, or
-    the costs are estimates, nothing can be replayed; the bundle then gets the times at the default quantiles. If the
-    costs were given, it is returned as it is.
+    They are chosen for each regime and for some deadlines of the bundle's range. The bundle also gets the outlook at
+    these deadlines, and the estimate of the slow-down that is rarely exceeded on the device as it was measured. If
+    costs are estimates, or were given, nothing can be replayed: then the times are those at the default quantiles, and
+    the outlook is that of typical times.
 
     Parameters
     ----------
     bundle : Bundle
-        The choice is made for its deadlines.
+        With worst cases only.
     target : Target
         Has the times at each quantile.
-    samples : CostSamples
-        The samples that are replayed.
+    samples : CostSamples or None
+        The samples that are replayed; None if costs were given.
     sizes : sequence of float
         The sizes of the items that are expected.
     allowed : float
         The promised rate of late answers, from 0 to 1.
     """
+    draft = _with_default_times(bundle, target)
+    if samples is None or not target.planned or target.origin.estimated:
+        return with_typical_outlook(draft, sizes)
+    shortest_first = deadlines_in(draft, "hot")
+    if note := pause_note(samples.pauses, shortest_first, allowed):
+        origin = replace(target.origin, notes=(*target.origin.notes, note))
+        draft = in_each_regime(draft, lambda regime, times: replace(times, origin=origin))
+    one, other = halves(samples)
+
+    def replayed(regime: Regime, times: BundleTimes) -> BundleTimes:
+        trials = _trials(one, sizes, regime, 0), _trials(other, sizes, regime, 1)
+        deadlines = deadlines_in(draft, regime)
+        if not deadlines:  # all are shorter than dispatch takes in this regime
+            return times
+        shares = [samples.pauses.share_hit(deadline) for deadline in deadlines]
+        if policy_for(bundle, "anytime") == "strict":
+            found = [_as_it_is(draft, times, regime, trials[1], deadline) for deadline in deadlines]
+        else:
+            choosing = _choosing(draft, target, regime, trials)
+            works = [allowed_for_work(share, allowed) for share in shares]
+            found = list(map(choosing.at, deadlines, works))
+        outlook = (outlook_of(c.checked, c.choice.deadline, share) for c, share in zip(found, shares, strict=True))
+        choices = tuple(c.choice for c in found)
+        calm = _calm(draft, regime, choices, trials[1])
+        return replace(_with_choices(times, choices), calm=calm, outlook=tuple(outlook))
+
+    return in_each_regime(draft, replayed)
+
+
+def pause_note(pauses: Pauses, deadlines: Sequence[float], allowed: float) -> str:
+    """Return what can be promised where pauses alone break the promise; an empty text if they do so nowhere."""
+    share, deadline = max(((pauses.share_hit(d), d) for d in deadlines), default=(0.0, 0.0))
+    if share <= allowed:
+        return ""
+    at = format_seconds(deadline)
+    return (
+        f"pauses longer than {at} hit {100 * share:.2g} % of answers here: "
+        f"{1.0 - share:.4g} is what can be promised at {at}"
+    )
+
+
+def allowed_for_work(paused: float, allowed: float) -> float:
+    """Return the rate of late answers that pauses leave to the work that is planned; at least half of it.
+
+    Parameters
+    ----------
+    paused : float
+        The share of answers that a pause makes late.
+    allowed : float
+        The promised rate of late answers.
+    """
+    return max(allowed - paused, 0.5 * allowed)
+
+
+def _with_default_times(bundle: Bundle, target: Target) -> Bundle:
     if not target.planned or target.guarded is None:
         return bundle
-    at = target.planned
-    times = replace(
-        bundle.times,
-        planned=at[UNIT_QUANTILE],
-        guarded=target.guarded,
-        typical=replace(at[TYPICAL_QUANTILE], quantile=0.0),  # a bundle does not store this quantile
-        reference_seconds=target.reference_seconds,
+    hot = RegimeTarget(bundle.times.worst, target.planned, target.guarded, target.reference_seconds, 0.0, 0.0)
+    regimes: dict[Regime, RegimeTimes] = {
+        name: RegimeTimes(
+            _default_times(there, bundle.times),
+            tuple(entry.seconds + there.model_added for entry in bundle.models),
+            there.asleep,
+        )
+        for name, there in target.regimes.items()
+    }
+    return replace(bundle, times=_default_times(hot, bundle.times), regimes=regimes)
+
+
+def _default_times(there: RegimeTarget, times: BundleTimes) -> BundleTimes:
+    return replace(
+        times,
+        worst=replace(there.worst, model=None),
+        planned=there.planned[UNIT_QUANTILE],
+        guarded=there.guarded,
+        typical=replace(there.planned[TYPICAL_QUANTILE], quantile=0.0),  # a bundle does not store this quantile
+        reference_seconds=there.reference_seconds,
     )
-    draft = replace(bundle, times=times)
-    if policy_for(bundle, "anytime") == "strict" or target.origin.estimated:  # no plan that can be replayed here
-        return draft
-    rng = np.random.default_rng(0)
-    trials = Trials.drawn(samples, rng.choice(np.asarray(sizes, dtype=np.float64), N_TRIALS).tolist())
-    guards = [target.guarded, *(at[q] for q in GUARDS)]
-    draft = _best((replace(draft, times=replace(times, guarded=guard)) for guard in guards), trials, allowed)
-    bundles = (replace(draft, times=replace(draft.times, planned=plan)) for plan in at.values())
-    return _best(bundles, trials, allowed)
 
 
-def _best(bundles: Iterable[Bundle], trials: Trials, allowed: float) -> Bundle:
-    def merit(bundle: Bundle) -> tuple[int, float]:
-        return _merit([simulate(bundle, trials, d) for d in deadlines_of(bundle, N_DEADLINES)], allowed)
+def _trials(samples: CostSamples, sizes: Sequence[float], regime: Regime, seed: int) -> Trials:
+    """Return half of the trials. They are measured items as they came, each at most once, if there are any."""
+    if regime in samples.items:
+        count = min(N_TRIALS // 2, samples.items[regime].seconds[0].size)
+        return Trials.as_they_came(samples, count, regime, seed)
+    rng = np.random.default_rng(seed)
+    return Trials.drawn(samples, rng.choice(np.asarray(sizes, dtype=np.float64), N_TRIALS // 2).tolist(), seed, regime)
 
-    return max(bundles, key=merit)
+
+def _choosing(bundle: Bundle, target: Target, regime: Regime, trials: tuple[Trials, Trials]) -> Choosing:
+    there = target if regime == "hot" else target.regimes[regime]
+    assert there.guarded is not None
+    guards = {q: there.planned[q] for q in GUARDS} | {there.guarded.quantile: there.guarded}
+    by_quantile = sorted(guards), sorted(there.planned)
+    start = Pair(by_quantile[0].index(there.guarded.quantile), by_quantile[1].index(UNIT_QUANTILE))
+    return Choosing(
+        bundle,
+        regime,
+        guards=[guards[q] for q in by_quantile[0]],
+        plans=[there.planned[q] for q in by_quantile[1]],
+        trials=trials,
+        start=start,
+    )
 
 
-def _merit(outcomes: Sequence[Outcome], allowed: float) -> tuple[int, float]:
-    """Return the negative number of misses beyond those allowed, then the mean score; larger is better."""
-    missed = sum(outcome.missed for outcome in outcomes)
-    most = int(SHARE_OF_PROMISE * allowed * sum(len(o.answers) for o in outcomes))
-    return -max(0, missed - most), float(np.mean([outcome.score for outcome in outcomes]))
+def _as_it_is(bundle: Bundle, times: BundleTimes, regime: Regime, trials: Trials, deadline: float) -> Chosen:
+    """Return the times that a bundle has, where only the strict policy is possible, and what they give."""
+    choice = Choice(deadline, times.planned, times.guarded)
+    return Chosen(choice, simulate(bundle, trials, deadline, regime=regime, adapt=False))
+
+
+def _with_choices(times: BundleTimes, choices: Sequence[Choice]) -> BundleTimes:
+    longest = choices[-1]
+    alike = all(choice[1:] == longest[1:] for choice in choices)
+    return replace(times, planned=longest.planned, guarded=longest.guarded, choices=() if alike else tuple(choices))
+
+
+def _calm(bundle: Bundle, regime: Regime, choices: Sequence[Choice], trials: Trials) -> float:
+    """Return the estimate of the slow-down that is rarely exceeded at the chosen times, at every other deadline."""
+    estimates: list[float] = []
+    for deadline, planned, guarded in choices[::2]:
+        there = bundle.at(deadline, regime)
+        times = replace(there.times, planned=planned, guarded=guarded, calm=1.0)
+        estimates += [answer.slowdown for answer in simulate(replace(there, times=times), trials, deadline).answers]
+    return float(np.clip(np.quantile(estimates, CALM_QUANTILE), 1.0, MAX_CALM))

@@ -7,8 +7,12 @@ from typing import Any
 
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index_file import load_bundle
+from polydom_runtime.bundles.regimes import REGIMES
 from polydom_runtime.commands.arguments import duration
 from polydom_runtime.costs import format_seconds
+from polydom_runtime.exceptions import DeadlineError
+from polydom_runtime.policy.deadline import too_short
+from polydom_runtime.policy.outlook_table import outlook_table
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -23,10 +27,20 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print the candidates, their cost functions, and the staircase at the bundle's deadlines."""
+    """Print the candidates, their cost functions, the staircase at the bundle's deadlines, and what deadlines buy.
+
+    Raises
+    ------
+    BundleFormatError
+        If the bundle is not sound.
+    DeadlineError
+        If the deadline is shorter than dispatch alone takes.
+    """
     bundle = load_bundle(arguments.bundle)
+    if arguments.deadline is not None and (fault := too_short(bundle, arguments.deadline)):
+        raise DeadlineError(fault)
     document = description(bundle, arguments.deadline)
-    print(json.dumps(document, indent=2) if arguments.json else as_text(document))
+    print(json.dumps(document, indent=2) if arguments.json else f"{as_text(document)}\n{outlook_table(bundle)}")
 
 
 def description(bundle: Bundle, deadline: float | None) -> dict[str, Any]:
@@ -65,6 +79,11 @@ def description(bundle: Bundle, deadline: float | None) -> dict[str, Any]:
                 for size, c in bundle.index.at_deadline(d).steps
             ]
             for d in sorted(wanted)
+        },
+        "outlook": {
+            regime: [o._asdict() for o in bundle.at(1.0, regime).times.outlook]
+            for regime in REGIMES
+            if regime == "hot" or regime in bundle.regimes
         },
     }
 

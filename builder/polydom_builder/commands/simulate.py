@@ -2,10 +2,19 @@
 
 import argparse
 import json
+import sys
+from collections.abc import Sequence
 
 from polydom_builder.simulation.report import POLICIES, as_table, deadlines_of, rehearse, trials_of
+from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index_file import load_bundle
+from polydom_runtime.bundles.regimes import Regime
+from polydom_runtime.commands.arguments import duration
+from polydom_runtime.costs import format_seconds
+from polydom_runtime.exceptions import DeadlineError
+from polydom_runtime.measuring.cost_samples import CostSamples
 from polydom_runtime.measuring.costs_file import load_costs
+from polydom_runtime.policy.deadline import too_short
 
 from .arguments import add_replaying, count
 
@@ -17,6 +26,14 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "--costs", required=True, metavar="NAME.costs", help="the costs file of the device, from polydom-node measure"
     )
     add_replaying(command, deadlines="five within the range of the bundle", slower_than="the costs file")
+    command.add_argument(
+        "--period",
+        type=duration,
+        help="simulate a loop that sleeps until each item is due, such as 20ms (default: items come back to back)",
+    )
+    command.add_argument(
+        "--no-rehearse", action="store_true", help="with --period: no kept items are answered right before an item"
+    )
     command.add_argument("--no-adapt", action="store_true", help="simulate a node that does not estimate its slow-down")
     command.add_argument("--count", type=count, default=2000, help="the number of items (default 2000)")
     command.add_argument("--seed", type=count, default=1, help="the random seed of sizes and times (default 1)")
@@ -30,11 +47,48 @@ def run(arguments: argparse.Namespace) -> None:
     BundleFormatError, MeasurementError
         If the bundle or the costs file is not sound.
     FitError
-        If the costs are not those of the bundle's features.
+        If the costs are not those of the bundle's features, or lack the times of answers after a sleep.
+    DeadlineError
+        If all deadlines are shorter than dispatch alone takes.
     """
-    bundle = load_bundle(arguments.bundle)
-    trials = trials_of(bundle, load_costs(arguments.costs), arguments.count, arguments.seed)
+    bundle, samples = load_bundle(arguments.bundle), load_costs(arguments.costs)
+    regime = _regime(arguments.period, arguments.no_rehearse)
+    trials = trials_of(bundle, samples, arguments.count, arguments.seed, regime)
+    if regime != "hot":
+        _say_what_is_simulated(bundle, samples, regime, arguments.period)
     policies = POLICIES if arguments.policy is None else (arguments.policy,)
-    asked = arguments.deadline or deadlines_of(bundle, 5)
-    rows = rehearse(bundle, trials, asked, policies, arguments.slowdown, not arguments.no_adapt)
+    asked = _long_enough(bundle, regime, arguments.deadline or deadlines_of(bundle, 5))
+    rows = rehearse(
+        bundle, trials, asked, policies, slowdown=arguments.slowdown, adapt=not arguments.no_adapt, regime=regime
+    )
     print(json.dumps(rows, indent=2) if arguments.json else as_table(rows))
+
+
+def _regime(period: float | None, no_rehearse: bool) -> Regime:
+    if period is None:
+        return "hot"
+    return "cold" if no_rehearse else "rehearsed"
+
+
+def _say_what_is_simulated(bundle: Bundle, samples: CostSamples, regime: Regime, period: float) -> None:
+    """Say after which sleep the times were measured, and whether the bundle plans with such times."""
+    asleep, asked = format_seconds(samples.items[regime].asleep), format_seconds(period)
+    print(f"polydom: simulated with {regime} times after {asleep} asleep, for a period of {asked}", file=sys.stderr)
+    if regime not in bundle.regimes:
+        print(f"polydom: the bundle has no {regime} times and plans with hot ones; build it again", file=sys.stderr)
+
+
+def _long_enough(bundle: Bundle, regime: Regime, deadlines: Sequence[float]) -> list[float]:
+    """Return the deadlines at which the bundle can answer; say why the others are left out.
+
+    Raises
+    ------
+    DeadlineError
+        If none is left.
+    """
+    faults = {deadline: too_short(bundle.at(deadline, regime), deadline) for deadline in deadlines}
+    if all(faults.values()):
+        raise DeadlineError(next(iter(faults.values())))
+    for fault in filter(None, faults.values()):
+        print(f"polydom: left out: {fault}", file=sys.stderr)
+    return [deadline for deadline, fault in faults.items() if not fault]

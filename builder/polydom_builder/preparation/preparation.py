@@ -25,6 +25,7 @@ from polydom_runtime.exceptions import DeadlineError
 from polydom_runtime.features import MAX_FEATURES, FeatureSpace
 from polydom_runtime.measuring.cost_samples import CostSamples
 from polydom_runtime.measuring.item_sizes import checked_size
+from polydom_runtime.policy.deadline import too_short_for
 from polydom_runtime.unit_times import UnitTimes
 
 from .parameters import check_count, checked_budgets, checked_estimator, checked_memory, checked_sizes
@@ -214,10 +215,13 @@ def _model_seconds(trainer: Trainer, target: Target) -> float:
 
 
 def _check_reachable(region: QueryRegion, target: Target, model_seconds: float) -> None:
-    longest = region.budgets[1]
-    least = target.worst.dispatch(region.sizes[0]) + model_seconds
-    if longest <= least:
+    longest, size = region.budgets[1], region.sizes[0]
+    worst = target.worst.dispatch(size) + model_seconds
+    if longest <= worst:
+        median = min(target.planned.items(), default=(0.0, target.worst))[1]
+        typical = median.dispatch(size) + median.model_ratio * model_seconds
         raise DeadlineError(
-            f"The deadline must be longer than dispatch and one model run take, {least:.3g} s. Got {longest:.3g}. "
-            "Choose a longer deadline or a faster estimator."
+            too_short_for(
+                "dispatch and one model run", longest, typical=typical, worst=worst, or_else="a quicker estimator"
+            )
         )

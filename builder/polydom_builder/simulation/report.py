@@ -7,6 +7,7 @@ import numpy as np
 
 from polydom_builder.exceptions import FitError
 from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.regimes import Regime
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples
 from polydom_runtime.prediction import Policy
@@ -18,8 +19,10 @@ from .trials import Trials
 POLICIES: tuple[Policy, ...] = ("anytime", "strict")
 
 
-def trials_of(bundle: Bundle, samples: CostSamples, count: int, seed: int = 0) -> Trials:
-    """Return trials with random sizes, uniform on the log scale over the bundle's range.
+def trials_of(bundle: Bundle, samples: CostSamples, count: int, seed: int = 0, regime: Regime = "hot") -> Trials:
+    """Return items as they came when they were measured; if none were, random sizes of the bundle's range.
+
+    The random sizes are uniform on the log scale.
 
     Parameters
     ----------
@@ -29,6 +32,7 @@ def trials_of(bundle: Bundle, samples: CostSamples, count: int, seed: int = 0) -
     count : int
         Number of trials.
     seed : int
+    regime : {"hot", "rehearsed", "cold"}
 
     Returns
     -------
@@ -37,12 +41,14 @@ def trials_of(bundle: Bundle, samples: CostSamples, count: int, seed: int = 0) -
     Raises
     ------
     FitError
-        If the samples lack one of the bundle's units, or are not sound.
+        If the samples lack one of the bundle's units or the regime, or are not sound.
     """
     needed = [*(step.name for step in bundle.times.worst.steps), *bundle.names, DISPATCH]
     if missing := [unit for unit in needed if unit not in samples.units]:
         raise FitError(f"The costs must be of the bundle's features. Missing: {missing}. Measure its feature space.")
     samples.check()
+    if regime in samples.items or regime != "hot":
+        return Trials.as_they_came(samples, count, regime, seed)
     low, high = np.log(bundle.promise.sizes)
     sizes = np.exp(np.random.default_rng(seed).uniform(low, high, count))
     return Trials.drawn(samples, sizes.tolist(), seed)
@@ -63,8 +69,10 @@ def rehearse(
     trials: Trials,
     deadlines: Sequence[float],
     policies: Sequence[Policy] = POLICIES,
+    *,
     slowdown: float = 1.0,
     adapt: bool = True,
+    regime: Regime = "hot",
 ) -> list[dict[str, Any]]:
     """Simulate each policy at each deadline on the same trials.
 
@@ -80,6 +88,8 @@ def rehearse(
         Factor by which all times of the trials are multiplied.
     adapt : bool
         Whether the predictor estimates the slow-down.
+    regime : {"hot", "rehearsed", "cold"}
+        That of the trials.
 
     Returns
     -------
@@ -95,9 +105,9 @@ def rehearse(
     trials = trials.slowed(slowdown)
     rows = []
     for deadline in deadlines:
-        best = oracle_score(bundle, trials, deadline)
+        best = oracle_score(bundle.at(deadline, regime), trials, deadline)
         for policy in policies:
-            outcome = simulate(bundle, trials, deadline, policy=policy, adapt=adapt)
+            outcome = simulate(bundle, trials, deadline, policy=policy, adapt=adapt, regime=regime)
             shares = np.array([a.elapsed_ns for a in outcome.answers]) / (deadline * 1e9)
             rows.append(
                 {

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.regimes import Regime
 from polydom_runtime.features import Feature, FeatureSpace, Step
 from polydom_runtime.measuring.cost_samples import DISPATCH
 from polydom_runtime.prediction import Policy, Prediction
@@ -67,6 +68,7 @@ def simulate(
     policy: Policy = "anytime",
     adapt: bool = True,
     predicted: Predicted | None = None,
+    regime: Regime = "hot",
 ) -> Outcome:
     """Answer all trials, in order, on a virtual clock.
 
@@ -84,6 +86,8 @@ def simulate(
         Whether the predictor estimates the slow-down.
     predicted : mapping of orders to arrays of shape (n_trials,), optional
         The answers of the models; without them every model gives the answer of the prior.
+    regime : {"hot", "rehearsed", "cold"}
+        That of the trials; the node plans with its times.
 
     Returns
     -------
@@ -94,6 +98,7 @@ def simulate(
     ValueError
         If the trials lack one of the bundle's units.
     """
+    bundle = bundle.at(deadline, regime)  # which has the times of no other regime
     world = _World(bundle, trials, predicted or {})
     predictor = Predictor(
         bundle,

@@ -1,14 +1,20 @@
 """Recorded items: the size of each and the time of every unit on it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polydom_builder.costs.fit_times import REFERENCE_MODEL
+from polydom_builder.exceptions import FitError
 from polydom_runtime.arrays import Floats
-from polydom_runtime.measuring.cost_samples import CostSamples
+from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.regimes import Regime
+from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples, ItemSamples
+
+LIKE_SIZE = 0.02
+"""Items whose sizes differ by less than this share stand for each other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,18 +38,65 @@ class Trials:
     model_seconds: Floats
 
     @classmethod
-    def drawn(cls, samples: CostSamples, sizes: Sequence[float], seed: int = 0) -> "Trials":
+    def drawn(cls, samples: CostSamples, sizes: Sequence[float], seed: int = 0, regime: Regime = "hot") -> "Trials":
         """Return items of these sizes; each takes all its times from one random round, in the order of the rounds.
 
-        So a pause or a slow period that affected several units of a round, or several rounds in a row, affects the same
-        units and neighbouring items here. Between measured sizes the times are interpolated on the log scale. Below
+        So a slow period that affected several units of a round, or several rounds in a row, affects the same units and
+        neighbouring items here. If items were measured as they come, each size gets the times of one of about its size,
+        and that one's own size. Otherwise the times between measured sizes are interpolated on the log scale; below
         the smallest measured size its times are used, and above the largest its times are scaled in proportion to n.
+
+        Raises
+        ------
+        FitError
+            If the regime was never measured.
         """
         rng = np.random.default_rng(seed)
+        if regime in samples.items or regime != "hot":
+            items = _items_of(samples, regime)
+            apart = np.abs(np.log(np.asarray(sizes)[:, None] / items.sizes)) + rng.uniform(
+                0.0, LIKE_SIZE, (len(sizes), len(items.sizes))
+            )
+            rounds = np.sort(rng.integers(items.seconds.shape[2], size=len(sizes)))
+            return cls._of_rows(samples, items, apart.argmin(axis=1), rounds)
         rounds = np.sort(rng.integers(samples.n_rounds, size=len(sizes)))
         n = np.asarray(sizes, dtype=np.float64)
         seconds = np.array([_between(samples.sizes, unit, n, rounds) for unit in samples.seconds])
         return cls(samples.units, n, seconds, samples.kernels[REFERENCE_MODEL][rounds])
+
+    @classmethod
+    def as_they_came(cls, samples: CostSamples, count: int, regime: Regime = "hot", seed: int = 0) -> "Trials":
+        """Return items that were measured as they come: rounds in their order, and in each the items in theirs.
+
+        Nothing is interpolated. If there are fewer answers than `count`, they begin anew; if there are more, a random
+        part of them is taken.
+
+        Raises
+        ------
+        FitError
+            If the regime was not measured on items as they come.
+        """
+        items = _items_of(samples, regime)
+        n_items, n_rounds = items.seconds.shape[1:]
+        passes, rest = divmod(count, n_items * n_rounds)
+        part = np.sort(np.random.default_rng(seed).permutation(n_items * n_rounds)[:rest])
+        answers = np.concatenate([np.tile(np.arange(n_items * n_rounds), passes), part])
+        return cls._of_rows(samples, items, answers % n_items, answers // n_items)
+
+    @classmethod
+    def typical(cls, bundle: Bundle, sizes: Sequence[float]) -> "Trials":
+        """Return items of these sizes whose units take their typical times, those of the regime hot."""
+        times = bundle.times.typical
+        seconds = np.array([[cost(n) for n in sizes] for cost in (*times.terms, times.dispatch)])
+        models = np.full(len(sizes), bundle.times.reference_seconds * times.model_ratio)
+        return cls((*times.names, DISPATCH), np.asarray(sizes, dtype=np.float64), seconds, models)
+
+    @classmethod
+    def _of_rows(
+        cls, samples: CostSamples, items: ItemSamples, chosen: NDArray[np.intp], rounds: NDArray[np.intp]
+    ) -> "Trials":
+        models = items.models[REFERENCE_MODEL][chosen, rounds]
+        return cls(samples.units, items.sizes[chosen], items.seconds[:, chosen, rounds], models)
 
     def __len__(self) -> int:
         return len(self.sizes)
@@ -56,6 +109,31 @@ class Trials:
     def slowed(self, factor: float | Floats) -> "Trials":
         """Return the same items with all times multiplied by a factor, or by one factor for each item."""
         return Trials(self.units, self.sizes, self.seconds * factor, self.model_seconds * factor)
+
+
+def halves(samples: CostSamples) -> tuple[CostSamples, CostSamples]:
+    """Return the samples of every other round and every other item, and the rest; all of them twice if they are few."""
+
+    def half(first: int) -> CostSamples:
+        items = {regime: _every_other(items, first) for regime, items in samples.items.items()}
+        return replace(samples.rounds(slice(first % min(samples.n_rounds, 2), None, 2)), items=items)
+
+    return half(0), half(1)
+
+
+def _every_other(items: ItemSamples, first: int) -> ItemSamples:
+    chosen = slice(first % min(len(items.sizes), 2), None, 2)
+    models = {name: times[chosen] for name, times in items.models.items()}
+    return replace(items, sizes=items.sizes[chosen], seconds=items.seconds[:, chosen], models=models)
+
+
+def _items_of(samples: CostSamples, regime: Regime) -> ItemSamples:
+    if regime not in samples.items:
+        raise FitError(
+            f"The costs must have times of items as they come, {regime}. They have "
+            f"{' and '.join(samples.items) or 'none'}. Measure again with this version."
+        )
+    return samples.items[regime]
 
 
 def _between(measured: Floats, times: Floats, sizes: Floats, rounds: NDArray[np.intp]) -> Floats:

@@ -2,9 +2,11 @@
 
 import argparse
 
+from polydom_runtime.bundles.bundle_times import Choice
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.policy.lateness import longest_step
+from polydom_runtime.policy.outlook_table import outlook_table, regimes_text
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -13,7 +15,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print the features, classes, models and deadlines of a bundle, and how it plans."""
+    """Print the features, classes, models and deadlines of a bundle, how it plans, and what its deadlines buy."""
     bundle = load_bundle(arguments.bundle)
     promise, times, stored = bundle.promise, bundle.times, bundle.stored
     (smallest, largest), (low, high) = promise.sizes, promise.budgets
@@ -27,11 +29,17 @@ def run(arguments: argparse.Namespace) -> None:
     print(f"{sets}, {len(bundle.models)} models with all prefixes")
     print(f"item sizes {smallest:g} to {largest:g}, deadlines {deadlines}")
     print(f"models for slow-downs up to {promise.slowdown:g} at the shortest deadline")
-    planned, guarded = _quantile(times.planned.quantile), _quantile(times.guarded.quantile)
-    print(f"plans use {planned} of each feature's time; a feature starts only if {guarded} of its time fits")
+    for deadline, planned, guarded in times.choices or (Choice(high, times.planned, times.guarded),):
+        at = f"at {format_seconds(deadline)}, " if times.choices else ""
+        plan, guard = _quantile(planned.quantile), _quantile(guarded.quantile)
+        print(f"{at}plans use {plan} of each feature's time; a feature starts only if {guard} of its time fits")
+    if times.calm > 1.0:
+        print(f"a slow-down counts from {times.calm:.2f} on: up to there it shows on the measured device as well")
     print(f"longest step: {longest_step(bundle)}; an answer can be late by the time that a step exceeds its worst case")
     print(f"alpha {promise.alpha:g}, tolerance {promise.tolerance:g}, dispatch {times.worst.dispatch}")
     print(times.origin)
+    print(f"times measured: {regimes_text(bundle)}")
+    print(outlook_table(bundle))
 
 
 def _quantile(quantile: float) -> str:

@@ -31,12 +31,8 @@ def checked_deadline(bundle: Bundle, deadline: float | None) -> float:
         raise DeadlineError(
             f"The deadline must be a positive number of seconds, less than {MAX_SECONDS:g}. Got {deadline!r}."
         )
-    shortest = bundle.times.worst.dispatch(bundle.promise.sizes[0])
-    if seconds < shortest:
-        raise DeadlineError(
-            f"The deadline must be at least {format_seconds(shortest)}, the worst case of dispatch alone. "
-            f"Got {format_seconds(seconds)}."
-        )
+    if fault := too_short(bundle, seconds):
+        raise DeadlineError(fault)
     if not low <= seconds <= high:
         warnings.warn(
             f"The bundle was built for deadlines from {format_seconds(low)} to {format_seconds(high)}; for "
@@ -44,3 +40,39 @@ def checked_deadline(bundle: Bundle, deadline: float | None) -> float:
             stacklevel=4,
         )
     return seconds
+
+
+def too_short(bundle: Bundle, deadline: float) -> str:
+    """Return why a bundle cannot answer within a deadline in seconds, and what to do; an empty text if it can."""
+    size, times = bundle.promise.sizes[0], bundle.times
+    worst = times.worst.dispatch(size)
+    if deadline >= worst:
+        return ""
+    return too_short_for("dispatch alone", deadline, typical=times.typical.dispatch(size), worst=worst)
+
+
+def too_short_for(what: str, deadline: float, *, typical: float, worst: float, or_else: str = "") -> str:
+    """Return the message about a deadline that is shorter than the worst case of what every answer needs.
+
+    Parameters
+    ----------
+    what : str
+        What every answer needs.
+    deadline, typical, worst : float
+        In seconds; what it takes typically, and at the promised quantile.
+    or_else : str
+        Something else to choose than a longer deadline.
+
+    Examples
+    --------
+    >>> print(too_short_for("dispatch alone", 10e-6, typical=13e-6, worst=40e-6))  # doctest: +NORMALIZE_WHITESPACE
+    The deadline must be at least 40 µs, the worst case of dispatch alone, which typically takes 13 µs. Got 10 µs.
+    Choose a longer one.
+    """
+    remedy = "Choose a longer one" + (f" or {or_else}" if or_else else "")
+    if typical <= deadline:
+        remedy += ", measure again while the machine is idle, or promise a smaller share of answers in time"
+    return (
+        f"The deadline must be at least {format_seconds(worst)}, the worst case of {what}, which typically takes "
+        f"{format_seconds(typical)}. Got {format_seconds(deadline)}. {remedy}."
+    )

@@ -1,0 +1,76 @@
+"""What a bundle gives within a deadline, as its replays showed."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from polydom_builder.simulation.report import deadlines_of
+from polydom_builder.simulation.simulate import Outcome, simulate
+from polydom_builder.simulation.trials import Trials
+from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.bundle_times import BundleTimes
+from polydom_runtime.bundles.outlook import Outlook
+from polydom_runtime.bundles.regimes import Regime
+from polydom_runtime.policy.deadline import too_short
+
+N_DEADLINES, N_TYPICAL = 8, 200
+
+
+def outlook_of(outcome: Outcome, deadline: float, pauses: float = 0.0) -> Outlook:
+    """Return the outlook that the answers of a replay give.
+
+    Parameters
+    ----------
+    outcome : Outcome
+    deadline : float
+        In seconds.
+    pauses : float
+        The share of answers that a pause longer than the deadline hits. Replays have no pauses, so these answers are
+        late beside the late ones there.
+    """
+    sets = Counter(answer.features for answer in outcome.answers)
+    in_time = 1.0 - outcome.missed / len(outcome.answers)
+    return Outlook(
+        deadline,
+        outcome.score * (1.0 - pauses),
+        sets[()] / len(outcome.answers),
+        sets.most_common(1)[0][0],
+        1.0 - in_time * (1.0 - pauses),
+    )
+
+
+def deadlines_in(bundle: Bundle, regime: Regime) -> list[float]:
+    """Return some deadlines of the bundle's range, in seconds, without those that are too short in a regime."""
+    deadlines = deadlines_of(bundle, N_DEADLINES)
+    return [deadline for deadline in deadlines if not too_short(bundle.at(deadline, regime), deadline)]
+
+
+def with_typical_outlook(bundle: Bundle, sizes: Sequence[float]) -> Bundle:
+    """Return the bundle with the outlook that it has if everything takes its typical time: nothing can be replayed.
+
+    Parameters
+    ----------
+    bundle : Bundle
+    sizes : sequence of float
+        The sizes of the items that are expected.
+    """
+    shares = np.linspace(0.0, 1.0, N_TYPICAL)
+    spread = np.quantile(np.clip(sizes, *bundle.promise.sizes), shares, method="nearest").tolist()
+
+    def with_outlook(regime: Regime, times: BundleTimes) -> BundleTimes:
+        trials = Trials.typical(bundle.at(1.0, regime), spread)
+        outlook = (
+            outlook_of(simulate(bundle, trials, deadline, regime=regime, adapt=False), deadline)
+            for deadline in deadlines_in(bundle, regime)
+        )
+        return replace(times, outlook=tuple(outlook))
+
+    return in_each_regime(bundle, with_outlook)
+
+
+def in_each_regime(bundle: Bundle, change: Callable[[Regime, BundleTimes], BundleTimes]) -> Bundle:
+    """Return the bundle with the times of each regime changed."""
+    others = {name: there._replace(times=change(name, there.times)) for name, there in bundle.regimes.items()}
+    return replace(bundle, times=change("hot", bundle.times), regimes=others)

@@ -63,9 +63,8 @@ def with_chosen_times(
     draft = _with_default_times(bundle, target)
     if samples is None or not target.planned or target.origin.estimated:
         return with_typical_outlook(draft, sizes)
-    shortest_first = deadlines_in(draft, "hot")
-    if note := pause_note(samples.pauses, shortest_first, allowed):
-        origin = replace(target.origin, notes=(*target.origin.notes, note))
+    if note := pause_note(samples.pauses, deadlines_in(draft, "hot"), allowed):
+        origin = replace(draft.times.origin, notes=(*draft.times.origin.notes, note))
         draft = in_each_regime(draft, lambda regime, times: replace(times, origin=origin))
     one, other = halves(samples)
 

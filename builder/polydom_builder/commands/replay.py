@@ -34,9 +34,8 @@ def run(arguments: argparse.Namespace) -> None:
     bundle, flight = load_bundle(arguments.bundle), load_flight(arguments.file)
     trials = trials_of_flight(bundle, flight)
     policies = POLICIES if arguments.policy is None else (arguments.policy,)
-    rows = rehearse(
-        bundle, trials, arguments.deadline or [flight.header.deadline], policies, slowdown=arguments.slowdown
-    )
+    asked = arguments.deadline or [flight.header.deadline]
+    rows = rehearse(bundle, trials, asked, policies, slowdown=arguments.slowdown)
     recorded = flown(flight)
     if arguments.json:
         print(json.dumps({"recorded": recorded, "replayed": rows}, indent=2))

@@ -220,8 +220,5 @@ def _check_reachable(region: QueryRegion, target: Target, model_seconds: float) 
     if longest <= worst:
         median = min(target.planned.items(), default=(0.0, target.worst))[1]
         typical = median.dispatch(size) + median.model_ratio * model_seconds
-        raise DeadlineError(
-            too_short_for(
-                "dispatch and one model run", longest, typical=typical, worst=worst, or_else="a quicker estimator"
-            )
-        )
+        what, other = "dispatch and one model run", "a quicker estimator"
+        raise DeadlineError(too_short_for(what, longest, typical=typical, worst=worst, or_else=other))

@@ -52,10 +52,8 @@ def regimes_text(bundle: Bundle) -> str:
     """Return which regimes a bundle has times of, for people."""
     origin = bundle.times.origin
     if not bundle.regimes:
-        known = (
-            "measure again with this version" if origin.device and not origin.estimated else "all times are hot ones"
-        )
-        return f"hot; cold was never measured: {known}"
+        measured = origin.device and not origin.estimated
+        return f"hot; cold was never measured{': measure again with this version' if measured else ''}"
     asleep = {name: format_seconds(there.asleep) for name, there in bundle.regimes.items()}
     if len(set(asleep.values())) == 1:
         others = f"{' and '.join(asleep)} after {next(iter(asleep.values()))} asleep"

@@ -9,12 +9,18 @@ import pytest
 
 from polydom_builder import PolyDomSearch
 from polydom_builder.bundling import quantiles as planning
+from polydom_builder.bundling.choosing import SHARE_OF_PROMISE
+from polydom_builder.bundling.outlooks import N_DEADLINES
 from polydom_builder.costs.fit_times import REFERENCE_MODEL
-from polydom_builder.simulation import Trials, simulate
-from polydom_builder.simulation.report import deadlines_of
+from polydom_builder.exceptions import FitError
+from polydom_builder.simulation import Outcome, Trials, simulate
+from polydom_builder.simulation.trials import halves
 from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.bundle_times import Choice
 from polydom_runtime.bundles.index_file import load_bundle
-from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples
+from polydom_runtime.bundles.model_entry import ModelEntry
+from polydom_runtime.bundles.regimes import Regime, RegimeTimes
+from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples, ItemSamples
 from polydom_runtime.prediction import Policy
 from polydom_runtime.unit_times import StepTime
 from tests.builder import task
@@ -163,29 +169,34 @@ def few_trials(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planning, "N_TRIALS", 300)
 
 
-def merit(bundle: Bundle, trials: Trials, allowed: float) -> tuple[float, float]:
-    """Return what is to be as large as possible: no late answers beyond the allowed ones, then the score."""
-    outcomes = [simulate(bundle, trials, d) for d in deadlines_of(bundle, planning.N_DEADLINES)]
-    late = sum(not a.deadline_met for o in outcomes for a in o.answers)
-    most = int(planning.SHARE_OF_PROMISE * allowed * sum(len(o.answers) for o in outcomes))
-    return -max(late - most, 0), float(np.mean([o.score for o in outcomes]))
-
-
 @pytest.mark.usefixtures("few_trials")
-def test_export_plans_with_the_best_quantile_of_those_tried(fitted: PolyDomSearch, tmp_path: Path) -> None:
+def test_export_plans_with_quantiles_that_no_neighbour_beats(fitted: PolyDomSearch, tmp_path: Path) -> None:
+    """At each deadline: on one half of the rounds by merit, and on the other half they hold the promise."""
     chosen = fitted.export(tmp_path / "b")
-    target, measured = fitted.target_, jittery()
-    sizes = np.random.default_rng(0).choice(np.asarray(fitted.sizes_, dtype=np.float64), planning.N_TRIALS)
-    trials = Trials.drawn(measured, sizes.tolist())
-    bundles = {q: changed(chosen, planned=times, typical=chosen.times.typical) for q, times in target.planned.items()}
-    merits = {q: merit(bundle, trials, allowed=1.0 - 0.99) for q, bundle in bundles.items()}
+    target, times, allowed = fitted.target_, chosen.times, 1.0 - 0.99
+    half = planning.N_TRIALS // 2
+    sizes = [np.random.default_rng(k).choice(np.asarray(fitted.sizes_, dtype=np.float64), half) for k in (0, 1)]
+    one, other = (Trials.drawn(s, sizes[k].tolist(), k) for k, s in enumerate(halves(jittery())))
+    plans, guards = sorted(target.planned), [*planning.GUARDS]
 
-    assert len(merits) > 3
-    assert len(set(merits.values())) > 1
-    times = chosen.times
-    assert merits[times.planned.quantile] == max(merits.values())
-    assert times.planned == target.planned[times.planned.quantile]
-    assert times.guarded in (target.guarded, *target.planned.values())
+    def outcome(choice: Choice, trials: Trials) -> Outcome:
+        alone = changed(chosen, choices=(), planned=choice.planned, guarded=choice.guarded, typical=times.typical)
+        return simulate(alone, trials, choice.deadline, adapt=False)
+
+    def merit(choice: Choice) -> tuple[float, float]:
+        late = outcome(choice, one)
+        return -max(late.missed - int(SHARE_OF_PROMISE * allowed * half), 0), late.score
+
+    assert len(times.choices) == N_DEADLINES
+    assert len({choice[1:] for choice in times.choices}) > 2
+    for choice in times.choices:
+        assert outcome(choice, other).missed <= allowed * half
+        k, mine = plans.index(choice.planned.quantile), merit(choice)
+        assert choice.planned == target.planned[plans[k]]
+        assert choice.guarded in [target.planned[q] for q in guards]
+        beside = [target.planned[q] for q in plans[max(k - 1, 0) : k + 2]]
+        assert mine == max(merit(choice._replace(planned=planned)) for planned in beside)
+    assert times.planned == times.choices[-1].planned
     assert times.reference_seconds == target.reference_seconds > 0.0
     assert load_bundle(tmp_path / "b") == replace(chosen, path=tmp_path / "b")
 
@@ -194,3 +205,103 @@ def test_given_costs_are_planned_with_as_they_are(tmp_path: Path) -> None:
     bundle = search().fit(*task.items(90), costs=task.costs).export(tmp_path / "b")
 
     assert bundle.times.planned == bundle.times.guarded == bundle.times.worst
+    assert bundle.times.outlook[-1].score > bundle.prior.accuracy
+
+
+def as_they_come(regime: Regime = "hot") -> CostSamples:
+    """Return samples of three items in two rounds; each time tells its unit, item and round."""
+    unit, item, at = np.meshgrid(np.arange(2), np.arange(3), np.arange(2), indexing="ij")
+    seconds = np.asarray(100.0 * unit + 10.0 * item + at + 1.0, dtype=np.float64)
+    items = ItemSamples(np.array([30.0, 10.0, 20.0]), seconds, {REFERENCE_MODEL: 1000.0 + seconds[0]})
+    return replace(recorded([10.0, 100.0], lambda u, n, r: 5.0), items={regime: items})
+
+
+def test_items_come_in_the_order_in_which_they_were_measured() -> None:
+    trials = Trials.as_they_came(as_they_come(), 6)
+
+    assert trials.of("a").tolist() == [1.0, 11.0, 21.0, 2.0, 12.0, 22.0]
+    assert trials.of(DISPATCH).tolist() == [101.0, 111.0, 121.0, 102.0, 112.0, 122.0]
+    assert trials.sizes.tolist() == [30.0, 10.0, 20.0, 30.0, 10.0, 20.0]
+    assert trials.model_seconds.tolist() == [1001.0, 1011.0, 1021.0, 1002.0, 1012.0, 1022.0]
+
+
+def test_items_begin_anew_and_a_part_keeps_its_order() -> None:
+    trials = Trials.as_they_came(as_they_come("cold"), 15, "cold").of("a").tolist()
+
+    whole = [1.0, 11.0, 21.0, 2.0, 12.0, 22.0]
+    assert trials[:12] == 2 * whole
+    rest = [whole.index(t) for t in trials[12:]]
+    assert rest == sorted(set(rest))
+
+
+def test_wanted_sizes_get_real_times_of_items_of_about_that_size() -> None:
+    trials = Trials.drawn(as_they_come(), [11.0, 28.0, 10.0, 500.0] * 50)
+
+    assert trials.sizes.tolist() == [10.0, 30.0, 10.0, 30.0] * 50
+    assert set(trials.of("a")[::4]) == {11.0, 12.0}
+    assert (np.diff(trials.of("a") % 10) >= 0.0).all()
+    assert np.allclose(trials.model_seconds, 1000.0 + trials.of("a"))
+
+
+def test_items_of_equal_size_stand_for_each_other() -> None:
+    samples = as_they_come()
+    equal = replace(samples.items["hot"], sizes=np.full(3, 7.0))
+
+    assert set(Trials.drawn(replace(samples, items={"hot": equal}), [7.0] * 100).of("a") // 10) == {0.0, 1.0, 2.0}
+
+
+def test_regime_that_was_never_measured_is_refused() -> None:
+    for draw in (Trials.drawn(as_they_come(), [10.0]), Trials.as_they_came(as_they_come(), 5)):
+        assert len(draw)
+    with pytest.raises(FitError, match=r"as they come, cold\. They have hot\. Measure again"):
+        Trials.drawn(as_they_come(), [10.0], regime="cold")
+    with pytest.raises(FitError, match="They have none"):
+        Trials.as_they_came(recorded([10.0], lambda u, n, r: 1.0), 5)
+
+
+def test_halves_share_no_round_and_no_item() -> None:
+    samples = replace(as_they_come(), seconds=recorded([10.0, 100.0], lambda u, n, r: r + 1.0).seconds)
+    one, other = halves(samples)
+
+    assert set(one.seconds.ravel().tolist()) == {1, 3, 5, 7, 9}
+    assert set(other.seconds.ravel().tolist()) == {2, 4, 6, 8, 10}
+    assert (one.items["hot"].sizes.tolist(), other.items["hot"].sizes.tolist()) == ([30.0, 20.0], [10.0])
+    assert set(other.items["hot"].models[REFERENCE_MODEL].ravel()) == {1011.0, 1012.0}
+    assert other.items["hot"].seconds.shape == (2, 1, 2)
+
+
+def test_of_one_round_and_one_item_both_halves_have_all() -> None:
+    samples = replace(as_they_come().rounds(slice(0, 1)), items=halves(as_they_come())[1].items)
+    one, other = halves(samples)
+
+    assert one.n_rounds == other.n_rounds == 1
+    assert one.items["hot"].sizes.tolist() == other.items["hot"].sizes.tolist() == [10.0]
+
+
+def test_replay_in_a_regime_plans_with_its_times(bundle: Bundle) -> None:
+    """Its models take what they take there, in proportion to the reference model."""
+    times = bundle.times.plus_dispatch(microseconds(30.0))
+    models = tuple(m.seconds + 20 * US for m in bundle.models)
+    cold = RegimeTimes(replace(times, reference_seconds=25 * US), models, 0.02)
+    trials = made_up(bundle, 100)
+    trials = replace(trials, model_seconds=np.full(100, 25 * US))
+
+    there = simulate(replace(bundle, regimes={"cold": cold}), trials, 150 * US, regime="cold")
+    by_hand = simulate(replace(bundle, times=cold.times, models=replaced(bundle, seconds=models)), trials, 150 * US)
+
+    assert there.answers == by_hand.answers
+    assert there.answers != simulate(bundle, trials, 150 * US).answers
+
+
+def replaced(bundle: Bundle, *, seconds: tuple[float, ...]) -> tuple[ModelEntry, ...]:
+    """Return the models with other times."""
+    return tuple(replace(m, seconds=s) for m, s in zip(bundle.models, seconds, strict=True))
+
+
+def test_typical_items_take_the_medians(bundle: Bundle) -> None:
+    trials = Trials.typical(bundle, [10.0, 20.0])
+
+    typical = bundle.times.typical
+    assert trials.of("d").tolist() == pytest.approx([typical.features[3](10.0), typical.features[3](20.0)])
+    assert trials.of(STEP).tolist() == pytest.approx([typical.steps[0].cost(10.0)] * 2)
+    assert trials.model_seconds.tolist() == pytest.approx([0.7 * 5 * US] * 2)

@@ -11,7 +11,7 @@ from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.bundles.regimes import Regime
 from polydom_runtime.commands.arguments import duration
 from polydom_runtime.costs import format_seconds
-from polydom_runtime.exceptions import DeadlineError
+from polydom_runtime.exceptions import DeadlineError, LoopError
 from polydom_runtime.measuring.cost_samples import CostSamples
 from polydom_runtime.measuring.costs_file import load_costs
 from polydom_runtime.policy.deadline import too_short
@@ -50,6 +50,8 @@ def run(arguments: argparse.Namespace) -> None:
         If the costs are not those of the bundle's features, or lack the times of answers after a sleep.
     DeadlineError
         If all deadlines are shorter than dispatch alone takes.
+    LoopError
+        If rehearsal is ruled out where there is no period.
     """
     bundle, samples = load_bundle(arguments.bundle), load_costs(arguments.costs)
     regime = _regime(arguments.period, arguments.no_rehearse)
@@ -65,6 +67,8 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _regime(period: float | None, no_rehearse: bool) -> Regime:
+    if period is None and no_rehearse:
+        raise LoopError("--no-rehearse must come with --period, the time between two items. It is missing.")
     if period is None:
         return "hot"
     return "cold" if no_rehearse else "rehearsed"

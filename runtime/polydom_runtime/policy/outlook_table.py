@@ -33,8 +33,8 @@ def _of_regime(bundle: Bundle, regime: Regime) -> Iterator[str]:
     if regime != "hot" and there is None:
         return
     times = bundle.times if there is None else there.times
+    yield "hot, items back to back:" if there is None else f"{regime}, after {format_seconds(there.asleep)} asleep:"
     if times.outlook:
-        yield f"{regime_text(bundle, regime)}:"
         yield "  deadline   score     late    prior  most answers by"
     for o in times.outlook:
         shares = f"{_percent(o.late)}  {_percent(o.prior_share)}"
@@ -61,20 +61,6 @@ def regimes_text(bundle: Bundle) -> str:
         others = ", ".join(f"{name} after {seconds} asleep" for name, seconds in asleep.items())
     missing = [f"{name} was never measured" for name in REGIMES[1:] if name not in asleep]
     return "; ".join(["hot", others, *missing])
-
-
-def regime_text(bundle: Bundle, regime: Regime) -> str:
-    """Return how items come in a regime, for people.
-
-    Parameters
-    ----------
-    bundle : Bundle
-        The regime must be ``hot``, or one that was measured.
-    regime : {"hot", "rehearsed", "cold"}
-    """
-    if regime == "hot":
-        return "hot, items back to back"
-    return f"{regime}, after {format_seconds(bundle.regimes[regime].asleep)} asleep"
 
 
 def _percent(share: float) -> str:

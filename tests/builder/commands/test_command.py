@@ -33,7 +33,9 @@ def test_build_writes_a_bundle(
     device = ["--profile", str(board_costs)] if source != "FILE" else []
     assert main([*command, "--alpha", "1.5", "--cache", str(cache), *device]) == 0
 
-    assert "feature sets of" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "feature sets of" in said
+    assert "hot, items back to back:\n  deadline   score     late    prior  most answers by\n" in said
     assert Predictor.load(out, task.space).deadline == 1000.0
 
 
@@ -103,10 +105,18 @@ def test_inspect_shows_candidates_costs_and_staircase(folder: Path, capsys: pyte
     document = json.loads(capsys.readouterr().out)
 
     assert "staircase at 50 µs" in text
+    assert "hot, items back to back:\n  deadline   score" in text
+    assert "the shortest deadline for more than the prior is" in text
+    assert document["outlook"]["hot"][0]["deadline"] == pytest.approx(50e-6)
     assert "staircase at 400 µs" in text
     assert list(document["staircases"]) == ["100 µs"]
     assert document["candidates"][0]["features"] == []
     assert all(len(c["weights"]) == 6 for c in document["candidates"])
+
+
+def test_inspect_refuses_a_deadline_that_is_too_short(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["inspect", str(folder), "--deadline", "1us"]) == 2
+    assert capsys.readouterr().err.startswith("polydom: The deadline must be at least 5 µs")
 
 
 @pytest.mark.parametrize("name", COMMANDS)

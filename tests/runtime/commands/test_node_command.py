@@ -48,6 +48,24 @@ def test_info_says_what_is_inside(bundle_folder: Path, capsys: pytest.CaptureFix
 
     assert "mean, spread, ends" in said
     assert "100 µs to 200 µs" in said
+    assert "plans use the worst case of each feature's time" in said
+    assert "times measured: hot; cold was never measured\n" in said
+    assert "  the shortest deadline for more than the prior is 18 µs: dispatch 1 µs, mean 12 µs, its model 5 µs" in said
+
+
+def test_info_says_what_was_chosen_and_what_deadlines_buy(capsys: pytest.CaptureFixture[str]) -> None:
+    golden = Path(__file__).parents[2] / "golden" / "format_5.bundle"
+    assert main(["info", str(golden)]) == 0
+    said = capsys.readouterr().out
+
+    assert (
+        "at 100 µs, plans use the worst case of each feature's time; a feature starts only if the 0.9 quantile" in said
+    )
+    assert "at 200 µs, plans use the 0.8 quantile" in said
+    assert "a slow-down counts from 1.25 on" in said
+    assert "times measured: hot; rehearsed after 20 ms asleep, cold after 50 ms asleep" in said
+    assert "    200 µs   0.800    0.2 %   25.0 %  spread+mean" in said
+    assert "cold, after 50 ms asleep:" in said
 
 
 @pytest.mark.parametrize(

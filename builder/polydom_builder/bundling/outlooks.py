@@ -16,6 +16,8 @@ from polydom_runtime.bundles.regimes import Regime
 from polydom_runtime.policy.deadline import too_short
 
 N_DEADLINES, N_TYPICAL = 8, 200
+MANY_MODELS = 150
+"""With more models than these it takes up to a second to lay out a plan, so there are only half of the deadlines."""
 
 
 def outlook_of(outcome: Outcome, deadline: float, pauses: float = 0.0) -> Outlook:
@@ -43,31 +45,28 @@ def outlook_of(outcome: Outcome, deadline: float, pauses: float = 0.0) -> Outloo
 
 def deadlines_in(bundle: Bundle, regime: Regime) -> list[float]:
     """Return some deadlines of the bundle's range, in seconds, without those that are too short in a regime."""
-    deadlines = deadlines_of(bundle, N_DEADLINES)
+    count = N_DEADLINES if len(bundle.models) <= MANY_MODELS else N_DEADLINES // 2
+    deadlines = deadlines_of(bundle, count)
     return [deadline for deadline in deadlines if not too_short(bundle.at(deadline, regime), deadline)]
 
 
-def with_typical_outlook(bundle: Bundle, sizes: Sequence[float]) -> Bundle:
-    """Return the bundle with the outlook that it has if everything takes its typical time: nothing can be replayed.
+def typical_outlook(bundle: Bundle, regime: Regime, sizes: Sequence[float]) -> tuple[Outlook, ...]:
+    """Return the outlook if everything takes its typical time: for times that cannot be replayed.
 
     Parameters
     ----------
     bundle : Bundle
+    regime : {"hot", "rehearsed", "cold"}
     sizes : sequence of float
         The sizes of the items that are expected.
     """
     shares = np.linspace(0.0, 1.0, N_TYPICAL)
     spread = np.quantile(np.clip(sizes, *bundle.promise.sizes), shares, method="nearest").tolist()
-
-    def with_outlook(regime: Regime, times: BundleTimes) -> BundleTimes:
-        trials = Trials.typical(bundle.at(1.0, regime), spread)
-        outlook = (
-            outlook_of(simulate(bundle, trials, deadline, regime=regime, adapt=False), deadline)
-            for deadline in deadlines_in(bundle, regime)
-        )
-        return replace(times, outlook=tuple(outlook))
-
-    return in_each_regime(bundle, with_outlook)
+    trials = Trials.typical(bundle.at(1.0, regime), spread)
+    return tuple(
+        outlook_of(simulate(bundle, trials, deadline, regime=regime, adapt=False), deadline)
+        for deadline in deadlines_in(bundle, regime)
+    )
 
 
 def in_each_regime(bundle: Bundle, change: Callable[[Regime, BundleTimes], BundleTimes]) -> Bundle:

@@ -21,7 +21,7 @@ from polydom_runtime.measuring.cost_samples import CostSamples, Pauses
 from polydom_runtime.prediction import policy_for
 
 from .choosing import Choosing, Chosen, Pair
-from .outlooks import deadlines_in, in_each_regime, outlook_of, with_typical_outlook
+from .outlooks import deadlines_in, in_each_regime, outlook_of, typical_outlook
 
 N_TRIALS = 2000
 """Half of these trials are to choose on, half to check on."""
@@ -61,14 +61,20 @@ def with_chosen_times(
         The promised rate of late answers, from 0 to 1.
     """
     draft = _with_default_times(bundle, target)
+
+    def as_they_are(regime: Regime, times: BundleTimes) -> BundleTimes:
+        return replace(times, outlook=typical_outlook(draft, regime, sizes))
+
     if samples is None or not target.planned or target.origin.estimated:
-        return with_typical_outlook(draft, sizes)
+        return in_each_regime(draft, as_they_are)
     if note := pause_note(samples.pauses, deadlines_in(draft, "hot"), allowed):
         origin = replace(draft.times.origin, notes=(*draft.times.origin.notes, note))
         draft = in_each_regime(draft, lambda regime, times: replace(times, origin=origin))
     one, other = halves(samples)
 
     def replayed(regime: Regime, times: BundleTimes) -> BundleTimes:
+        if regime != "hot" and regime not in samples.items:
+            return as_they_are(regime, times)
         trials = _trials(one, sizes, regime, 0), _trials(other, sizes, regime, 1)
         deadlines = deadlines_in(draft, regime)
         if not deadlines:  # all are shorter than dispatch takes in this regime

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from polydom_builder.bundling import quantiles
+from polydom_builder.bundling import outlooks, quantiles
 from polydom_builder.bundling.choosing import SHARE_OF_PROMISE
 from polydom_builder.bundling.outlooks import N_DEADLINES, deadlines_in
 from polydom_builder.bundling.quantiles import allowed_for_work, pause_note, with_chosen_times
@@ -243,6 +243,27 @@ def test_times_of_rounds_are_replayed_where_no_items_were_measured() -> None:
 
     assert made.times.outlook[-1].features == ("a", "b", "c", "d")
     assert made.regimes == {}
+
+
+@pytest.mark.usefixtures("few_trials")
+def test_regime_that_was_not_measured_on_items_keeps_its_default_times() -> None:
+    device = Device(jittery, cold=10 * US)
+    samples = device.samples()
+    hot_only = replace(samples, items={"hot": samples.items["hot"]})
+    made = with_chosen_times(device.bundle(), device.target(), hot_only, SIZES, ALLOWED)
+
+    cold = made.regimes["cold"].times
+    assert (cold.planned, cold.calm) == (device.target().regimes["cold"].planned[0.9], 1.0)
+    assert cold.outlook[-1].score > 0.75
+    assert made.times.calm > 1.0
+
+
+def test_bundle_of_many_models_has_half_of_the_deadlines(monkeypatch: pytest.MonkeyPatch) -> None:
+    bundle = Device(jittery).bundle()
+    few = deadlines_in(bundle, "hot")
+    monkeypatch.setattr(outlooks, "MANY_MODELS", len(bundle.models) - 1)
+
+    assert (len(few), len(deadlines_in(bundle, "hot"))) == (N_DEADLINES, N_DEADLINES // 2)
 
 
 @pytest.mark.usefixtures("few_trials")

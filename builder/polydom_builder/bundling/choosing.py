@@ -73,8 +73,8 @@ class Choosing:
     def at(self, deadline: float, allowed: float) -> Chosen:
         """Return the times that score best among those that keep the promise on both halves of the trials.
 
-        If those that are best on the first half break the promise on the second one, more careful ones are taken, up to
-        worst cases.
+        If those that are best on the first half break the promise on one of the halves, more careful ones are taken, up
+        to worst cases.
 
         Parameters
         ----------
@@ -84,7 +84,7 @@ class Choosing:
             The promised share of late answers, from 0 to 1.
         """
         merits: dict[Pair, Merit] = {}
-        most = int(SHARE_OF_PROMISE * allowed * len(self._one))
+        most, limit = int(SHARE_OF_PROMISE * allowed * len(self._one)), allowed * len(self._one)
 
         def merit(pair: Pair) -> Merit:
             if pair not in merits:
@@ -97,7 +97,7 @@ class Choosing:
             best = self._climbed(best, direction, merit)
         for pair in self._careful(best):
             checked = self._replayed(pair, deadline, self._other)
-            if checked.missed <= allowed * len(self._other):
+            if checked.missed <= allowed * len(self._other) and most - merit(pair)[0] <= limit:
                 break
         self._last = best
         return Chosen(Choice(deadline, self._plans[pair.plan], self._guards[pair.guard]), checked)

@@ -65,7 +65,7 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
     random_state : int, optional
         Seeds the shuffling of folds and the order of time measurements.
     verbose : int
-        1 shows progress bars.
+        1 shows progress bars, and what each deadline buys at the end of an export.
     quantile : float
         The promised share of answers in time; 0.999 allows one late answer in a thousand. On a busy machine a feature
         may fit short deadlines only with a smaller quantile.

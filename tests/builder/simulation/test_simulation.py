@@ -201,11 +201,12 @@ def test_export_plans_with_quantiles_that_no_neighbour_beats(fitted: PolyDomSear
     assert load_bundle(tmp_path / "b") == replace(chosen, path=tmp_path / "b")
 
 
-def test_given_costs_are_planned_with_as_they_are(tmp_path: Path) -> None:
+def test_given_costs_are_planned_with_as_they_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bundle = search().fit(*task.items(90), costs=task.costs).export(tmp_path / "b")
 
     assert bundle.times.planned == bundle.times.guarded == bundle.times.worst
     assert bundle.times.outlook[-1].score > bundle.prior.accuracy
+    assert capsys.readouterr().out == ""
 
 
 def as_they_come(regime: Regime = "hot") -> CostSamples:

@@ -3,7 +3,7 @@
 import math
 import os
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,8 +15,9 @@ from .bundles.bundle import Bundle, Label
 from .bundles.greedy import Walk
 from .bundles.index import Staircase
 from .bundles.index_file import load_bundle
+from .bundles.regimes import REGIMES, Regime
 from .clock import Clock, hardware_clock
-from .exceptions import BundleMismatchError, FeatureError
+from .exceptions import BundleMismatchError, DeadlineError, FeatureError
 from .features import FeatureSpace, members
 from .pauses import keep_freed_memory
 from .policy.anytime import AnytimePlanner
@@ -24,7 +25,8 @@ from .policy.course import Course
 from .policy.deadline import checked_deadline
 from .policy.failures import FailureBook
 from .policy.loaded_models import LoadedModel, LoadedModels, Run
-from .policy.planners import Planner, StrictPlanner
+from .policy.plan import Plan
+from .policy.planners import StrictPlanner
 from .policy.slowdown import Slowdown
 from .policy.states import State, reachable
 from .policy.trace import Trace
@@ -32,6 +34,13 @@ from .prediction import AnyPredictor, Policy, Prediction, labels_of, policy_for
 
 if TYPE_CHECKING:
     from .policy.energy import EnergyBudget
+
+
+COOLS_NS = 1_000_000
+"""Code is warm for this long after it ran: within a millisecond hardly any other work takes the processor and its
+caches, and after a sleep of some milliseconds as much is lost as after a long one."""
+
+new_tuple = tuple.__new__
 
 
 class Predictor:
@@ -108,6 +117,7 @@ class Predictor:
         values: NDArray[np.float32] | None = None,
         progress: NDArray[np.int64] | None = None,
         run_of: Callable[[int], Run] | None = None,
+        regime: Regime | None = None,
     ) -> None:
         if not isinstance(space, FeatureSpace):
             raise BundleMismatchError(
@@ -120,30 +130,33 @@ class Predictor:
         seconds = checked_deadline(bundle, deadline)
         self.bundle = bundle
         limit = seconds if energy is None else min(seconds, energy.seconds)
-        self.staircase: Staircase | Walk = bundle.index.at_deadline(limit)
         if early_stop and not bundle.stops_early:
             raise BundleMismatchError(
                 "To stop early a bundle must be built with early_stop. This one was built without."
             )
-        self._early_stop = early_stop
-        self.models = LoadedModels(bundle, values, run_of, early_stop)
-        self.trace, self._course = Trace(), Course()
+        models = LoadedModels(bundle, values, run_of, early_stop)
+        kind = AnytimePlanner if self.policy == "anytime" else StrictPlanner
+        plans = {r: Plan.of(bundle.at(limit, r), space, models, limit, kind, energy) for r in _planned(bundle, regime)}
+        self._hot = next(iter(plans.values()))
+        self._rehearsed, self._cold = plans.get("rehearsed", self._hot), plans.get("cold", self._hot)
+        self._only = self._hot if len(plans) == 1 else None
+        self.staircase: Staircase | Walk = self._hot.staircase
+        self.models = self._hot.models
+        self.trace, self._course = Trace(), Course(self._hot)
         self.n_oversized = 0
         self._clock = clock
+        self._early_stop = early_stop
         self._labels: Mapping[int | float, Label | float] = labels_of(bundle.space)
         self._size = space.size
         self._no_steps = [None] * len(space.steps)
         self.deadline = seconds
         self._deadline_ns, self._budget_ns = int(seconds * 1e9), int(limit * 1e9)
         self._largest = bundle.promise.sizes[1]
-        self._latest_ns = self._budget_ns - int(0.5e9 * bundle.times.guarded.dispatch(bundle.promise.sizes[0]))
         self._progress = progress
         self._slowdown = Slowdown() if adapt else None
         self._failures = FailureBook(len(space))
         self._items = 0
-        planner = AnytimePlanner if self.policy == "anytime" else StrictPlanner
-        laid_out: Planner = planner(bundle, space, self.models, self.staircase, energy)
-        self._root, self._cells, self._nothing = laid_out.root(), laid_out.cells, laid_out.new_state(0)
+        self._rehearsed_ns = -math.inf
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str], space: FeatureSpace, **options: Any) -> "Predictor":
@@ -199,11 +212,12 @@ class Predictor:
 
     def warm_up(self, item: Any) -> None:
         """Compute every feature and run every model on one item, so that the first answer finds warm code."""
-        states, shared = reachable(self._root), self._no_steps.copy()
+        plans = {id(plan): plan for plan in (self._hot, self._rehearsed, self._cold)}.values()
+        states, shared = [state for plan in plans for state in reachable(plan.root)], self._no_steps.copy()
         for move in {move.feature: move for state in states for move in state.ways}.values():
             with suppress(Exception):  # predict_one will tell which feature fails
                 move.run(item, shared)
-        for model in {id(state.model): state.model for state in states}.values():
+        for model in {state.model.mask: state.model for state in states}.values():
             with suppress(Exception):
                 model.run()
         self.predict_one(item)
@@ -236,44 +250,51 @@ class Predictor:
             the latest, it runs from the call.
         """
         start = self._clock()
-        course, trace = self._course, self.trace
+        course, estimate = self._course, self._slowdown
+        course.plan = plan = self._only or self._plan_at(start)
         course.begun = start
-        course.start = arrived = start if arrived_ns is None or arrived_ns > start else arrived_ns
-        course.slowdown = slowdown = 1.0 if self._slowdown is None else self._slowdown.value
+        if arrived_ns is None or arrived_ns >= start:
+            course.start = arrived = start
+        else:  # to wait takes time, and no energy
+            arrived = arrived_ns
+            course.start = min(arrived + self._deadline_ns - self._budget_ns, start)
+        course.slowdown = slowdown = 1.0 if estimate is None else estimate.value
         self._items += 1
-        state = self._compute(item, self._admit(item, course), course)
+        state = self._compute(item, self._admit(item, plan, course), course)
         model, label = self._conclude(state, course)
         end = self._clock()
-        trace.marks.append(end)
+        self.trace.marks.append(end)
         elapsed = end - arrived
         met = elapsed <= self._deadline_ns
-        reason = course.reason
-        if not reason:
-            reason = self._reason(state, model, course)
-            if trace.size > self._largest:
-                reason = self._oversized(reason)
-        if self._slowdown is not None:
-            self._slowdown.add((end - course.begun) / state.typical_ns[course.cell] if state.mask else 1.0)
+        reason = course.reason or self._reason(state, model, course)
+        if estimate is not None:
+            estimate.add((end - course.begun) / state.typical_ns[course.cell] if state.mask else 1.0, plan.calm)
         if self._failures.any or not met:
             self._judge(state.mask)
-        waited = start - arrived
-        return Prediction(label, model.features, model.accuracy, elapsed, met, reason, slowdown, waited)
+        answer = label, model.features, model.accuracy, elapsed, met, reason, slowdown, start - arrived
+        return new_tuple(Prediction, answer)  # in half the time of a call of the class
 
     def rehearse(self) -> None:
         """Make the code of an answer warm again after a sleep."""
 
-    def _admit(self, item: Any, course: Course) -> State:
+    def _plan_at(self, now: int) -> Plan:
+        """Return the plan of the regime in which an item is that comes now."""
+        if now - self.trace.marks[-1] <= COOLS_NS:
+            return self._hot
+        return self._rehearsed if now - self._rehearsed_ns <= COOLS_NS else self._cold
+
+    def _admit(self, item: Any, plan: Plan, course: Course) -> State:
         """Look up the cell of the item's size; return the state to start from, one without moves if it has no size."""
         if self._progress is not None:
             self._progress[0] = 0
         try:
             self.trace.size = size = float(self._size(item))
-            course.cell = bisect_left(self._cells, size) if size > 0 else _bad_size(size)
+            course.cell = bisect_left(plan.cells, size) if size > 0 else _bad_size(size)
         except Exception:
             self.trace.size, course.cell, course.reason = math.nan, 0, "size failed"
-            return self._nothing
+            return plan.nothing
         course.reason = ""
-        return self._root
+        return plan.root
 
     def _compute(self, item: Any, state: State, course: Course) -> State:
         """Compute features as long as a better answer is in time; return the state that is reached."""
@@ -315,7 +336,7 @@ class Predictor:
             if progress is not None:
                 progress[0] = state.mask
             if early_stop:
-                number, is_sure, asked_ns = self._ask(state.model, start, slowdown)
+                number, is_sure, asked_ns = self._ask(state.model, course)
                 if is_sure:
                     course.reason = "confident"
                     marks.append(now := clock())
@@ -327,7 +348,7 @@ class Predictor:
         course.begun = begun if number is None else begun - asked_ns  # not in vain after all
         return state
 
-    def _ask(self, model: LoadedModel, start: int, slowdown: float) -> tuple[int | float | None, bool, int]:
+    def _ask(self, model: LoadedModel, course: Course) -> tuple[int | float | None, bool, int]:
         """Ask a model that may stop early, if there is time for it.
 
         Returns
@@ -341,7 +362,7 @@ class Predictor:
         if model.stop > 1.0:
             return None, False, 0
         began, number = self._clock(), None
-        if (start + self._latest_ns - began) / slowdown >= model.model_ns:
+        if (course.start + course.plan.latest_ns - began) / course.slowdown >= model.model_ns:
             with suppress(Exception):  # `_conclude` will find out what is wrong
                 number = model.run()
         asked_ns = self._clock() - began
@@ -352,10 +373,10 @@ class Predictor:
     def _conclude(self, state: State, course: Course) -> tuple[LoadedModel, Label | float]:
         """Return the model that answers, and the label that it gives; the prior if no model can."""
         model, number, spent = state.model, course.number, course.now - course.start
-        left_ns = (self._latest_ns - spent) / course.slowdown
-        if number is None and left_ns < model.model_ns and spent <= self._budget_ns:
+        left_ns = (course.plan.latest_ns - spent) / course.slowdown
+        if left_ns < model.model_ns and number is None and state.mask and spent <= self._budget_ns:
             # A feature failed, or took longer than its worst case: a quicker model may still be in time.
-            model, course.reason = self.models.best_loaded(state.mask, left_ns), "no time for the model"
+            model, course.reason = course.plan.models.best_loaded(state.mask, left_ns), "no time for the model"
         try:
             return model, self._labels[model.run() if number is None else number]
         except FloatingPointError:
@@ -373,14 +394,21 @@ class Predictor:
         broken = self.models.not_finite(mask)
         for feature in members(broken):
             course.reason = self._failed(feature)
-        model = self.models.best_loaded(mask & ~broken, left_ns)
+        model = course.plan.models.best_loaded(mask & ~broken, left_ns)
         try:
             return model, self._labels[model.run()]
         except Exception:
             return self._prior(course)
 
     def _reason(self, state: State, model: LoadedModel, course: Course) -> str:
-        """Return how the answer relates to the plan that was made at the start."""
+        """Return how the answer relates to the plan that was made at the start; count an item that is too large."""
+        reason = self._followed(state, model, course)
+        if self.trace.size > self._largest:
+            self.n_oversized += 1
+            return "planned, larger than measured" if reason == "planned" else reason
+        return reason
+
+    def _followed(self, state: State, model: LoadedModel, course: Course) -> str:
         planned, last, cell = course.planned, course.last, course.cell
         if planned is None or last is None:
             ends, moves = state.rows[cell]
@@ -389,17 +417,12 @@ class Predictor:
                 return "planned"
             name = self.bundle.names[first.feature]
             return f"{name} failed" if name in self.out else f"no time for {name}"
-        if self.policy == "anytime" and model.accuracy >= planned.accuracy:
+        if model.accuracy >= planned.accuracy and self.policy == "anytime":
             return "planned" if model.accuracy == planned.accuracy else "extended"
         if state.mask & planned.target == planned.target:
             return "planned"
         given_up = last.target if last.target & ~state.mask else planned.target
         return f"no time for {self.bundle.names[state.next_of(given_up, cell)]}"
-
-    def _oversized(self, reason: str) -> str:
-        """Count an item that is larger than any measured one, and say so in the reason if all else went as planned."""
-        self.n_oversized += 1
-        return "planned, larger than measured" if reason == "planned" else reason
 
     def _failed(self, feature: int) -> str:
         self._failures.failed(feature, self._items)
@@ -418,6 +441,19 @@ class Predictor:
 
 if TYPE_CHECKING:  # checked by mypy here, not where a predictor is first handed over
     _: type[AnyPredictor] = Predictor
+
+
+def _planned(bundle: Bundle, regime: Regime | None) -> Sequence[Regime]:
+    """Return the regimes to make plans for, ``hot`` first unless another one is forced.
+
+    Raises
+    ------
+    DeadlineError
+        If there is no such regime.
+    """
+    if regime is not None and regime not in REGIMES:
+        raise DeadlineError(f"The regime must be one of {', '.join(REGIMES)}, or None. Got {regime!r}.")
+    return [r for r in REGIMES if r == "hot" or r in bundle.regimes] if regime is None else [regime]
 
 
 def _bad_size(size: float) -> int:

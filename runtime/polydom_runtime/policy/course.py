@@ -1,5 +1,6 @@
 """How the item in work is going: what the parts of `Predictor.predict_one` hand on to each other."""
 
+from .plan import Plan
 from .states import Move
 
 
@@ -8,8 +9,11 @@ class Course:
 
     Attributes
     ----------
+    plan : Plan
+        Of the regime that the item came in.
     start : int
-        The clock reading when the item arrived, in nanoseconds.
+        The clock reading from which the budget counts, in nanoseconds: when the item arrived, or when it was handed
+        over, if it could wait until then without a loss.
     slowdown : float
         How much slower than measured the machine is taken to be.
     cell : int
@@ -26,9 +30,10 @@ class Course:
         Why the plan was not followed; empty if it was.
     """
 
-    __slots__ = ("begun", "cell", "last", "now", "number", "planned", "reason", "slowdown", "start")
+    __slots__ = ("begun", "cell", "last", "now", "number", "plan", "planned", "reason", "slowdown", "start")
 
-    def __init__(self) -> None:
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
         self.start = self.now = self.begun = self.cell = 0
         self.slowdown = 1.0
         self.planned: Move | None = None

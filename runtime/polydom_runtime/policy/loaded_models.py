@@ -1,5 +1,6 @@
 """The models in memory: for every set of computed features, the best model that reads no others."""
 
+import copy
 import math
 from bisect import insort
 from collections.abc import Callable
@@ -134,6 +135,7 @@ class LoadedModels:
         self.values = np.zeros(int(ends[-1]), dtype=np.float32) if values is None else values
         self._row = InputRow(len(self.values), len(bundle.space.classes))
         self._run_of = self._exported if run_of is None else run_of
+        self._runs: dict[int, Run] = {}
         self._loaded: dict[int, LoadedModel] = {}
         self._ranked: list[LoadedModel] = []  # the most accurate first, for when time is short
         self.masks = np.array([model.mask for model in bundle.models], dtype=np.int64)
@@ -141,6 +143,18 @@ class LoadedModels:
         nothing = np.zeros(0, dtype=np.float32)
         number, score = bundle.prior
         self.prior = LoadedModel((), score, 0, 0, lambda: number, (self.values, nothing.astype(np.intp), nothing))
+
+    def timed(self, bundle: Bundle) -> "LoadedModels":
+        """Return the same models with the times that another regime states; a model is in memory once for both.
+
+        Parameters
+        ----------
+        bundle : Bundle
+            The same one, at a deadline in a regime.
+        """
+        other = copy.copy(self)
+        other._bundle, other._loaded, other._ranked = bundle, {}, []
+        return other
 
     def best(self, mask: int) -> LoadedModel:
         """Return the most accurate model whose features are all in `mask`, the prior if none is better than it.
@@ -180,7 +194,7 @@ class LoadedModels:
                 entry.accuracy,
                 math.ceil(entry.seconds * 1e9),
                 entry.mask,
-                self._run_of(number),
+                self._run(number),
                 (self.values, columns, self._row.values[: len(columns)]),
                 self._stop_of(entry),
             )
@@ -210,6 +224,11 @@ class LoadedModels:
     def loaded(self) -> tuple[int, ...]:
         """The numbers of the models in memory."""
         return tuple(self._loaded)
+
+    def _run(self, number: int) -> Run:
+        if number not in self._runs:
+            self._runs[number] = self._run_of(number)
+        return self._runs[number]
 
     def _exported(self, number: int) -> Run:
         entry = self._bundle.models[number]

@@ -11,6 +11,10 @@ class Slowdown:
     The estimate is the larger of two running medians, and at least 1. So single pauses do not count; it rises quickly,
     since an answer would be late, and falls slowly.
 
+    On a machine that is not slower the medians are above 1 for a while now and then, and the times that plans are made
+    with hold such spells already. So a ratio counts as 1 unless it exceeds a level that the estimate rarely reaches
+    there. What that does to a median is the same as to take the median first and then compare it with the level.
+
     Examples
     --------
     >>> slowdown = Slowdown()
@@ -37,8 +41,18 @@ class Slowdown:
         self._least = max(1.0, at_least)
         self._update()
 
-    def add(self, ratio: float) -> None:
-        """Add the ratio of one item; O(1) while nothing is slow."""
+    def add(self, ratio: float, calm: float = 1.0) -> None:
+        """Add the ratio of one item; O(1) while nothing is slow.
+
+        Parameters
+        ----------
+        ratio : float
+            The item's time, divided by the typical time in its regime.
+        calm : float
+            The level above which it counts; see `BundleTimes.calm`.
+        """
+        if ratio <= calm:
+            ratio = 1.0
         ratios, k = self._ratios, self._next
         ratios[k] = ratio
         self._next = k + 1 if k + 1 < SLOW else 0

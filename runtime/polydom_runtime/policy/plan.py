@@ -1,0 +1,84 @@
+"""The plan of one deadline in one regime: the decision tables, and all else that the times of the regime decide."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.greedy import Walk
+from polydom_runtime.bundles.index import Staircase
+from polydom_runtime.features import FeatureSpace
+
+from .anytime import AnytimePlanner
+from .loaded_models import LoadedModels
+from .planners import Planner, StrictPlanner
+from .states import State
+
+if TYPE_CHECKING:
+    from .energy import EnergyBudget
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a predictor does for items that come in one regime; see `polydom_runtime.bundles.regimes`.
+
+    Parameters
+    ----------
+    root : State
+        The state without features, from which moves lead to all others.
+    nothing : State
+        The same without moves, for an item that has no size.
+    cells : list of float
+        Rising ends of the size cells.
+    latest_ns : int
+        The part of the budget in which a model must be done: the rest is kept for the end of dispatch.
+    calm : float
+        The slow-down is taken to be 1 unless the estimate exceeds this.
+    models : LoadedModels
+        Each with its time in this regime.
+    staircase : Staircase or Walk
+        The feature set that worst cases allow at each size; for a greedy bundle the sequence that is followed.
+    """
+
+    root: State
+    nothing: State
+    cells: list[float]
+    latest_ns: int
+    calm: float
+    models: LoadedModels
+    staircase: Staircase | Walk
+
+    @classmethod
+    def of(
+        cls,
+        bundle: Bundle,
+        space: FeatureSpace,
+        models: LoadedModels,
+        budget: float,
+        kind: type[AnytimePlanner | StrictPlanner],
+        energy: "EnergyBudget | None" = None,
+    ) -> "Plan":
+        """Lay out the plan for a bundle that has the times of one regime only, such as `Bundle.at` returns.
+
+        Parameters
+        ----------
+        bundle : Bundle
+        space : FeatureSpace
+            The one that the bundle was built with.
+        models : LoadedModels
+            Of the same bundle in any regime; those of the plan share its sessions.
+        budget : float
+            In seconds.
+        kind : type
+            The planner of the policy.
+        energy : EnergyBudget, optional
+
+        Raises
+        ------
+        BundleFormatError
+            If a model that the budget can reach cannot be run.
+        """
+        staircase, models = bundle.index.at_deadline(budget), models.timed(bundle)
+        planner: Planner = kind(bundle, space, models, staircase, energy)
+        last = 0.5e9 * bundle.times.guarded.dispatch(bundle.promise.sizes[0])
+        latest_ns, calm = int(budget * 1e9) - int(last), bundle.times.calm
+        return cls(planner.root(), planner.new_state(0), planner.cells, latest_ns, calm, models, staircase)

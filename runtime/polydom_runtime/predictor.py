@@ -27,6 +27,7 @@ from .policy.failures import FailureBook
 from .policy.loaded_models import LoadedModel, LoadedModels, Run
 from .policy.plan import Plan
 from .policy.planners import StrictPlanner
+from .policy.rehearsal import ANSWER_NS, BRIEF_NS, REPEATS, KeptItems
 from .policy.slowdown import Slowdown
 from .policy.states import State, reachable
 from .policy.trace import Trace
@@ -156,6 +157,8 @@ class Predictor:
         self._slowdown = Slowdown() if adapt else None
         self._failures = FailureBook(len(space))
         self._items = 0
+        self._last: Any = None
+        self._kept = KeptItems()
         self._rehearsed_ns = -math.inf
 
     @classmethod
@@ -260,6 +263,7 @@ class Predictor:
             course.start = min(arrived + self._deadline_ns - self._budget_ns, start)
         course.slowdown = slowdown = 1.0 if estimate is None else estimate.value
         self._items += 1
+        self._last = item
         state = self._compute(item, self._admit(item, plan, course), course)
         model, label = self._conclude(state, course)
         end = self._clock()
@@ -275,7 +279,43 @@ class Predictor:
         return new_tuple(Prediction, answer)  # in half the time of a call of the class
 
     def rehearse(self) -> None:
-        """Make the code of an answer warm again after a sleep."""
+        """Make code warm again, right before an item comes: answer kept items through the same features and models.
+
+        Until the first item came there is nothing to rehearse; `warm_up` counts as one. An answer in a rehearsal counts
+        nowhere, and exceptions of features are swallowed. It takes as much energy as any other answer, and an
+        `EnergyBudget` holds for each answer by itself.
+
+        One small item is answered, several times if code was cold for long, and mostly a larger one. For both, copies
+        of at most `polydom_runtime.policy.rehearsal.MAX_BYTES` of arrays are kept.
+        """
+        kept = self._kept
+        kept.offer(self._last, self.trace.size)
+        self._last = None
+        if kept.small is None or kept.larger is None:
+            return
+        real = self.trace, self._slowdown, self._failures, self._items, self.n_oversized, self._progress
+        self._slowdown = Slowdown() if self._slowdown else None
+        self._failures, self._progress = self._failures.resting(), None
+        try:
+            end, reached = self._clock() + max(BRIEF_NS, self._deadline_ns // 2), 0.0
+            for _ in range(REPEATS):
+                reached = max(reached, self._answer_kept(kept.small.item))
+                if reached >= kept.best or self._rehearsed_ns >= end:
+                    break
+            kept.best = reached
+            if self._rehearsed_ns < end:
+                self._answer_kept(kept.larger.item)
+        finally:
+            self.trace, self._slowdown, self._failures, self._items, self.n_oversized, self._progress = real
+            self._last = None
+
+    def _answer_kept(self, item: Any) -> float:
+        """Answer a kept item by the plan for items after a rehearsal; return the expected score of the answer."""
+        self.trace = Trace()
+        self._rehearsed_ns = now = self._clock()
+        answer = self.predict_one(item, now - max(self._deadline_ns - ANSWER_NS, 0))
+        self._rehearsed_ns = self.trace.marks[-1]
+        return answer.accuracy
 
     def _plan_at(self, now: int) -> Plan:
         """Return the plan of the regime in which an item is that comes now."""

@@ -6,6 +6,9 @@ K_IN_A_ROW = 3
 FIRST_PAUSE, MAX_PAUSE = 16, 4096
 """Items until a feature that is out is tried again. The pause doubles with each further failure, up to the longest."""
 
+NEVER = 1 << 62
+"""The number of an item that does not come."""
+
 
 class FailureBook:
     """Counts failures in a row of each feature.
@@ -54,6 +57,13 @@ class FailureBook:
                 self.streaks[feature] = 0
                 self.out &= ~(1 << feature)
         self.any = any(self.streaks)
+
+    def resting(self) -> "FailureBook":
+        """Return another book, for answers that do not count: without all features that failed last time."""
+        book = FailureBook(len(self.streaks))
+        book.out = sum(1 << feature for feature, streak in enumerate(self.streaks) if streak)
+        book._again = [NEVER] * len(self.streaks)
+        return book
 
     def banned(self, item: int) -> int:
         """Return which features item number `item` must do without, as a bit mask: those that pause."""

@@ -1,0 +1,72 @@
+"""The items of a rehearsal, which makes code warm again: the processor's caches lose it while a loop sleeps.
+
+Warm code is nearly the same for items of all sizes, so small items do, and they are quick. A small item is answered
+first, again if the code was still too cold to get as far as the last time. If that was quick, a larger item follows,
+for the code and the memory that only larger items need.
+"""
+
+from collections import deque
+from typing import Any, NamedTuple
+
+import numpy as np
+
+RECENT = 64
+"""Sizes of so many items are remembered, those that came before a rehearsal."""
+
+SMALL, LARGER = 1 / 32, 1 / 4
+"""The ranks of the kept items among the recent sizes."""
+
+MAX_BYTES = 1 << 20
+"""A larger array is not kept. To copy it takes long, and next to the time for such an item, cold code is little."""
+
+REPEATS = 3
+"""How often the small item is answered at most."""
+
+BRIEF_NS = 1_000_000
+"""No further answer is begun after this time, or half of the deadline if that is longer: what it warms is worth less."""
+
+ANSWER_NS = 2_000_000
+"""The time for one answer in a rehearsal, if the deadline is longer: what cold code adds is less."""
+
+
+class Kept(NamedTuple):
+    """An item that was kept, and its size."""
+
+    item: Any
+    size: float
+
+
+class KeptItems:
+    """A small and a larger one of the items that came.
+
+    Attributes
+    ----------
+    small, larger : Kept, optional
+        They may be the same; None before the first item.
+    best : float
+        The expected score that the small item reached in the last rehearsal.
+    """
+
+    __slots__ = ("_sizes", "best", "larger", "small")
+
+    def __init__(self) -> None:
+        self._sizes: deque[float] = deque(maxlen=RECENT)
+        self.small: Kept | None = None
+        self.larger: Kept | None = None
+        self.best = float("inf")
+
+    def offer(self, item: Any, size: float) -> None:
+        """Keep an item if its size has one of the wanted ranks more nearly than the kept one; an array as a copy."""
+        if item is None or not 0.0 < size < float("inf") or getattr(item, "nbytes", 0) > MAX_BYTES:
+            return
+        self._sizes.append(size)
+        ranked = sorted(self._sizes)
+        is_small = _is_nearer(size, self.small, ranked[int(SMALL * len(ranked))])
+        is_larger = _is_nearer(size, self.larger, ranked[int(LARGER * len(ranked))])
+        if is_small or is_larger:
+            kept = Kept(item.copy("K") if isinstance(item, np.ndarray) else item, size)
+            self.small, self.larger = kept if is_small else self.small, kept if is_larger else self.larger
+
+
+def _is_nearer(size: float, kept: Kept | None, wanted: float) -> bool:
+    return kept is None or abs(size - wanted) < abs(kept.size - wanted)

@@ -27,7 +27,7 @@ from .policy.failures import FailureBook
 from .policy.loaded_models import LoadedModel, LoadedModels, Run
 from .policy.plan import Plan
 from .policy.planners import StrictPlanner
-from .policy.rehearsal import ANSWER_NS, BRIEF_NS, REPEATS, KeptItems
+from .policy.rehearsal import ANSWER_NS, KeptItems
 from .policy.slowdown import Slowdown
 from .policy.states import State, reachable
 from .policy.trace import Trace
@@ -288,34 +288,26 @@ class Predictor:
         One small item is answered, several times if code was cold for long, and mostly a larger one. For both, copies
         of at most `polydom_runtime.policy.rehearsal.MAX_BYTES` of arrays are kept.
         """
-        kept = self._kept
-        kept.offer(self._last, self.trace.size)
+        self._kept.offer(self._last, self.trace.size)
+        self._kept.rehearse(lambda item: self.rehearse_with(item).accuracy, self._clock, self._deadline_ns)
         self._last = None
-        if kept.small is None or kept.larger is None:
-            return
+
+    def rehearse_with(self, item: Any) -> Prediction:
+        """Answer one item as a rehearsal, by the plan for items that come after one; see `rehearse`.
+
+        A long deadline is not used up: `polydom_runtime.policy.rehearsal.ANSWER_NS` are enough. Features that failed
+        last time are left out.
+        """
         real = self.trace, self._slowdown, self._failures, self._items, self.n_oversized, self._progress
-        self._slowdown = Slowdown() if self._slowdown else None
+        self.trace, self._slowdown = Trace(), Slowdown() if self._slowdown else None
         self._failures, self._progress = self._failures.resting(), None
+        self._rehearsed_ns = now = self._clock()
         try:
-            end, reached = self._clock() + max(BRIEF_NS, self._deadline_ns // 2), 0.0
-            for _ in range(REPEATS):
-                reached = max(reached, self._answer_kept(kept.small.item))
-                if reached >= kept.best or self._rehearsed_ns >= end:
-                    break
-            kept.best = reached
-            if self._rehearsed_ns < end:
-                self._answer_kept(kept.larger.item)
+            answer = self.predict_one(item, now - max(self._deadline_ns - ANSWER_NS, 0))
         finally:
             self.trace, self._slowdown, self._failures, self._items, self.n_oversized, self._progress = real
-            self._last = None
-
-    def _answer_kept(self, item: Any) -> float:
-        """Answer a kept item by the plan for items after a rehearsal; return the expected score of the answer."""
-        self.trace = Trace()
-        self._rehearsed_ns = now = self._clock()
-        answer = self.predict_one(item, now - max(self._deadline_ns - ANSWER_NS, 0))
-        self._rehearsed_ns = self.trace.marks[-1]
-        return answer.accuracy
+        self._rehearsed_ns = self._clock()
+        return answer
 
     def _plan_at(self, now: int) -> Plan:
         """Return the plan of the regime in which an item is that comes now."""

@@ -6,9 +6,12 @@ for the code and the memory that only larger items need.
 """
 
 from collections import deque
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from polydom_runtime.clock import Clock
 
 RECENT = 64
 """Sizes of so many items are remembered, those that came before a rehearsal."""
@@ -23,7 +26,7 @@ REPEATS = 3
 """How often the small item is answered at most."""
 
 BRIEF_NS = 1_000_000
-"""No further answer is begun after this time, or half of the deadline if that is longer: what it warms is worth less."""
+"""No further answer is begun after this time, or half of the deadline if that is longer: it would warm little more."""
 
 ANSWER_NS = 2_000_000
 """The time for one answer in a rehearsal, if the deadline is longer: what cold code adds is less."""
@@ -66,6 +69,32 @@ class KeptItems:
         if is_small or is_larger:
             kept = Kept(item.copy("K") if isinstance(item, np.ndarray) else item, size)
             self.small, self.larger = kept if is_small else self.small, kept if is_larger else self.larger
+
+    def rehearse(self, answer: Callable[[Any], float | None], clock: Clock, deadline_ns: int) -> None:
+        """Answer kept items, if there are any; one to four answers.
+
+        Parameters
+        ----------
+        answer : callable
+            Answers an item. Returns the expected score, or None if it could not: then the rehearsal ends.
+        clock : Clock
+        deadline_ns : int
+            Of real items.
+        """
+        small, larger = self.small, self.larger
+        if small is None:
+            return
+        end, reached = clock() + max(BRIEF_NS, deadline_ns // 2), 0.0
+        for _ in range(REPEATS):
+            score = answer(small.item)
+            if score is None:
+                return
+            reached = max(reached, score)
+            if reached >= self.best or clock() >= end:
+                break
+        self.best = reached
+        if larger is not None and larger is not small and clock() < end:
+            answer(larger.item)
 
 
 def _is_nearer(size: float, kept: Kept | None, wanted: float) -> bool:

@@ -19,6 +19,7 @@ class Fallback:
     Parameters
     ----------
     bundle : Bundle
+        With the times of the regime ``cold``: while the worker works, the code of this process gets cold.
 
     Attributes
     ----------

@@ -13,7 +13,9 @@ import socket
 import sys
 import traceback
 import warnings
+from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ from numpy.typing import NDArray
 
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index_file import load_bundle
+from polydom_runtime.bundles.regimes import Regime
 from polydom_runtime.clock import hardware_clock
 from polydom_runtime.costs import CostFunction
 from polydom_runtime.items import space_of
@@ -30,9 +33,14 @@ from polydom_runtime.predictor import Predictor
 
 from .linux import die_with_parent, map_at, run_behind, survives
 from .shared_block import SINCE, SLOTS, ItemHeader, SharedBlock, Slot, announced, map_shared, read_item
-from .worker import MAX_MESSAGE_BYTES, HandedClock, serve
+from .worker import MAX_MESSAGE_BYTES, serve
 
-ECHO = b"?"
+END = msgpack.packb(None)
+"""Stands for the end of a connection."""
+
+ECHO = msgpack.packb([1, [0, ["feature"] * 8, 0.5, 1 << 20, True, "planned", 1.0, 0], 1e3, [*range(8)], [1 << 50] * 10])
+"""As long as a reply of a worker, and packed in the same way."""
+
 WORKERS = 2
 """One works, the other waits to take over."""
 
@@ -55,7 +63,7 @@ class Nursery:
         To the supervisor. The nursery ends when it is closed.
     block : SharedBlock
     order : dict
-        ``folder``, ``space`` (MODULE:SPACE), ``deadline`` in seconds, ``dispatch`` (the hand-over in seconds) and
+        ``folder``, ``space`` (MODULE:SPACE), ``deadline`` in seconds, ``hand_over`` (seconds by regime) and
         ``policy``.
 
     Raises
@@ -67,7 +75,6 @@ class Nursery:
     def __init__(self, control: socket.socket, block: SharedBlock, order: dict[str, Any]) -> None:
         self._control = control
         self._block = block
-        self._clock = HandedClock()
         self._stuck_ns = int(max(STUCK_AFTER_DEADLINES * order["deadline"], MIN_STUCK_S) * 1e9)
         self._window = map_shared(block.descriptor, block.slot_bytes)
         slot = Slot.over(self._window, block.width)
@@ -75,13 +82,12 @@ class Nursery:
         bundle = load_bundle(Path(order["folder"]))
         space = announced(bundle.space_of(space_of(order["space"])), self._window.data.cast("q"))
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the deadline without the hand-over may be below what the bundle is for
+            warnings.simplefilter("ignore")  # the supervisor has warned
             self._predictor = Predictor(
-                with_hand_over(bundle, order["dispatch"]),
+                with_hand_over(bundle, order["hand_over"]),
                 space,
                 deadline=order["deadline"],
                 policy=order["policy"],
-                clock=self._clock,
                 values=slot.values,
                 progress=slot.words[:1],
             )
@@ -144,7 +150,7 @@ class Nursery:
             self._words[SINCE] = 0
             if self._item is not None:
                 self._predictor.warm_up(self._item)  # the pages that an answer writes to are this process's own now
-            serve(connection, self._predictor, self._clock, self._block.item, self._words)
+            serve(connection, self._predictor, self._block.item, self._words)
             code = 0
         except BrokenPipeError:
             code = 0
@@ -195,9 +201,23 @@ class Nursery:
         return True
 
 
-def with_hand_over(bundle: Bundle, seconds: float) -> Bundle:
-    """Return the bundle with the time of the hand-over to a worker added to dispatch."""
-    return bundle.plus_dispatch(CostFunction.of(seconds))
+def with_hand_over(bundle: Bundle, seconds: Mapping[Regime, float]) -> Bundle:
+    """Return the bundle with the time of a hand-over and its reply added to dispatch, in each regime.
+
+    Plans keep half of dispatch for the end of an answer, which is here the reply. The typical times stay, since the
+    worker compares them with its own work only.
+    """
+    hot = bundle.plus_dispatch(CostFunction.of(seconds["hot"]))
+    regimes = {
+        name: there._replace(
+            times=replace(
+                there.times.plus_dispatch(CostFunction.of(seconds[name])),
+                typical=there.times.typical,
+            )
+        )
+        for name, there in bundle.regimes.items()
+    }
+    return replace(hot, times=replace(hot.times, typical=bundle.times.typical), regimes=regimes)
 
 
 def main(control: str, block: str, parent: str) -> int:
@@ -207,11 +227,10 @@ def main(control: str, block: str, parent: str) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):  # meant for the supervisor, which may still have an item to answer
         signal.signal(number, signal.SIG_IGN)
     with socket.socket(fileno=int(control)) as connection:
-        while (message := connection.recv(MAX_MESSAGE_BYTES)) == ECHO:
-            connection.send(message)
-        if not message:
+        while isinstance(order := msgpack.unpackb(connection.recv(MAX_MESSAGE_BYTES) or END), list):
+            connection.send(msgpack.packb(order))
+        if order is None:
             return 0
-        order = msgpack.unpackb(message)
         try:
             shared = SharedBlock(order["width"], order["item_bytes"], int(block))
             nursery = Nursery(connection, shared, order)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from polydom_runtime.bundles.bundle import Label
 from polydom_runtime.bundles.index_file import load_bundle
@@ -18,6 +18,7 @@ from polydom_runtime.exceptions import ItemError
 from polydom_runtime.items import space_of
 from polydom_runtime.policy.deadline import checked_deadline
 from polydom_runtime.policy.loaded_models import LoadedModel
+from polydom_runtime.policy.rehearsal import KeptItems
 from polydom_runtime.policy.trace import Trace
 from polydom_runtime.prediction import AnyPredictor, Policy, Prediction, policy_for
 
@@ -40,6 +41,17 @@ MAX_MARGIN = 0.25
 """The margin's largest share of the deadline. On a machine that wakes up even later, some answers are late."""
 
 
+MAX_REHEARSAL_NS = 10_000_000
+"""A worker is not waited for longer in a rehearsal, which takes a millisecond or two. Then it is late, as in an item."""
+
+
+class Due(NamedTuple):
+    """When an item arrived, and when it was handed over: clock readings in nanoseconds."""
+
+    arrived: int
+    start: int
+
+
 class SupervisedPredictor:
     """Answers every item within the deadline, even if a feature hangs or crashes. For one thread at a time.
 
@@ -58,8 +70,8 @@ class SupervisedPredictor:
     space : str
         ``MODULE:SPACE``, which the worker imports too.
     deadline : float, optional
-        In seconds, from the call of `predict_one` to its return. The longest deadline that the bundle was built for if
-        not given.
+        In seconds, from the arrival of the item to the return of `predict_one`. The longest deadline that the bundle
+        was built for if not given.
     policy : {"anytime", "strict"}
         As for `Predictor`.
     item_bytes : int
@@ -81,7 +93,7 @@ class SupervisedPredictor:
         The worker's estimate, at its last answer.
     counts : Counter
         Items by who answered and why: ``worker``; or the supervisor, since the worker was ``late`` or ``died``, since
-        there was ``no worker``, or since the item could be ``not passed`` on.
+        there was ``no worker``, since the item could be ``not passed`` on, or since it had ``waited`` for too long.
     n_oversized : int
         Items, larger than any measured one, that a worker answered; their costs were extrapolated.
     restarts : int
@@ -115,7 +127,8 @@ class SupervisedPredictor:
         self.deadline = checked_deadline(self.bundle, deadline)
         self.policy: Policy = policy_for(self.bundle, policy)
         self._reply = reply
-        self._fallback = Fallback(self.bundle)
+        cold = self.bundle.at(self.deadline, "cold")
+        self._fallback = Fallback(cold)
         self._prior_label = self._fallback.labels[self._fallback.prior.run()]
         order = {"folder": os.path.abspath(folder), "space": space, "policy": policy, "deadline": self.deadline}
         self._keeper = Keeper(order, sum(self.bundle.space.widths), item_bytes)
@@ -123,6 +136,8 @@ class SupervisedPredictor:
         self._budget_ns = int(self.deadline * 1e9)
         self._link: Link | None = None
         self._sequence = 0
+        self._last: Any = None
+        self._kept = KeptItems()
         self.slowdown = 1.0
         self.trace = Trace()
         self.counts: Counter[str] = Counter()
@@ -135,7 +150,7 @@ class SupervisedPredictor:
             self.close()
             raise
         self._margin_ns = _margin_ns(self._budget_ns, margin)
-        models = (math.ceil(model.seconds * 1e9) for model in self.bundle.models)
+        models = (math.ceil(model.seconds * 1e9) for model in cold.models)
         self._prepare_ns = 2 * self._margin_ns + max(models, default=0)  # it may wake up late twice
 
     @property
@@ -175,24 +190,61 @@ class SupervisedPredictor:
         return warm
 
     def rehearse(self) -> None:
-        """Make the code of an answer warm again after a sleep, also in the worker."""
+        """Make code warm again, right before an item comes: hand over kept items, which the worker answers.
+
+        As `Predictor.rehearse`; it ends within `MAX_REHEARSAL_NS`. A worker that hangs or crashes in a rehearsal is one
+        that is late or dies, and the kept items are forgotten.
+        """
+        self._kept.offer(self._last, self.trace.size)
+        self._last = None
+        end = hardware_clock() + MAX_REHEARSAL_NS
+        self._kept.rehearse(lambda item: self._rehearse_with(item, end), hardware_clock, self._budget_ns)
+
+    def _rehearse_with(self, item: Any, end: int) -> float | None:
+        """Let a worker answer a kept item; return the expected score, None if it does not in time."""
+        link = self._link
+        try:
+            if link is not None and link.asked and self._reply(link, 0) is None:
+                return None  # still busy with the last item: the next one decides what becomes of it
+            link = self._free_link(last=0)
+            if link is None:
+                return None
+            self._sequence += 1
+            link.ask(self._sequence, hardware_clock(), None, self.failures, write_item(item, self._keeper.block.item))
+            reply = self._reply(link, end - hardware_clock())
+        except (OSError, ItemError):
+            reply = None
+        if reply is None or reply.answer is None:
+            self._kept = KeptItems()
+            return None
+        return reply.answer.accuracy
 
     def predict_one(self, item: Any, arrived_ns: int | None = None) -> Prediction:
-        """Return the answer for one item in time; never raises on account of the item, a feature or a model."""
+        """Return the answer for one item in time; never raises on account of the item, a feature or a model.
+
+        Parameters
+        ----------
+        item : object
+        arrived_ns : int, optional
+            As for `Predictor.predict_one`.
+        """
         start = hardware_clock()
-        deadline = start + self._budget_ns
+        due = Due(start if arrived_ns is None else min(arrived_ns, start), start)
+        deadline = due.arrived + self._budget_ns
         last = deadline - self._margin_ns
+        if start >= last:
+            return self._own(due, self._fallback.prior, "waited", "supervised: the item had waited for too long")
         link = self._free_link(last)
         if link is None:
-            return self._own(start, self._fallback.prior, "no worker", "supervised: no worker is ready")
+            return self._own(due, self._fallback.prior, "no worker", "supervised: no worker is ready")
         try:
             header = write_item(item, self._keeper.block.item)
         except ItemError as e:
-            return self._own(start, self._fallback.prior, "not passed", f"supervised: {e}")
+            return self._own(due, self._fallback.prior, "not passed", f"supervised: {e}")
         self._sequence += 1
         model, label = self._fallback.prior, self._prior_label
         try:
-            link.ask(self._sequence, start, self.failures, header)
+            link.ask(self._sequence, start, due.arrived, self.failures, header)
             reply = self._reply(link, deadline - self._prepare_ns - hardware_clock())
             if reply is None:
                 model, label = self._fallback.prepare(link, deadline)
@@ -201,11 +253,12 @@ class SupervisedPredictor:
             reason = f"supervised: the worker died{self._stages.within(link.stage)}"
             model, label = self._fallback.prepare(link, deadline)
             self._lose(link)
-            return self._own(start, model, "died", reason, label)
+            return self._own(due, model, "died", reason, label)
         if reply is None:
             reason = f"supervised: {self._stages.name(link.stage)} was not done in time"
-            return self._own(start, model, "late", reason, label)
-        return self._of_worker(start, link, reply)
+            return self._own(due, model, "late", reason, label)
+        self._last = item
+        return self._of_worker(due, link, reply)
 
     def close(self) -> None:
         """End all processes, and wait for their end."""
@@ -250,30 +303,34 @@ class SupervisedPredictor:
         link.kill()
         self._link = None
 
-    def _of_worker(self, start: int, link: Link, reply: Reply) -> Prediction:
+    def _of_worker(self, due: Due, link: Link, reply: Reply) -> Prediction:
         self.trace.size, self.trace.features, self.trace.marks = reply.size, reply.started, reply.marks
         if reply.answer is None:
+            self._last = None
             reason = "supervised: the item can be made only where it comes from"
-            return self._own(start, self._fallback.prior, "not passed", reason)
+            return self._own(due, self._fallback.prior, "not passed", reason)
+        reply.marks[0] = due.start  # the hand-over is a part of dispatch
         for name in self.failures and self._stages.space.names_of(link.done):
             self.failures.pop(name, None)
         self.out = frozenset(reply.out)
         self.slowdown = reply.answer.slowdown
         self.counts["worker"] += 1
         self.n_oversized += reply.size > self.bundle.promise.sizes[1]
-        elapsed = hardware_clock() - start
-        return reply.answer._replace(elapsed_ns=elapsed, deadline_met=elapsed <= self._budget_ns)
+        elapsed = hardware_clock() - due.arrived
+        met, waited = elapsed <= self._budget_ns, due.start - due.arrived
+        return reply.answer._replace(elapsed_ns=elapsed, deadline_met=met, waited_ns=waited)
 
     def _own(
-        self, start: int, model: LoadedModel, count: str, reason: str, label: Label | float | None = None
+        self, due: Due, model: LoadedModel, count: str, reason: str, label: Label | float | None = None
     ) -> Prediction:
         """Return an answer of the supervisor itself; without a label, the prior's."""
         label = self._prior_label if label is None else label
         self.counts[count] += 1
-        elapsed = hardware_clock() - start
-        self.trace.size, self.trace.features, self.trace.marks = math.nan, [], [start, start + elapsed, start + elapsed]
+        end = hardware_clock()
+        self.trace.size, self.trace.features, self.trace.marks = math.nan, [], [due.start, end, end]
+        elapsed, waited = end - due.arrived, due.start - due.arrived
         met = elapsed <= self._budget_ns
-        return Prediction(label, model.features, model.accuracy, elapsed, met, reason, self.slowdown)
+        return Prediction(label, model.features, model.accuracy, elapsed, met, reason, self.slowdown, waited)
 
 
 if TYPE_CHECKING:  # checked by mypy here, not where a predictor is first handed over

@@ -15,7 +15,6 @@ import msgpack
 import numpy as np
 from numpy.typing import NDArray
 
-from polydom_runtime.clock import hardware_clock
 from polydom_runtime.pauses import collector_off
 from polydom_runtime.prediction import Prediction
 from polydom_runtime.predictor import Predictor
@@ -56,33 +55,9 @@ class Reply(NamedTuple):
     out: list[str]
 
 
-class HandedClock:
-    """The hardware clock, except for the reading after `hand`: that one is the time when the supervisor got the item.
-
-    So the predictor of a worker counts the hand-over as time of the item.
-    """
-
-    __slots__ = ("_start_ns",)
-
-    def __init__(self) -> None:
-        self._start_ns = 0
-
-    def hand(self, start_ns: int) -> None:
-        """Set the next reading."""
-        self._start_ns = start_ns
-
-    def __call__(self) -> int:
-        """Return the time in nanoseconds."""
-        if start_ns := self._start_ns:
-            self._start_ns = 0
-            return start_ns
-        return hardware_clock()
-
-
 def serve(
     connection: socket.socket,
     predictor: Predictor,
-    clock: HandedClock,
     place: NDArray[np.uint8],
     words: NDArray[np.int64],
 ) -> None:
@@ -93,8 +68,6 @@ def serve(
     connection : socket
         To the supervisor.
     predictor : Predictor
-    clock : HandedClock
-        The predictor's clock.
     place : uint8 array
         Where the supervisor puts items.
     words : int64 array of shape (8,)
@@ -109,11 +82,11 @@ def serve(
     with collector_off():
         connection.send(READY)
         while message := connection.recv(MAX_MESSAGE_BYTES):
-            sequence, start_ns, failures, header = msgpack.unpackb(message)
+            sequence, arrived_ns, failures, header = msgpack.unpackb(message)
             for name, times in failures:
                 for _ in range(min(times, MAX_REPORTS)):
                     predictor.report_failure(name)
-            reply = msgpack.packb(_reply(sequence, start_ns, header, predictor, clock, place))
+            reply = msgpack.packb(_reply(sequence, arrived_ns, header, predictor, place))
             words[SINCE] = 0
             connection.send(reply)
             answered += 1
@@ -122,14 +95,14 @@ def serve(
 
 
 def _reply(
-    sequence: int, start_ns: int, header: ItemHeader, predictor: Predictor, clock: HandedClock, place: NDArray[np.uint8]
+    sequence: int, arrived_ns: int | None, header: ItemHeader, predictor: Predictor, place: NDArray[np.uint8]
 ) -> Reply:
     try:
         item = read_item(header, place)
     except Exception:  # of a class that can be imported only where the item was made
         return Reply(sequence, None, float("nan"), [], [], [])
-    clock.hand(start_ns)
-    answer, trace = predictor.predict_one(item), predictor.trace
+    answer = predictor.rehearse_with(item) if arrived_ns is None else predictor.predict_one(item, arrived_ns)
+    trace = predictor.trace
     return Reply(sequence, answer, float(trace.size), trace.features, trace.marks, list(predictor.out))
 
 
@@ -169,7 +142,14 @@ class Link:
         except OSError:
             return False
 
-    def ask(self, sequence: int, start_ns: int, failures: Mapping[str, int], header: ItemHeader) -> None:
+    def ask(
+        self,
+        sequence: int,
+        start_ns: int,
+        arrived_ns: int | None,
+        failures: Mapping[str, int],
+        header: ItemHeader,
+    ) -> None:
         """Hand over an item.
 
         Parameters
@@ -178,6 +158,8 @@ class Link:
             The item's number, from 1.
         start_ns : int
             The clock reading when the supervisor got the item.
+        arrived_ns : int, optional
+            The clock reading when the item arrived; None for a rehearsal.
         failures : mapping of str to int
             How many workers in a row each feature has ended; a new worker is told.
         header : ItemHeader
@@ -191,7 +173,7 @@ class Link:
         self.slot.words[PROGRESS] = 0  # before the worker begins, the features of the last item would seem done
         self.slot.words[STAGE] = NO_STAGE
         self.slot.words[SINCE] = start_ns
-        message = msgpack.packb((sequence, start_ns, list(failures.items()) if self._is_new else (), header))
+        message = msgpack.packb((sequence, arrived_ns, list(failures.items()) if self._is_new else (), header))
         self._connection.send(message, socket.MSG_DONTWAIT)
         self._is_new = False
         self.asked = sequence

@@ -6,6 +6,7 @@ from typing import Any
 
 from polydom_runtime.bundles.bundle import Bundle, BundleSpace, Prior, Promise, StoredIndex
 from polydom_runtime.bundles.bundle_times import BundleTimes
+from polydom_runtime.bundles.regimes import REGIMES, Regime, RegimeTimes
 from polydom_runtime.costs import ZERO, CostFunction
 from polydom_runtime.unit_times import StepTime, UnitTimes
 
@@ -64,3 +65,21 @@ def changed(bundle: Bundle, **values: Any) -> Bundle:
     if "prior" in values:
         values["prior"] = Prior(*values["prior"])
     return replace(bundle, **whole, **values)
+
+
+def with_regimes(bundle: Bundle, *, calm: float = 1.0, **added: float) -> Bundle:
+    """Return a bundle that was measured in other regimes too: `added` seconds to each unit, dispatch and model run."""
+    regimes: dict[Regime, RegimeTimes] = {}
+    for name, seconds in added.items():
+        more = CostFunction.of(seconds)
+        kinds = ("worst", "planned", "guarded", "typical")
+        times = {kind: getattr(bundle.times, kind).mapped(lambda cost, more=more: cost + more) for kind in kinds}
+        models = tuple(model.seconds + seconds for model in bundle.models)
+        regimes[regime_of(name)] = RegimeTimes(replace(bundle.times, **times, calm=calm), models, asleep=0.02)
+    return replace(bundle, regimes=regimes)
+
+
+def regime_of(name: str) -> Regime:
+    """Return a name as that of a regime."""
+    assert name in REGIMES
+    return name

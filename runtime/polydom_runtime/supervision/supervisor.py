@@ -42,7 +42,7 @@ MAX_MARGIN = 0.25
 
 
 MAX_REHEARSAL_NS = 10_000_000
-"""A worker is not waited for longer in a rehearsal, which takes a millisecond or two. Then it is late, as in an item."""
+"""A rehearsal takes a millisecond or two. A worker that is not done by then is late, as with an item."""
 
 
 class Due(NamedTuple):
@@ -130,10 +130,13 @@ class SupervisedPredictor:
         cold = self.bundle.at(self.deadline, "cold")
         self._fallback = Fallback(cold)
         self._prior_label = self._fallback.labels[self._fallback.prior.run()]
-        order = {"folder": os.path.abspath(folder), "space": space, "policy": policy, "deadline": self.deadline}
+        self._budget_ns = int(self.deadline * 1e9)
+        self._margin_ns = _margin_ns(self._budget_ns, margin)
+        # The worker must be done when the supervisor stops waiting.
+        worker = {"policy": policy, "deadline": self.deadline - self.margin}
+        order = {"folder": os.path.abspath(folder), "space": space, **worker}
         self._keeper = Keeper(order, sum(self.bundle.space.widths), item_bytes)
         self._finalizer = weakref.finalize(self, self._keeper.close)
-        self._budget_ns = int(self.deadline * 1e9)
         self._link: Link | None = None
         self._sequence = 0
         self._last: Any = None
@@ -149,7 +152,6 @@ class SupervisedPredictor:
         except BaseException:
             self.close()
             raise
-        self._margin_ns = _margin_ns(self._budget_ns, margin)
         models = (math.ceil(model.seconds * 1e9) for model in cold.models)
         self._prepare_ns = 2 * self._margin_ns + max(models, default=0)  # it may wake up late twice
 

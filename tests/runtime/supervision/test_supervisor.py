@@ -18,11 +18,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from polydom_runtime.clock import hardware_clock
 from polydom_runtime.exceptions import BundleMismatchError, ItemError, WorkerError
+from polydom_runtime.supervision.nursery import with_hand_over
 from polydom_runtime.supervision.shared_block import SharedBlock, read_item, write_item
 from polydom_runtime.supervision.supervisor import SupervisedPredictor
 from polydom_runtime.supervision.worker import Link, Reply
-from tests.bundle_parts import changed
+from tests.bundle_parts import changed, regime_of, with_regimes
 from tests.runtime import supervised_space as faults
 from tests.runtime.conftest import make_bundle, write
 
@@ -208,6 +210,157 @@ def test_workers_killed_at_random_instants_cost_no_answer(own_predictor: Supervi
     assert (len(killed), lost) == (KILLS, 0)
     assert sum(own_predictor.counts.values()) == len(answers)
     assert answer_by_worker(own_predictor).reason == "planned"
+
+
+def patient(link: Link, nanoseconds: int) -> Reply | None:
+    """Wait for a worker that does not hang, however busy the machine is, in rehearsals too."""
+    return faults.reply_unless_hung(link, max(nanoseconds, int(EVER_S * 1e9)))
+
+
+def counted(predictor: SupervisedPredictor) -> Any:
+    """Return all that items count in."""
+    t = predictor.trace
+    return (
+        (predictor.counts.copy(), predictor.failures.copy(), predictor.out, predictor.restarts),
+        (predictor.slowdown, predictor.n_oversized, predictor.worker_pid),
+        (t, t.size, t.features.copy(), t.marks.copy()),
+    )
+
+
+def test_rehearsal_takes_the_way_of_an_item_and_counts_nowhere(tmp_path: Path) -> None:
+    """The small item is answered once or more; there is no other one."""
+    replies: list[Reply | None] = []
+
+    def reply(link: Link, nanoseconds: int) -> Reply | None:
+        replies.append(patient(link, nanoseconds))
+        return replies[-1]
+
+    with supervised(tmp_path / "b", reply) as own:
+        own.rehearse()
+        assert replies == []
+        answer_by_worker(own)
+        before = counted(own)
+        replies.clear()
+        own.rehearse()
+
+        assert {r.answer.features for r in replies if r and r.answer} == {ALL}
+        assert counted(own) == before
+        assert own.predict_one(item())[:3] == ("yes", ALL, 0.9)
+        assert own.predict_one(item()).slowdown == before[1][0]
+
+
+def test_rehearsal_is_not_counted_in_the_worker(tmp_path: Path) -> None:
+    """Three crashes of a feature would put it out; a rehearsal is no item, and its answer is not a success either."""
+    with supervised(tmp_path / "b", patient) as own:
+        for _ in range(2):
+            own.predict_one(item(faults.RAISES))
+        own.rehearse()
+        own.predict_one(item(faults.RAISES))
+        own.predict_one(item(faults.RAISES))
+
+        assert own.out == {"ends"}
+
+
+def kept(own: SupervisedPredictor, bad: np.ndarray) -> SupervisedPredictor:
+    """Return the predictor after an answer, with a bad item in place of the kept one."""
+    answer_by_worker(own)
+    own._kept.offer(bad, 100.0)
+    own._last = None
+    return own
+
+
+@pytest.mark.parametrize("fault", [faults.STEPS_ASIDE, faults.HOLDS_THE_LOCK, faults.STOPS])
+def test_worker_that_hangs_in_a_rehearsal_is_replaced_for_the_next_item(tmp_path: Path, fault: int) -> None:
+    with supervised(tmp_path / "b", patient) as own:
+        worker = kept(own, item(fault)).worker_pid
+        counts = own.counts.copy()
+        own.rehearse()
+        assert own.counts == counts
+        answer = own.predict_one(item())
+
+        assert answer.features == ALL
+        assert own.worker_pid != worker
+        assert own.restarts == 1
+        own.rehearse()
+        assert own.predict_one(item()).features == ALL
+
+
+@pytest.mark.parametrize("fault", [faults.CRASHES, faults.EXITS])
+def test_worker_that_dies_in_a_rehearsal_costs_no_answer(tmp_path: Path, fault: int) -> None:
+    with supervised(tmp_path / "b", patient) as own:
+        kept(own, item(fault)).rehearse()
+        answer = own.predict_one(item())
+
+        assert answer.features == ALL
+        assert own.counts["died"] == 0
+
+
+def test_worker_that_died_is_replaced_in_a_rehearsal(tmp_path: Path) -> None:
+    with supervised(tmp_path / "b", patient) as own:
+        answer_by_worker(own)
+        worker = own.worker_pid
+        wait_until(lambda: own._keeper._ready.qsize())
+        os.kill(worker, signal.SIGKILL)
+        wait_until(lambda: not is_alive(worker))
+        own.rehearse()
+
+        assert own.worker_pid not in (0, worker)
+        assert own.predict_one(item()).features == ALL
+
+
+def test_busy_worker_is_left_alone_by_a_rehearsal(tmp_path: Path) -> None:
+    with supervised(tmp_path / "b") as own:
+        answer_by_worker(own)
+        own.predict_one(item(faults.STEPS_ASIDE))
+        before = counted(own)
+        own.rehearse()
+
+        assert counted(own) == before
+
+
+def test_deadline_runs_from_the_arrival(predictor: SupervisedPredictor) -> None:
+    answer_by_worker(predictor)
+    waited_ns = int((DEADLINE_S - MARGIN_S) / 4 * 1e9)
+    arrived = hardware_clock() - waited_ns
+    answer = predictor.predict_one(item(), arrived)
+
+    assert (answer.features, answer.deadline_met) == (ALL, True)
+    assert answer.waited_ns >= waited_ns
+    assert answer.elapsed_ns > answer.waited_ns
+    assert predictor.trace.marks[0] == arrived + answer.waited_ns
+
+
+def test_item_that_waited_for_too_long_gets_the_prior_and_no_worker(predictor: SupervisedPredictor) -> None:
+    answer_by_worker(predictor)
+    answers = predictor.counts["worker"]
+    arrived = hardware_clock() - int(DEADLINE_S * 1e9)
+    answer = predictor.predict_one(item(), arrived)
+
+    assert (answer.label, answer.features, answer.deadline_met) == ("no", (), False)
+    assert answer.reason == "supervised: the item had waited for too long"
+    assert answer.waited_ns >= int(DEADLINE_S * 1e9)
+    assert (predictor.counts["waited"], predictor.counts["worker"]) == (1, answers)
+
+
+def test_arrival_in_the_future_counts_as_the_call(predictor: SupervisedPredictor) -> None:
+    answer_by_worker(predictor)
+
+    assert predictor.predict_one(item(), hardware_clock() + 10**12).waited_ns == 0
+
+
+def test_hand_over_is_measured_in_each_regime_and_planned_for(predictor: SupervisedPredictor) -> None:
+    measured = predictor._keeper.hand_over
+    bundle = with_regimes(make_bundle()[0], rehearsed=1e-6, cold=2e-6)
+    ours = with_hand_over(bundle, {"hot": 1.0, "rehearsed": 2.0, "cold": 3.0})
+
+    assert set(measured) == {"hot", "rehearsed", "cold"}
+    assert min(measured.values()) > 0.0
+    for regime, seconds in (("hot", 1.0), ("rehearsed", 2.0), ("cold", 3.0)):
+        before, after = (b.at(1.0, regime_of(regime)).times for b in (bundle, ours))
+        for kind in ("worst", "planned", "guarded"):
+            a, b = (getattr(times, kind).dispatch(10.0) for times in (before, after))
+            assert b - a == pytest.approx(seconds)
+        assert after.typical == before.typical
 
 
 def test_nursery_that_is_killed_is_started_again(own_predictor: SupervisedPredictor) -> None:

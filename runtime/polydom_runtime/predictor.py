@@ -272,7 +272,10 @@ class Predictor:
         met = elapsed <= self._deadline_ns
         reason = course.reason or self._reason(state, model, course)
         if estimate is not None:
-            estimate.add((end - course.begun) / state.typical_ns[course.cell] if state.mask else 1.0, plan.calm)
+            if state.mask:
+                estimate.add((end - course.begun) / state.typical_ns[course.cell], plan.calm)
+            else:
+                estimate.fade()
         if self._failures.any or not met:
             self._judge(state.mask)
         answer = label, model.features, model.accuracy, elapsed, met, reason, slowdown, start - arrived
@@ -345,7 +348,8 @@ class Predictor:
             left = (deadline - now) / slowdown
             used = now - begun
             if used > (worst := state.worst_ns[cell]):
-                left *= worst / used  # what was slower than its worst case so far will be slower still
+                # What was slower than its worst case so far will be slower still; unless the estimate said so already.
+                left *= min(worst * slowdown / used, 1.0)
             if banned:
                 move = state.detour(banned, self.trace.size, cell, left)
             else:

@@ -4,6 +4,10 @@ QUICK, SLOW = 5, 31
 """The estimate rises when three of the last five items are slow, and falls when most of the last thirty-one are quick.
 A single pause changes nothing."""
 
+FADING = 0.7
+"""An answer without features shows nothing, and counts as this share of the estimate. So features are tried again, the
+quick ones first; if they were all tried at once, some would be late each time."""
+
 
 class Slowdown:
     """Estimates the slow-down from the times that items took, divided by their typical times.
@@ -58,6 +62,10 @@ class Slowdown:
         self._next = k + 1 if k + 1 < SLOW else 0
         if ratio > 1.0 or self.value > 1.0:
             self._update()
+
+    def fade(self) -> None:
+        """Add an item that shows nothing: no feature was computed."""
+        self.add(FADING * self.value)
 
     def _update(self) -> None:
         ratios, k = self._ratios, self._next

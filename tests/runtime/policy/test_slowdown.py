@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from polydom_runtime.policy.slowdown import QUICK, SLOW, Slowdown
+from polydom_runtime.policy.slowdown import FADING, QUICK, SLOW, Slowdown
 from tests.bundle_parts import unit_times
 from tests.runtime.lattice_world import DISPATCH, NAMES, US, LatticeWorld, lattice_bundle, microseconds
 
@@ -140,6 +140,36 @@ def test_rise_is_believed_after_most_of_a_few_items_and_a_fall_after_most_of_man
 
     assert rise == [1.0, 1.0, 2.0, 2.0, 2.0]
     assert fall == [2.0] * (SLOW // 2) + [1.0] * (SLOW - SLOW // 2)
+
+
+def test_estimate_counts_only_above_the_level_of_a_calm_machine() -> None:
+    """That is to compare the larger median with the level, whatever is added."""
+    rng = np.random.default_rng(2)
+    ratios, calm = [1.0] * SLOW, 1.3
+    slowdown, values = Slowdown(), set()
+    for ratio in rng.lognormal(0.2, 0.3, 300).tolist():
+        ratios.append(ratio)
+        slowdown.add(ratio, calm)
+        estimate = max(np.median(ratios[-QUICK:]), np.median(ratios[-SLOW:]))
+        values.add(slowdown.value > 1.0)
+
+        assert slowdown.value == (estimate if estimate > calm else 1.0)
+    assert values == {True, False}
+
+
+def test_answers_without_features_let_it_fade_in_steps() -> None:
+    slowdown = Slowdown()
+    for _ in range(SLOW):
+        slowdown.add(4.0)
+    seen = []
+    for _ in range(10 * SLOW):
+        slowdown.fade()
+        seen.append(slowdown.value)
+
+    assert seen[SLOW // 2 - 1] == 4.0
+    assert seen[SLOW // 2] == pytest.approx(4.0 * FADING)
+    assert seen == sorted(seen, reverse=True)
+    assert seen[-1] == 1.0
 
 
 @pytest.mark.parametrize("pause", [2.0, 1e6, float("inf")])

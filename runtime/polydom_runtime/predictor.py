@@ -219,7 +219,7 @@ class Predictor:
         states, shared = [state for plan in plans for state in reachable(plan.root)], self._no_steps.copy()
         for move in {move.feature: move for state in states for move in state.ways}.values():
             with suppress(Exception):  # predict_one will tell which feature fails
-                move.run(item, shared)
+                move.stage.run(item, shared)
         for model in {state.model.mask: state.model for state in states}.values():
             with suppress(Exception):
                 model.run()
@@ -347,14 +347,11 @@ class Predictor:
             marks.append(now)
             left = (deadline - now) / slowdown
             used = now - begun
-            if used > (worst := state.worst_ns[cell]):
+            worst, ends, moves = state.rows[cell]
+            if used > worst:
                 # What was slower than its worst case so far will be slower still; unless the estimate said so already.
                 left *= min(worst * slowdown / used, 1.0)
-            if banned:
-                move = state.detour(banned, self.trace.size, cell, left)
-            else:
-                ends, moves = state.rows[cell]
-                move = moves[bisect_right(ends, left)]
+            move = state.detour(banned, self.trace.size, cell, left) if banned else moves[bisect_right(ends, left)]
             if move is None:
                 break
             if planned is None:
@@ -362,7 +359,7 @@ class Predictor:
             last = move
             features.append(move.feature)
             try:
-                move.run(item, shared)
+                move.stage.run(item, shared)
             except Exception:
                 course.reason = self._failed(move.feature)
                 banned |= 1 << move.feature
@@ -438,16 +435,18 @@ class Predictor:
 
     def _reason(self, state: State, model: LoadedModel, course: Course) -> str:
         """Return how the answer relates to the plan that was made at the start; count an item that is too large."""
-        reason = self._followed(state, model, course)
+        planned = course.planned
+        as_planned = planned is not None and planned.target == model.mask
+        reason = "planned" if as_planned else self._deviation(state, model, course)
         if self.trace.size > self._largest:
             self.n_oversized += 1
             return "planned, larger than measured" if reason == "planned" else reason
         return reason
 
-    def _followed(self, state: State, model: LoadedModel, course: Course) -> str:
+    def _deviation(self, state: State, model: LoadedModel, course: Course) -> str:
         planned, last, cell = course.planned, course.last, course.cell
         if planned is None or last is None:
-            ends, moves = state.rows[cell]
+            _, ends, moves = state.rows[cell]
             first = moves[bisect_right(ends, self._budget_ns)]
             if first is None:
                 return "planned"

@@ -84,7 +84,7 @@ class AnytimePlanner(Planner):
         masks, following, models = masks[reachable], following[reachable], models[reachable]
         moves = self._moves(state, masks, numbers[reachable], following)
         if moves:
-            state.rows = decision_rows(thresholds[reachable], moves, self._budget_ns)
+            state.rows = decision_rows(state, thresholds[reachable], moves, self._budget_ns)
             guard = self._guards(state.mask, following, models)[1]
             state.options = Options(masks, plan[reachable], guard, moves, self.joules(masks), self.most_joules)
 

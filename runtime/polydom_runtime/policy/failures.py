@@ -35,6 +35,8 @@ class FailureBook:
     (2, 2, 0)
     """
 
+    __slots__ = ("_again", "any", "out", "streaks")
+
     def __init__(self, n_features: int) -> None:
         self.streaks = [0] * n_features
         self.any = False

@@ -18,7 +18,7 @@ from polydom_runtime.unit_times import UnitTimes
 
 from .loaded_models import LoadedModels
 from .size_cells import size_cells
-from .states import ANSWER, Move, Options, Row, State, decision_rows
+from .states import Move, Options, Row, State, answer_rows, decision_rows
 
 if TYPE_CHECKING:
     from .energy import EnergyBudget
@@ -101,10 +101,9 @@ class Planner:
         one = np.array([mask], dtype=np.int64)
         worst = _whole(self._times.worst, one)[0]
         typical = _whole(self._times.typical, one, model.model_ns * 1e-9 * self._times.typical.model_ratio)[0]
-        rows = [ANSWER] * (len(self.cells) + 1)
         # Before the first feature, no unit has run whose time could show that the machine is slow.
-        bounds = self.at_cells(worst).tolist() if mask else [math.inf] * len(rows)
-        return State(mask, model, rows, bounds, np.maximum(self.at_cells(typical), 1.0).tolist())
+        bounds = self.at_cells(worst).tolist() if mask else [math.inf] * (len(self.cells) + 1)
+        return State(mask, model, answer_rows(bounds), np.maximum(self.at_cells(typical), 1.0).tolist())
 
     def move(self, feature: int, after: State, accuracy: float, target: int) -> Move:
         """Return the move that computes a feature on the way to a target.
@@ -120,7 +119,7 @@ class Planner:
         target : int
             The bit mask of the target.
         """
-        return Move(self._stages[feature].run, after, feature, accuracy, target)
+        return Move(self._stages[feature], after, feature, accuracy, target)
 
 
 class StrictPlanner(Planner):
@@ -148,7 +147,7 @@ class StrictPlanner(Planner):
         moves, guards = [move for move, _ in chains], np.array([guard.weights for _, guard in chains])
         plan = guards if walked else costs[fitting]
         least = np.where(paid[fitting], np.maximum(self.at_cells(plan), self.at_cells(guards)), math.inf)
-        root.rows = decision_rows(least, moves, self._budget_ns)
+        root.rows = decision_rows(root, least, moves, self._budget_ns)
         masks = np.array([wanted[k].mask for k in fitting], dtype=np.int64)
         root.options = Options(masks, plan, guards, moves, self.joules(masks), self.most_joules)
         return root
@@ -174,13 +173,13 @@ class StrictPlanner(Planner):
             guards.append(cost + model + CostFunction(tuple(rest.tolist())))
             moves.append(self.move(feature, states[k + 1], candidate.accuracy, candidate.mask))
         for state, move, guard in zip(states[1:], moves[1:], guards[1:], strict=False):
-            state.rows = self._guarded(move, guard, state.mask | 1 << move.feature)
+            state.rows = self._guarded(state, move, guard)
         return moves[0], guards[0]
 
-    def _guarded(self, move: Move, guard: CostFunction, mask: int) -> list[Row]:
-        paid = self.affordable(np.array([mask], dtype=np.int64))[0]
+    def _guarded(self, state: State, move: Move, guard: CostFunction) -> list[Row]:
+        paid = self.affordable(np.array([state.mask | 1 << move.feature], dtype=np.int64))[0]
         least = np.where(paid, self.at_cells(np.array(guard.weights)), math.inf)
-        return [([ns], [None, move]) for ns in least.tolist()]
+        return [(row[0], (ns,), (None, move)) for row, ns in zip(state.rows, least.tolist(), strict=True)]
 
     def _first(self, candidate: Candidate) -> int:
         """Return the set of the first feature of a walk; only this one must fit the energy budget at the start."""

@@ -7,16 +7,16 @@ weighed when the table was made.
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polydom_runtime.arrays import Floats
 from polydom_runtime.costs import HUGE, basis_terms
+from polydom_runtime.stages import Stage
 
 from .loaded_models import LoadedModel
 
@@ -29,8 +29,8 @@ class Move:
 
     Parameters
     ----------
-    run : callable
-        ``run(item, shared)`` computes the feature, after its shared step if no other feature has computed that.
+    stage : Stage
+        Computes the feature.
     after : State
         The state with this feature.
     feature : int
@@ -41,17 +41,19 @@ class Move:
         The target as a bit mask.
     """
 
-    run: Callable[[Any, list[Any]], None]
+    stage: Stage
     after: "State"
     feature: int
     accuracy: float
     target: int
 
 
-Row = tuple[list[float], list[Move | None]]
-"""Rising times left in nanoseconds, and one move more than there are times. The first is None: to answer now."""
+Row = tuple[float, tuple[float, ...], tuple[Move | None, ...]]
+"""The worst case of the way here, in nanoseconds; rising times left; and one move more than there are times left, the
+first of them None: to answer now.
 
-ANSWER: Row = ([], [None])
+It is all that a decision looks at, in tuples, which hold their items themselves: a feature may have emptied the caches
+of the processor, and then each further object is a wait for memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +112,8 @@ class State:
         The best model over these features.
     rows : list of Row
         The decision table, a row for each size cell; the last row is for items larger than all cells.
-    worst_ns, typical_ns : list of float
-        For each size cell, in nanoseconds: the worst case of the way here, and the typical time of an item that is
-        answered here.
+    typical_ns : list of float
+        For each size cell, the typical time of an item that is answered here, in nanoseconds.
     options : Options, optional
         All moves, for items with banned features; the strict policy has them at the root only.
     """
@@ -120,14 +121,13 @@ class State:
     mask: int
     model: LoadedModel
     rows: list[Row] = field(repr=False)  # through moves and what comes after them it would never end
-    worst_ns: list[float] = field(repr=False)
     typical_ns: list[float] = field(repr=False)
     options: Options | None = field(default=None, repr=False)
 
     @property
     def ways(self) -> list[Move]:
         """All moves from here, one for each state that they lead to."""
-        moves = [move for _, row in self.rows for move in row if move is not None]
+        moves = [move for *_, row in self.rows for move in row if move is not None]
         moves += self.options.moves if self.options is not None else ()
         return list({id(move.after): move for move in moves}.values())
 
@@ -135,7 +135,7 @@ class State:
         """Return the position of the feature that a target needs next."""
         if self.options is not None and len(known := np.flatnonzero(self.options.masks == target)):
             return self.options.moves[int(known[0])].feature
-        last = self.rows[cell][1][-1]
+        last = self.rows[cell][2][-1]
         rest = target & ~self.mask
         if last is not None and (rest >> last.feature & 1 or not rest):
             return last.feature
@@ -157,16 +157,23 @@ class State:
         """
         if self.options is not None:
             return self.options.best(banned, n, left_ns)
-        ends, moves = self.rows[cell]
+        _, ends, moves = self.rows[cell]
         move = moves[bisect_right(ends, left_ns)]
         return None if move is None or banned >> move.feature & 1 else move
 
 
-def decision_rows(thresholds: Floats, moves: Sequence[Move], most_ns: float) -> list[Row]:
+def answer_rows(worst_ns: Iterable[float]) -> list[Row]:
+    """Return a decision table that says to answer in each cell, for the worst cases of the way to its state."""
+    return [(worst, (), (None,)) for worst in worst_ns]
+
+
+def decision_rows(state: State, thresholds: Floats, moves: Sequence[Move], most_ns: float) -> list[Row]:
     """Return the decision table: for each time left, the move to the most accurate target that fits.
 
     Parameters
     ----------
+    state : State
+        The one that the moves begin at.
     thresholds : float array of shape (n_options, n_cells)
         The least time left in nanoseconds at which each option fits.
     moves : sequence of Move
@@ -182,7 +189,8 @@ def decision_rows(thresholds: Floats, moves: Sequence[Move], most_ns: float) -> 
     ends: list[float] = least[places, cells].tolist()
     taken = [moves[k] for k in chosen[places, cells].tolist()]
     stops = np.searchsorted(cells, np.arange(least.shape[1] + 1)).tolist()
-    return [(ends[a:b], [None, *taken[a:b]]) if a < b else ANSWER for a, b in pairwise(stops)]
+    spans = zip(state.rows, pairwise(stops), strict=True)
+    return [(row[0], tuple(ends[a:b]), (None, *taken[a:b])) if a < b else row for row, (a, b) in spans]
 
 
 def _cheapest_of_equals(thresholds: Floats, moves: Sequence[Move]) -> tuple[Floats, NDArray[np.intp]]:

@@ -379,8 +379,8 @@ def test_decision_tables_are_consistent(world: LatticeWorld, deadline: int, poli
     states = reachable(predictor._hot.root)
 
     for state in states:
-        assert len(state.rows) == len(state.worst_ns) == len(state.typical_ns) == len(predictor._hot.cells) + 1
-        for ends, moves in state.rows:
+        assert len(state.rows) == len(state.typical_ns) == len(predictor._hot.cells) + 1
+        for _, ends, moves in state.rows:
             assert moves[0] is None
             going = [move for move in moves if move is not None]
             assert len(going) == len(ends) == len(moves) - 1
@@ -393,7 +393,7 @@ def test_decision_tables_are_consistent(world: LatticeWorld, deadline: int, poli
 
 
 def best_planned(state: State, cell: int, left_ns: float) -> float:
-    ends, moves = state.rows[cell]
+    _, ends, moves = state.rows[cell]
     move = moves[int(np.searchsorted(ends, left_ns, side="right"))]
     return state.model.accuracy if move is None else move.accuracy
 

@@ -28,7 +28,7 @@ from .policy.loaded_models import LoadedModel, LoadedModels, Run
 from .policy.plan import Plan
 from .policy.planners import StrictPlanner
 from .policy.rehearsal import ANSWER_NS, KeptItems
-from .policy.slowdown import Slowdown
+from .policy.slowdown import FADING, Slowdown
 from .policy.states import State, reachable
 from .policy.trace import Trace
 from .prediction import AnyPredictor, Policy, Prediction, labels_of, policy_for
@@ -270,12 +270,14 @@ class Predictor:
         self.trace.marks.append(end)
         elapsed = end - arrived
         met = elapsed <= self._deadline_ns
-        reason = course.reason or self._reason(state, model, course)
+        reason, planned = course.reason, course.planned
+        if not reason:  # most answers are as planned, and have no need of further calls
+            is_usual = planned is not None and planned.target == model.mask and self.trace.size <= self._largest
+            reason = "planned" if is_usual else self._reason(state, model, course)
         if estimate is not None:
-            if state.mask:
-                estimate.add((end - course.begun) / state.typical_ns[course.cell], plan.calm)
-            else:
-                estimate.fade()
+            ratio = (end - course.begun) / state.typical_ns[course.cell] if state.mask else FADING * slowdown
+            if ratio > plan.calm or estimate.stirred:
+                estimate.add(ratio, plan.calm)
         if self._failures.any or not met:
             self._judge(state.mask)
         answer = label, model.features, model.accuracy, elapsed, met, reason, slowdown, start - arrived
@@ -435,9 +437,7 @@ class Predictor:
 
     def _reason(self, state: State, model: LoadedModel, course: Course) -> str:
         """Return how the answer relates to the plan that was made at the start; count an item that is too large."""
-        planned = course.planned
-        as_planned = planned is not None and planned.target == model.mask
-        reason = "planned" if as_planned else self._deviation(state, model, course)
+        reason = self._deviation(state, model, course)
         if self.trace.size > self._largest:
             self.n_oversized += 1
             return "planned, larger than measured" if reason == "planned" else reason

@@ -30,15 +30,19 @@ class Slowdown:
     Attributes
     ----------
     value : float
+    stirred : bool
+        Whether any of the last ratios counts. If not, one more that does not count need not be added.
     """
 
-    __slots__ = ("_least", "_next", "_ratios", "value")
+    __slots__ = ("_least", "_next", "_quiet", "_ratios", "stirred", "value")
 
     def __init__(self) -> None:
         self._ratios = [1.0] * SLOW
         self._next = 0
         self._least = 1.0
+        self._quiet = SLOW
         self.value = 1.0
+        self.stirred = False
 
     def expect(self, at_least: float) -> None:
         """Let the estimate be at least `at_least`, until the next call."""
@@ -55,6 +59,8 @@ class Slowdown:
         calm : float
             The level above which it counts; see `BundleTimes.calm`.
         """
+        self._quiet = self._quiet + 1 if ratio <= calm else 0
+        self.stirred = self._quiet < SLOW
         if ratio <= calm:
             ratio = 1.0
         ratios, k = self._ratios, self._next
@@ -62,10 +68,6 @@ class Slowdown:
         self._next = k + 1 if k + 1 < SLOW else 0
         if ratio > 1.0 or self.value > 1.0:
             self._update()
-
-    def fade(self) -> None:
-        """Add an item that shows nothing: no feature was computed."""
-        self.add(FADING * self.value)
 
     def _update(self) -> None:
         ratios, k = self._ratios, self._next

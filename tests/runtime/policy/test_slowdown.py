@@ -157,13 +157,28 @@ def test_estimate_counts_only_above_the_level_of_a_calm_machine() -> None:
     assert values == {True, False}
 
 
+def test_it_is_at_rest_when_nothing_that_counts_is_left() -> None:
+    """Whatever is not added then would change nothing."""
+    rng = np.random.default_rng(3)
+    always, seldom, skipped = Slowdown(), Slowdown(), 0
+    for ratio in np.repeat(rng.lognormal(0.0, 0.4, 60), 30).tolist():
+        always.add(ratio, 1.3)
+        if ratio > 1.3 or seldom.stirred:
+            seldom.add(ratio, 1.3)
+        else:
+            skipped += 1
+
+        assert seldom.value == always.value
+    assert 100 < skipped < 1700
+
+
 def test_answers_without_features_let_it_fade_in_steps() -> None:
     slowdown = Slowdown()
     for _ in range(SLOW):
         slowdown.add(4.0)
     seen = []
     for _ in range(10 * SLOW):
-        slowdown.fade()
+        slowdown.add(FADING * slowdown.value)
         seen.append(slowdown.value)
 
     assert seen[SLOW // 2 - 1] == 4.0

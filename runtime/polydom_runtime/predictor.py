@@ -53,9 +53,9 @@ class Predictor:
     space : FeatureSpace
         The one that the bundle was built with.
     deadline : float, optional
-        In seconds, from the call of `predict_one` to its return. The longest deadline that the bundle was built for if
-        not given. Outside of the range that the bundle was built for there is a warning, since the best models may be
-        missing.
+        In seconds, from the arrival of the item to the return of `predict_one`. The longest deadline that the bundle
+        was built for if not given. Outside of the range that the bundle was built for there is a warning, since the
+        best models may be missing.
     policy : {"anytime", "strict"}
         ``anytime`` plans again after each feature, with the time that is left then; ``strict`` plans once, by worst
         cases. See `policy_for` for the bundles that are always strict.
@@ -78,15 +78,21 @@ class Predictor:
     run_of : callable, optional
         Takes the number of a model and returns the function that stands for it, in a replay. The exported models run
         if not given.
+    regime : {"hot", "rehearsed", "cold"}, optional
+        The regime whose times plans are made with, in a replay. If not given, there is a plan for each regime that the
+        bundle has times of, and for each item one is chosen: ``hot`` if the last answer ended less than `COOLS_NS` ago,
+        ``rehearsed`` if the last rehearsal did, or else ``cold``.
 
     Attributes
     ----------
     bundle : Bundle
+        With the times of all regimes.
     deadline : float
         In seconds.
     policy : {"anytime", "strict"}
     staircase : Staircase or Walk
-        The feature set that worst cases allow at each size; for a greedy bundle the sequence that is followed.
+        The feature set that worst cases allow at each size; for a greedy bundle the sequence that is followed. As
+        `models` of the regime that is forced, or else of ``hot``.
     models : LoadedModels
     trace : Trace
         What was done for the last item, and when.
@@ -100,7 +106,8 @@ class Predictor:
     BundleFormatError
         If a model that the deadline can reach cannot be run.
     DeadlineError
-        If the deadline is missing, not positive, or shorter than dispatch alone takes; or if there is no such policy.
+        If the deadline is missing, not positive, or shorter than dispatch alone takes; or if there is no such policy or
+        regime.
     """
 
     def __init__(
@@ -232,9 +239,10 @@ class Predictor:
     # a decision must take less than one.
     # - What stays the same during an item is read from `self` once, into local names. The loop itself looks up only
     #   attributes of the state and the move, which have slots.
-    # - Everything was weighed when the planner laid out the tables. A decision is one binary search among a few times;
-    #   the move stands at the position that it returns. The slow search among all options (`State.detour`) is needed
-    #   only while features are banned: those that failed for this item, or that are out because they kept failing.
+    # - Everything was weighed when the planner laid out the tables. A decision is one comparison if there is time for
+    #   the best target, else a binary search among a few times; the move stands at the position that it returns. The
+    #   slow search among all options (`State.detour`) is needed only while features are banned: those that failed for
+    #   this item, or that are out because they kept failing.
     # - The clock is read once before each feature. This reading tells the time left, ends the feature before and is a
     #   mark in the trace. It is read again only after a failure and around a model that may stop early.
     # - `begun` is the time from which slowness is judged. A failure moves it on, since the time until a feature fails
@@ -349,11 +357,14 @@ class Predictor:
             marks.append(now)
             left = (deadline - now) / slowdown
             used = now - begun
-            worst, ends, moves = state.rows[cell]
+            worst, enough, move, ends, moves = state.rows[cell]
             if used > worst:
                 # What was slower than its worst case so far will be slower still; unless the estimate said so already.
                 left *= min(worst * slowdown / used, 1.0)
-            move = state.detour(banned, self.trace.size, cell, left) if banned else moves[bisect_right(ends, left)]
+            if banned:
+                move = state.detour(banned, self.trace.size, cell, left)
+            elif left < enough:
+                move = moves[bisect_right(ends, left)]
             if move is None:
                 break
             if planned is None:
@@ -446,7 +457,7 @@ class Predictor:
     def _deviation(self, state: State, model: LoadedModel, course: Course) -> str:
         planned, last, cell = course.planned, course.last, course.cell
         if planned is None or last is None:
-            _, ends, moves = state.rows[cell]
+            *_, ends, moves = state.rows[cell]
             first = moves[bisect_right(ends, self._budget_ns)]
             if first is None:
                 return "planned"

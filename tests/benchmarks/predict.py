@@ -73,7 +73,7 @@ def main() -> None:
     size, extractors = space.size, [f.extract for f in space.features]
     places = [row[2 * k : 2 * k + 2] for k in range(FEATURES)]
 
-    for n in (10, 1_000, 20_000, 200_000):
+    for n in (10, 1_000, 20_000, 50_000, 200_000):
         item = np.random.default_rng(0).normal(size=n)
 
         def straight(item: NDArray[np.float64] = item) -> object:
@@ -89,11 +89,13 @@ def main() -> None:
             partial(anytime.predict_one, item),
         ]
         a, b, c = samples(jobs, rounds=rounds)
-        report(f"predict_one against straight-line code, n = {n}", median(a), median(b), "<= 1.10 from 200 µs up")
+        report(f"predict_one against straight-line code, n = {n}", median(a), median(b), "<= 1.03 from 200 µs up")
         print(
             f"{'':<66} on top: {(median(a) - median(b)) * 1e6:.2f} µs, at the processor's best speed "
             f"{(min(a) - min(b)) * 1e6:.2f} µs   (target <= 10 µs)"
         )
+        target = "<= 1.03" if n == 50_000 else ""  # about 200 µs on a desktop computer of today
+        report(f"any-time predict_one against straight-line code, n = {n}", median(c), median(b), target)
         report(f"any-time against strict, n = {n}", median(c), median(a), "")
         print(
             f"{'':<66} a decision: {(median(c) - median(a)) / (FEATURES + 1) * 1e6:.2f} µs more, at best "

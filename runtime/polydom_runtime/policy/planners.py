@@ -18,7 +18,7 @@ from polydom_runtime.unit_times import UnitTimes
 
 from .loaded_models import LoadedModels
 from .size_cells import size_cells
-from .states import Move, Options, Row, State, answer_rows, decision_rows
+from .states import Move, Options, Row, State, answer_rows, decision_rows, going_row
 
 if TYPE_CHECKING:
     from .energy import EnergyBudget
@@ -179,7 +179,7 @@ class StrictPlanner(Planner):
     def _guarded(self, state: State, move: Move, guard: CostFunction) -> list[Row]:
         paid = self.affordable(np.array([state.mask | 1 << move.feature], dtype=np.int64))[0]
         least = np.where(paid, self.at_cells(np.array(guard.weights)), math.inf)
-        return [(row[0], (ns,), (None, move)) for row, ns in zip(state.rows, least.tolist(), strict=True)]
+        return [going_row(row[0], [ns], [move]) for row, ns in zip(state.rows, least.tolist(), strict=True)]
 
     def _first(self, candidate: Candidate) -> int:
         """Return the set of the first feature of a walk; only this one must fit the energy budget at the start."""

@@ -48,12 +48,13 @@ class Move:
     target: int
 
 
-Row = tuple[float, tuple[float, ...], tuple[Move | None, ...]]
-"""The worst case of the way here, in nanoseconds; rising times left; and one move more than there are times left, the
-first of them None: to answer now.
+Row = tuple[float, float, Move | None, tuple[float, ...], tuple[Move | None, ...]]
+"""All times in nanoseconds: the worst case of the way here; the least time left with which the best target fits; the
+move to it; and for when less is left, rising times left, and one move more than there are times, the first of them
+None: to answer now.
 
-It is all that a decision looks at, in tuples, which hold their items themselves: a feature may have emptied the caches
-of the processor, and then each further object is a wait for memory."""
+It is all that a decision looks at, and mostly the first three are enough. They are in a tuple, which holds its items
+itself: a feature may have emptied the caches of the processor, and then each further object is a wait for memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +136,7 @@ class State:
         """Return the position of the feature that a target needs next."""
         if self.options is not None and len(known := np.flatnonzero(self.options.masks == target)):
             return self.options.moves[int(known[0])].feature
-        last = self.rows[cell][2][-1]
+        last = self.rows[cell][2]
         rest = target & ~self.mask
         if last is not None and (rest >> last.feature & 1 or not rest):
             return last.feature
@@ -157,14 +158,19 @@ class State:
         """
         if self.options is not None:
             return self.options.best(banned, n, left_ns)
-        _, ends, moves = self.rows[cell]
+        *_, ends, moves = self.rows[cell]
         move = moves[bisect_right(ends, left_ns)]
         return None if move is None or banned >> move.feature & 1 else move
 
 
 def answer_rows(worst_ns: Iterable[float]) -> list[Row]:
     """Return a decision table that says to answer in each cell, for the worst cases of the way to its state."""
-    return [(worst, (), (None,)) for worst in worst_ns]
+    return [(worst, -math.inf, None, (), (None,)) for worst in worst_ns]
+
+
+def going_row(worst_ns: float, ends: Sequence[float], moves: Sequence[Move]) -> Row:
+    """Return a row with a move for each of some rising times left; at least one."""
+    return worst_ns, ends[-1], moves[-1], tuple(ends), (None, *moves)
 
 
 def decision_rows(state: State, thresholds: Floats, moves: Sequence[Move], most_ns: float) -> list[Row]:
@@ -190,7 +196,7 @@ def decision_rows(state: State, thresholds: Floats, moves: Sequence[Move], most_
     taken = [moves[k] for k in chosen[places, cells].tolist()]
     stops = np.searchsorted(cells, np.arange(least.shape[1] + 1)).tolist()
     spans = zip(state.rows, pairwise(stops), strict=True)
-    return [(row[0], tuple(ends[a:b]), (None, *taken[a:b])) if a < b else row for row, (a, b) in spans]
+    return [going_row(row[0], ends[a:b], taken[a:b]) if a < b else row for row, (a, b) in spans]
 
 
 def _cheapest_of_equals(thresholds: Floats, moves: Sequence[Move]) -> tuple[Floats, NDArray[np.intp]]:

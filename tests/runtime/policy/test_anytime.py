@@ -380,10 +380,11 @@ def test_decision_tables_are_consistent(world: LatticeWorld, deadline: int, poli
 
     for state in states:
         assert len(state.rows) == len(state.typical_ns) == len(predictor._hot.cells) + 1
-        for _, ends, moves in state.rows:
+        for _, enough, best, ends, moves in state.rows:
             assert moves[0] is None
             going = [move for move in moves if move is not None]
             assert len(going) == len(ends) == len(moves) - 1
+            assert (enough, best) == ((ends[-1], moves[-1]) if ends else (-np.inf, None))
             assert all(a < b for a, b in pairwise(ends))
             assert all(a.accuracy < b.accuracy for a, b in pairwise(going))
             for move in going:
@@ -393,7 +394,7 @@ def test_decision_tables_are_consistent(world: LatticeWorld, deadline: int, poli
 
 
 def best_planned(state: State, cell: int, left_ns: float) -> float:
-    _, ends, moves = state.rows[cell]
+    *_, ends, moves = state.rows[cell]
     move = moves[int(np.searchsorted(ends, left_ns, side="right"))]
     return state.model.accuracy if move is None else move.accuracy
 

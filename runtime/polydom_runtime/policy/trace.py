@@ -13,8 +13,8 @@ class Trace:
     features : list of int
         Positions of the features that were begun, in order, including those that failed.
     marks : list of int
-        Clock readings in nanoseconds: the call, the start of each feature, the start of the model, the end. The time that
-        the item waited before the call is not among them.
+        Clock readings in nanoseconds: the call, the start of each feature, the start of the model, the end. The time
+        that the item waited before the call is not among them.
     """
 
     __slots__ = ("features", "marks", "size")

@@ -88,6 +88,8 @@ def serve(
                     predictor.report_failure(name)
             reply = msgpack.packb(_reply(sequence, arrived_ns, header, predictor, place))
             words[SINCE] = 0
+            if arrived_ns is None:
+                words[STAGE] = NO_STAGE  # no progress was noted that would show that it is done
             connection.send(reply)
             answered += 1
             if answered % COLLECT_EVERY == 0:

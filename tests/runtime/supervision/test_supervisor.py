@@ -21,7 +21,7 @@ import pytest
 from polydom_runtime.clock import hardware_clock
 from polydom_runtime.exceptions import BundleMismatchError, ItemError, WorkerError
 from polydom_runtime.supervision.nursery import with_hand_over
-from polydom_runtime.supervision.shared_block import SharedBlock, read_item, write_item
+from polydom_runtime.supervision.shared_block import NO_STAGE, SharedBlock, read_item, write_item
 from polydom_runtime.supervision.supervisor import SupervisedPredictor
 from polydom_runtime.supervision.worker import Link, Reply
 from tests.bundle_parts import changed, regime_of, with_regimes
@@ -244,6 +244,8 @@ def test_rehearsal_takes_the_way_of_an_item_and_counts_nowhere(tmp_path: Path) -
         own.rehearse()
 
         assert {r.answer.features for r in replies if r and r.answer} == {ALL}
+        assert own._link is not None
+        assert own._link.stage == NO_STAGE
         assert counted(own) == before
         assert own.predict_one(item())[:3] == ("yes", ALL, 0.9)
         assert own.predict_one(item()).slowdown == before[1][0]

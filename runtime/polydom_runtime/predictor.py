@@ -3,7 +3,7 @@
 import math
 import os
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,9 +15,9 @@ from .bundles.bundle import Bundle, Label
 from .bundles.greedy import Walk
 from .bundles.index import Staircase
 from .bundles.index_file import load_bundle
-from .bundles.regimes import REGIMES, Regime
+from .bundles.regimes import Regime
 from .clock import Clock, hardware_clock
-from .exceptions import BundleMismatchError, DeadlineError, FeatureError
+from .exceptions import BundleMismatchError, FeatureError
 from .features import FeatureSpace, members
 from .pauses import keep_freed_memory
 from .policy.anytime import AnytimePlanner
@@ -25,7 +25,7 @@ from .policy.course import Course
 from .policy.deadline import checked_deadline
 from .policy.failures import FailureBook
 from .policy.loaded_models import LoadedModel, LoadedModels, Run
-from .policy.plan import Plan
+from .policy.plan import Plan, Plans
 from .policy.planners import StrictPlanner
 from .policy.rehearsal import ANSWER_NS, KeptItems
 from .policy.slowdown import FADING, Slowdown
@@ -36,10 +36,6 @@ from .prediction import AnyPredictor, Policy, Prediction, labels_of, policy_for
 if TYPE_CHECKING:
     from .policy.energy import EnergyBudget
 
-
-COOLS_NS = 1_000_000
-"""Code is warm for this long after it ran: within a millisecond hardly any other work takes the processor and its
-caches, and after a sleep of some milliseconds as much is lost as after a long one."""
 
 new_tuple = tuple.__new__
 
@@ -80,8 +76,8 @@ class Predictor:
         if not given.
     regime : {"hot", "rehearsed", "cold"}, optional
         The regime whose times plans are made with, in a replay. If not given, there is a plan for each regime that the
-        bundle has times of, and for each item one is chosen: ``hot`` if the last answer ended less than `COOLS_NS` ago,
-        ``rehearsed`` if the last rehearsal did, or else ``cold``.
+        bundle has times of, and for each item one is chosen: ``hot`` if the last answer ended less than a
+        millisecond ago, ``rehearsed`` if the last rehearsal did, or else ``cold``.
 
     Attributes
     ----------
@@ -144,13 +140,13 @@ class Predictor:
             )
         models = LoadedModels(bundle, values, run_of, early_stop)
         kind = AnytimePlanner if self.policy == "anytime" else StrictPlanner
-        plans = {r: Plan.of(bundle.at(limit, r), space, models, limit, kind, energy) for r in _planned(bundle, regime)}
-        self._hot = next(iter(plans.values()))
-        self._rehearsed, self._cold = plans.get("rehearsed", self._hot), plans.get("cold", self._hot)
-        self._only = self._hot if len(plans) == 1 else None
-        self.staircase: Staircase | Walk = self._hot.staircase
-        self.models = self._hot.models
-        self.trace, self._course = Trace(), Course(self._hot)
+        plans = self._plans = Plans.of(
+            bundle, regime, lambda r: Plan.of(bundle.at(limit, r), space, models, limit, kind, energy)
+        )
+        self._only = plans.only
+        self.staircase: Staircase | Walk = plans.hot.staircase
+        self.models = plans.hot.models
+        self.trace, self._course = Trace(), Course(plans.hot)
         self.n_oversized = 0
         self._clock = clock
         self._early_stop = early_stop
@@ -222,7 +218,7 @@ class Predictor:
 
     def warm_up(self, item: Any) -> None:
         """Compute every feature and run every model on one item, so that the first answer finds warm code."""
-        plans = {id(plan): plan for plan in (self._hot, self._rehearsed, self._cold)}.values()
+        plans = {id(plan): plan for plan in (self._plans.hot, self._plans.rehearsed, self._plans.cold)}.values()
         states, shared = [state for plan in plans for state in reachable(plan.root)], self._no_steps.copy()
         for move in {move.feature: move for state in states for move in state.ways}.values():
             with suppress(Exception):  # predict_one will tell which feature fails
@@ -262,7 +258,7 @@ class Predictor:
         """
         start = self._clock()
         course, estimate = self._course, self._slowdown
-        course.plan = plan = self._only or self._plan_at(start)
+        course.plan = plan = self._only or self._plans.at(start, self.trace.marks[-1], self._rehearsed_ns)
         course.begun = start
         if arrived_ns is None or arrived_ns >= start:
             course.start = arrived = start
@@ -321,12 +317,6 @@ class Predictor:
             self.trace, self._slowdown, self._failures, self._items, self.n_oversized, self._progress = real
         self._rehearsed_ns = self._clock()
         return answer
-
-    def _plan_at(self, now: int) -> Plan:
-        """Return the plan of the regime in which an item is that comes now."""
-        if now - self.trace.marks[-1] <= COOLS_NS:
-            return self._hot
-        return self._rehearsed if now - self._rehearsed_ns <= COOLS_NS else self._cold
 
     def _admit(self, item: Any, plan: Plan, course: Course) -> State:
         """Look up the cell of the item's size; return the state to start from, one without moves if it has no size."""
@@ -487,19 +477,6 @@ class Predictor:
 
 if TYPE_CHECKING:  # checked by mypy here, not where a predictor is first handed over
     _: type[AnyPredictor] = Predictor
-
-
-def _planned(bundle: Bundle, regime: Regime | None) -> Sequence[Regime]:
-    """Return the regimes to make plans for, ``hot`` first unless another one is forced.
-
-    Raises
-    ------
-    DeadlineError
-        If there is no such regime.
-    """
-    if regime is not None and regime not in REGIMES:
-        raise DeadlineError(f"The regime must be one of {', '.join(REGIMES)}, or None. Got {regime!r}.")
-    return [r for r in REGIMES if r == "hot" or r in bundle.regimes] if regime is None else [regime]
 
 
 def _bad_size(size: float) -> int:

@@ -1,11 +1,14 @@
-"""The plan of one deadline in one regime: the decision tables, and all else that the times of the regime decide."""
+"""The plans of one deadline, one for each regime, and the choice among them by how warm the code is."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.greedy import Walk
 from polydom_runtime.bundles.index import Staircase
+from polydom_runtime.bundles.regimes import REGIMES, Regime
+from polydom_runtime.exceptions import DeadlineError
 from polydom_runtime.features import FeatureSpace
 
 from .anytime import AnytimePlanner
@@ -15,6 +18,10 @@ from .states import State
 
 if TYPE_CHECKING:
     from .energy import EnergyBudget
+
+COOLS_NS = 1_000_000
+"""Code is warm for this long after it ran: within a millisecond hardly any other work takes the processor and its
+caches, and after a sleep of some milliseconds as much is lost as after a long one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,3 +89,45 @@ class Plan:
         last = 0.5e9 * bundle.times.guarded.dispatch(bundle.promise.sizes[0])
         latest_ns, calm = int(budget * 1e9) - int(last), bundle.times.calm
         return cls(planner.root(), planner.new_state(0), planner.cells, latest_ns, calm, models, staircase)
+
+
+@dataclass(frozen=True, slots=True)
+class Plans:
+    """The plan of each regime. Regimes without times of their own are planned as hot.
+
+    Parameters
+    ----------
+    hot, rehearsed, cold : Plan
+        The same one for all regimes if one is forced.
+    only : Plan, optional
+        If there is no other one: then no choice is needed.
+    """
+
+    hot: Plan
+    rehearsed: Plan
+    cold: Plan
+    only: Plan | None
+
+    @classmethod
+    def of(cls, bundle: Bundle, forced: Regime | None, plan_of: Callable[[Regime], Plan]) -> "Plans":
+        """Make the plans of all regimes that a bundle has times of, or of a forced one.
+
+        Raises
+        ------
+        DeadlineError
+            If there is no such regime.
+        """
+        if forced is not None:
+            if forced not in REGIMES:
+                raise DeadlineError(f"The regime must be one of {', '.join(REGIMES)}, or None. Got {forced!r}.")
+            plan = plan_of(forced)
+            return cls(plan, plan, plan, plan)
+        hot = plan_of("hot")
+        others = {regime: plan_of(regime) for regime in REGIMES if regime in bundle.regimes}
+        return cls(hot, others.get("rehearsed", hot), others.get("cold", hot), None if others else hot)
+
+    def at(self, now: int, answered: float, rehearsed: float) -> Plan:
+        """Return the plan for an item that comes now; clock readings at the end of the last answer and rehearsal."""
+        if now - answered <= COOLS_NS:
+            return self.hot
+        return self.rehearsed if now - rehearsed <= COOLS_NS else self.cold

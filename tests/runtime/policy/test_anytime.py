@@ -376,10 +376,10 @@ def test_times_as_planned_give_at_least_what_the_strict_policy_gives(
 @given(worlds(), st.integers(20, 200), st.sampled_from(POLICIES))
 def test_decision_tables_are_consistent(world: LatticeWorld, deadline: int, policy: Policy) -> None:
     predictor = world.predictor(max(deadline * US, world.bundle.times.worst.dispatch(1.0)), policy=policy)
-    states = reachable(predictor._hot.root)
+    states = reachable(predictor._plans.hot.root)
 
     for state in states:
-        assert len(state.rows) == len(state.typical_ns) == len(predictor._hot.cells) + 1
+        assert len(state.rows) == len(state.typical_ns) == len(predictor._plans.hot.cells) + 1
         for _, enough, best, ends, moves in state.rows:
             assert moves[0] is None
             going = [move for move in moves if move is not None]
@@ -404,7 +404,7 @@ def best_planned(state: State, cell: int, left_ns: float) -> float:
 def test_more_time_left_never_plans_for_less(world: LatticeWorld, policy: Policy, left: list[int]) -> None:
     predictor = world.predictor(200 * US, policy=policy)
 
-    for state in reachable(predictor._hot.root) if policy == "anytime" else [predictor._hot.root]:
+    for state in reachable(predictor._plans.hot.root) if policy == "anytime" else [predictor._plans.hot.root]:
         for cell in range(len(state.rows)):
             planned = [best_planned(state, cell, ns) for ns in left]
             assert planned == sorted(planned)
@@ -414,7 +414,7 @@ def test_more_time_left_never_plans_for_less(world: LatticeWorld, policy: Policy
 @given(worlds("worst"), st.data())
 def test_detours_are_the_best_of_all_targets_without_the_feature(world: LatticeWorld, data: st.DataObject) -> None:
     bundle, predictor = world.bundle, world.predictor(1000 * US)
-    state = data.draw(st.sampled_from(reachable(predictor._hot.root)))
+    state = data.draw(st.sampled_from(reachable(predictor._plans.hot.root)))
     n, left_us = data.draw(sizes), data.draw(st.integers(0, 200))
     banned = data.draw(st.integers(0, N_SETS - 1)) & ~state.mask
     half = bundle.times.worst.dispatch(n) / 2

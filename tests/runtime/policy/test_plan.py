@@ -10,7 +10,8 @@ from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.bundle_times import Choice
 from polydom_runtime.bundles.regimes import Regime
 from polydom_runtime.exceptions import DeadlineError
-from polydom_runtime.predictor import COOLS_NS, Predictor
+from polydom_runtime.policy.plan import COOLS_NS
+from polydom_runtime.predictor import Predictor
 from tests.bundle_parts import with_regimes
 from tests.runtime.lattice_world import US, LatticeWorld, lattice_bundle, microseconds
 
@@ -138,7 +139,7 @@ def test_plans_share_the_models_and_have_their_own_times() -> None:
         return lambda: 0
 
     predictor = Predictor(ours.bundle, ours.space, deadline=1.0, clock=ours.clock, run_of=run_of, keep_memory=False)
-    plans = predictor._hot, predictor._rehearsed, predictor._cold
+    plans = predictor._plans.hot, predictor._plans.rehearsed, predictor._plans.cold
 
     assert set(made.values()) == {1}
     assert len(made) == 7

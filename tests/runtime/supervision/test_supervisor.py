@@ -41,7 +41,8 @@ ALL = ("mean", "spread", "ends")
 
 def make_folder(folder: Path) -> Path:
     bundle, models = make_bundle()
-    return write(folder, changed(bundle, budgets=(1e-3, DEADLINE_S), steps=()), models)
+    wide = changed(bundle, budgets=(1e-3, DEADLINE_S), steps=())
+    return write(folder, with_regimes(wide, rehearsed=1e-6, cold=2e-6), models)
 
 
 def supervised(folder: Path, reply: Any = faults.reply_unless_hung) -> SupervisedPredictor:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from polydom_runtime.device.calibration import KERNELS, REFERENCES
-from polydom_runtime.measuring.cost_samples import CostSamples, units_of
+from polydom_runtime.measuring.cost_samples import CostSamples, ItemSamples, units_of
 from polydom_runtime.measuring.costs_file import SamplesHeader
 from polydom_runtime.measuring.fingerprint import source_fingerprint
 from polydom_runtime.measuring.journal import FileJournal
@@ -48,6 +48,16 @@ def samples(**changes: Any) -> CostSamples:
         "enough",
     )
     return replace(made, **changes)
+
+
+def drawn(sizes: np.ndarray, rounds: int = 5, *, added: float = 0.0, seed: int = 1) -> ItemSamples:
+    """Return times of items of these sizes on the board, with a constant added to every unit and model."""
+    rng = np.random.default_rng(seed)
+    units = [*(s.cost for s in task.costs.steps), *task.costs.features, task.costs.dispatch]
+    exact = np.array([[c(n) for n in sizes] for c in units])
+    seconds = exact[:, :, None] * rng.uniform(1.0, 1.1, (*exact.shape, rounds)) + added
+    models = {name: LINEAR_SECONDS * rng.uniform(1.0, 1.1, (len(sizes), rounds)) + added for name in REFERENCES}
+    return ItemSamples(np.asarray(sizes, dtype=np.float64), seconds, models, 0.02 if added else 0.0)
 
 
 def write_costs(file: Path) -> Path:

@@ -18,13 +18,14 @@ from scipy.optimize import linprog
 
 from polydom_builder.exceptions import FitError
 from polydom_runtime.arrays import Floats
+from polydom_runtime.bundles.regimes import Regime
 from polydom_runtime.costs import CostFunction
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples
 from polydom_runtime.measuring.tails import tail_quantile
 from polydom_runtime.unit_times import UnitTimes
 
-from .fit_times import REFERENCE_MODEL, reference_times
+from .fit_times import REFERENCE_MODEL, costs_at
 
 GROUPS = 24
 """Answers are grouped by their planned time. Only in a large group of equally long answers can a rare pause be counted
@@ -46,29 +47,42 @@ class Allowance:
         return times.scaled(1.0 + self.share).plus_dispatch(CostFunction.of(self.constant))
 
 
-def allowance_of(space: FeatureSpace, samples: CostSamples, planned: UnitTimes, quantile: float) -> Allowance:
+def allowance_of(
+    space: FeatureSpace, samples: CostSamples, planned: UnitTimes, quantile: float, regime: Regime = "hot"
+) -> Allowance:
     """Find the allowance for whole answers, each with a run of the reference model if it has features.
+
+    Each round at the measured sizes is an answer, and so is each round of an item that was measured as it came. The
+    allowance is enough for both kinds. Only the latter were measured after a sleep.
 
     Parameters
     ----------
     space : FeatureSpace
     samples : CostSamples
     planned : UnitTimes
-        The times of single units to which the allowance is added.
+        The times of single units in this regime, to which the allowance is added; with the time of the reference model.
     quantile : float
         The share of answers that may take no longer than their planned time and the allowance, from 0 to 1.
+    regime : {"hot", "rehearsed", "cold"}
     """
-    seconds = dict(zip(samples.units, samples.seconds, strict=True))
-    model = np.broadcast_to(samples.kernels[REFERENCE_MODEL], samples.seconds.shape[1:])
-    stated = CostFunction.of(reference_times(samples.kernels)[REFERENCE_MODEL])
-    costs = [*planned.terms, planned.dispatch, stated]
-    return find_allowance(
-        np.array([[cost(n) for n in samples.sizes] for cost in costs]),
-        np.stack([*(seconds[name] for name in (*planned.names, DISPATCH)), model]),
-        [*(1 << f for f in range(len(space))), *planned.users, None, (1 << len(space)) - 1],
-        range(len(space)),
-        quantile,
-    )
+    assert planned.model is not None
+    costs = [*planned.terms, planned.dispatch, CostFunction.of(planned.model)]
+    units = [samples.units.index(name) for name in (*planned.names, DISPATCH)]
+    users = [*(1 << f for f in range(len(space))), *planned.users, None, (1 << len(space)) - 1]
+    found = []
+    for sizes, seconds, model in _answers(samples, regime):
+        times = np.stack([*seconds[units], np.broadcast_to(model, seconds.shape[1:])])
+        at_sizes = np.array([costs_at(cost, sizes) for cost in costs])
+        found.append(find_allowance(at_sizes, times, users, range(len(space)), quantile))
+    return Allowance(max(a.constant for a in found), max(a.share for a in found))
+
+
+def _answers(samples: CostSamples, regime: Regime) -> Iterator[tuple[Floats, Floats, Floats]]:
+    """Yield the sizes, the times of all units, and the times of the reference model, for each kind of answers."""
+    if regime == "hot":
+        yield samples.sizes, samples.seconds, samples.kernels[REFERENCE_MODEL]
+    if (items := samples.items.get(regime)) is not None:
+        yield items.sizes, items.seconds, items.models[REFERENCE_MODEL]
 
 
 def find_allowance(

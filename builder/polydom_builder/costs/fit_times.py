@@ -1,13 +1,13 @@
 """From time samples to the times of all units, at any quantiles."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 import numpy as np
 
 from polydom_builder.exceptions import FitError
 from polydom_runtime.arrays import Floats
 from polydom_runtime.costs import CostFunction
-from polydom_runtime.device.calibration import REFERENCES
+from polydom_runtime.device.calibration import LARGE_REFERENCES, REFERENCES
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples, units_of
 from polydom_runtime.measuring.fingerprint import source_fingerprint
@@ -30,7 +30,10 @@ REFERENCE_MODEL = "model linear chain"
 def fit_times(space: FeatureSpace, samples: CostSamples, quantiles: Iterable[float]) -> dict[float, UnitTimes]:
     """Fit the times of every unit at each quantile; `model` is the time of the reference model.
 
-    The growth terms of a unit are chosen once, by its typical times.
+    The growth terms of a unit are chosen once, by its typical times. Times depend on more than the size: on its prime
+    factors, or on the content. So where many items were measured as they come, the cost function is scaled up, at all
+    sizes alike, until the quantile over these items and their rounds keeps to it, too. It is never scaled down, since
+    items of some sizes may be rare among them.
 
     Parameters
     ----------
@@ -44,7 +47,7 @@ def fit_times(space: FeatureSpace, samples: CostSamples, quantiles: Iterable[flo
     -------
     dict of float to UnitTimes
         The times at each quantile: for each unit the tightest cost function that is at least the quantile of its
-        samples at every measured size.
+        samples at every measured size, scaled up where items need more.
 
     Raises
     ------
@@ -54,9 +57,14 @@ def fit_times(space: FeatureSpace, samples: CostSamples, quantiles: Iterable[flo
     steps = dict(step_users(space))
     names = (*space.names, *steps)
     bases = {unit: basis_of(samples, unit) for unit in (*names, DISPATCH)}
+    items = samples.items.get("hot")
 
     def fitted(unit: str, quantile: float) -> CostFunction:
-        return cover(samples.sizes, tail_quantile(samples.of(unit), quantile), bases[unit])
+        cost = cover(samples.sizes, tail_quantile(samples.of(unit), quantile), bases[unit])
+        if items is None:
+            return cost
+        times = items.seconds[samples.units.index(unit)]
+        return cost * max(1.0, over_items(times / costs_at(cost, items.sizes)[:, None], quantile))
 
     return {
         quantile: UnitTimes(
@@ -64,7 +72,7 @@ def fit_times(space: FeatureSpace, samples: CostSamples, quantiles: Iterable[flo
             tuple(steps.values()),
             tuple(fitted(name, quantile) for name in names),
             fitted(DISPATCH, quantile),
-            model=float(np.quantile(samples.kernels[REFERENCE_MODEL], quantile)),
+            model=reference_time(samples, REFERENCE_MODEL, quantile),
             quantile=quantile,
         )
         for quantile in quantiles
@@ -76,9 +84,27 @@ def basis_of(samples: CostSamples, unit: str) -> Basis:
     return choose_basis(samples.sizes, np.median(samples.typical_of(unit), axis=1))
 
 
-def reference_times(kernels: Mapping[str, Floats]) -> dict[str, float]:
+def costs_at(cost: CostFunction, sizes: Floats) -> Floats:
+    """Return a cost function at some sizes, in seconds."""
+    return np.array([cost(n) for n in sizes.tolist()])
+
+
+def over_items(values: Floats, quantile: float) -> float:
+    """Return a quantile of all values, shape ``(n_items, n_rounds)``, or of their tail if that is higher."""
+    return float(tail_quantile(values.reshape(1, -1), quantile)[0])
+
+
+def reference_times(samples: CostSamples) -> dict[str, float]:
     """Return the seconds of the reference models at `UNIT_QUANTILE`."""
-    return {name: float(np.quantile(kernels[name], UNIT_QUANTILE)) for name in REFERENCES}
+    return {name: reference_time(samples, name, UNIT_QUANTILE) for name in REFERENCES if name in samples.kernels}
+
+
+def reference_time(samples: CostSamples, name: str, quantile: float) -> float:
+    """Return the seconds of a reference model at a quantile: among single units or after whole answers, the longer."""
+    times, items = [samples.kernels[name]], samples.items.get("hot")
+    if items is not None and name in items.models:
+        times.append(items.models[name].reshape(-1))
+    return float(max(np.quantile(t, quantile) for t in times))
 
 
 def check_samples(space: FeatureSpace, samples: CostSamples) -> None:
@@ -100,5 +126,5 @@ def check_samples(space: FeatureSpace, samples: CostSamples) -> None:
             "Measure again with this module."
         )
     samples.check()
-    if missing := set(REFERENCES) - samples.kernels.keys():
+    if missing := set(REFERENCES) - set(LARGE_REFERENCES) - samples.kernels.keys():
         raise FitError(f"The cost samples must hold the reference models. Missing: {sorted(missing)}. Measure again.")

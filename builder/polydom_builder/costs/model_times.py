@@ -4,7 +4,8 @@ A short timing here is not enough. A model that is called over and over takes on
 there, the data of the features push its code out of the caches. And the device may be another machine. So reference
 models of two kinds and several sizes are timed on the device, among features
 (`polydom_runtime.device.calibration.reference_models`). Here, the model and the references are timed in turns, without
-features. The time on the device is interpolated between the references.
+features. The time on the device follows from those of the references. Where this machine is the device, models are
+timed among features instead: see `polydom_builder.costs.measuring`.
 """
 
 import time
@@ -13,12 +14,14 @@ from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import nnls
 
+from polydom_runtime.arrays import Floats
 from polydom_runtime.bundles.models import InputRow, ModelRunner
 from polydom_runtime.device.calibration import reference_models
 
 TIMED_RUNS, WARM_UP_RUNS = 150, 20
-KINDS = ("model linear", "model trees")
+TREES = "model trees"
 
 
 class ModelTimes:
@@ -49,24 +52,32 @@ class ModelTimes:
         BundleFormatError
             If the model cannot be run.
         """
-        kind = KINDS[b"TreeEnsemble" in onnx_bytes]
+        trees = b"TreeEnsemble" in onnx_bytes
         here = _time_in_turns(_run_on(rows, onnx_bytes, n_classes), {n: _references()[n] for n in self.device})
         model = here.pop("")
-        return place(model, sorted((here[n], self.device[n]) for n in here if n.startswith(kind)))
+        return place(model, [(here[n], self.device[n]) for n in here if n.startswith(TREES) == trees])
 
 
 def place(seconds: float, pairs: list[tuple[float, float]]) -> float:
     """Return the time on the device of a model that takes `seconds` here.
 
-    It is interpolated between the references, given as pairs (time here, time there) by rising time here. Below the
-    first reference it is the time of the first one; above the last one it grows in proportion.
+    What running among features adds to a model is nearly a constant. So the time there is a constant and a multiple of
+    the time here, both found from references, given as pairs (time here, time there): the line with the least relative
+    errors. Neither the constant nor the factor is negative, so that a longer model never takes less.
 
-    >>> [place(t, [(1.0, 10.0), (3.0, 20.0)]) for t in (0.5, 2.0, 6.0)]
-    [10.0, 15.0, 40.0]
+    >>> [round(place(t, [(1.0, 31.0), (2.0, 32.0), (50.0, 80.0)]), 6) for t in (1.0, 10.0, 200.0)]
+    [31.0, 40.0, 230.0]
     """
     here, there = np.array(pairs).T
-    there = np.maximum.accumulate(there)
-    return float(np.interp(seconds, here, there) * max(seconds / here[-1], 1.0))
+    constant, factor = _line(here, there)
+    return constant + factor * seconds
+
+
+def _line(here: Floats, there: Floats) -> tuple[float, float]:
+    scale = here.max()  # nnls needs columns of like size
+    rows = np.stack([np.ones_like(here), here / scale], axis=1) / there[:, None]
+    (constant, factor), _ = nnls(rows, np.ones(len(here)))
+    return float(constant), float(factor / scale)
 
 
 @cache

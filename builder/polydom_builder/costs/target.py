@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from polydom_builder.exceptions import ExportError, FitError
 from polydom_builder.training.onnx import OnnxVersions
@@ -12,6 +12,7 @@ from polydom_runtime.bundles.regimes import Regime
 from polydom_runtime.device.device_profile import DeviceProfile
 from polydom_runtime.device.memory import memory_need
 from polydom_runtime.features import FeatureSpace
+from polydom_runtime.measuring.conditions import identity
 from polydom_runtime.measuring.cost_samples import CostSamples
 from polydom_runtime.unit_times import UnitTimes, step_users
 
@@ -19,29 +20,9 @@ from .allowance import Allowance, allowance_of
 from .carry_over import carried_cost, carried_fits, carried_models, ratios
 from .fit_times import PLANNING_QUANTILES, REFERENCE_MODEL, UNIT_QUANTILE, check_samples, fit_times, reference_times
 from .fitting import CostFit, fit_cost
+from .regime_target import RegimeTarget, estimated_cold, measured_regimes
 
-
-class RegimeTarget(NamedTuple):
-    """The times of a device in one regime; see `Target` for the first four.
-
-    Attributes
-    ----------
-    worst : UnitTimes
-    planned : dict of float to UnitTimes
-    guarded : UnitTimes
-    reference_seconds : float
-    model_added : float
-        How much longer than in the regime ``hot`` the run of a model takes, in seconds.
-    asleep : float
-        The seconds of sleep before each answer.
-    """
-
-    worst: UnitTimes
-    planned: Mapping[float, UnitTimes]
-    guarded: UnitTimes
-    reference_seconds: float
-    model_added: float
-    asleep: float
+__all__ = ["RegimeTarget", "Target"]
 
 
 @dataclass(frozen=True)
@@ -70,6 +51,8 @@ class Target:
     regimes : dict of str to RegimeTarget
         The times of the regimes ``rehearsed`` and ``cold``; the other times are those of ``hot``. Empty if they were
         never measured.
+    is_here : bool
+        Whether it is this machine, or one just like it, so that models can be timed here.
     """
 
     worst: UnitTimes
@@ -82,6 +65,7 @@ class Target:
     guarded: UnitTimes | None = None
     reference_seconds: float = 0.0
     regimes: Mapping[Regime, RegimeTarget] = field(default_factory=dict)
+    is_here: bool = False
 
     @classmethod
     def given(cls, space: FeatureSpace, worst: UnitTimes) -> "Target":
@@ -125,9 +109,8 @@ class Target:
         machine = samples.machine
         versions = {name: machine[name] for name in ("numpy", "onnxruntime") if name in machine}
         origin = CostOrigin(machine.get("device", ""), False, samples.warnings, versions)
-        times = _times(space, samples, quantile)
-        allowance = allowance_of(space, samples, _of_units(times, quantile), quantile)
-        references = reference_times(samples.kernels)
+        times, references = _times(space, samples, quantile), reference_times(samples)
+        allowance = _allowance(space, samples, times, references, quantile)
         models = {name: seconds * (1.0 + allowance.share) for name, seconds in references.items()}
         reference = models[REFERENCE_MODEL]
         return cls(
@@ -140,6 +123,8 @@ class Target:
             {q: times[q].relative_to(reference) for q in PLANNING_QUANTILES},
             times[quantile].relative_to(reference),
             reference,
+            measured_regimes(space, samples, times, quantile, reference),
+            is_here(machine),
         )
 
     @classmethod
@@ -163,27 +148,31 @@ class Target:
             If the device loads no ONNX version that can be exported.
         """
         check_samples(space, samples)
-        times = _times(space, samples, quantile)
-        allowance = allowance_of(space, samples, _of_units(times, quantile), quantile)
+        times, references = _times(space, samples, quantile), reference_times(samples)
+        allowance = _allowance(space, samples, times, references, quantile)
         by_kernel = ratios(profile, samples.kernels)
         onnx = profile.onnx
         limits = {"ir_version": onnx.ir_version, "opset": onnx.opset, "ml_opset": onnx.ml_opset}
-        references = reference_times(samples.kernels)
         models, reference = carried_models(references, by_kernel), references[REFERENCE_MODEL]
         likely, feared = (partial(carried_cost, by_kernel=by_kernel, worst=worst) for worst in (False, True))
         # A pause is not work that takes a slower processor longer, so the constant is not converted. The share comes
         # from slow spells of this machine, which say nothing about the other one.
         pauses = Allowance(allowance.constant, 0.0)
+        worst_case = _worst(pauses.added_to(_of_units(times, quantile).mapped(feared)))
+        planned = {q: times[q].mapped(likely).relative_to(reference) for q in PLANNING_QUANTILES}
+        guarded = times[quantile].mapped(feared).relative_to(reference)
+        stated, cold = models[REFERENCE_MODEL], getattr(profile, "cold_seconds", None)
         return cls(
-            _worst(pauses.added_to(_of_units(times, quantile).mapped(feared))),
+            worst_case,
             carried_fits(_fits(samples, quantile), by_kernel),
             models,
             CostOrigin(profile.name, True, samples.warnings),
             _versions(profile.name, {name: quantity.value for name, quantity in limits.items()}),
             profile.system.memory_bytes.value,
-            {q: times[q].mapped(likely).relative_to(reference) for q in PLANNING_QUANTILES},
-            times[quantile].mapped(feared).relative_to(reference),
-            models[REFERENCE_MODEL],
+            planned,
+            guarded,
+            stated,
+            {} if cold is None else {"cold": estimated_cold(planned, worst_case, guarded, stated, cold.value)},
         )
 
     def part(self, features: Sequence[int]) -> "Target":
@@ -193,6 +182,7 @@ class Target:
             worst=self.worst.part(features),
             planned={q: times.part(features) for q, times in self.planned.items()},
             guarded=None if self.guarded is None else self.guarded.part(features),
+            regimes={name: regime.part(tuple(features)) for name, regime in self.regimes.items()},
         )
 
     def check_memory(self, names: Sequence[str], sizes: Sequence[int]) -> None:
@@ -224,6 +214,17 @@ def _times(space: FeatureSpace, samples: CostSamples, quantile: float) -> dict[f
     return fit_times(space, samples, {*PLANNING_QUANTILES, quantile, min(quantile, UNIT_QUANTILE)})
 
 
+def _allowance(
+    space: FeatureSpace,
+    samples: CostSamples,
+    times: Mapping[float, UnitTimes],
+    references: Mapping[str, float],
+    quantile: float,
+) -> Allowance:
+    planned = replace(_of_units(times, quantile), model=references[REFERENCE_MODEL])
+    return allowance_of(space, samples, planned, quantile)
+
+
 def _of_units(times: Mapping[float, UnitTimes], quantile: float) -> UnitTimes:
     """Return the times of single units from which the worst cases of sets are made."""
     return times[min(quantile, UNIT_QUANTILE)]
@@ -240,6 +241,12 @@ def _fits(samples: CostSamples, quantile: float) -> dict[str, CostFit]:
         unit: fit_cost(samples.sizes, samples.of(unit), unit_quantile, samples.typical_of(unit))
         for unit in samples.units
     }
+
+
+def is_here(machine: Mapping[str, Any]) -> bool:
+    """Tell whether the machine that was measured is this one, or one with the same processor, software and settings."""
+    here = identity()
+    return bool(machine) and all(machine.get(name) == value for name, value in here.items())
 
 
 def _versions(device: str, limits: Mapping[str, Any]) -> OnnxVersions:

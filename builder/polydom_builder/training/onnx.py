@@ -1,12 +1,14 @@
 """Conversion of scikit-learn models to ONNX, and the check that the exported model gives the same answers."""
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import onnxruntime as ort
 from numpy.typing import NDArray
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 from polydom_builder.exceptions import ExportError
 from polydom_runtime.device.tiny_models import ML_DOMAIN
@@ -88,7 +90,7 @@ def to_onnx(model: Any, width: int, versions: OnnxVersions | None = None) -> byt
             warnings.simplefilter("ignore")  # warnings about the way skl2onnx calls protobuf and numpy
             for option in LABEL_OPTIONS:
                 try:
-                    proto = convert_sklearn(model, options={id(model): option}, **arguments)
+                    proto = convert_sklearn(model, options=_options(model, option), **arguments)
                     if proto.ir_version > versions.ir_version:
                         raise ExportError(f"it needs IR version {proto.ir_version}, over {versions.ir_version}")
                     return bytes(proto.SerializeToString())
@@ -103,14 +105,34 @@ def to_onnx(model: Any, width: int, versions: OnnxVersions | None = None) -> byt
         ) from e
 
 
+def _options(model: Any, labels: Mapping[str, bool]) -> dict[int, dict[str, Any]]:
+    """Return the options of a conversion: those for labels, and a quick way to find nearest neighbours.
+
+    Without it, skl2onnx writes a loop over the training items, which takes a hundred times as long. It computes squares
+    of distances as differences of large numbers. So where distances are weights, or are not Euclidean, the loop stays.
+    """
+    options: dict[int, dict[str, Any]] = {id(model): dict(labels)}
+    last = _last_step(model)
+    if (
+        isinstance(last, KNeighborsClassifier | KNeighborsRegressor)
+        and last.weights == "uniform"
+        and last.effective_metric_ == "euclidean"
+    ):
+        options.setdefault(id(last), {})["optim"] = "cdist"
+    return options
+
+
+def _last_step(model: Any) -> Any:
+    return model.steps[-1][1] if hasattr(model, "steps") else model
+
+
 def _round_thresholds(model: Any) -> None:
     """Round the thresholds of histogram gradient boosting down to float32, the type of all features.
 
     For every float32 x, x <= t holds exactly if x <= t rounded down to float32. The converter would round t to the
     nearest float32, which can move a row that lies on a threshold to the other side.
     """
-    model = model.steps[-1][1] if hasattr(model, "steps") else model
-    for predictors in getattr(model, "_predictors", ()):
+    for predictors in getattr(_last_step(model), "_predictors", ()):
         for predictor in predictors:
             thresholds = predictor.nodes["num_threshold"]
             nearest = thresholds.astype(np.float32)

@@ -10,7 +10,7 @@ import numpy as np
 
 from polydom_runtime.bundles.models import InputRow, ModelRunner
 
-from .tiny_models import linear_classifier, linear_pipeline, tree_classifier
+from .tiny_models import dense_classifier, kernel_classifier, linear_classifier, linear_pipeline, tree_classifier
 
 IN_CACHE = 4096
 """Numbers that fit the first or second level cache of every core."""
@@ -38,8 +38,13 @@ REFERENCES = (
     "model trees small",
     "model trees",
     "model trees large",
+    "model kernel",
+    "model dense",
 )
 """The names of the reference models."""
+
+LARGE_REFERENCES = ("model kernel", "model dense")
+"""Those as large as support vector machines, nearest neighbours and networks are. Older measurements lack them."""
 
 WIDTH, N_CLASSES, TREES, DEPTH = 20, 3, 50, 8
 
@@ -77,6 +82,9 @@ def reference_models() -> dict[str, Callable[[], object]]:
         _runner(tree_classifier(WIDTH, N_CLASSES, trees=5, depth=4)),
         _runner(tree_classifier(WIDTH, N_CLASSES, trees=TREES, depth=DEPTH)),
         _runner(tree_classifier(WIDTH, N_CLASSES, trees=200, depth=8)),
+        # Long runs over few numbers: they must not take the caches from the features that are timed after them.
+        _runner(kernel_classifier(4, N_CLASSES, vectors=12_000), 4),
+        _runner(dense_classifier(WIDTH, N_CLASSES, hidden=(32,) * 40)),
     )
     return dict(zip(REFERENCES, jobs, strict=True))
 

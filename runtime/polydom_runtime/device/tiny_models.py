@@ -6,6 +6,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 IR_VERSION, OPSET, ML_OPSET = 8, 17, 3
 """The versions that the builder exports unless the limits of a device are known."""
@@ -92,6 +93,37 @@ def tree_classifier(width: int, n_classes: int, *, trees: int, depth: int, seed:
     return model([node], width)
 
 
+def kernel_classifier(width: int, n_classes: int, *, vectors: int, seed: int = 0) -> bytes:
+    """Return an SVMClassifier of random support vectors, as exported from a support vector machine with RBF kernel."""
+    rng = np.random.default_rng(seed)
+    count = vectors // n_classes * n_classes
+    attributes: dict[str, object] = {
+        "kernel_type": "RBF",
+        "kernel_params": [1.0 / width, 0.0, 3.0],
+        "support_vectors": rng.normal(size=count * width).tolist(),
+        "vectors_per_class": [count // n_classes] * n_classes,
+        "coefficients": rng.normal(size=(n_classes - 1) * count).tolist(),
+        "rho": rng.normal(size=n_classes * (n_classes - 1) // 2).tolist(),
+        "classlabels_ints": list(range(n_classes)),
+        "post_transform": "NONE",
+    }
+    return model([_node("SVMClassifier", ["X"], ["label", "scores"], attributes)], width)
+
+
+def dense_classifier(width: int, n_classes: int, *, hidden: Sequence[int], seed: int = 0) -> bytes:
+    """Return a network of dense layers with random weights, as exported from a multi-layer perceptron."""
+    rng = np.random.default_rng(seed)
+    sizes, nodes, weights, last = (width, *hidden, n_classes), [], {}, "X"
+    for k, (a, b) in enumerate(pairwise(sizes)):
+        weights[f"weights{k}"] = rng.normal(size=(a, b)) / a**0.5
+        out = "scores" if k == len(hidden) else f"sums{k}"
+        nodes.append(_node("MatMul", [last, f"weights{k}"], [out], {}, domain=""))
+        if k < len(hidden):
+            nodes.append(_node("Relu", [out], [last := f"layer{k}"], {}, domain=""))
+    nodes.append(_node("ArgMax", ["scores"], ["label"], {"axis": 1, "keepdims": 0}, domain=""))
+    return model(nodes, width, weights=weights)
+
+
 def constant_classifier(width: int, answer: int, n_classes: int = 2) -> bytes:
     """Return a classifier that answers `answer` for every finite row."""
     node = _node(
@@ -121,7 +153,13 @@ def linear_classifier_node() -> bytes:
 
 
 def model(
-    nodes: Sequence[bytes], width: int, *, ir_version: int = IR_VERSION, opset: int = OPSET, ml_opset: int = ML_OPSET
+    nodes: Sequence[bytes],
+    width: int,
+    *,
+    weights: Mapping[str, NDArray[np.float64]] | None = None,
+    ir_version: int = IR_VERSION,
+    opset: int = OPSET,
+    ml_opset: int = ML_OPSET,
 ) -> bytes:
     """Return a ModelProto: input X float32 ``(n, width)``, outputs label int64 ``(n,)`` and scores.
 
@@ -131,27 +169,39 @@ def model(
         NodeProtos, from the input to the outputs.
     width : int
         The number of inputs.
+    weights : dict of str to float array, optional
+        Constant inputs of nodes, by name.
     ir_version, opset, ml_opset : int
         The versions that the model declares.
     """
     graph = b"".join(_field(1, node) for node in nodes) + _field(2, b"tiny")
+    graph += b"".join(_field(5, _tensor(name, values)) for name, values in (weights or {}).items())
     graph += _field(11, _value("X", FLOAT, (None, width)))
     graph += _field(12, _value("label", INT64, (None,))) + _field(12, _value("scores", FLOAT, (None, None)))
     opsets = _field(8, _number(2, opset)) + _field(8, _field(1, ML_DOMAIN.encode()) + _number(2, ml_opset))
     return _number(1, ir_version) + _field(7, graph) + opsets
 
 
-def _node(kind: str, inputs: Iterable[str], outputs: Iterable[str], attributes: Mapping[str, object]) -> bytes:
+def _node(
+    kind: str,
+    inputs: Iterable[str],
+    outputs: Iterable[str],
+    attributes: Mapping[str, object],
+    *,
+    domain: str = ML_DOMAIN,
+) -> bytes:
     parts = [_field(1, name.encode()) for name in inputs] + [_field(2, name.encode()) for name in outputs]
     parts.append(_field(4, kind.encode()))
     parts += [_field(5, _attribute(name, value)) for name, value in attributes.items()]
-    parts.append(_field(7, ML_DOMAIN.encode()))
+    parts.append(_field(7, domain.encode()))
     return b"".join(parts)
 
 
 def _attribute(name: str, value: object) -> bytes:
-    """Return an AttributeProto: a string, or a list of floats, of ints or of strings."""
+    """Return an AttributeProto: an int, a string, or a list of floats, of ints or of strings."""
     head = _field(1, name.encode())
+    if isinstance(value, int):
+        return head + _number(3, value) + _number(20, 2)
     if isinstance(value, str):
         return head + _field(4, value.encode()) + _number(20, 3)
     assert isinstance(value, list)
@@ -167,6 +217,12 @@ def _value(name: str, kind: int, shape: Sequence[int | None]) -> bytes:
     dimensions = b"".join(_field(1, b"" if n is None else _number(1, n)) for n in shape)
     tensor = _number(1, kind) + _field(2, dimensions)
     return _field(1, name.encode()) + _field(2, _field(1, tensor))
+
+
+def _tensor(name: str, values: NDArray[np.float64]) -> bytes:
+    """Return a TensorProto of float32 numbers."""
+    shape = b"".join(_number(1, n) for n in values.shape)
+    return shape + _number(2, FLOAT) + _field(8, name.encode()) + _field(9, values.astype("<f4").tobytes())
 
 
 @lru_cache(maxsize=4096)

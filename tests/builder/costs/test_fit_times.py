@@ -5,13 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from polydom_builder.costs.fit_times import REFERENCE_MODEL, check_samples, fit_times
+from polydom_builder.costs.fit_times import REFERENCE_MODEL, check_samples, fit_times, reference_times
 from polydom_builder.costs.fitting import fit_cost
 from polydom_builder.exceptions import FitError
+from polydom_runtime.device.calibration import LARGE_REFERENCES, REFERENCES
 from polydom_runtime.measuring.cost_samples import DISPATCH
 from polydom_runtime.unit_times import step_users
 from tests.builder import task
-from tests.builder.board import samples
+from tests.builder.board import drawn, samples
 
 QUANTILES = (0.5, 0.9, 0.99)
 
@@ -45,6 +46,39 @@ def test_times_at_one_quantile_are_the_worst_cases_of_the_report() -> None:
 
     for unit, cost in zip((*at.names, DISPATCH), (*at.terms, at.dispatch), strict=True):
         assert cost == fit_cost(measured.sizes, measured.of(unit), 0.9, measured.typical_of(unit)).worst
+
+
+def test_items_that_take_longer_than_their_size_tells_raise_the_times_of_their_unit_only() -> None:
+    """One item in five takes ten times as long in one feature, as transforms of sizes with large prime factors do."""
+    items = drawn(np.random.default_rng(0).uniform(8, 2000, 200))
+    unit = samples().units.index("turns")
+    items.seconds[unit, ::5] *= 10.0
+    plain = fit_times(task.space, samples(), QUANTILES)
+    times = fit_times(task.space, samples(items={"hot": items}), QUANTILES)
+
+    turns = task.space.names.index("turns")
+    for quantile, at in times.items():
+        planned = np.array([at.terms[turns](n) for n in items.sizes])
+        assert (items.seconds[unit] > planned[:, None]).mean() <= 1.0 - quantile + 1e-9
+    assert times[0.5].terms[turns](500) <= 1.1 * plain[0.5].terms[turns](500)
+    assert times[0.9].terms[turns](500) > 8.0 * plain[0.9].terms[turns](500)
+    assert times[0.9].terms[0](500) <= 1.1 * plain[0.9].terms[0](500)
+
+
+def test_items_never_lower_the_times_of_the_measured_sizes() -> None:
+    quick = drawn(np.random.default_rng(0).uniform(8, 2000, 200))
+    quick.seconds[:] *= 0.1
+    plain, times = (fit_times(task.space, made, QUANTILES) for made in (samples(), samples(items={"hot": quick})))
+
+    assert [at.terms for at in times.values()] == [at.terms for at in plain.values()]
+
+
+def test_large_reference_models_may_be_missing_as_in_older_measurements() -> None:
+    kernels = {name: times for name, times in samples().kernels.items() if name not in LARGE_REFERENCES}
+    older = samples(kernels=kernels)
+    check_samples(task.space, older)
+
+    assert set(reference_times(older)) == set(REFERENCES) - set(LARGE_REFERENCES)
 
 
 def test_samples_without_the_reference_models_are_refused() -> None:

@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 from polydom_builder import PolyDomSearch
 from polydom_builder.costs.carry_over import KERNELS_OF_TERM, Ratio, carried_cost, of_term, ratios
-from polydom_builder.costs.model_times import ModelTimes
+from polydom_builder.costs.model_times import ModelTimes, place
 from polydom_builder.costs.target import Target
 from polydom_builder.exceptions import ExportError, FitError
 from polydom_builder.training.onnx import to_onnx
@@ -154,3 +154,22 @@ def test_device_that_cannot_load_our_models_is_refused() -> None:
     old = samples(machine={**samples().machine, "onnx": {"ir_version": 3, "opset": 7, "ml_opset": 1}})
     with pytest.raises(ExportError, match="a board must load ONNX"):
         search().fit(*task.items(90), costs=old)
+
+
+def test_what_the_device_adds_to_models_is_not_multiplied() -> None:
+    """References of 1 to 60 µs take 30 µs longer among features there; so does a model of 220 µs, not 31 times as long.
+
+    Above the largest reference of 7 µs, times once grew in proportion to it: 220 µs became 1,160.
+    """
+    pairs = [(t * 1e-6, (t + 30.0) * 1e-6) for t in (2.7, 3.1, 3.4, 7.0, 32.0, 56.0)]
+
+    assert place(220e-6, pairs) == pytest.approx(250e-6)
+    assert place(220e-6, pairs[:4]) == pytest.approx(250e-6)
+    assert place(1e-6, pairs) == pytest.approx(31e-6)
+
+
+def test_longer_model_never_takes_less_there() -> None:
+    noisy = [(2e-6, 40e-6), (3e-6, 36e-6), (7e-6, 30e-6)]
+
+    assert place(1e-6, noisy) <= place(100e-6, noisy)
+    assert place(1e-6, noisy) > 25e-6

@@ -7,6 +7,7 @@ import pytest
 from sklearn.ensemble import ExtraTreesClassifier, GradientBoostingClassifier, HistGradientBoostingClassifier
 from sklearn.linear_model import SGDClassifier
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -83,7 +84,30 @@ def test_models_written_by_hand_are_sound() -> None:
         tiny_models.linear_classifier(20, 3),
         tiny_models.linear_pipeline(20, 3, scalers=2),
         tiny_models.tree_classifier(20, 3, trees=5, depth=3),
+        tiny_models.kernel_classifier(4, 3, vectors=30),
+        tiny_models.dense_classifier(20, 3, hidden=(8, 8)),
         tiny_models.constant_classifier(3, 1),
         tiny_models.trial_model(8, 17, 3),
     ):
         onnx.checker.check_model(onnx.load_from_string(data))
+
+
+@pytest.mark.parametrize("kind", [KNeighborsClassifier, KNeighborsRegressor])
+@pytest.mark.parametrize("scaled", [False, True])
+def test_nearest_neighbours_are_found_at_once_not_in_a_loop(kind: Any, scaled: bool) -> None:
+    """skl2onnx's own loop over the training items takes a hundred times as long."""
+    rows = np.random.default_rng(0).normal(size=(200, 4)).astype(np.float32)
+    targets = (rows[:, 0] > 0).astype(np.int64) if kind is KNeighborsClassifier else rows[:, 0].astype(np.float64)
+    model = (make_pipeline(StandardScaler(), kind()) if scaled else kind()).fit(rows, targets)
+    data = to_onnx(model, 4)
+
+    assert b"CDist" in data
+    assert b"Scan" not in data
+    check_parity("neighbours", model, data, rows, 0, classifies=kind is KNeighborsClassifier)
+
+
+def test_neighbours_weighted_by_distance_keep_their_exact_distances() -> None:
+    rows = np.random.default_rng(0).normal(size=(100, 4)).astype(np.float32)
+    model = KNeighborsRegressor(weights="distance").fit(rows, rows[:, 0])
+
+    assert b"CDist" not in to_onnx(model, 4)

@@ -16,6 +16,7 @@ from .bundling.export import ExportedModel, Order, export_models, with_prefixes
 from .bundling.quantiles import with_chosen_times
 from .costs.combined_costs import Combine
 from .costs.costs_of_sets import costs_of_sets
+from .costs.model_timers import ModelTimer
 from .costs.target import Target
 from .lattice.inputs import CostsOfSets
 from .preparation.preparation import Prepared
@@ -34,6 +35,7 @@ class FittedSearch(Protocol):
     samples_: CostSamples | None
     target_: Target
     trainer_: Trainer
+    timer_: ModelTimer
     set_costs_: CostsOfSets
     expanded_: dict[int, float]
     prior_: tuple[int | float, float]
@@ -52,6 +54,7 @@ def publish(search: Any, prepared: Prepared, combine: Combine | None = None) -> 
     search.region_, search.space_, search.dropped_ = prepared.region, prepared.space, prepared.dropped
     search.target_, search.samples_, search.trainer_ = prepared.target, prepared.samples, prepared.trainer
     search.sizes_, search.times_, search.fits_ = prepared.sizes, prepared.target.worst, dict(prepared.target.fits)
+    search.timer_ = prepared.timer
     search.set_costs_ = costs_of_sets(prepared.target.worst, prepared.model_seconds, combine)
 
 
@@ -98,7 +101,7 @@ def draft(
     stored : StoredIndex, optional
         The sequences of a greedy bundle.
     """
-    entries = model_entries(search.trainer_, search.target_, exported, combine)
+    entries = model_entries(search.timer_, search.target_, exported, combine)
     return draft_bundle(
         search.space_, search.trainer_, search.target_, promise, entries, prior=search.prior_, stored=stored
     )

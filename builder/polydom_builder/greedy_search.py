@@ -49,7 +49,7 @@ class GreedySearch(BaseEstimator):  # type: ignore[misc]
     index_ : GreedyIndex
     median_size_ : float
         Of the items.
-    space_, dropped_, samples_, fits_, target_, times_, set_costs_, region_, trainer_, prior_
+    space_, dropped_, samples_, fits_, target_, times_, set_costs_, region_, trainer_, timer_, prior_
         As in `PolyDomSearch`.
     """
 

@@ -119,6 +119,8 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
     region_ : QueryRegion
     trainer_ : Trainer
         Trains and scores any feature set.
+    timer_ : ModelTimer
+        Tells how long exported models run on the device.
     prior_ : (int or float, float)
         Class number, or number, and score of the answer without features.
     """

@@ -1,16 +1,12 @@
 """From exported models to a bundle. The index is built again, with the time and the score of each exported model."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from polydom_builder.costs.combined_costs import Combine
 from polydom_builder.costs.costs_of_sets import costs_of_sets
-from polydom_builder.costs.model_times import ModelTimes
+from polydom_builder.costs.model_timers import ModelTimer
 from polydom_builder.costs.target import Target
 from polydom_builder.index import build_index
 from polydom_builder.lattice.region import QueryRegion
@@ -18,24 +14,22 @@ from polydom_builder.training.trainer import Trainer
 from polydom_runtime.bundles.bundle import Bundle, BundleSpace, Prior, Promise, StoredIndex
 from polydom_runtime.bundles.bundle_times import BundleTimes
 from polydom_runtime.bundles.model_entry import ModelEntry
+from polydom_runtime.bundles.regimes import RegimeTimes
 from polydom_runtime.costs import CostFunction
 from polydom_runtime.features import FeatureSpace
-from polydom_runtime.measuring.conditions import identity
 
 from .early_stop import fit_stops
 from .export import ExportedModel, with_prefixes
 
 
 def model_entries(
-    trainer: Trainer, target: Target, exported: Sequence[ExportedModel], combine: Combine | None = None
+    timer: ModelTimer, target: Target, exported: Sequence[ExportedModel], combine: Combine | None = None
 ) -> tuple[ModelEntry, ...]:
     """Return the entries of models, each with its own time of a run on the target.
 
-    If the target states no time for models, each model is timed on this machine, and its time is converted.
-
     Parameters
     ----------
-    trainer : Trainer
+    timer : ModelTimer
     target : Target
     exported : sequence of ExportedModel
     combine : callable, optional
@@ -43,7 +37,8 @@ def model_entries(
     """
     whole = None if combine is None else costs_of_sets(target.worst, 0.0, combine)
     entries = []
-    for model, seconds in zip(exported, _seconds(trainer, target, exported), strict=True):
+    times = timer([(model.order, model.onnx_bytes) for model in exported])
+    for model, seconds in zip(exported, times, strict=True):
         data = model.onnx_bytes
         entry = ModelEntry(model.order, model.accuracy, seconds, len(data), hashlib.sha256(data).digest())
         cost = None if whole is None else whole(entry.mask) + CostFunction.of(seconds)
@@ -83,6 +78,14 @@ def draft_bundle(
         Prior(*prior),
         models,
         stored or StoredIndex(),
+        regimes={
+            name: RegimeTimes(
+                BundleTimes.of(there.worst, origin=target.origin),
+                tuple(model.seconds + there.model_added for model in models),
+                there.asleep,
+            )
+            for name, there in target.regimes.items()
+        },
     )
 
 
@@ -96,7 +99,11 @@ def indexed(draft: Bundle, region: QueryRegion) -> Bundle:
     used = set(with_prefixes([entries[number].order for number in shipped]))
     kept = [number for number, entry in enumerate(entries) if entry.order in used]
     stored = StoredIndex(tuple(kept.index(number) for number in shipped), index.intervals)
-    return replace(draft, models=tuple(entries[number] for number in kept), stored=stored)
+    regimes = {
+        name: there._replace(models=tuple(there.models[number] for number in kept))
+        for name, there in draft.regimes.items()
+    }
+    return replace(draft, models=tuple(entries[number] for number in kept), stored=stored, regimes=regimes)
 
 
 def with_stops(bundle: Bundle, trainer: Trainer, loss: float) -> Bundle:
@@ -135,29 +142,3 @@ def models_of(bundle: Bundle, exported: Sequence[ExportedModel]) -> list[bytes]:
     """Return the ONNX bytes of a bundle's models, in their order."""
     data = {model.order: model.onnx_bytes for model in exported}
     return [data[entry.order] for entry in bundle.models]
-
-
-def _seconds(trainer: Trainer, target: Target, exported: Sequence[ExportedModel]) -> list[float]:
-    """Return the worst-case seconds of a run of each model on the target."""
-    if target.worst.model is not None:
-        return [target.worst.model] * len(exported)
-    times, here, n_classes = ModelTimes(target.models), identity(), len(trainer.table.classes)
-    timed = trainer.memory.cache(_time_model, ignore=["times", "rows"])
-    seconds = []
-    for model in exported:
-        rows = trainer.table.rows_of(model.order)
-        some = rows[:: max(len(rows) // 256, 1)]
-        seconds.append(timed(times, times.device, here, model.onnx_bytes, some, n_classes))
-    return seconds
-
-
-def _time_model(
-    times: ModelTimes,
-    device: Mapping[str, float],
-    machine: Mapping[str, Any],
-    onnx_bytes: bytes,
-    rows: NDArray[np.float32],
-    n_classes: int,
-) -> float:
-    """Time a model. The time also depends on `device` and `machine`, so they are part of the key of the cache."""
-    return times(onnx_bytes, rows, n_classes)

@@ -5,8 +5,6 @@ from typing import Any
 
 from joblib import Memory
 
-from polydom_builder.training.onnx import OnnxVersions, to_onnx
-from polydom_builder.training.trainer import Trainer
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.measuring.answering import MAX_ITEMS
 from polydom_runtime.measuring.conditions import identity
@@ -15,8 +13,6 @@ from polydom_runtime.measuring.disturbances import BUSY
 from polydom_runtime.measuring.fingerprint import source_fingerprint
 from polydom_runtime.measuring.item_sizes import chosen_items, drawn_items
 from polydom_runtime.measuring.measure import measure
-
-from .model_times import ModelTimes
 
 N_SIZES, SECONDS = 12, 20.0
 
@@ -54,29 +50,6 @@ def measure_here(
     return samples
 
 
-def time_model(trainer: Trainer, order: tuple[int, ...], times: ModelTimes, versions: OnnxVersions) -> float:
-    """Train the model of some features and return the seconds of its run on the device.
-
-    Parameters
-    ----------
-    trainer : Trainer
-    order : tuple of int
-        The features, in the order of the input columns.
-    times : ModelTimes
-        Knows the device.
-    versions : OnnxVersions
-        The newest ONNX versions that the device loads.
-
-    Raises
-    ------
-    ExportError
-        If the model cannot be converted.
-    """
-    cached = trainer.memory.cache(_time_model, ignore=["trainer", "times"])
-    seconds: float = cached(trainer.lean, trainer.key, identity(), order, times, times.device, versions)
-    return seconds
-
-
 def _measure(
     space: FeatureSpace,
     source: str,
@@ -96,16 +69,3 @@ def _measure(
         seed=seed,
         progress=lambda done: bar.update(round(100 * done) - bar.n),
     )
-
-
-def _time_model(
-    trainer: Trainer,
-    key: str,
-    machine: dict[str, Any],
-    order: tuple[int, ...],
-    times: ModelTimes,
-    device: dict[str, float],
-    versions: OnnxVersions,
-) -> float:
-    rows = trainer.table.rows_of(order)
-    return times(to_onnx(trainer.fit(order), rows.shape[1], versions), rows[:256], len(trainer.table.classes))

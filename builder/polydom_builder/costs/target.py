@@ -53,6 +53,8 @@ class Target:
         never measured.
     is_here : bool
         Whether it is this machine, or one just like it, so that models can be timed here.
+    model_margin : float
+        The factor from the 0.9 quantile of a model's time to the worst case that it states, for slow spells.
     """
 
     worst: UnitTimes
@@ -66,6 +68,7 @@ class Target:
     reference_seconds: float = 0.0
     regimes: Mapping[Regime, RegimeTarget] = field(default_factory=dict)
     is_here: bool = False
+    model_margin: float = 1.0
 
     @classmethod
     def given(cls, space: FeatureSpace, worst: UnitTimes) -> "Target":
@@ -125,6 +128,7 @@ class Target:
             reference,
             measured_regimes(space, samples, times, quantile, reference),
             is_here(machine),
+            1.0 + allowance.share,
         )
 
     @classmethod

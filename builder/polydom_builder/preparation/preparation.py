@@ -1,7 +1,7 @@
 """The first steps of every search: the costs of the target device, the features of the items, the trainer."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -9,14 +9,14 @@ from joblib import Memory
 from sklearn.base import is_classifier
 
 from polydom_builder.costs.coverage import check_coverage
-from polydom_builder.costs.measuring import measure_here, time_model
-from polydom_builder.costs.model_times import ModelTimes
+from polydom_builder.costs.measuring import measure_here
+from polydom_builder.costs.model_timers import ModelTimer, model_timer
 from polydom_builder.costs.target import Target
 from polydom_builder.exceptions import TrainingError
 from polydom_builder.lattice.region import QueryRegion
 from polydom_builder.preselection import BlockSelector
 from polydom_builder.training.folds import make_splits
-from polydom_builder.training.onnx import to_onnx
+from polydom_builder.training.onnx import OnnxVersions, to_onnx
 from polydom_builder.training.table import Table, extract_table
 from polydom_builder.training.trainer import Trainer
 from polydom_runtime.costs import CostFunction
@@ -70,6 +70,8 @@ class Prepared:
     target : Target
         Costs of the target device.
     trainer : Trainer
+    timer : ModelTimer
+        Tells how long models run on the device.
     model_seconds : float
         A bound on the time of a run of any model, for the search: only the full set's model can be timed before it.
     """
@@ -81,6 +83,7 @@ class Prepared:
     samples: CostSamples | None
     target: Target
     trainer: Trainer
+    timer: ModelTimer
     model_seconds: float
 
 
@@ -141,9 +144,10 @@ def prepare(
     splits = make_splits(search.cv, table, groups, search.random_state)
     trainer = Trainer(search.estimator, table, splits, scoring, search.n_jobs, memory, space.names)
     _check_convertible(trainer, target)
-    model_seconds = _model_seconds(trainer, target)
+    timer = model_timer(target, space, items, trainer, search.random_state or 0)
+    target, model_seconds = _with_model_times(trainer, target, timer)
     _check_reachable(region, target, model_seconds)
-    return Prepared(space, dropped, region, sizes, samples, target, trainer, model_seconds)
+    return Prepared(space, dropped, region, sizes, samples, target, trainer, timer, model_seconds)
 
 
 def _target(
@@ -207,11 +211,22 @@ def _check_convertible(trainer: Trainer, target: Target) -> None:
     to_onnx(trainer.fit(range(len(table.columns)), few), table.rows.shape[1], target.versions)
 
 
-def _model_seconds(trainer: Trainer, target: Target) -> float:
+def _with_model_times(trainer: Trainer, target: Target, timer: ModelTimer) -> tuple[Target, float]:
+    """Time the full set's model; return the target with its times after a sleep, and a bound for all models."""
     if target.worst.model is not None:
-        return target.worst.model
+        return target, target.worst.model
     order = tuple(range(len(trainer.table.columns)))
-    return MODEL_MARGIN * time_model(trainer, order, ModelTimes(target.models), target.versions)
+    converted = trainer.memory.cache(_converted, ignore=["trainer"])
+    model = order, converted(trainer.lean, trainer.key, order, target.versions)
+    (seconds,) = timer([model])
+    added = timer.after_sleep(model, {name: regime.asleep for name, regime in target.regimes.items()})
+    regimes = {name: target.regimes[name].with_model_added(constant) for name, constant in added.items()}
+    return replace(target, regimes={**target.regimes, **regimes}), MODEL_MARGIN * seconds
+
+
+def _converted(trainer: Trainer, key: str, order: tuple[int, ...], versions: OnnxVersions) -> bytes:
+    """Train and convert a model; `key` stands for the trainer in the cache."""
+    return to_onnx(trainer.fit(order), trainer.table.rows_of(order).shape[1], versions)
 
 
 def _check_reachable(region: QueryRegion, target: Target, model_seconds: float) -> None:

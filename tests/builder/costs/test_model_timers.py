@@ -1,0 +1,119 @@
+"""The stated times of models: as given, timed here in real answers, or carried over."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from joblib import Memory
+from sklearn.linear_model import LogisticRegression
+
+from polydom_builder.costs import model_timers
+from polydom_builder.costs.model_timers import GivenTimer, InPlaceTimer, PlacedTimer, model_timer
+from polydom_builder.costs.target import Target, is_here
+from polydom_builder.training.folds import make_splits
+from polydom_builder.training.onnx import to_onnx
+from polydom_builder.training.table import extract_table
+from polydom_builder.training.trainer import Trainer
+from polydom_runtime.measuring.conditions import identity
+from polydom_runtime.measuring.model_bench import Answers, ModelBench
+from tests.builder import task
+from tests.builder.board import drawn, samples
+from tests.builder.searches import search
+
+US = 1e-6
+ITEMS, LABELS = task.items(60)
+MEMORY = Memory(None, verbose=0)
+ORDERS = [(0,), (0, 2)]
+
+
+@pytest.fixture(scope="module")
+def trainer() -> Trainer:
+    table = extract_table(task.space, ITEMS, LABELS, n_jobs=1, memory=MEMORY, progress=lambda count: None)
+    return Trainer(LogisticRegression(), table, make_splits(3, table, None, 0), "accuracy", 1, MEMORY)
+
+
+@pytest.fixture(scope="module")
+def models(trainer: Trainer) -> list[tuple[tuple[int, ...], bytes]]:
+    return [(order, to_onnx(trainer.fit(order), trainer.table.rows_of(order).shape[1])) for order in ORDERS]
+
+
+def measured_here(**changes: Any) -> Target:
+    return Target.measured(task.space, samples(machine={**samples().machine, **identity()}, **changes), 0.99)
+
+
+def test_way_to_time_models_follows_from_the_device(trainer: Trainer) -> None:
+    def chosen(target: Target) -> object:
+        return model_timer(target, task.space, ITEMS, trainer, 0)
+
+    assert chosen(Target.given(task.space, task.costs)) == GivenTimer(20 * US)
+    assert isinstance(chosen(Target.measured(task.space, samples(), 0.99)), PlacedTimer)
+    assert isinstance(chosen(measured_here()), InPlaceTimer)
+
+
+def test_machine_is_this_one_only_if_all_that_times_depend_on_is_equal() -> None:
+    assert is_here(identity())
+    assert not is_here({})
+    for name in identity():
+        assert not is_here({**identity(), name: "another"})
+
+
+def test_stated_time_is_the_measured_one_with_its_margin(
+    trainer: Trainer, models: list[tuple[tuple[int, ...], bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two models of 10 and 20 µs hot, cold 35 µs longer."""
+    n_units = len(samples().units)
+
+    def answers(longer: float) -> Answers:
+        numbers = np.tile([0, 1], 30)
+        seconds = np.full((60, n_units + 1), 1e-5)
+        seconds[:, -1] = np.array([10, 20])[numbers] * US + longer
+        return Answers(numbers, seconds)
+
+    monkeypatch.setattr(ModelBench, "hot", lambda self, seconds, most: answers(0.0))
+    monkeypatch.setattr(ModelBench, "after_sleep", lambda self, regime, *others: answers(35 * US))
+    timer = InPlaceTimer(task.space, ITEMS[:10], len(trainer.table.classes), 1.5, MEMORY)
+
+    assert timer(models) == pytest.approx([15 * US, 30 * US])
+    # Of a single model both kinds of answers are taken, so its 0.9 quantile is 20 µs.
+    monkeypatch.setattr(model_timers, "model_quantiles", lambda hot, count: np.array([10 * US, 20 * US]))
+    assert timer.after_sleep(models[0], {"cold": 0.02}) == {"cold": pytest.approx(35 * US)}
+    assert timer([]) == []
+    assert timer.after_sleep(models[0], {}) == {}
+
+
+def test_real_models_are_timed_in_real_answers(trainer: Trainer, models: list[tuple[tuple[int, ...], bytes]]) -> None:
+    timer = InPlaceTimer(task.space, ITEMS[:10], len(trainer.table.classes), 1.0, MEMORY)
+
+    assert all(seconds > 0.0 for seconds in timer(models))
+    assert timer.after_sleep(models[1], {"cold": 1e-4, "rehearsed": 1e-4}).keys() == {"cold", "rehearsed"}
+
+
+def test_build_on_the_device_itself_times_exported_models_in_place(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    """Times in place replace those of reference models, hot and after a sleep."""
+    monkeypatch.setattr(InPlaceTimer, "__call__", lambda self, models: [123 * US] * len(models))
+    monkeypatch.setattr(InPlaceTimer, "after_sleep", lambda self, model, regimes: dict.fromkeys(regimes, 77 * US))
+    sizes = np.random.default_rng(0).uniform(8, 2000, 80)
+    items = {"hot": drawn(sizes), "cold": drawn(sizes, added=40 * US)}
+    here = samples(machine={**samples().machine, **identity()}, items=items)
+    found = search(deadline=0.002, alpha=2.0).fit(*task.items(90), costs=here)
+    bundle = found.export(tmp_path / "b")
+
+    assert {model.seconds for model in bundle.models} == {123 * US}
+    assert found.target_.regimes["cold"].model_added == 77 * US
+    assert bundle.regimes["cold"].models == tuple([200 * US] * len(bundle.models))
+    assert bundle.regimes["cold"].asleep == 0.02
+
+
+def test_times_after_a_sleep_stay_those_of_the_references_on_another_device(tmp_path: Any) -> None:
+    sizes = np.random.default_rng(0).uniform(8, 2000, 80)
+    there = samples(items={"hot": drawn(sizes), "cold": drawn(sizes, added=40 * US)})
+    found = search(deadline=0.002, alpha=2.0).fit(*task.items(90), costs=there)
+    bundle = found.export(tmp_path / "b")
+
+    added = found.target_.regimes["cold"].model_added
+    assert added == pytest.approx(40 * US, rel=0.3)
+    assert bundle.regimes["cold"].models == tuple(model.seconds + added for model in bundle.models)
+    assert replace(bundle).at(0.002, "cold").models[0].seconds == bundle.models[0].seconds + added

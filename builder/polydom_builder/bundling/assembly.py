@@ -14,7 +14,6 @@ from polydom_builder.training.trainer import Trainer
 from polydom_runtime.bundles.bundle import Bundle, BundleSpace, Prior, Promise, StoredIndex
 from polydom_runtime.bundles.bundle_times import BundleTimes
 from polydom_runtime.bundles.model_entry import ModelEntry
-from polydom_runtime.bundles.regimes import RegimeTimes
 from polydom_runtime.costs import CostFunction
 from polydom_runtime.features import FeatureSpace
 
@@ -78,14 +77,6 @@ def draft_bundle(
         Prior(*prior),
         models,
         stored or StoredIndex(),
-        regimes={
-            name: RegimeTimes(
-                BundleTimes.of(there.worst, origin=target.origin),
-                tuple(model.seconds + there.model_added for model in models),
-                there.asleep,
-            )
-            for name, there in target.regimes.items()
-        },
     )
 
 
@@ -99,11 +90,7 @@ def indexed(draft: Bundle, region: QueryRegion) -> Bundle:
     used = set(with_prefixes([entries[number].order for number in shipped]))
     kept = [number for number, entry in enumerate(entries) if entry.order in used]
     stored = StoredIndex(tuple(kept.index(number) for number in shipped), index.intervals)
-    regimes = {
-        name: there._replace(models=tuple(there.models[number] for number in kept))
-        for name, there in draft.regimes.items()
-    }
-    return replace(draft, models=tuple(entries[number] for number in kept), stored=stored, regimes=regimes)
+    return replace(draft, models=tuple(entries[number] for number in kept), stored=stored)
 
 
 def with_stops(bundle: Bundle, trainer: Trainer, loss: float) -> Bundle:

@@ -73,7 +73,7 @@ def allowance_of(
     for sizes, seconds, model in _answers(samples, regime):
         times = np.stack([*seconds[units], np.broadcast_to(model, seconds.shape[1:])])
         at_sizes = np.array([costs_at(cost, sizes) for cost in costs])
-        found.append(find_allowance(at_sizes, times, users, range(len(space)), quantile))
+        found.append(find_allowance(at_sizes, times, users, range(len(space)), quantile, n_stated=1))
     return Allowance(max(a.constant for a in found), max(a.share for a in found))
 
 
@@ -86,7 +86,13 @@ def _answers(samples: CostSamples, regime: Regime) -> Iterator[tuple[Floats, Flo
 
 
 def find_allowance(
-    planned: Floats, times: Floats, users: Sequence[int | None], features: Sequence[int], quantile: float
+    planned: Floats,
+    times: Floats,
+    users: Sequence[int | None],
+    features: Sequence[int],
+    quantile: float,
+    *,
+    n_stated: int = 0,
 ) -> Allowance:
     """Return the least allowance with which the sums of a round exceed their planned time as rarely as promised.
 
@@ -104,17 +110,19 @@ def find_allowance(
         The number of the unit of each feature.
     quantile : float
         The promised share of answers in time, from 0 to 1.
+    n_stated : int
+        The number of units at the end that state their own time: the share is not taken of theirs.
 
     Raises
     ------
     FitError
         If the solver finds no allowance.
     """
-    beyond = times - planned[:, :, None]
+    beyond, shared = times - planned[:, :, None], len(planned) - n_stated
     seconds, excess = [], []
     for chosen in _sets([float(np.median(planned[unit])) for unit in features]):
         units = [unit for unit, mask in enumerate(users) if mask is None or mask & chosen]
-        seconds.append(planned[units].sum(axis=0))
+        seconds.append(planned[[unit for unit in units if unit < shared]].sum(axis=0))
         excess.append(beyond[units].sum(axis=0))
     t, e = np.concatenate(seconds), np.concatenate(excess)
     groups = np.array_split(np.argsort(t), min(GROUPS, len(t)))

@@ -100,11 +100,10 @@ def reference_times(samples: CostSamples) -> dict[str, float]:
 
 
 def reference_time(samples: CostSamples, name: str, quantile: float) -> float:
-    """Return the seconds of a reference model at a quantile: among single units or after whole answers, the longer."""
-    times, items = [samples.kernels[name]], samples.items.get("hot")
-    if items is not None and name in items.models:
-        times.append(items.models[name].reshape(-1))
-    return float(max(np.quantile(t, quantile) for t in times))
+    """Return the seconds of a reference model at a quantile: after whole answers if these were measured."""
+    items = samples.items.get("hot")
+    times = samples.kernels[name] if items is None or name not in items.models else items.models[name]
+    return float(np.quantile(times, quantile))
 
 
 def check_samples(space: FeatureSpace, samples: CostSamples) -> None:

@@ -102,8 +102,6 @@ class InPlaceTimer:
         Some of the items, as they come.
     n_classes : int
         0 for regressors.
-    margin : float
-        The stated time is the 0.9 quantile of the measured times, multiplied by this.
     memory : Memory
         The cache.
     """
@@ -111,16 +109,16 @@ class InPlaceTimer:
     space: FeatureSpace
     items: list[Any]
     n_classes: int
-    margin: float
     memory: Memory
 
     def __call__(self, models: Sequence[TimedModel]) -> list[float]:
-        """Return the seconds that each model states; the models are timed in turns."""
+        """Return the 0.9 quantile of the seconds of each model; the models are timed in turns."""
         if not models:
             return []
         timed = self.memory.cache(_time_in_place, ignore=["timer", "seconds"])
         limit = SHARE_OF_MEASUREMENT * measuring.SECONDS
-        return [self.margin * s for s in timed(self, *self._key, list(models), limit)]
+        times: list[float] = timed(self, *self._key, list(models), limit)
+        return times
 
     def after_sleep(self, model: TimedModel, regimes: Mapping[Regime, float]) -> dict[Regime, float]:
         """Return how much longer than hot the model runs after sleeps."""
@@ -162,7 +160,7 @@ def model_timer(target: Target, space: FeatureSpace, items: Sequence[Any], train
         return PlacedTimer(trainer, target.models)
     chosen = np.random.default_rng(seed).permutation(len(items))[:N_ITEMS]
     some = [items[i] for i in sorted(chosen.tolist())]
-    return InPlaceTimer(space, some, len(trainer.table.classes), target.model_margin, trainer.memory)
+    return InPlaceTimer(space, some, len(trainer.table.classes), trainer.memory)
 
 
 def _place(

@@ -47,14 +47,12 @@ class Target:
     guarded : UnitTimes, optional
         The times of single units at the promised quantile; None if the costs were given.
     reference_seconds : float
-        The worst case that the reference model states on the device; 0 if the costs were given.
+        The time that the reference model states on the device; 0 if the costs were given.
     regimes : dict of str to RegimeTarget
         The times of the regimes ``rehearsed`` and ``cold``; the other times are those of ``hot``. Empty if they were
         never measured.
     is_here : bool
         Whether it is this machine, or one just like it, so that models can be timed here.
-    model_margin : float
-        The factor from the 0.9 quantile of a model's time to the worst case that it states, for slow spells.
     """
 
     worst: UnitTimes
@@ -68,7 +66,6 @@ class Target:
     reference_seconds: float = 0.0
     regimes: Mapping[Regime, RegimeTarget] = field(default_factory=dict)
     is_here: bool = False
-    model_margin: float = 1.0
 
     @classmethod
     def given(cls, space: FeatureSpace, worst: UnitTimes) -> "Target":
@@ -114,12 +111,11 @@ class Target:
         origin = CostOrigin(machine.get("device", ""), False, samples.warnings, versions)
         times, references = _times(space, samples, quantile), reference_times(samples)
         allowance = _allowance(space, samples, times, references, quantile)
-        models = {name: seconds * (1.0 + allowance.share) for name, seconds in references.items()}
-        reference = models[REFERENCE_MODEL]
+        reference = references[REFERENCE_MODEL]
         return cls(
             _worst(allowance.added_to(_of_units(times, quantile))),
             _fits(samples, quantile),
-            models,
+            references,
             origin,
             _versions(origin.device, machine.get("onnx", {})),
             machine.get("memory_bytes"),
@@ -128,7 +124,6 @@ class Target:
             reference,
             measured_regimes(space, samples, times, quantile, reference),
             is_here(machine),
-            1.0 + allowance.share,
         )
 
     @classmethod

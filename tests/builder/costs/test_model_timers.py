@@ -1,6 +1,5 @@
 """The stated times of models: as given, timed here in real answers, or carried over."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -58,7 +57,7 @@ def test_machine_is_this_one_only_if_all_that_times_depend_on_is_equal() -> None
         assert not is_here({**identity(), name: "another"})
 
 
-def test_stated_time_is_the_measured_one_with_its_margin(
+def test_stated_time_is_the_measured_one(
     trainer: Trainer, models: list[tuple[tuple[int, ...], bytes]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two models of 10 and 20 µs hot, cold 35 µs longer."""
@@ -72,9 +71,9 @@ def test_stated_time_is_the_measured_one_with_its_margin(
 
     monkeypatch.setattr(ModelBench, "hot", lambda self, seconds, most: answers(0.0))
     monkeypatch.setattr(ModelBench, "after_sleep", lambda self, regime, *others: answers(35 * US))
-    timer = InPlaceTimer(task.space, ITEMS[:10], len(trainer.table.classes), 1.5, MEMORY)
+    timer = InPlaceTimer(task.space, ITEMS[:10], len(trainer.table.classes), MEMORY)
 
-    assert timer(models) == pytest.approx([15 * US, 30 * US])
+    assert timer(models) == pytest.approx([10 * US, 20 * US])
     # Of a single model both kinds of answers are taken, so its 0.9 quantile is 20 µs.
     monkeypatch.setattr(model_timers, "model_quantiles", lambda hot, count: np.array([10 * US, 20 * US]))
     assert timer.after_sleep(models[0], {"cold": 0.02}) == {"cold": pytest.approx(35 * US)}
@@ -83,7 +82,7 @@ def test_stated_time_is_the_measured_one_with_its_margin(
 
 
 def test_real_models_are_timed_in_real_answers(trainer: Trainer, models: list[tuple[tuple[int, ...], bytes]]) -> None:
-    timer = InPlaceTimer(task.space, ITEMS[:10], len(trainer.table.classes), 1.0, MEMORY)
+    timer = InPlaceTimer(task.space, ITEMS[:10], len(trainer.table.classes), MEMORY)
 
     assert all(seconds > 0.0 for seconds in timer(models))
     assert timer.after_sleep(models[1], {"cold": 1e-4, "rehearsed": 1e-4}).keys() == {"cold", "rehearsed"}
@@ -103,17 +102,11 @@ def test_build_on_the_device_itself_times_exported_models_in_place(
 
     assert {model.seconds for model in bundle.models} == {123 * US}
     assert found.target_.regimes["cold"].model_added == 77 * US
-    assert bundle.regimes["cold"].models == tuple([200 * US] * len(bundle.models))
-    assert bundle.regimes["cold"].asleep == 0.02
 
 
-def test_times_after_a_sleep_stay_those_of_the_references_on_another_device(tmp_path: Any) -> None:
+def test_times_after_a_sleep_stay_those_of_the_references_on_another_device() -> None:
     sizes = np.random.default_rng(0).uniform(8, 2000, 80)
     there = samples(items={"hot": drawn(sizes), "cold": drawn(sizes, added=40 * US)})
     found = search(deadline=0.002, alpha=2.0).fit(*task.items(90), costs=there)
-    bundle = found.export(tmp_path / "b")
 
-    added = found.target_.regimes["cold"].model_added
-    assert added == pytest.approx(40 * US, rel=0.3)
-    assert bundle.regimes["cold"].models == tuple(model.seconds + added for model in bundle.models)
-    assert replace(bundle).at(0.002, "cold").models[0].seconds == bundle.models[0].seconds + added
+    assert found.target_.regimes["cold"].model_added == pytest.approx(40 * US, rel=0.3)

@@ -23,8 +23,9 @@ PLANNING_QUANTILES = (0.5, 0.6, 0.7, 0.8, UNIT_QUANTILE, 0.95, 0.99)
 """The quantiles among which those of planned times are chosen. Low ones are possible, since a node plans again after
 each feature."""
 
-REFERENCE_MODEL = "model linear chain"
-"""The reference model that gives the ratio between the times of a model run at different quantiles."""
+REFERENCE_MODEL = REFERENCES[0]
+"""The reference model that runs right after the features, as the model of an answer does. The times of any model at
+different quantiles are in the ratio of its times."""
 
 
 def fit_times(space: FeatureSpace, samples: CostSamples, quantiles: Iterable[float]) -> dict[float, UnitTimes]:

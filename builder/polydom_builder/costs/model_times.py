@@ -4,8 +4,9 @@ A short timing here is not enough. A model that is called over and over takes on
 there, the data of the features push its code out of the caches. And the device may be another machine. So reference
 models of two kinds and several sizes are timed on the device, among features
 (`polydom_runtime.device.calibration.reference_models`). Here, the model and the references are timed in turns, without
-features. The time on the device follows from those of the references. Where this machine is the device, models are
-timed among features instead: see `polydom_builder.costs.measuring`.
+features. The time on the device follows from those of the references: from most of them that of a model that finds the
+code of onnxruntime warm, and from the first one, which runs right after the features, how much longer it takes there.
+Where this machine is the device, models are timed after their features instead: see `model_timers`.
 """
 
 import time
@@ -20,8 +21,13 @@ from polydom_runtime.arrays import Floats
 from polydom_runtime.bundles.models import InputRow, ModelRunner
 from polydom_runtime.device.calibration import reference_models
 
+from .fit_times import REFERENCE_MODEL
+
 TIMED_RUNS, WARM_UP_RUNS = 150, 20
 TREES = "model trees"
+
+MARGIN = 1.3
+"""The time on the device is multiplied by this: larger models leave more of themselves outside of the caches."""
 
 
 class ModelTimes:
@@ -52,10 +58,15 @@ class ModelTimes:
         BundleFormatError
             If the model cannot be run.
         """
-        trees = b"TreeEnsemble" in onnx_bytes
         here = _time_in_turns(_run_on(rows, onnx_bytes, n_classes), {n: _references()[n] for n in self.device})
-        model = here.pop("")
-        return place(model, [(here[n], self.device[n]) for n in here if n.startswith(TREES) == trees])
+        model, first = here.pop(""), here.pop(REFERENCE_MODEL)
+        trees, others = (
+            [(here[name], self.device[name]) for name in here if name.startswith(TREES) == is_tree]
+            for is_tree in (True, False)
+        )
+        added = self.device[REFERENCE_MODEL] - place(first, others)
+        placed = place(model, trees if b"TreeEnsemble" in onnx_bytes else others)
+        return MARGIN * (placed + max(added, 0.0))
 
 
 def place(seconds: float, pairs: list[tuple[float, float]]) -> float:

@@ -17,7 +17,7 @@ from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples, ItemSa
 from polydom_runtime.unit_times import UnitTimes
 
 from .allowance import allowance_of
-from .fit_times import PLANNING_QUANTILES, UNIT_QUANTILE, costs_at, over_items, reference_time
+from .fit_times import PLANNING_QUANTILES, REFERENCE_MODEL, UNIT_QUANTILE, costs_at, over_items, reference_time
 
 USUAL_SLEEP = 0.02
 """The seconds of sleep of which a profile states the effect."""
@@ -152,10 +152,6 @@ def _after_sleep(samples: CostSamples, items: ItemSamples, hot: UnitTimes, quant
 
 
 def _model_added(samples: CostSamples, items: ItemSamples, quantile: float) -> float:
-    """Return how much longer than hot a model takes, at a quantile, over all reference models together.
-
-    The model of an answer is the only one; of the reference models, which run one after another, the first one pays for
-    what all share. So single ones would show too little.
-    """
-    beyond = [times.reshape(-1) - reference_time(samples, name, quantile) for name, times in items.models.items()]
-    return max(0.0, float(np.quantile(np.concatenate(beyond), quantile))) if beyond else 0.0
+    """Return how much longer than hot the reference model takes, at a quantile."""
+    beyond = items.models[REFERENCE_MODEL] - reference_time(samples, REFERENCE_MODEL, quantile)
+    return max(0.0, float(np.quantile(beyond, quantile)))

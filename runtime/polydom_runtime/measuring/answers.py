@@ -27,7 +27,9 @@ class _Order(NamedTuple):
 class AnswerBench:
     """Answers items and times each unit: dispatch, then steps and features, then reference models.
 
-    A step is computed right before the first feature that uses it, as in a predictor.
+    A step is computed right before the first feature that uses it, as in a predictor. The first reference model always
+    comes right after the features, like the model of an answer; the others follow in random order, and find its code
+    warm.
 
     Parameters
     ----------
@@ -108,8 +110,9 @@ class AnswerBench:
 
     def _order(self) -> _Order:
         """Draw an order; before the sleep, so that drawing warms nothing."""
-        features, models = (self._rng.permutation(len(parts)).tolist() for parts in (self._stages, self._models))
-        return _Order(features, models)
+        features = self._rng.permutation(len(self._stages)).tolist()
+        others = self._rng.permutation(np.arange(1, len(self._models))).tolist()
+        return _Order(features, [0, *others] if self._models else [])
 
     def _timed(self, item: Any, order: _Order) -> list[int]:
         """Answer an item; return the nanoseconds of steps, features, dispatch and models."""

@@ -6,10 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
 
 from polydom_builder import PolyDomSearch
 from polydom_builder.costs.carry_over import KERNELS_OF_TERM, Ratio, carried_cost, of_term, ratios
-from polydom_builder.costs.model_times import ModelTimes, place
+from polydom_builder.costs.fit_times import REFERENCE_MODEL
+from polydom_builder.costs.model_times import MARGIN, ModelTimes, place
 from polydom_builder.costs.target import Target
 from polydom_builder.exceptions import ExportError, FitError
 from polydom_builder.training.onnx import to_onnx
@@ -19,6 +21,8 @@ from polydom_runtime.device.device_profile import Calibrated, DeviceProfile
 from polydom_runtime.exceptions import MeasurementError
 from tests.builder import task
 from tests.builder.board import LINEAR_SECONDS, SIZES, samples
+
+US = 1e-6
 
 
 def search(**changes: Any) -> PolyDomSearch:
@@ -98,13 +102,20 @@ def test_samples_without_calibration_cannot_be_carried_over() -> None:
         Target.measured(task.space, samples(kernels={}), 0.99)
 
 
-def test_model_is_placed_among_the_references() -> None:
-    """Linear references take 50 to 200 µs there."""
+def test_model_is_placed_by_the_references_and_pays_for_coming_first() -> None:
+    """Linear references take 50 µs there, whatever their size, and the one that comes first 80 µs."""
     rows = np.random.default_rng(0).normal(size=(50, 6)).astype(np.float32)
     model = to_onnx(LogisticRegression().fit(rows, rows[:, 0] > 0), 6)
-    there = {name: LINEAR_SECONDS * (1 + k) for k, name in enumerate(REFERENCES)}
+    there = {name: 70 * US if "trees" in name else LINEAR_SECONDS for name in REFERENCES}
 
-    assert LINEAR_SECONDS <= ModelTimes(there)(model, rows, 2) <= 4 * LINEAR_SECONDS
+    def stated(model: bytes, first: float) -> float:
+        return ModelTimes(there | {REFERENCE_MODEL: first})(model, rows, 2)
+
+    assert stated(model, LINEAR_SECONDS) == pytest.approx(MARGIN * LINEAR_SECONDS)
+    assert stated(model, 80 * US) == pytest.approx(MARGIN * 80 * US)
+    assert stated(model, 20 * US) == pytest.approx(MARGIN * LINEAR_SECONDS)
+    trees = to_onnx(DecisionTreeClassifier().fit(rows, rows[:, 0] > 0), 6)
+    assert stated(trees, 80 * US) == pytest.approx(MARGIN * 100 * US)
 
 
 def test_other_features_are_refused() -> None:

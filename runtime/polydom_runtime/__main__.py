@@ -12,6 +12,7 @@ COMMANDS = {
     "run": "answer items: one line of JSON for each, and a summary",
     "info": "check a bundle and describe it",
     "measure": "time features on this machine, so that the host can plan for it",
+    "tune": "time the models of a bundle on this machine, so that plans need no estimates",
     "doctor": "look for causes of late answers on this machine; exit code 1 if there is a problem",
     "certify": "prove or refute, with items answered on this machine, that late answers are rare",
     "flight": "print the records of a flight recorder",

@@ -165,24 +165,39 @@ class Predictor:
         self._rehearsed_ns = -math.inf
 
     @classmethod
-    def load(cls, folder: str | os.PathLike[str], space: FeatureSpace, **options: Any) -> "Predictor":
+    def load(
+        cls,
+        folder: str | os.PathLike[str],
+        space: FeatureSpace,
+        *,
+        tune: str | os.PathLike[str] | None = None,
+        **options: Any,
+    ) -> "Predictor":
         """Read and check a bundle, and load the models that the deadline can reach.
 
         Parameters
         ----------
         folder : str or path
         space : FeatureSpace
+        tune : str or path, optional
+            The file that ``polydom-node tune`` wrote on this machine: then plans use its times.
         **options
             As for `Predictor`.
 
         Raises
         ------
         BundleFormatError
-            If the folder holds no sound bundle.
+            If the folder holds no sound bundle, or the tune file is not sound.
         BundleMismatchError, DeadlineError
-            As for `Predictor`.
+            As for `Predictor`; the first one also if the tune file is of another bundle or machine.
         """
-        return cls(load_bundle(Path(folder)), space, **options)
+        bundle = load_bundle(Path(folder))
+        if tune is not None:
+            from .device.tune import tuned  # only here, since most nodes have no such file
+            from .device.tune_file import load_tune
+
+            bundle = tuned(bundle, load_tune(tune, bundle))
+        return cls(bundle, space, **options)
 
     @property
     def slowdown(self) -> float:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from polydom_runtime import __version__
-from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.certification.binomial import MAX_MISSES, SamplingPlan
 from polydom_runtime.certification.certificate import Claim
 from polydom_runtime.certification.certify import certify
@@ -23,7 +22,7 @@ from polydom_runtime.measuring.conditions import Conditions, describe
 from polydom_runtime.predictor import Predictor
 from polydom_runtime.records.recorder import index_digest
 
-from .arguments import add_answering, duration, period, positive, share
+from .arguments import add_answering, bundle_of, duration, period, positive, share
 from .progress import ProgressBar
 
 
@@ -83,7 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.out and not os.access(Path(arguments.out).absolute().parent, os.W_OK):
         raise CertificateError(f"The folder of {arguments.out} must exist and be writable. It is not.")
     claim, plan = Claim(arguments.miss_rate, arguments.confidence), plan_of(arguments)
-    space, bundle = space_of(arguments.space), load_bundle(arguments.bundle)
+    space, bundle = space_of(arguments.space), bundle_of(arguments)
     deadline = bundle.promise.budgets[1] if arguments.deadline is None else arguments.deadline
     guarded = None if deadline == math.inf else deadline - arguments.guard
     predictor = Predictor(bundle, space, deadline=guarded, policy=arguments.policy)

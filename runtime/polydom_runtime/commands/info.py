@@ -3,20 +3,22 @@
 import argparse
 
 from polydom_runtime.bundles.bundle_times import Choice
-from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.policy.lateness import longest_step
 from polydom_runtime.policy.outlook_table import outlook_table, regimes_text
+
+from .arguments import add_tune, bundle_of
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of ``polydom-node info``."""
     command.add_argument("bundle", metavar="BUNDLE", help="the bundle folder")
+    add_tune(command)
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Print the features, classes, models and deadlines of a bundle, how it plans, and what its deadlines buy."""
-    bundle = load_bundle(arguments.bundle)
+    bundle = bundle_of(arguments)
     promise, times, stored = bundle.promise, bundle.times, bundle.stored
     (smallest, largest), (low, high) = promise.sizes, promise.budgets
     deadlines = format_seconds(low) if low == high else f"{format_seconds(low)} to {format_seconds(high)}"

@@ -8,8 +8,7 @@ import sys
 from contextlib import ExitStack, closing, suppress
 from typing import TYPE_CHECKING, Any
 
-from polydom_runtime.bundles.index_file import load_bundle
-from polydom_runtime.exceptions import EnergyError
+from polydom_runtime.exceptions import EnergyError, WorkerError
 from polydom_runtime.items import Arrived, iterate, space_of
 from polydom_runtime.loop.throttle_watch import ThrottleWatch
 from polydom_runtime.pauses import collector_off
@@ -18,7 +17,7 @@ from polydom_runtime.prediction import AnyPredictor, Prediction
 from polydom_runtime.predictor import Predictor
 
 from . import loop_options, record_options
-from .arguments import add_answering, joules, positive
+from .arguments import add_answering, bundle_of, joules, positive
 from .loop_answers import Answers, LabelledSource
 from .record_options import Records
 from .tally import Tally
@@ -84,13 +83,15 @@ def _supervised(arguments: argparse.Namespace) -> "SupervisedPredictor":
 
     if arguments.early_stop or arguments.energy is not None:
         raise EnergyError("--supervised must be without --early-stop and --energy. Leave one out.")
+    if arguments.tune is not None:
+        raise WorkerError("--supervised must be without --tune: workers plan by the bundle alone. Leave one out.")
     return SupervisedPredictor(arguments.bundle, arguments.space, deadline=arguments.deadline, policy=arguments.policy)
 
 
 def _predictor(arguments: argparse.Namespace) -> Predictor:
     if arguments.energy is None and (arguments.watts or arguments.energy_costs):
         raise EnergyError("--watts and --energy-costs must come with --energy, the budget of an item. It is missing.")
-    bundle, energy = load_bundle(arguments.bundle), None
+    bundle, energy = bundle_of(arguments), None
     if arguments.energy is not None and arguments.energy_costs:
         energy = EnergyBudget.measured(arguments.energy_costs, arguments.energy, bundle)
     elif arguments.energy is not None:

@@ -1,0 +1,136 @@
+"""A tune: times that were measured on the device itself with a finished bundle, and the bundle that plans by them."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.bundle_times import BundleTimes, Choice
+from polydom_runtime.bundles.model_entry import ModelEntry
+from polydom_runtime.bundles.regimes import Regime, RegimeTimes
+from polydom_runtime.costs import CostFunction
+from polydom_runtime.unit_times import UnitTimes
+
+
+class RegimeTune(NamedTuple):
+    """What was measured in one regime.
+
+    Attributes
+    ----------
+    dispatch : (float, float)
+        Seconds of dispatch: the median and the 0.9 quantile.
+    models : tuple of float
+        The 0.9 quantile of the seconds of each model of the bundle.
+    added : tuple of float
+        How much longer than in the regime ``hot`` each feature and step of the bundle takes, in seconds.
+    asleep : float
+        The seconds of sleep before each answer.
+    """
+
+    dispatch: tuple[float, float]
+    models: tuple[float, ...]
+    added: tuple[float, ...]
+    asleep: float
+
+
+@dataclass(frozen=True, slots=True)
+class Tune:
+    """Times of a bundle on one machine.
+
+    Parameters
+    ----------
+    bundle_sha256 : str
+        Of the index of the bundle, in hexadecimal.
+    machine : dict of str to str
+        The facts that must be equal for the times to hold; see `polydom_runtime.device.tune_file.this_machine`.
+    began : str
+        When it was measured.
+    warnings : tuple of str
+        Reasons to doubt it.
+    regimes : dict of str to RegimeTune
+        The regime ``hot`` is always among them.
+    """
+
+    bundle_sha256: str
+    machine: Mapping[str, str]
+    began: str
+    warnings: tuple[str, ...]
+    regimes: Mapping[Regime, RegimeTune]
+
+    @property
+    def note(self) -> str:
+        """What a bundle says about it."""
+        return "; ".join([f"tuned on {self.machine['device']}, {self.began[:10]}", *self.warnings])
+
+
+def tuned(bundle: Bundle, tune: Tune) -> Bundle:
+    """Return the bundle with the model times and the dispatch of a tune, in every regime.
+
+    Dispatch moves at all quantiles by as much as its median moves, and is at least what was measured. A regime that was
+    never measured for the bundle, or only estimated, gets the hot times and the constants of the tune.
+
+    Parameters
+    ----------
+    bundle : Bundle
+    tune : Tune
+        Of this bundle.
+    """
+    size = math.sqrt(bundle.promise.sizes[0] * bundle.promise.sizes[1])
+    origin = replace(bundle.times.origin, notes=(*bundle.times.origin.notes, tune.note))
+    known = {} if origin.estimated else bundle.regimes
+
+    def times_in(regime: Regime, there: RegimeTune) -> BundleTimes:
+        if regime == "hot":
+            times = bundle.times
+        elif regime in known:
+            times = known[regime].times
+        else:
+            times = _each(bundle.times, lambda units: _longer(units, there.added))
+        median, high = there.dispatch
+        moved = median - times.typical.dispatch(size)
+        changed = _each(times, lambda units: _dispatched(units, moved, high))
+        return replace(changed, typical=_dispatched(times.typical, moved, median), origin=origin)
+
+    times = {regime: times_in(regime, there) for regime, there in tune.regimes.items()}
+    hot = tune.regimes["hot"]
+    models = tuple(map(_timed, bundle.models, hot.models))
+    asleep: dict[Regime, RegimeTimes] = {
+        regime: RegimeTimes(times[regime], there.models, there.asleep)
+        for regime, there in tune.regimes.items()
+        if regime != "hot"
+    }
+    return replace(bundle, times=times["hot"], models=models, regimes={**bundle.regimes, **asleep})
+
+
+def _each(times: BundleTimes, change: Callable[[UnitTimes], UnitTimes]) -> BundleTimes:
+    """Return the times after a change of those of every purpose."""
+    return replace(
+        times,
+        worst=change(times.worst),
+        planned=change(times.planned),
+        guarded=change(times.guarded),
+        typical=change(times.typical),
+        choices=tuple(Choice(c.deadline, change(c.planned), change(c.guarded)) for c in times.choices),
+    )
+
+
+def _longer(units: UnitTimes, added: tuple[float, ...]) -> UnitTimes:
+    terms = tuple(term + CostFunction.of(more) for term, more in zip(units.terms, added, strict=True))
+    return replace(units, terms=terms)
+
+
+def _dispatched(units: UnitTimes, moved: float, least: float) -> UnitTimes:
+    return replace(units, dispatch=_moved(units.dispatch, moved, least))
+
+
+def _moved(cost: CostFunction, by: float, least: float) -> CostFunction:
+    """Return a cost with its constant moved by some seconds, to at least `least`."""
+    constant, b, c, d, e, f = cost.weights
+    return CostFunction((max(constant + by, least), b, c, d, e, f))
+
+
+def _timed(entry: ModelEntry, seconds: float) -> ModelEntry:
+    """Return the entry of a model that takes other seconds; the cost of a whole answer changes with it."""
+    cost = None if entry.cost is None else _moved(entry.cost, seconds - entry.seconds, seconds)
+    return replace(entry, seconds=seconds, cost=cost)

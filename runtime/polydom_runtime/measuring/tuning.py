@@ -1,0 +1,134 @@
+"""Tuning: a finished bundle is timed on its device, in real answers, so that plans need no estimates of another one."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from polydom_runtime.arrays import Floats
+from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.regimes import REGIMES, Regime
+from polydom_runtime.device.board import Board
+from polydom_runtime.device.tune import RegimeTune, Tune
+from polydom_runtime.device.tune_file import bundle_sha256, this_machine
+from polydom_runtime.exceptions import ItemError, MeasurementError
+from polydom_runtime.features import FeatureSpace
+from polydom_runtime.pauses import collector_off, memory_kept
+
+from .bench import predictor_without_models
+from .conditions import Conditions, describe
+from .item_sizes import drawn_items
+from .measure import MAX_PERIOD
+from .model_bench import QUANTILE, Answers, ModelBench, added, model_quantiles, run_exported
+from .timers import Timers
+
+MAX_ITEMS, MAX_ROUNDS, MAX_SLEEPS = 200, 500, 1000
+SHARES: dict[Regime, float] = {"hot": 0.4, "cold": 0.3, "rehearsed": 0.3}
+"""The shares of the time of a tuning."""
+
+FEW_SLEEPS = 10
+"""A tuning must be long enough for this number of answers after a sleep."""
+
+
+def tune_bundle(
+    bundle: Bundle,
+    space: FeatureSpace,
+    items: Sequence[Any],
+    *,
+    seconds: float = 30.0,
+    period: float = 0.02,
+    timers: Timers | None = None,
+    board: Board | None = None,
+    progress: Callable[[float], None] = lambda fraction: None,
+) -> Tune:
+    """Time dispatch, every unit and every model of a bundle in real answers on this machine: hot and after sleeps.
+
+    Parameters
+    ----------
+    bundle : Bundle
+        On the disk, with at least one model.
+    space : FeatureSpace
+        The one that it was built with.
+    items : sequence
+        The items to answer; at most some hundred of them are drawn.
+    seconds : float
+        The time that it takes, about.
+    period : float
+        The seconds of sleep before each answer that is cold or rehearsed.
+    timers : Timers, optional
+        Those of this machine if not given.
+    board : Board, optional
+        The source of the facts about the machine; by default this machine.
+    progress : callable
+        Called with the fraction that is done.
+
+    Raises
+    ------
+    BundleMismatchError
+        If the bundle was built for another space.
+    ItemError
+        If there are no items, or one has an impossible size.
+    FeatureError
+        If a feature fails on one of the items.
+    MeasurementError
+        If the bundle has no models, or the time is too short for the sleeps.
+    """
+    timers, board, space = timers or Timers(), board or Board(), bundle.space_of(space)
+    if not bundle.models:
+        raise MeasurementError("A bundle must have models to be tuned. This one has none: it always gives the prior.")
+    if not (0.0 < period <= MAX_PERIOD and seconds * SHARES["cold"] >= FEW_SLEEPS * period):
+        raise MeasurementError(
+            f"The period must be positive, at most {MAX_PERIOD:g} s, and the time enough for {FEW_SLEEPS} sleeps in "
+            f"each regime. Got a period of {period:g} s, and {seconds:g} s in all. Give more seconds."
+        )
+    chosen = [items[i] for i in drawn_items(space, items, MAX_ITEMS, 0)]
+    if not chosen:
+        raise ItemError("There must be at least one item. Got none.")
+    conditions = Conditions(board, machine := describe(board, clock=timers.clock))
+    with collector_off(), memory_kept():
+        models = [bundle.model_bytes(number) for number in range(len(bundle.models))]
+        bench = ModelBench(
+            space,
+            chosen,
+            [entry.order for entry in bundle.models],
+            run_exported(models, len(bundle.space.classes)),
+            dispatch=predictor_without_models(space, timers.clock).predict_one,
+            timers=timers,
+        )
+        hot = bench.hot(SHARES["hot"] * seconds, MAX_ROUNDS)
+        regimes = {"hot": RegimeTune(_dispatch(hot), _states(hot, bundle), (0.0,) * len(bundle.times.worst.names), 0.0)}
+        progress(SHARES["hot"])
+        for regime in REGIMES[1:]:
+            answers = bench.after_sleep(regime, period, SHARES[regime] * seconds, MAX_SLEEPS)
+            regimes[regime] = _after_sleep(answers, hot, bundle, period)
+            progress(SHARES["hot"] + SHARES[regime] * (len(regimes) - 1))
+    conditions.seen = conditions.seen.plus(bench.stopwatch.taken())
+    conditions.have_moved()
+    by_name = {name: regimes[name] for name in REGIMES}
+    return Tune(bundle_sha256(bundle), this_machine(board), machine["began"], tuple(conditions.warnings), by_name)
+
+
+def _after_sleep(answers: Answers, hot: Answers, bundle: Bundle, period: float) -> RegimeTune:
+    constant = added(answers, model_quantiles(hot, len(bundle.models)))
+    models = tuple(seconds + constant for seconds in _states(hot, bundle))
+    n_steps = len(bundle.times.worst.users)
+    units = [
+        _unit_added(answers.seconds[:, unit], hot.seconds[:, unit]) for unit in range(answers.seconds.shape[1] - 2)
+    ]
+    return RegimeTune(_dispatch(answers), models, (*units[n_steps:], *units[:n_steps]), period)
+
+
+def _states(hot: Answers, bundle: Bundle) -> tuple[float, ...]:
+    return tuple(model_quantiles(hot, len(bundle.models)).tolist())
+
+
+def _dispatch(answers: Answers) -> tuple[float, float]:
+    times = answers.seconds[:, -2]
+    return float(np.median(times)), float(np.quantile(times, QUANTILE))
+
+
+def _unit_added(asleep: Floats, hot: Floats) -> float:
+    """Return how much longer a unit takes in the median, over all items alike; 0 where it never ran."""
+    if np.isnan(asleep).all() or np.isnan(hot).all():
+        return 0.0
+    return max(0.0, float(np.nanmedian(asleep) - np.nanmedian(hot)))

@@ -5,11 +5,6 @@ import math
 from collections.abc import Mapping
 from contextlib import suppress
 
-from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.bundles.index_file import load_bundle
-from polydom_runtime.device.tune import tuned
-from polydom_runtime.device.tune_file import load_tune
-
 
 def add_answering(command: argparse.ArgumentParser) -> None:
     """Add the arguments of every command that answers items: bundle, space, items, deadline and policy."""
@@ -38,20 +33,6 @@ def add_tune(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--tune", metavar="NAME.tune", help="the times of this machine, from `polydom-node tune` (default none)"
     )
-
-
-def bundle_of(arguments: argparse.Namespace) -> Bundle:
-    """Read the bundle of a command; with the times of its tune file, if one is given.
-
-    Raises
-    ------
-    BundleFormatError
-        If the bundle or the tune file is not sound.
-    BundleMismatchError
-        If the tune file is of another bundle or machine.
-    """
-    bundle = load_bundle(arguments.bundle)
-    return bundle if arguments.tune is None else tuned(bundle, load_tune(arguments.tune, bundle))
 
 
 def duration(text: str) -> float:

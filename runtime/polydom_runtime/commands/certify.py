@@ -22,8 +22,9 @@ from polydom_runtime.measuring.conditions import Conditions, describe
 from polydom_runtime.predictor import Predictor
 from polydom_runtime.records.recorder import index_digest
 
-from .arguments import add_answering, bundle_of, duration, period, positive, share
+from .arguments import add_answering, duration, period, positive, share
 from .progress import ProgressBar
+from .tuned_bundle import bundle_of
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:

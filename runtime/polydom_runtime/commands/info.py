@@ -7,7 +7,8 @@ from polydom_runtime.costs import format_seconds
 from polydom_runtime.policy.lateness import longest_step
 from polydom_runtime.policy.outlook_table import outlook_table, regimes_text
 
-from .arguments import add_tune, bundle_of
+from .arguments import add_tune
+from .tuned_bundle import bundle_of
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:

@@ -17,10 +17,11 @@ from polydom_runtime.prediction import AnyPredictor, Prediction
 from polydom_runtime.predictor import Predictor
 
 from . import loop_options, record_options
-from .arguments import add_answering, bundle_of, joules, positive
+from .arguments import add_answering, joules, positive
 from .loop_answers import Answers, LabelledSource
 from .record_options import Records
 from .tally import Tally
+from .tuned_bundle import bundle_of
 
 if TYPE_CHECKING:
     from polydom_runtime.supervision.supervisor import SupervisedPredictor

@@ -76,6 +76,9 @@ def test_info_says_what_was_chosen_and_what_deadlines_buy(capsys: pytest.Capture
         ["run", "BUNDLE", "tests.runtime.node_space:other", "--items", "ITEMS"],
         ["run", "BUNDLE", SPACE, "--items", "no_such_file.npz"],
         ["run", "BUNDLE", SPACE, "--items", "ITEMS", "--deadline", "1ns"],
+        ["run", "BUNDLE", SPACE, "--items", "ITEMS", "--tune", "no_such_file.tune"],
+        ["info", "BUNDLE", "--tune", "ITEMS"],
+        ["tune", "BUNDLE", SPACE, "--items", "ITEMS", "--seconds", "0.1"],
     ],
 )
 def test_user_errors_are_one_line_and_exit_code_2(
@@ -137,6 +140,29 @@ def test_measure_refuses_a_range_that_the_items_do_not_cover(
 ) -> None:
     assert measured(items, tmp_path / "here.costs", "--sizes", "3:5000") == 2
     assert "cover the sizes 3 to 5000" in capsys.readouterr().err
+
+
+def test_tune_writes_the_times_of_this_machine_and_run_and_info_use_them(
+    bundle_folder: Path, items: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tune, file = ["tune", str(bundle_folder), SPACE, "--items", str(items)], tmp_path / "pi.tune"
+    assert main([*tune, "--out", str(file), "--seconds", "0.2", "--period", "1ms"]) == 0
+    said = capsys.readouterr().out
+    assert "3 models" in said
+    assert f"--tune {file}" in said
+
+    assert main(["info", str(bundle_folder), "--tune", str(file)]) == 0
+    assert "tuned on" in capsys.readouterr().out
+    run = ["run", str(bundle_folder), SPACE, "--items", str(items), "--deadline", "200us", "--tune", str(file)]
+    assert main(run) == 0
+    assert "tuned on" in json.loads(capsys.readouterr().out.splitlines()[-1])["summary"]["costs"]
+    assert main([*run, "--supervised"]) == 2
+    assert "without --tune" in capsys.readouterr().err
+
+
+def test_tune_file_stands_beside_its_bundle_unless_told_otherwise(bundle_folder: Path, items: Path) -> None:
+    assert main(["tune", str(bundle_folder), SPACE, "--items", str(items), "--seconds", "0.2", "--period", "1ms"]) == 0
+    assert bundle_folder.with_suffix(".tune").is_file()
 
 
 def test_doctor_prints_findings_and_its_exit_code_tells(

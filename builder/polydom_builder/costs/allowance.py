@@ -25,7 +25,7 @@ from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples
 from polydom_runtime.measuring.tails import tail_quantile
 from polydom_runtime.unit_times import UnitTimes
 
-from .fit_times import REFERENCE_MODEL, costs_at
+from .fit_times import REFERENCE_MODEL, are_enough, costs_at
 
 GROUPS = 24
 """Answers are grouped by their planned time. Only in a large group of equally long answers can a rare pause be counted
@@ -52,8 +52,8 @@ def allowance_of(
 ) -> Allowance:
     """Find the allowance for whole answers, each with a run of the reference model if it has features.
 
-    Each round at the measured sizes is an answer, and so is each round of an item that was measured as it came. The
-    allowance is enough for both kinds. Only the latter were measured after a sleep.
+    Each round of an item that was measured as it came is a whole answer. Without enough of these, each round at the
+    measured sizes counts as an answer, too; the allowance is then enough for both kinds.
 
     Parameters
     ----------
@@ -79,10 +79,11 @@ def allowance_of(
 
 def _answers(samples: CostSamples, regime: Regime) -> Iterator[tuple[Floats, Floats, Floats]]:
     """Yield the sizes, the times of all units, and the times of the reference model, for each kind of answers."""
-    if regime == "hot":
-        yield samples.sizes, samples.seconds, samples.kernels[REFERENCE_MODEL]
-    if (items := samples.items.get(regime)) is not None:
+    items = samples.items.get(regime)
+    if items is not None:
         yield items.sizes, items.seconds, items.models[REFERENCE_MODEL]
+    if regime == "hot" and not (items is not None and are_enough(items)):
+        yield samples.sizes, samples.seconds, samples.kernels[REFERENCE_MODEL]
 
 
 def find_allowance(

@@ -3,13 +3,14 @@
 from collections.abc import Iterable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from polydom_builder.exceptions import FitError
 from polydom_runtime.arrays import Floats
 from polydom_runtime.costs import CostFunction
 from polydom_runtime.device.calibration import LARGE_REFERENCES, REFERENCES
 from polydom_runtime.features import FeatureSpace
-from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples, units_of
+from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples, ItemSamples, units_of
 from polydom_runtime.measuring.fingerprint import source_fingerprint
 from polydom_runtime.measuring.tails import tail_quantile
 from polydom_runtime.unit_times import UnitTimes, step_users
@@ -28,13 +29,21 @@ REFERENCE_MODEL = REFERENCES[0]
 different quantiles are in the ratio of its times."""
 
 
+ENOUGH_ANSWERS = 200
+"""With this number of answers to items as they come, times need not be those at the measured sizes: there, each call is
+timed after others at random, and finds colder caches than in an answer."""
+
+MAX_BANDS, FEW_BANDS, BAND_ANSWERS = 12, 4, 50
+"""Cost functions are fitted to bands of items of like size, and judged in fewer, larger ones, where a quantile is known
+better. Each band has at least this number of answers."""
+
+
 def fit_times(space: FeatureSpace, samples: CostSamples, quantiles: Iterable[float]) -> dict[float, UnitTimes]:
     """Fit the times of every unit at each quantile; `model` is the time of the reference model.
 
     The growth terms of a unit are chosen once, by its typical times. Times depend on more than the size: on its prime
-    factors, or on the content. So where many items were measured as they come, the cost function is scaled up, at all
-    sizes alike, until the quantile over these items and their rounds keeps to it, too. It is never scaled down, since
-    items of some sizes may be rare among them.
+    factors, on the content, and on what ran before. So the quantile is one over items and rounds, among small and among
+    large items, if many items were answered as they come. If their answers are few, they can only raise the times.
 
     Parameters
     ----------
@@ -48,7 +57,7 @@ def fit_times(space: FeatureSpace, samples: CostSamples, quantiles: Iterable[flo
     -------
     dict of float to UnitTimes
         The times at each quantile: for each unit the tightest cost function that is at least the quantile of its
-        samples at every measured size, scaled up where items need more.
+        samples at every measured size, or in every band of items of like size.
 
     Raises
     ------
@@ -65,7 +74,10 @@ def fit_times(space: FeatureSpace, samples: CostSamples, quantiles: Iterable[flo
         if items is None:
             return cost
         times = items.seconds[samples.units.index(unit)]
-        return cost * max(1.0, over_items(times / costs_at(cost, items.sizes)[:, None], quantile))
+        if not are_enough(items):
+            return cost * max(1.0, _needed(cost, items, times, quantile))
+        cost = _by_band(cost, items, times, bases[unit], quantile)
+        return cost * _needed(cost, items, times, quantile)
 
     return {
         quantile: UnitTimes(
@@ -88,6 +100,33 @@ def basis_of(samples: CostSamples, unit: str) -> Basis:
 def costs_at(cost: CostFunction, sizes: Floats) -> Floats:
     """Return a cost function at some sizes, in seconds."""
     return np.array([cost(n) for n in sizes.tolist()])
+
+
+def are_enough(items: ItemSamples) -> bool:
+    """Tell whether answers to items are so many that they alone can tell the times of units."""
+    return int(items.seconds[0].size) >= ENOUGH_ANSWERS
+
+
+def _by_band(cost: CostFunction, items: ItemSamples, times: Floats, basis: Basis, quantile: float) -> CostFunction:
+    """Return the tightest cost function that is at least the quantile in each band; `cost` tells growth inside one."""
+    parts = _bands(items, MAX_BANDS)
+    if len(parts) < FEW_BANDS:
+        return cost
+    sizes = np.array([np.median(items.sizes[band]) for band in parts])
+    relative = times / costs_at(cost, items.sizes)[:, None]
+    targets = np.array([over_items(relative[band], quantile) for band in parts]) * costs_at(cost, sizes)
+    return cover(sizes, targets, basis)
+
+
+def _needed(cost: CostFunction, items: ItemSamples, times: Floats, quantile: float) -> float:
+    """Return the factor with which a cost function is at least the quantile in each of few bands."""
+    relative = times / costs_at(cost, items.sizes)[:, None]
+    return max(over_items(relative[band], quantile) for band in _bands(items, FEW_BANDS))
+
+
+def _bands(items: ItemSamples, most: int) -> list[NDArray[np.intp]]:
+    """Return the positions of items of like size, about equally many in each band."""
+    return np.array_split(np.argsort(items.sizes), max(1, min(most, items.seconds[0].size // BAND_ANSWERS)))
 
 
 def over_items(values: Floats, quantile: float) -> float:

@@ -65,12 +65,28 @@ def test_items_that_take_longer_than_their_size_tells_raise_the_times_of_their_u
     assert times[0.9].terms[0](500) <= 1.1 * plain[0.9].terms[0](500)
 
 
-def test_items_never_lower_the_times_of_the_measured_sizes() -> None:
-    quick = drawn(np.random.default_rng(0).uniform(8, 2000, 200))
-    quick.seconds[:] *= 0.1
+@pytest.mark.parametrize(("count", "lower"), [(200, True), (20, False)])
+def test_only_many_answers_can_lower_the_times_of_the_measured_sizes(count: int, lower: bool) -> None:
+    """In answers everything takes half as long, since it finds its code warm."""
+    quick = drawn(np.random.default_rng(0).uniform(8, 2000, count))
+    quick.seconds[:] *= 0.5
     plain, times = (fit_times(task.space, made, QUANTILES) for made in (samples(), samples(items={"hot": quick})))
 
-    assert [at.terms for at in times.values()] == [at.terms for at in plain.values()]
+    for before, after in zip(plain.values(), times.values(), strict=True):
+        ratios = [b(500) / a(500) for a, b in zip(before.terms, after.terms, strict=True)]
+        assert ratios == pytest.approx([0.5] * len(ratios) if lower else [1.0] * len(ratios), rel=0.1)
+
+
+def test_large_items_are_not_outvoted_by_small_ones() -> None:
+    """The slowest tenth of the answers are all to the largest items, which thus need more of their own time."""
+    items = drawn(np.sort(np.random.default_rng(0).uniform(8, 2000, 200)))
+    items.seconds[:, 180:] *= 3.0
+    at = fit_times(task.space, samples(items={"hot": items}), [0.9])[0.9]
+
+    large = items.sizes[150:]
+    for unit, cost in zip((*at.names, DISPATCH), (*at.terms, at.dispatch), strict=True):
+        planned = np.array([cost(n) for n in large])
+        assert (items.seconds[samples().units.index(unit), 150:] > planned[:, None]).mean() <= 0.1 + 1e-9
 
 
 def test_large_reference_models_may_be_missing_as_in_older_measurements() -> None:

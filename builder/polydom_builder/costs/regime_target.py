@@ -12,6 +12,7 @@ import numpy as np
 
 from polydom_runtime.bundles.regimes import REGIMES, Regime
 from polydom_runtime.costs import CostFunction
+from polydom_runtime.device.device_profile import UncertainQuantity
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples, ItemSamples
 from polydom_runtime.unit_times import UnitTimes
@@ -74,7 +75,7 @@ def measured_regimes(
     quantile : float
         The promised share of answers in time, from 0 to 1.
     reference_seconds : float
-        The worst case that the reference model states in the regime ``hot``.
+        The time that the reference model states in the regime ``hot``.
     """
     return {
         regime: _measured(space, samples, regime, hot, quantile, reference_seconds)
@@ -108,7 +109,11 @@ def _measured(
 
 
 def estimated_cold(
-    hot: Mapping[float, UnitTimes], feared: UnitTimes, guarded: UnitTimes, reference_seconds: float, added: float
+    hot: Mapping[float, UnitTimes],
+    feared: UnitTimes,
+    guarded: UnitTimes,
+    reference_seconds: float,
+    added: UncertainQuantity[float],
 ) -> RegimeTarget:
     """Return the times after a sleep on a device of which one constant is known for every unit and model.
 
@@ -121,18 +126,19 @@ def estimated_cold(
     guarded : UnitTimes
         The hot times at the promised quantile.
     reference_seconds : float
-        The worst case that the reference model states in the regime ``hot``.
-    added : float
-        The constant, in seconds.
+        The time that the reference model states in the regime ``hot``.
+    added : UncertainQuantity
+        The constant, in seconds. Careful times take it at its worst.
     """
-    more = CostFunction.of(added)
+    worst = added.value * added.uncertainty
 
-    def longer(times: UnitTimes) -> UnitTimes:
-        return times.mapped(lambda cost: cost + more)
+    def longer(times: UnitTimes, by: float) -> UnitTimes:
+        return times.mapped(lambda cost: cost + CostFunction.of(by))
 
-    planned = {q: longer(times) for q, times in hot.items()}
-    stated = reference_seconds + added
-    return RegimeTarget(longer(feared), planned, longer(guarded), stated, added, USUAL_SLEEP)
+    planned = {q: longer(times, added.value) for q, times in hot.items()}
+    return RegimeTarget(
+        longer(feared, worst), planned, longer(guarded, worst), reference_seconds + worst, worst, USUAL_SLEEP
+    )
 
 
 def _after_sleep(samples: CostSamples, items: ItemSamples, hot: UnitTimes, quantile: float) -> UnitTimes:

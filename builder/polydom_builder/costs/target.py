@@ -160,7 +160,7 @@ class Target:
         worst_case = _worst(pauses.added_to(_of_units(times, quantile).mapped(feared)))
         planned = {q: times[q].mapped(likely).relative_to(reference) for q in PLANNING_QUANTILES}
         guarded = times[quantile].mapped(feared).relative_to(reference)
-        stated, cold = models[REFERENCE_MODEL], getattr(profile, "cold_seconds", None)
+        stated, cold = models[REFERENCE_MODEL], profile.cold_seconds
         return cls(
             worst_case,
             carried_fits(_fits(samples, quantile), by_kernel),
@@ -171,7 +171,7 @@ class Target:
             planned,
             guarded,
             stated,
-            {} if cold is None else {"cold": estimated_cold(planned, worst_case, guarded, stated, cold.value)},
+            {} if cold is None else {"cold": estimated_cold(planned, worst_case, guarded, stated, cold)},
         )
 
     def part(self, features: Sequence[int]) -> "Target":

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from polydom_builder.costs.fit_times import PLANNING_QUANTILES
-from polydom_builder.costs.regime_target import estimated_cold
 from polydom_builder.costs.target import Target
 from polydom_runtime.bundles.regimes import Regime
+from polydom_runtime.device.device_profile import DeviceProfile, UncertainQuantity
 from polydom_runtime.unit_times import UnitTimes
 from tests.builder import task
 from tests.builder.board import LINEAR_SECONDS, drawn, samples
@@ -84,16 +84,31 @@ def test_given_costs_have_no_regimes() -> None:
 
 
 def test_one_constant_of_a_profile_is_added_to_every_unit_and_model() -> None:
-    hot = Target.measured(task.space, samples(), 0.99)
-    assert hot.guarded is not None
-    cold = estimated_cold(hot.planned, hot.worst, hot.guarded, hot.reference_seconds, 30 * US)
+    """30 µs, known to within a factor of two: typical times take it as it is, careful ones take 60 µs."""
+    cold_seconds = UncertainQuantity(30 * US, "derived", "for a test", 2.0)
+    profile = replace(DeviceProfile.named("raspberry_pi_5"), cold_seconds=cold_seconds)
+    there = Target.estimated(task.space, samples(), profile, 0.99)
+    cold = there.regimes["cold"]
+    assert there.guarded is not None
 
     def constants(times: UnitTimes) -> list[float]:
         return [cost.weights[0] for cost in (*times.terms, times.dispatch)]
 
-    for before, after in [(hot.worst, cold.worst), (hot.guarded, cold.guarded), (hot.planned[0.5], cold.planned[0.5])]:
-        assert constants(after) == pytest.approx([c + 30 * US for c in constants(before)])
-    assert cold.reference_seconds == hot.reference_seconds + 30 * US
+    for before, after, added in [
+        (there.worst, cold.worst, 60 * US),
+        (there.guarded, cold.guarded, 60 * US),
+        (there.planned[0.5], cold.planned[0.5], 30 * US),
+    ]:
+        assert constants(after) == pytest.approx([c + added for c in constants(before)])
+    assert cold.reference_seconds == pytest.approx(there.reference_seconds + 60 * US)
+    assert cold.model_added == pytest.approx(60 * US)
+    assert "rehearsed" not in there.regimes
+
+
+def test_profile_without_the_constant_has_no_regimes() -> None:
+    profile = replace(DeviceProfile.named("raspberry_pi_5"), cold_seconds=None)
+
+    assert Target.estimated(task.space, samples(), profile, 0.99).regimes == {}
 
 
 def test_constant_of_models_can_be_replaced_by_one_that_was_measured(target: Target) -> None:

@@ -68,7 +68,8 @@ def tuned(bundle: Bundle, tune: Tune) -> Bundle:
     """Return the bundle with the model times and the dispatch of a tune, in every regime.
 
     Dispatch moves at all quantiles by as much as its median moves, and is at least what was measured. A regime that was
-    never measured for the bundle, or only estimated, gets the hot times and the constants of the tune.
+    never measured for the bundle, or only estimated, gets the hot times and the constants of the tune. The bundle loses
+    its outlook, which does not hold any more.
 
     Parameters
     ----------
@@ -90,7 +91,7 @@ def tuned(bundle: Bundle, tune: Tune) -> Bundle:
         median, high = there.dispatch
         moved = median - times.typical.dispatch(size)
         changed = _each(times, lambda units: _dispatched(units, moved, high))
-        return replace(changed, typical=_dispatched(times.typical, moved, median), origin=origin)
+        return replace(changed, typical=_dispatched(times.typical, moved, median), origin=origin, outlook=())
 
     times = {regime: times_in(regime, there) for regime, there in tune.regimes.items()}
     hot = tune.regimes["hot"]

@@ -16,6 +16,7 @@ from polydom_runtime import CostFunction, Predictor
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.bundle_times import BundleTimes, Choice
 from polydom_runtime.bundles.index_file import load_bundle
+from polydom_runtime.bundles.outlook import Outlook
 from polydom_runtime.bundles.regimes import RegimeTimes
 from polydom_runtime.device import tune_file
 from polydom_runtime.device.tune import RegimeTune, Tune, tuned
@@ -103,6 +104,13 @@ def test_cost_of_a_whole_answer_changes_with_its_model(bundle: Bundle) -> None:
 
     costs = [model.cost for model in changed.models if model.cost is not None]
     assert [cost(10) for cost in costs] == pytest.approx([111 * US, 112 * US, 113 * US])
+
+
+def test_outlook_of_the_build_is_dropped_since_it_does_not_hold_any_more(bundle: Bundle) -> None:
+    seen = (Outlook(1e-4, 0.8, 0.1, ("mean",), 0.0),)
+    built = replace(bundle, times=replace(bundle.times, outlook=seen))
+
+    assert tuned(built, tune_of(bundle)).times.outlook == ()
 
 
 def test_bundle_says_that_it_is_tuned_and_what_speaks_against_it(bundle: Bundle) -> None:

@@ -15,6 +15,7 @@ from polydom_runtime.measuring.conditions import identity
 from polydom_runtime.measuring.fingerprint import source_fingerprint
 from polydom_runtime.measuring.model_bench import ModelBench, Order, added, model_quantiles, run_exported
 from polydom_runtime.pauses import collector_off, memory_kept
+from polydom_runtime.unit_times import UnitTimes
 
 from . import measuring
 from .model_times import ModelTimes
@@ -23,6 +24,8 @@ from .target import Target
 N_ITEMS, MOST_ROUNDS, MOST_SLEEPS = 100, 100, 40
 SHARE_OF_MEASUREMENT, SHARE_AFTER_SLEEP = 0.5, 0.05
 """How long all models are timed, and one model in each regime after a sleep: shares of the time of a measurement."""
+
+TYPICAL_QUANTILE = 0.5
 
 TimedModel = tuple[Order, bytes]
 """An exported model: its features, in the order of its input columns, and its ONNX bytes."""
@@ -70,10 +73,16 @@ class PlacedTimer:
         Its table has the inputs of the models.
     device : dict of str to float
         Seconds of the reference models on the device.
+    typical : UnitTimes
+        The typical times of features on the device.
+    size : float
+        The size of an item at which the times of sets are compared.
     """
 
     trainer: Trainer
     device: Mapping[str, float]
+    typical: UnitTimes
+    size: float
 
     def __call__(self, models: Sequence[TimedModel]) -> list[float]:
         """Return the seconds of each model on the device."""
@@ -83,8 +92,16 @@ class PlacedTimer:
         for order, data in models:
             rows = table.rows_of(order)
             some = rows[:: max(len(rows) // 256, 1)]
-            seconds.append(timed(times, times.device, here, data, some, len(table.classes)))
+            seconds.append(timed(times, times.device, here, data, some, len(table.classes), self._share(order)))
         return seconds
+
+    def _share(self, order: Order) -> float:
+        """Return the time of some features as a share of that of all of them."""
+        some, everything = (
+            self.typical.of_set(mask)(self.size)
+            for mask in (sum(1 << f for f in order), (1 << self.typical.n_features) - 1)
+        )
+        return some / everything
 
     def after_sleep(self, model: TimedModel, regimes: Mapping[Regime, float]) -> dict[Regime, float]:
         """Return nothing: the reference models were timed in these regimes on the device."""
@@ -140,7 +157,9 @@ class InPlaceTimer:
         return ModelBench(self.space, self.items, [order for order, _ in models], run_of)
 
 
-def model_timer(target: Target, space: FeatureSpace, items: Sequence[Any], trainer: Trainer, seed: int) -> ModelTimer:
+def model_timer(
+    target: Target, space: FeatureSpace, items: Sequence[Any], trainer: Trainer, seed: int, size: float
+) -> ModelTimer:
     """Return the best way to know the times of models on a device.
 
     Parameters
@@ -153,11 +172,13 @@ def model_timer(target: Target, space: FeatureSpace, items: Sequence[Any], train
     trainer : Trainer
     seed : int
         The seed of the choice of items.
+    size : float
+        A typical size.
     """
     if target.worst.model is not None:
         return GivenTimer(target.worst.model)
     if not target.is_here:
-        return PlacedTimer(trainer, target.models)
+        return PlacedTimer(trainer, target.models, target.planned[TYPICAL_QUANTILE], size)
     chosen = np.random.default_rng(seed).permutation(len(items))[:N_ITEMS]
     some = [items[i] for i in sorted(chosen.tolist())]
     return InPlaceTimer(space, some, len(trainer.table.classes), trainer.memory)
@@ -170,9 +191,10 @@ def _place(
     onnx_bytes: bytes,
     rows: NDArray[np.float32],
     n_classes: int,
+    share: float,
 ) -> float:
     """Time a model. The time also depends on `device` and `machine`, so they are part of the key of the cache."""
-    return times(onnx_bytes, rows, n_classes)
+    return times(onnx_bytes, rows, n_classes, share)
 
 
 def _time_in_place(

@@ -144,7 +144,7 @@ def prepare(
     splits = make_splits(search.cv, table, groups, search.random_state)
     trainer = Trainer(search.estimator, table, splits, scoring, search.n_jobs, memory, space.names)
     _check_convertible(trainer, target)
-    timer = model_timer(target, space, items, trainer, search.random_state or 0)
+    timer = model_timer(target, space, items, trainer, search.random_state or 0, region.typical_size)
     target, model_seconds = _with_model_times(trainer, target, timer)
     _check_reachable(region, target, model_seconds)
     return Prepared(space, dropped, region, sizes, samples, target, trainer, timer, model_seconds)

@@ -11,7 +11,7 @@ from sklearn.tree import DecisionTreeClassifier
 from polydom_builder import PolyDomSearch
 from polydom_builder.costs.carry_over import KERNELS_OF_TERM, Ratio, carried_cost, of_term, ratios
 from polydom_builder.costs.fit_times import REFERENCE_MODEL
-from polydom_builder.costs.model_times import MARGIN, ModelTimes, place
+from polydom_builder.costs.model_times import LEAST_ADDED, MARGIN, ModelTimes, place
 from polydom_builder.costs.target import Target
 from polydom_builder.exceptions import ExportError, FitError
 from polydom_builder.training.onnx import to_onnx
@@ -116,6 +116,8 @@ def test_model_is_placed_by_the_references_and_pays_for_coming_first() -> None:
     assert stated(model, 20 * US) == pytest.approx(MARGIN * LINEAR_SECONDS)
     trees = to_onnx(DecisionTreeClassifier().fit(rows, rows[:, 0] > 0), 6)
     assert stated(trees, 80 * US) == pytest.approx(MARGIN * 100 * US)
+    after_few = ModelTimes(there | {REFERENCE_MODEL: 80 * US})(model, rows, 2, share=0.0)
+    assert after_few == pytest.approx(MARGIN * (50 + LEAST_ADDED * 30) * US)
 
 
 def test_other_features_are_refused() -> None:

@@ -27,6 +27,12 @@ def parser() -> argparse.ArgumentParser:
         metavar="NAME",
         help="scenes, digits, flights, bearings, patches; only the last needs no data (default: all)",
     )
+    command.add_argument(
+        "--deadlines",
+        type=Path,
+        metavar="FILE.csv",
+        help="run at the deadlines of the results of an earlier run, and replay the bundles beside them, too",
+    )
     command.add_argument("--redraw", action="store_true", help="only draw from the raw results in the folder")
     command.add_argument("--drift", action="store_true", help="instead, let the device become slower than measured")
     command.add_argument("--quick", action="store_true", help="make a small run that checks that everything works")
@@ -41,6 +47,7 @@ def run(arguments: argparse.Namespace) -> None:
     ResultsError
         If matplotlib or the data sets are missing.
     """
+    from .earlier import Earlier
     from .experiment import draw_deadlines, run_deadlines, run_drift
 
     if importlib.util.find_spec("matplotlib") is None:
@@ -52,7 +59,8 @@ def run(arguments: argparse.Namespace) -> None:
     elif arguments.drift:
         run_drift(arguments.data, arguments.out, arguments.tasks)
     else:
-        run_deadlines(arguments.data, arguments.out, arguments.tasks, quick=arguments.quick)
+        earlier = Earlier.read(arguments.deadlines) if arguments.deadlines else None
+        run_deadlines(arguments.data, arguments.out, arguments.tasks, quick=arguments.quick, earlier=earlier)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

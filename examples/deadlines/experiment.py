@@ -9,15 +9,18 @@ import numpy as np
 from joblib import Memory
 
 from examples.paper.figures import save, style
-from examples.paper.results import Row, load_rows, save_facts, save_rows
+from examples.paper.results import Row, load_rows, save_facts, save_rows, where
 from polydom_builder.simulation import Trials
+from polydom_runtime.bundles.regimes import REGIMES
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.measuring.cost_samples import CostSamples
 
 from . import figure
 from .drift import drift_table, slow_down
+from .earlier import Earlier
 from .measuring import SECONDS, halves, measured_costs
-from .replay import Replay
+from .model_runs import timed_models
+from .replay import BEFORE, Replay
 from .systems import Systems, build_poly_dom, build_systems
 from .table import KINDS, as_markdown
 from .task import Task
@@ -28,7 +31,15 @@ QUICK_SECONDS = 3.0
 DRIFT_QUANTILE, DRIFT_ITEMS = 0.999, 10_000
 
 
-def run_deadlines(data: Path, out: Path, names: Sequence[str] = (), *, quick: bool = False, verbose: int = 1) -> None:
+def run_deadlines(
+    data: Path,
+    out: Path,
+    names: Sequence[str] = (),
+    *,
+    quick: bool = False,
+    earlier: Earlier | None = None,
+    verbose: int = 1,
+) -> None:
     """Run every task and write ``deadlines.csv``, ``tasks.csv``, ``deadlines.md`` and the figures.
 
     Parameters
@@ -42,6 +53,8 @@ def run_deadlines(data: Path, out: Path, names: Sequence[str] = (), *, quick: bo
         Names of the tasks; all tasks if empty.
     quick : bool
         Use few items and short measurements, and write to the folder ``quick`` inside `out`.
+    earlier : Earlier, optional
+        Run at its deadlines, and replay its bundles, too.
     verbose : int
         1 shows progress bars.
     """
@@ -52,7 +65,7 @@ def run_deadlines(data: Path, out: Path, names: Sequence[str] = (), *, quick: bo
     for load in chosen_loaders(names, quick):
         start, task = time.monotonic(), load(data)
         samples = measured_costs(task, out, QUICK_SECONDS if quick else SECONDS)
-        answered, built = run_task(task, samples, out, verbose)
+        answered, built = run_task(task, samples, out, earlier, verbose)
         rows += answered
         facts.append(built | {"seconds": round(time.monotonic() - start)})
         write_results(rows, facts, out)
@@ -80,8 +93,10 @@ def run_drift(data: Path, out: Path, names: Sequence[str] = (), *, verbose: int 
     (out / "drift.md").write_text(drift_table(rows), encoding="utf-8")
 
 
-def run_task(task: Task, samples: CostSamples, out: Path, verbose: int = 1) -> tuple[list[Row], Row]:
-    """Build all systems of one task with half of the samples and replay the other half.
+def run_task(
+    task: Task, samples: CostSamples, out: Path, earlier: Earlier | None = None, verbose: int = 1
+) -> tuple[list[Row], Row]:
+    """Build all systems of one task with half of the samples and replay the other half, in each regime.
 
     Parameters
     ----------
@@ -90,19 +105,27 @@ def run_task(task: Task, samples: CostSamples, out: Path, verbose: int = 1) -> t
         Times of the task's features.
     out : Path
         Folder for the cache and the bundles.
+    earlier : Earlier, optional
+        As for `run_deadlines`.
     verbose : int
         1 shows progress bars.
 
     Returns
     -------
     rows : list of Row
-        One for each deadline and system.
+        One for each regime, deadline and system.
     facts : Row
         The numbers of items, features, trained sets and models.
     """
     planned, fresh = halves(samples)
-    systems = build_systems(task, planned, out, verbose=verbose)
-    rows = Replay(systems, fresh, Memory(out / "cache", verbose=0)).rows()
+    deadlines = earlier.deadlines(task.name) if earlier else ()
+    systems = build_systems(task, planned, out, verbose=verbose, deadlines=deadlines)
+    if earlier and (bundle := earlier.bundle(task.name)):
+        systems.bundles[BEFORE] = bundle
+    memory = Memory(out / "cache", verbose=0)
+    runs = timed_models(task, fresh, systems.bundles, memory)
+    regimes = [regime for regime in REGIMES if regime == "hot" or regime in samples.items]
+    rows = [row for regime in regimes for row in Replay(systems, fresh, runs, memory, regime).rows()]
     return rows, task_facts(systems, samples)
 
 
@@ -124,8 +147,10 @@ def draw_deadlines(out: Path) -> None:
     """
     rows = load_rows(out / ROWS)
     with style():
-        for kind in KINDS:
-            save(figure.draw(rows, kind), out, f"deadlines_{kind}")
+        for regime in dict.fromkeys(str(row["regime"]) for row in rows):
+            for kind in KINDS:
+                name = f"deadlines_{kind}" if regime == "hot" else f"deadlines_{kind}_{regime}"
+                save(figure.draw(where(rows, regime=regime), kind), out, name)
     (out / TABLE).write_text(as_markdown(rows, load_rows(out / FACTS)), encoding="utf-8")
 
 
@@ -139,6 +164,7 @@ def task_facts(systems: Systems, samples: CostSamples) -> Row:
         "features": len(task.space),
         "steps": len(task.space.steps),
         "rounds": samples.n_rounds,
+        "answers": " / ".join(str(items.seconds[0].size) for items in samples.items.values()) or "–",
         "deadlines": f"{format_seconds(systems.deadlines[0])} to {format_seconds(systems.deadlines[-1])}",
         "trained": len(search.expanded_),
         "trained by all": len(systems.scores),

@@ -1,38 +1,48 @@
 """Replay of recorded times: the answers of each system for the test items, and the best possible answers."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Memory
 from numpy.typing import NDArray
 
 from examples.paper.results import Row
-from polydom_builder.simulation import Trials, simulate
+from polydom_builder.simulation import Outcome, Trials, simulate
 from polydom_builder.training.onnx import OnnxModel
 from polydom_builder.training.table import Table, extract_table
 from polydom_runtime.arrays import Floats
 from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.regimes import Regime
 from polydom_runtime.features import members
 from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples
+from polydom_runtime.policy.deadline import too_short
+from polydom_runtime.prediction import Policy
 from polydom_runtime.unit_times import step_users
 
+from .model_runs import ModelRuns
 from .systems import LAMBDAS, Systems
+from .task import Task
 
 Codes = NDArray[np.int64]
 
-ANY_TIME, STRICT, SINGLE, ORACLE = "any-time", "strict", "best single set", "oracle"
-POLICIES = {ANY_TIME: "anytime", STRICT: "strict"}
-SYSTEMS = (ORACLE, ANY_TIME, STRICT, *LAMBDAS, SINGLE)
+ANY_TIME, NO_ESTIMATE, STRICT = "any-time", "any-time without estimate", "strict"
+SINGLE, ORACLE, BEFORE = "best single set", "oracle", "before"
+POLICIES: dict[str, Policy] = {ANY_TIME: "anytime", NO_ESTIMATE: "anytime", STRICT: "strict", BEFORE: "anytime"}
+SYSTEMS = (ORACLE, ANY_TIME, STRICT, *LAMBDAS, SINGLE, NO_ESTIMATE)
+"""All systems but ``before``, which is there only if an earlier version built a bundle."""
+
+CHECKED = (ANY_TIME, STRICT)
+"""The systems that are also replayed on `N_ANSWERS` answers, since those to the test items are too few to show whether
+a promise is kept."""
+
+N_ANSWERS = 10_000
 
 
-@dataclass(frozen=True)
-class Answers:
+class Answers(NamedTuple):
     """The answers of one system at one deadline.
 
-    Parameters
+    Attributes
     ----------
     codes : int array of shape (n_items,)
         Class numbers.
@@ -47,36 +57,60 @@ class Answers:
 
 
 class Replay:
-    """The systems of one task on its test items, each with measured times that no plan was made from.
+    """The systems of one task on its test items, each with measured times that no plan was made from, in one regime.
 
     Parameters
     ----------
     systems : Systems
     samples : CostSamples
         Times to replay.
+    runs : ModelRuns
+        The real times of the models.
     memory : Memory
         Cache for the features of the test items and the answers of further sets.
+    regime : {"hot", "rehearsed", "cold"}
+        The items follow each other, or come after a sleep; nodes plan with the times of the regime.
     seed : int
         Seed of the random choice of a round for each item.
     """
 
-    def __init__(self, systems: Systems, samples: CostSamples, memory: Memory, seed: int = 0) -> None:
-        self.systems, self.task = systems, systems.task
-        self.trials = Trials.drawn(samples, self.task.test_sizes, seed)
+    def __init__(
+        self,
+        systems: Systems,
+        samples: CostSamples,
+        runs: ModelRuns,
+        memory: Memory,
+        regime: Regime = "hot",
+        seed: int = 0,
+    ) -> None:
+        self.systems, self.task, self.regime, self.runs = systems, systems.task, regime, runs
+        self.trials = Trials.drawn(samples, self.task.test_sizes, seed, regime)
+        self.many = _many(samples, self.task, regime, seed)
         self.test = _test_table(systems, memory)
         self.balanced = self.task.scoring == "balanced_accuracy"
         self.prior = systems.search.prior_
-        self.model_seconds = self.trials.model_seconds * _model_ratio(systems.bundles["Poly-Dom"])
+        self.model_seconds = runs.of((), self.trials)
         self._trained: dict[int, Codes] = {}
 
     def rows(self) -> list[Row]:
         """Return one row for each deadline and system."""
         rows: list[Row] = []
         for k, deadline in enumerate(self.systems.deadlines):
-            for system in SYSTEMS:
-                here: Row = {"task": self.task.name, "deadline": deadline, "system": system}
-                rows.append(here | self._scores(self._answers(system, k)))
+            for system in (*SYSTEMS, *([BEFORE] if BEFORE in self.systems.bundles else [])):
+                here: Row = {"task": self.task.name, "regime": self.regime, "deadline": deadline, "system": system}
+                rows.append(here | self._scores(self._answers(system, k)) | self._lateness(system, deadline))
         return rows
+
+    def _lateness(self, system: str, deadline: float) -> Row:
+        """Return the number of late answers among very many."""
+        if system not in CHECKED:
+            return {"late": 0, "answers": 0}
+        bundle, policy = self.systems.bundles["Poly-Dom"], POLICIES[system]
+        if too_short(bundle.at(deadline, self.regime), deadline):
+            return {"late": 0, "answers": 0}
+        timed = self.runs.in_bundle(bundle, self.many)
+        outcome = simulate(bundle, self.many, deadline, policy=policy, regime=self.regime, timed=timed)
+        return {"late": outcome.missed, "answers": len(self.many)}
 
     def _scores(self, answers: Answers) -> Row:
         """Return the promised and the real score; a late answer counts as wrong."""
@@ -90,14 +124,26 @@ class Replay:
         if system == ORACLE:
             return self._foreseen(deadline)
         if system == SINGLE:
-            return self._single(self.systems.singles[k], deadline)
-        bundle = self.systems.bundles[system if system in LAMBDAS else "Poly-Dom"]
-        return _simulated(bundle, self.trials, deadline, POLICIES.get(system, "strict"), self._predicted[system])
+            return self._single(self.systems.single(deadline, self.regime), deadline)
+        bundle = self.systems.bundles[_bundle_of(system)]
+        if too_short(bundle.at(deadline, self.regime), deadline):  # no node can be started; the prior needs none
+            return self._prior_only()
+        outcome = simulate(
+            bundle,
+            self.trials,
+            deadline,
+            policy=POLICIES.get(system, "strict"),
+            adapt=system != NO_ESTIMATE,
+            predicted=self._predicted[system],
+            regime=self.regime,
+            timed=self.runs.in_bundle(bundle, self.trials),
+        )
+        return _answers_of(outcome, bundle)
 
     @cached_property
     def _predicted(self) -> dict[str, dict[tuple[int, ...], Codes]]:
         answers = {name: _model_answers(bundle, self.test) for name, bundle in self.systems.bundles.items()}
-        return {name: answers[name if name in LAMBDAS else "Poly-Dom"] for name in (*POLICIES, *LAMBDAS)}
+        return {name: answers[_bundle_of(name)] for name in (*POLICIES, *LAMBDAS) if _bundle_of(name) in answers}
 
     def _single(self, mask: int, deadline: float) -> Answers:
         """Return the answers of one fixed set, which is always computed to its end."""
@@ -105,12 +151,14 @@ class Replay:
         (score,) = self.systems.search.trainer_.scores([mask])  # perhaps of a set that no system trained
         return Answers(self._codes(mask), np.full(len(late), score), late)
 
+    def _prior_only(self) -> Answers:
+        n_items, (code, score) = len(self.trials), self.prior
+        return Answers(np.full(n_items, code, dtype=np.int64), np.full(n_items, score), np.zeros(n_items, dtype=bool))
+
     def _foreseen(self, deadline: float) -> Answers:
         """Return for each item the answer of the best set, by held-out score, among the sets that are in time."""
-        n_items = len(self.trials)
-        codes = np.full(n_items, self.prior[0], dtype=np.int64)
-        promised = np.full(n_items, self.prior[1])
-        waiting = np.ones(n_items, dtype=bool)
+        codes, promised, late = self._prior_only()
+        waiting = ~late
         for mask in sorted(self.systems.scores, key=lambda mask: (-self.systems.scores[mask], mask)):
             if mask == 0 or not waiting.any():
                 break
@@ -118,7 +166,7 @@ class Replay:
             if here.any():
                 codes[here], promised[here] = self._codes(mask)[here], self.systems.scores[mask]
                 waiting &= ~here
-        return Answers(codes, promised, np.zeros(n_items, dtype=bool))
+        return Answers(codes, promised, late)
 
     def seconds_of(self, mask: int) -> Floats:
         """Return the real time of an answer with these features for each test item, in seconds."""
@@ -137,11 +185,12 @@ class Replay:
         return self._trained[mask]
 
 
-def _simulated(
-    bundle: Bundle, trials: Trials, deadline: float, policy: Any, predicted: Mapping[tuple[int, ...], Codes]
-) -> Answers:
-    """Answer all trials with the code of the node on a virtual clock."""
-    outcome = simulate(bundle, trials, deadline, policy=policy, predicted=predicted)
+def _bundle_of(system: str) -> str:
+    """Return the name of the bundle that a system answers with."""
+    return system if system in LAMBDAS or system == BEFORE else "Poly-Dom"
+
+
+def _answers_of(outcome: Outcome, bundle: Bundle) -> Answers:
     number: dict[Any, int] = {label: code for code, label in enumerate(bundle.space.classes)}
     return Answers(
         np.array([number[a.label] for a in outcome.answers], dtype=np.int64),
@@ -150,18 +199,19 @@ def _simulated(
     )
 
 
+def _many(samples: CostSamples, task: Task, regime: Regime, seed: int) -> Trials:
+    """Return very many trials: answers as they were measured, or sizes of test items where no answers were."""
+    if regime in samples.items:
+        return Trials.as_they_came(samples, N_ANSWERS, regime, seed)
+    return Trials.drawn(samples, np.random.default_rng(seed).choice(task.test_sizes, N_ANSWERS).tolist(), seed)
+
+
 def _model_answers(bundle: Bundle, test: Table) -> dict[tuple[int, ...], Codes]:
     """Return the answers of each model of a bundle for every test item."""
     return {
         entry.order: OnnxModel(bundle.model_bytes(k)).predict(test.rows_of(entry.order))
         for k, entry in enumerate(bundle.models)
     }
-
-
-def _model_ratio(bundle: Bundle) -> float:
-    """Return the ratio of the time of a typical model of a bundle to the time of the recorded model."""
-    seconds = [entry.seconds for entry in bundle.models]
-    return float(np.median(seconds)) / bundle.times.reference_seconds if bundle.times.reference_seconds else 1.0
 
 
 def _test_table(systems: Systems, memory: Memory) -> Table:

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from polydom_builder.lattice.inputs import CostsOfSets
 from polydom_builder.search import PolyDomSearch
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index_file import load_bundle
+from polydom_runtime.bundles.regimes import Regime
 from polydom_runtime.measuring.cost_samples import CostSamples
 
 from .measuring import QUANTILE
@@ -67,11 +67,14 @@ class Systems:
     bundles: dict[str, Bundle]
     deadlines: tuple[float, ...]
 
-    @cached_property
-    def singles(self) -> tuple[int, ...]:
-        """The mask of the best single set for each deadline."""
-        orders = (best_single_set(self.search, deadline) for deadline in self.deadlines)
-        return tuple(sum(1 << i for i in order) for order in orders)
+    def single(self, deadline: float, regime: Regime) -> int:
+        """Return the mask of the best single set: it fits the largest item within the deadline in a regime."""
+        if regime == "hot":
+            return sum(1 << i for i in best_single_set(self.search, deadline))
+        there, largest = self.search.target_.regimes[regime], self.search.region_.sizes[1]
+        costs = costs_of_sets(there.worst, there.reference_seconds)
+        fitting = [mask for mask in self.scores if mask == 0 or costs(mask)(largest) <= deadline]
+        return max(fitting, key=self.scores.__getitem__)
 
 
 def estimator(task: Task) -> Any:
@@ -94,7 +97,14 @@ def planned_costs(task: Task, samples: CostSamples) -> CostsOfSets:
     return costs_of_sets(target.worst, target.models[REFERENCE_MODEL])
 
 
-def build_systems(task: Task, samples: CostSamples, folder: Path, n_jobs: int = 1, verbose: int = 0) -> Systems:
+def build_systems(
+    task: Task,
+    samples: CostSamples,
+    folder: Path,
+    n_jobs: int = 1,
+    verbose: int = 0,
+    deadlines: Sequence[float] = (),
+) -> Systems:
     """Train, search and export every system, or load the results of an earlier run.
 
     Parameters
@@ -108,8 +118,10 @@ def build_systems(task: Task, samples: CostSamples, folder: Path, n_jobs: int = 
         Number of processes.
     verbose : int
         1 shows progress bars.
+    deadlines : sequence of float
+        Seconds, rising; by default those of `spread_deadlines`.
     """
-    deadlines = spread_deadlines(task, planned_costs(task, samples))
+    deadlines = tuple(deadlines) or spread_deadlines(task, planned_costs(task, samples))
     common = _common(task, deadlines, folder, n_jobs, verbose)
     poly_dom = PolyDomSearch(estimator(task), task.space, tolerance=TOLERANCE, **common)
     searches: dict[str, Any] = {"Poly-Dom": poly_dom}
@@ -127,7 +139,12 @@ def build_systems(task: Task, samples: CostSamples, folder: Path, n_jobs: int = 
 
 
 def build_poly_dom(
-    task: Task, samples: CostSamples, folder: Path, quantile: float, verbose: int = 0
+    task: Task,
+    samples: CostSamples,
+    folder: Path,
+    quantile: float,
+    verbose: int = 0,
+    deadlines: Sequence[float] = (),
 ) -> tuple[Bundle, tuple[float, ...]]:
     """Return only the bundle of Poly-Dom, built for another quantile, and the eight deadlines.
 
@@ -142,6 +159,8 @@ def build_poly_dom(
         Share of the answers that must be in time.
     verbose : int
         1 shows progress bars.
+    deadlines : sequence of float
+        As for `build_systems`.
 
     Returns
     -------
@@ -149,7 +168,7 @@ def build_poly_dom(
     deadlines : tuple of float
         Seconds, rising.
     """
-    deadlines = spread_deadlines(task, planned_costs(task, samples))
+    deadlines = tuple(deadlines) or spread_deadlines(task, planned_costs(task, samples))
     common = _common(task, deadlines, folder, 1, verbose) | {"quantile": quantile}
     search = PolyDomSearch(estimator(task), task.space, tolerance=TOLERANCE, **common)
     search.fit(task.items, task.labels, task.groups, samples)

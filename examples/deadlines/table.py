@@ -7,19 +7,32 @@ import numpy as np
 from examples.paper.results import Row, column, where
 from polydom_runtime.costs import format_seconds
 
-from .replay import ANY_TIME, ORACLE, STRICT, SYSTEMS
+from .checks import check_table
+from .gaps import gap_table
+from .replay import ANY_TIME, NO_ESTIMATE, ORACLE, STRICT, SYSTEMS
 
 KINDS = {
     "tested": "on the test items",
     "estimated": "as promised (the mean held-out score of the models that answered)",
 }
 
+REGIMES = {
+    "hot": "back to back",
+    "rehearsed": "at a period, rehearsed",
+    "cold": "at a period, not rehearsed",
+}
+"""The regimes in words."""
+
+SHOWN = tuple(name for name in SYSTEMS if name != NO_ESTIMATE)
+"""The columns of the tables of scores."""
+
 FACTS_COLUMNS = (
-    "*Smallest* and *largest* are item sizes. *Rounds* is how often everything was timed. *Trained* is the number of "
-    "feature sets that the search of Poly-Dom trained; *trained by all* also counts those of the other systems. "
-    "*Candidates* and *models* are in the bundle of Poly-Dom. The *prior score* is the score without features, the "
-    "*full set score* the score with all features, the *best score* that of the best trained set. *Seconds* is the "
-    "time of the whole task in the run that wrote the table."
+    "*Smallest* and *largest* are item sizes. *Rounds* is how often everything was timed at twelve sizes. *Answers* is "
+    "how many answers to items as they come were timed: back to back, rehearsed, not rehearsed. *Trained* is the "
+    "number of feature sets that the search of Poly-Dom trained; *trained by all* also counts those of the other "
+    "systems. *Candidates* and *models* are in the bundle of Poly-Dom. The *prior score* is the score without "
+    "features, the *full set score* the score with all features, the *best score* that of the best trained set. "
+    "*Seconds* is the time of the whole task in the run that wrote the table."
 )
 """Explains the columns of the table of facts."""
 
@@ -38,10 +51,17 @@ def as_markdown(rows: Sequence[Row], facts: Sequence[Row]) -> str:
         One row for each task, from `experiment.task_facts`.
     """
     names = list(dict.fromkeys(str(row["task"]) for row in rows))
-    parts = ["# Score against deadline", _summary(rows), "## The scores in full"]
-    for name in names:
-        for kind, title in KINDS.items():
-            parts += [f"### {name}: score {title}", _scores(where(rows, task=name), kind)]
+    regimes = list(dict.fromkeys(str(row["regime"]) for row in rows))
+    parts = ["# Score against deadline"]
+    for regime in regimes:
+        parts += [f"## In short: {REGIMES[regime]}", _summary(where(rows, regime=regime))]
+    parts += ["## The gap to the oracle at the three shortest deadlines", gap_table(rows)]
+    parts += ["## What must hold", check_table(rows), "## The scores in full"]
+    for regime in regimes:
+        for name in names:
+            for kind, title in KINDS.items():
+                mine = where(rows, task=name, regime=regime)
+                parts += [f"### {name}, {REGIMES[regime]}: score {title}", _scores(mine, kind)]
     parts += ["## What was built", FACTS_COLUMNS, _table(facts)]
     return "\n\n".join(parts) + "\n"
 
@@ -72,7 +92,7 @@ def closed_gap(rows: Sequence[Row], kind: str) -> float:
 def worst_loss(rows: Sequence[Row], kind: str) -> tuple[float, str]:
     """Return the largest lead of another system over any-time at any deadline, and its name; without the oracle."""
     ours = np.array(column(where(rows, system=ANY_TIME), kind))
-    others = [name for name in SYSTEMS if name not in (ORACLE, ANY_TIME)]
+    others = [name for name in SHOWN if name not in (ORACLE, ANY_TIME)]
     losses = {name: float((np.array(column(where(rows, system=name), kind)) - ours).max()) for name in others}
     worst = max(losses, key=losses.__getitem__)
     return losses[worst], worst
@@ -89,7 +109,7 @@ def _summary(rows: Sequence[Row]) -> str:
             line[f"most below another, {kind}"] = f"{100 * loss:.1f} points ({other})" if loss > 0.0 else "never"
         for system in (ANY_TIME, STRICT):
             ours = where(mine, system=system)
-            line[f"late, {system}"] = f"{sum(column(ours, 'missed')):.0f} of {sum(column(ours, 'items')):.0f}"
+            line[f"late, {system}"] = f"{sum(column(ours, 'late')):.0f} of {sum(column(ours, 'answers')):.0f}"
         lines.append(line)
     return _table(lines)
 
@@ -99,7 +119,7 @@ def _scores(rows: Sequence[Row], kind: str) -> str:
     for deadline in sorted({float(row["deadline"]) for row in rows}):
         here = where(rows, deadline=deadline)
         line: Row = {"deadline": format_seconds(deadline)}
-        for system in SYSTEMS:
+        for system in SHOWN:
             (row,) = where(here, system=system)
             late = f" ({row['missed']} late)" if row["missed"] else ""
             line[system] = f"{100 * float(row[kind]):.1f}{late}"

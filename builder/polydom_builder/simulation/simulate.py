@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polydom_runtime.arrays import Floats
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.regimes import Regime
 from polydom_runtime.features import Feature, FeatureSpace, Step
@@ -69,6 +70,7 @@ def simulate(
     adapt: bool = True,
     predicted: Predicted | None = None,
     regime: Regime = "hot",
+    timed: Mapping[tuple[int, ...], Floats] | None = None,
 ) -> Outcome:
     """Answer all trials, in order, on a virtual clock.
 
@@ -88,6 +90,8 @@ def simulate(
         The answers of the models; without them every model gives the answer of the prior.
     regime : {"hot", "rehearsed", "cold"}
         That of the trials; the node plans with its times.
+    timed : mapping of orders to float arrays of shape (n_trials,), optional
+        The real seconds of the models, if they are known better than from the time of the reference model.
 
     Returns
     -------
@@ -99,7 +103,7 @@ def simulate(
         If the trials lack one of the bundle's units.
     """
     bundle = bundle.at(deadline, regime)  # which has the times of no other regime
-    world = _World(bundle, trials, predicted or {})
+    world = _World(bundle, trials, predicted or {}, timed or {})
     predictor = Predictor(
         bundle,
         world.space,
@@ -116,9 +120,11 @@ def simulate(
 class _World:
     """Features and models that take the recorded times of the current trial, on a virtual clock."""
 
-    def __init__(self, bundle: Bundle, trials: Trials, predicted: Predicted) -> None:
+    def __init__(
+        self, bundle: Bundle, trials: Trials, predicted: Predicted, timed: Mapping[tuple[int, ...], Floats]
+    ) -> None:
         self.clock = ManualClock()
-        self._bundle, self._trials, self._predicted = bundle, trials, predicted
+        self._bundle, self._trials, self._predicted, self._timed = bundle, trials, predicted, timed
         self._now = 0
         self._sizes: list[float] = trials.sizes.tolist()
         self._half = _nanoseconds(0.5 * trials.of(DISPATCH))  # half comes before the features, half after
@@ -135,7 +141,8 @@ class _World:
     def run_of(self, number: int) -> Callable[[], int | float]:
         entry, relative = self._bundle.models[number], self._bundle.times.reference_seconds
         ratio = self._trials.model_seconds / relative if relative else np.ones(len(self._trials))
-        times, half, clock = _nanoseconds(entry.seconds * ratio), self._half, self.clock
+        seconds = self._timed.get(entry.order, entry.seconds * ratio)
+        times, half, clock = _nanoseconds(seconds), self._half, self.clock
         prior = self._bundle.prior.number
         answers = self._predicted[entry.order].tolist() if entry.order in self._predicted else None
 

@@ -1,0 +1,43 @@
+"""An earlier run of the experiment, perhaps by an earlier version: its deadlines, and its bundles to replay."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from examples.paper.results import Row, column, load_rows, where
+from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.index_file import load_bundle
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """The results of an earlier run.
+
+    Parameters
+    ----------
+    rows : list of Row
+    folder : Path
+        May hold the bundles of that run.
+    """
+
+    rows: list[Row]
+    folder: Path
+
+    @classmethod
+    def read(cls, file: Path) -> "Earlier":
+        """Read a ``deadlines.csv``.
+
+        Raises
+        ------
+        ResultsError
+            If it is missing or damaged.
+        """
+        return cls(load_rows(file), file.parent)
+
+    def deadlines(self, task: str) -> tuple[float, ...]:
+        """Return the deadlines of a task in seconds, rising; none if it was not run."""
+        return tuple(sorted(set(column(where(self.rows, task=task), "deadline"))))
+
+    def bundle(self, task: str) -> Bundle | None:
+        """Return the bundle of Poly-Dom, if it is beside the results."""
+        place = self.folder / f"{task}-poly-dom.bundle"
+        return load_bundle(place) if place.is_dir() else None

@@ -10,6 +10,7 @@ from examples.paper.results import ResultsError
 from polydom_runtime.exceptions import PolyDomError
 
 OUT = Path(".cache/deadlines")
+NEED_NO_DATA = {"patches", "surface"}
 
 
 def parser() -> argparse.ArgumentParser:
@@ -25,7 +26,8 @@ def parser() -> argparse.ArgumentParser:
         nargs="+",
         default=(),
         metavar="NAME",
-        help="scenes, digits, flights, bearings, patches; only the last needs no data (default: all)",
+        help="scenes, digits, flights, bearings, patches, which needs no data; with --loops also surface, which needs "
+        "none either; with --models names of estimators (default: all that the experiment has)",
     )
     command.add_argument(
         "--deadlines",
@@ -34,19 +36,48 @@ def parser() -> argparse.ArgumentParser:
         help="run at the deadlines of the results of an earlier run, and replay the bundles beside them, too",
     )
     command.add_argument("--redraw", action="store_true", help="only draw from the raw results in the folder")
-    command.add_argument("--drift", action="store_true", help="instead, let the device become slower than measured")
+    instead = command.add_mutually_exclusive_group()
+    instead.add_argument("--drift", action="store_true", help="instead, let the device become slower than measured")
+    instead.add_argument("--real", action="store_true", help="instead, answer every test item in five real runs")
+    instead.add_argument("--loops", action="store_true", help="instead, run real loops that sleep between two items")
+    instead.add_argument("--certificates", action="store_true", help="instead, certify loops at a period of 20 ms")
+    instead.add_argument("--models", action="store_true", help="instead, compare stated and real times of models")
     command.add_argument("--quick", action="store_true", help="make a small run that checks that everything works")
     return command
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Run the experiment, or draw its figures again.
+    """Run the chosen experiment, or draw the figures of the first one again.
 
     Raises
     ------
     ResultsError
         If matplotlib or the data sets are missing.
     """
+    data, out, names = arguments.data, arguments.out, arguments.tasks
+    if not arguments.models and not arguments.redraw and data is None and not (names and set(names) <= NEED_NO_DATA):
+        raise ResultsError("The data sets are needed. Got no --data. Give their folder, or --tasks patches.")
+    if arguments.models:
+        from .models import run_models
+
+        run_models(out, names)
+    elif arguments.real:
+        from .real import run_real
+
+        run_real(data, out, names)
+    elif arguments.loops:
+        from .loops import run_loops
+
+        run_loops(data, out, names)
+    elif arguments.certificates:
+        from .certificates import run_certificates
+
+        run_certificates(data, out, names)
+    else:
+        _replay(arguments)
+
+
+def _replay(arguments: argparse.Namespace) -> None:
     from .earlier import Earlier
     from .experiment import draw_deadlines, run_deadlines, run_drift
 
@@ -54,8 +85,6 @@ def run(arguments: argparse.Namespace) -> None:
         raise ResultsError("Figures need matplotlib. It is not installed. Run pip install 'polydom-builder[demo]'.")
     if arguments.redraw:
         draw_deadlines(arguments.out)
-    elif arguments.data is None and set(arguments.tasks) != {"patches"}:
-        raise ResultsError("The data sets are needed. Got no --data. Give their folder, or --tasks patches.")
     elif arguments.drift:
         run_drift(arguments.data, arguments.out, arguments.tasks)
     else:

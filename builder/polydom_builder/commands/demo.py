@@ -1,11 +1,11 @@
-"""``polydom demo``: build a bundle from real pictures here; a separate node then answers items in five deadlines."""
+"""``polydom demo``: build a bundle from real pictures here; a separate node then answers items in five deadlines.
+
+The node answers them back to back, and some of them in a loop that sleeps between two items.
+"""
 
 import argparse
 import importlib
 import json
-import os
-import shutil
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,14 +13,16 @@ from typing import Any
 
 from joblib import Memory
 
-from polydom_builder.exceptions import ExportError
 from polydom_builder.search import PolyDomSearch
 from polydom_builder.training.table import extract_table
-from polydom_runtime.costs import format_seconds
+from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.exceptions import ItemError
 from polydom_runtime.items import write_packed
+from polydom_runtime.policy.deadline import too_short
 
 from .baselines import Baselines
+from .demo_loop import Pace, run_loop, write_loop_items
+from .demo_node import Node
 from .demo_report import as_table, plot
 from .estimator import default_estimator
 
@@ -67,7 +69,15 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def run_demo(
-    *, example: Path, node: str, out: Path, estimator: Any, deadlines: Sequence[float], n_jobs: int | None, count: int
+    *,
+    example: Path,
+    node: str,
+    out: Path,
+    estimator: Any,
+    deadlines: Sequence[float],
+    n_jobs: int | None,
+    count: int,
+    pace: Pace = Pace(),  # noqa: B008
 ) -> list[dict[str, Any]]:
     """Build, run and compare; write ``results.json`` and ``accuracy.png`` beside the bundle.
 
@@ -86,6 +96,8 @@ def run_demo(
         Workers; -1 for all processors.
     count : int
         Patches for training, and as many again for the test.
+    pace : Pace
+        Of the loop.
 
     Returns
     -------
@@ -107,6 +119,7 @@ def run_demo(
     test_items, test_labels = surface.patches("test", count)
     write_packed(out / "train.npz", items, labels)
     write_packed(out / "test.npz", test_items, test_labels)
+    loop_labels = write_loop_items(out, test_items, test_labels, pace.items)
 
     search = PolyDomSearch(
         estimator,
@@ -127,14 +140,14 @@ def run_demo(
         surface.space, test_items, test_labels, n_jobs=n_jobs, memory=memory, progress=lambda done: None
     )
     baselines = Baselines(search, test, [float(surface.space.size(item)) for item in test_items])
-    results = []
-    shortest = bundle.times.worst.dispatch(bundle.promise.sizes[0])
-    for deadline in deadlines:
-        if deadline < shortest:
-            print(f"Left out {format_seconds(deadline)}: an answer may take {format_seconds(shortest)} here.")
-            continue
-        result = run_node(node, example, out, deadline)
+    for note in bundle.times.origin.notes:
+        print(f"While the times were measured: {note}.")
+    results, there = [], Node(node, example, out)
+    for deadline in _long_enough(bundle, deadlines):
+        _, result = there.run("test.npz", deadline, quiet=True)
         result |= {"single": baselines.single(deadline), "cheap_first": baselines.cheap_first(deadline)}
+        if looped := run_loop(there, deadline, pace, loop_labels):
+            result["loop"] = {"period": pace.period, **looped._asdict()}
         results.append(result)
     print(as_table(results))
     (out / "results.json").write_text(json.dumps(results, indent=2))
@@ -143,41 +156,12 @@ def run_demo(
     return results
 
 
-def run_node(node: str, example: Path, out: Path, deadline: float) -> dict[str, Any]:
-    """Answer the test items in a process of the node's Python, with only the example's folder on its path.
-
-    Parameters
-    ----------
-    node : str
-        The Python of the node.
-    example : Path
-        The folder of ``surface.py``.
-    out : Path
-        The folder with the bundle and the test items.
-    deadline : float
-        Seconds.
-
-    Returns
-    -------
-    dict
-        The summary that the node prints.
-
-    Raises
-    ------
-    ExportError
-        If the node cannot run the bundle.
-    """
-    bundle, items = (out / "surface.bundle").absolute(), (out / "test.npz").absolute()
-    python = os.path.abspath(shutil.which(node) or node)  # the link is not resolved: it marks a virtual environment
-    command = [python, "-m", "polydom_runtime", "run", str(bundle), "surface:space"]
-    command += ["--items", str(items), "--deadline", f"{deadline}s", "--quiet"]
-    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
-    done = subprocess.run(command, cwd=example, env=environment, capture_output=True, text=True)
-    if done.returncode != 0:
-        raise ExportError(f"The node must run the bundle. It said: {done.stderr.strip()[-500:]}")
-    *_, last = done.stdout.splitlines()
-    summary: dict[str, Any] = json.loads(last)["summary"]
-    return summary
+def _long_enough(bundle: Bundle, deadlines: Sequence[float]) -> list[float]:
+    """Return the deadlines at which the node can answer; say why the others are left out."""
+    faults = {deadline: too_short(bundle, deadline) for deadline in deadlines}
+    for fault in filter(None, faults.values()):
+        print(f"Left out: {fault}")
+    return [deadline for deadline, fault in faults.items() if not fault]
 
 
 def _import_surface(example: Path) -> Any:

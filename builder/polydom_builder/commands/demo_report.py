@@ -22,6 +22,7 @@ def as_table(results: Sequence[dict[str, Any]]) -> str:
         accuracies = f"{r['accuracy']:8.3f}  {r['single']:11.3f}  {r['cheap_first']:11.3f}"
         elapsed = "  ".join(f"{r['elapsed_share'][q]:5.2f}" for q in ("p50", "p99", "max"))
         lines.append(f"{format_seconds(r['deadline']):>8}   {accuracies}   {elapsed}   {r['missed']}/{r['items']}")
+    lines += _loops(results)
     lines += [
         "",
         "best single: the one feature set with the best held-out score among those that fit every item.",
@@ -44,6 +45,24 @@ def as_table(results: Sequence[dict[str, Any]]) -> str:
     if len(misses) > MAX_MISSES:
         lines.append(f"  and {len(misses) - MAX_MISSES} more; is the machine busy?")
     return "\n".join(lines)
+
+
+def _loops(results: Sequence[dict[str, Any]]) -> list[str]:
+    """Return the table of the loops, if there are any; the elapsed time is that from when an item was due."""
+    looped = [(r["deadline"], r["loop"]) for r in results if "loop" in r]
+    if not looped:
+        return []
+    period = format_seconds(looped[0][1]["period"])
+    lines = [
+        "",
+        f"A loop with a period of {period} sleeps between two items. Right and in time:",
+        "deadline   in the loop  same items at once     late   time spent on rehearsals",
+    ]
+    for deadline, loop in looped:
+        rates = f"{loop['in_time']:11.3f}  {loop['at_once']:18.3f}"
+        late = f"{loop['late']}/{loop['items']}"
+        lines.append(f"{format_seconds(deadline):>8}   {rates}  {late:>7}   {loop['rehearsing']:8.1%}")
+    return lines
 
 
 def plot(results: Sequence[dict[str, Any]], file: Path) -> None:

@@ -1,0 +1,77 @@
+"""The part of the demo that sleeps: the node answers items in a loop at a fixed period, and the same ones at once."""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from polydom_runtime.items import write_packed
+
+from .demo_node import Node
+
+
+class Pace(NamedTuple):
+    """The loop of the demo.
+
+    Attributes
+    ----------
+    period : float
+        Seconds from one item to the next.
+    items : int
+        The number of test items that it answers.
+    """
+
+    period: float = 0.02
+    items: int = 250
+
+
+class Looped(NamedTuple):
+    """The results of the loop at one deadline.
+
+    Attributes
+    ----------
+    items, late : int
+    in_time : float
+        The share of answers that were right and in time.
+    at_once : float
+        The same for the same items without sleeps between them.
+    rehearsing : float
+        The share of the time that was spent on rehearsals.
+    """
+
+    items: int
+    late: int
+    in_time: float
+    at_once: float
+    rehearsing: float
+
+
+def write_loop_items(out: Path, items: list[Any], labels: list[Any], count: int) -> list[Any]:
+    """Write some of the items, drawn at random, for `run_loop`; return their labels."""
+    chosen = np.sort(np.random.default_rng(0).permutation(len(items))[:count]).tolist()
+    some = [labels[k] for k in chosen]
+    write_packed(out / "loop.npz", [items[k] for k in chosen], some)
+    return some
+
+
+def run_loop(node: Node, deadline: float, pace: Pace, labels: list[Any]) -> Looped | None:
+    """Answer the items in a loop, and once more without sleeps; None if the deadline is not shorter than the period.
+
+    Raises
+    ------
+    ExportError
+        If the node cannot run the bundle.
+    """
+    if deadline >= pace.period:
+        return None
+    answers, summary = node.run("loop.npz", deadline, period=pace.period)
+    at_once, _ = node.run("loop.npz", deadline)
+    late = sum(not answer["deadline_met"] for answer in answers)
+    share = float(summary["loop"]["rehearsals"]["share"])
+    return Looped(len(answers), late, _right_and_in_time(answers, labels), _right_and_in_time(at_once, labels), share)
+
+
+def _right_and_in_time(answers: list[dict[str, Any]], labels: list[Any]) -> float:
+    """Return the share of right answers in time; an item that was skipped counts as wrong."""
+    right = sum(bool(answer["deadline_met"] and answer["label"] == labels[answer["item"]]) for answer in answers)
+    return right / len(labels)

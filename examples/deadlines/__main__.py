@@ -42,6 +42,7 @@ def parser() -> argparse.ArgumentParser:
     instead.add_argument("--loops", action="store_true", help="instead, run real loops that sleep between two items")
     instead.add_argument("--certificates", action="store_true", help="instead, certify loops at a period of 20 ms")
     instead.add_argument("--models", action="store_true", help="instead, compare stated and real times of models")
+    instead.add_argument("--page", type=Path, metavar="FILE.md", help="instead, put all results into docs/anytime.md")
     command.add_argument("--quick", action="store_true", help="make a small run that checks that everything works")
     return command
 
@@ -55,7 +56,13 @@ def run(arguments: argparse.Namespace) -> None:
         If matplotlib or the data sets are missing.
     """
     data, out, names = arguments.data, arguments.out, arguments.tasks
-    if not arguments.models and not arguments.redraw and data is None and not (names and set(names) <= NEED_NO_DATA):
+    if arguments.page is not None:
+        from .page import fill_page
+
+        print(f"Without results: {', '.join(fill_page(arguments.page, out)) or 'none'}.")
+        return
+    needs_data = not (arguments.models or arguments.redraw or (names and set(names) <= NEED_NO_DATA))
+    if needs_data and data is None:
         raise ResultsError("The data sets are needed. Got no --data. Give their folder, or --tasks patches.")
     if arguments.models:
         from .models import run_models

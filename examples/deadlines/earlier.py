@@ -1,11 +1,14 @@
 """An earlier run of the experiment, perhaps by an earlier version: its deadlines, and its bundles to replay."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from examples.paper.results import Row, column, load_rows, where
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index_file import load_bundle
+
+ROUNDED = 1e-5
+"""The relative error of a number in a file of results is less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,11 @@ class Earlier:
         return tuple(sorted(set(column(where(self.rows, task=task), "deadline"))))
 
     def bundle(self, task: str) -> Bundle | None:
-        """Return the bundle of Poly-Dom, if it is beside the results."""
+        """Return the bundle of Poly-Dom, if it is beside the results, for a range that the rounded deadlines fit."""
         place = self.folder / f"{task}-poly-dom.bundle"
-        return load_bundle(place) if place.is_dir() else None
+        if not place.is_dir():
+            return None
+        bundle = load_bundle(place)
+        low, high = bundle.promise.budgets
+        budgets = low * (1.0 - ROUNDED), high * (1.0 + ROUNDED)
+        return replace(bundle, promise=replace(bundle.promise, budgets=budgets))

@@ -1,4 +1,4 @@
-"""The experiment of score against deadline, once on a made-up task; its measurements and its tables."""
+"""The experiments on deadlines, on a made-up task: replays, real answers and loops; their measurements and tables."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -7,16 +7,24 @@ from typing import Any
 import numpy as np
 import pytest
 
+from examples.deadlines import answers, certificates, checks, gaps, loops, models, page, real
 from examples.deadlines.__main__ import main
+from examples.deadlines.earlier import Earlier
 from examples.deadlines.experiment import run_task, write_results
 from examples.deadlines.measuring import halves, measured_costs
-from examples.deadlines.replay import ANY_TIME, ORACLE, STRICT, SYSTEMS
-from examples.deadlines.systems import N_DEADLINES
+from examples.deadlines.model_runs import ModelRuns, timed_models
+from examples.deadlines.replay import ANY_TIME, BEFORE, NO_ESTIMATE, ORACLE, STRICT, SYSTEMS
+from examples.deadlines.systems import N_DEADLINES, build_poly_dom
+from examples.deadlines.table import as_markdown
 from examples.deadlines.task import Task
-from examples.paper.results import Row, column, load_rows, where
+from examples.paper.results import ResultsError, Row, column, load_rows, where
+from polydom_builder.costs.fit_times import REFERENCE_MODEL
+from polydom_builder.simulation import Trials
 from polydom_runtime import Feature, FeatureSpace, Step
+from polydom_runtime.bundles.regimes import REGIMES, Regime
+from polydom_runtime.certification.certificate import Certificate
 from polydom_runtime.device.calibration import REFERENCES
-from polydom_runtime.measuring.cost_samples import CostSamples, units_of
+from polydom_runtime.measuring.cost_samples import CostSamples, ItemSamples, units_of
 
 
 def test_rounds_are_split_into_halves_that_share_none() -> None:
@@ -65,8 +73,21 @@ def made_up_samples(made_up_task: Task) -> CostSamples:
     exact = np.array([1e-4 * (k + 1) + 4e-5 * (k % 3) * sizes for k in range(len(units))])
     seconds = exact[:, :, None] * rng.uniform(1.0, 1.5, (*exact.shape, 40))
     kernels = {name: rng.uniform(1e-5, 1.5e-5, 40) for name in REFERENCES}
-    loops = np.ones(exact.shape, dtype=np.int64)
-    return CostSamples(units, sizes, seconds, loops, np.full(seconds.shape, np.nan), kernels, stopped="enough")
+    calls = np.ones(exact.shape, dtype=np.int64)
+    items = {regime: made_up_answers(regime, rng, sizes, exact) for regime in REGIMES}
+    nothing = np.full(seconds.shape, np.nan)
+    return CostSamples(units, sizes, seconds, calls, nothing, kernels, stopped="enough", items=items)
+
+
+COLD: dict[Regime, float] = {"hot": 0.0, "rehearsed": 1e-5, "cold": 3e-4}
+
+
+def made_up_answers(regime: Regime, rng: Any, sizes: Any, exact: Any) -> ItemSamples:
+    """Answers to thirty items, each unit longer by a constant after a sleep."""
+    chosen = rng.integers(len(sizes), size=30)
+    seconds = exact[:, chosen, None] * rng.uniform(1.0, 1.5, (len(exact), 30, 4)) + COLD[regime]
+    reference = rng.uniform(1e-5, 1.5e-5, (30, 4)) + COLD[regime]
+    return ItemSamples(sizes[chosen], seconds, {REFERENCE_MODEL: reference}, 0.02 * (regime != "hot"))
 
 
 @pytest.fixture(scope="module")
@@ -80,12 +101,12 @@ def results(
     return out, rows
 
 
-def test_there_is_a_row_for_each_system_and_deadline(results: tuple[Path, list[Row]]) -> None:
+def test_there_is_a_row_for_each_regime_system_and_deadline(results: tuple[Path, list[Row]]) -> None:
     _, rows = results
 
     for system in SYSTEMS:
         assert len({row["deadline"] for row in where(rows, system=system)}) == N_DEADLINES
-    assert len(rows) == N_DEADLINES * len(SYSTEMS)
+    assert len(rows) == len(REGIMES) * N_DEADLINES * len(SYSTEMS)
     assert all(0.0 <= float(row[kind]) <= 1.0 for row in rows for kind in ("estimated", "tested"))
 
 
@@ -97,8 +118,27 @@ def test_nobody_is_promised_more_than_the_oracle(results: tuple[Path, list[Row]]
         assert (np.array(column(where(rows, system=system), "estimated")) <= best + 0.02).all(), system
 
 
-def test_with_all_the_time_everybody_may_use_the_best_set(results: tuple[Path, list[Row]]) -> None:
+def test_a_loop_that_does_not_rehearse_is_promised_less_at_short_deadlines(results: tuple[Path, list[Row]]) -> None:
     _, rows = results
+
+    sums = {regime: sum(column(where(rows, system=ANY_TIME, regime=regime), "estimated")) for regime in REGIMES}
+    assert sums["cold"] < sums["hot"] - 0.05
+    assert sums["cold"] < sums["rehearsed"] - 0.05
+
+
+def test_ten_thousand_answers_show_whether_the_promise_is_kept(results: tuple[Path, list[Row]]) -> None:
+    _, rows = results
+
+    for system in (ANY_TIME, STRICT):
+        mine = where(rows, system=system, regime="hot")
+        assert {row["answers"] for row in mine} == {10_000}
+        assert sum(column(mine, "late")) < 0.02 * sum(column(mine, "answers"))
+    assert {row["answers"] for row in where(rows, system=NO_ESTIMATE)} == {0}
+
+
+def test_with_all_the_time_everybody_may_use_the_best_set(results: tuple[Path, list[Row]]) -> None:
+    _, results_ = results
+    rows = where(results_, regime="hot")
     longest = max(float(row["deadline"]) for row in rows)
     last = where(rows, deadline=longest)
     scores = {str(row["system"]): float(row["estimated"]) for row in last}
@@ -121,14 +161,16 @@ def test_tables_and_figures_are_drawn_again_from_raw_results(results: tuple[Path
 
 
 def test_the_page_has_the_words_of_the_report(results: tuple[Path, list[Row]]) -> None:
-    out, _ = results
-    written = (out / "deadlines.md").read_text(encoding="utf-8").replace("made-up", "scenes")
-    page = (Path(__file__).parents[2] / "docs" / "anytime.md").read_text(encoding="utf-8")
-    blocks = [block.splitlines()[0] for block in written.replace("# Score", "## Score", 1).split("\n\n")]
+    out, rows = results
+    hot = as_markdown(where(rows, regime="hot"), load_rows(out / "tasks.csv")).replace("made-up", "scenes")
+    shown = (Path(__file__).parents[2] / "docs" / "anytime.md").read_text(encoding="utf-8")
+    blocks = [block.splitlines()[0] for block in hot.replace("# Score", "## Score", 1).split("\n\n")]
+    checks_and_gaps = ("## The gap", "| task | back to back", "## What must", "| what must")
+    blocks = [block for block in blocks if not block.startswith(checks_and_gaps)]
 
-    assert len(blocks) == 10
+    assert len(blocks) == 11
     # Paragraphs are wrapped on the page.
-    assert [block for block in blocks if f" {block} " not in f" {' '.join(page.split())} "] == []
+    assert [block for block in blocks if f" {block} " not in f" {' '.join(shown.split())} "] == []
 
 
 def test_measured_costs_are_kept_until_the_items_or_the_features_change(made_up_task: Task, tmp_path: Path) -> None:
@@ -146,3 +188,191 @@ def test_measured_costs_are_kept_until_the_items_or_the_features_change(made_up_
 def test_the_command_without_data_says_so(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(["--out", str(tmp_path), "--tasks", "digits"]) == 2
     assert "Got no --data" in capsys.readouterr().err
+
+
+def test_an_earlier_run_gives_its_deadlines_and_its_bundles_are_replayed(
+    made_up_task: Task, made_up_samples: CostSamples, results: tuple[Path, list[Row]], tmp_path: Path
+) -> None:
+    out, before = results
+    earlier = Earlier.read(out / "deadlines.csv")
+
+    rows, _ = run_task(made_up_task, made_up_samples, tmp_path, earlier, verbose=0)
+
+    assert {row["deadline"] for row in rows} == set(earlier.deadlines("made-up"))
+    assert len(earlier.deadlines("made-up")) == N_DEADLINES
+    ours, theirs = (column(where(rows, system=system, regime="hot"), "estimated") for system in (ANY_TIME, BEFORE))
+    assert theirs == pytest.approx(ours, abs=0.02)  # it is the same version
+    assert {str(row["system"]) for row in before} == {str(row["system"]) for row in rows} - {BEFORE}
+    assert "made-up" in gaps.gap_table(rows)
+
+
+def test_the_deadlines_of_an_earlier_run_must_exist(tmp_path: Path) -> None:
+    with pytest.raises(ResultsError, match=r"deadlines\.csv"):
+        Earlier.read(tmp_path / "deadlines.csv")
+
+
+def made_up_rows(regime: Regime, scores: dict[str, float], late: int = 0) -> list[Row]:
+    return [
+        {
+            "task": "digits",
+            "regime": regime,
+            "deadline": deadline,
+            "system": system,
+            "estimated": scores.get(system, 0.5),
+            "tested": scores.get(system, 0.5),
+            "late": late,
+            "answers": 10_000,
+        }
+        for deadline in (1e-3, 2e-3)
+        for system in (*SYSTEMS, BEFORE)
+    ]
+
+
+def test_the_gap_to_the_oracle_is_shown_before_and_now() -> None:
+    hot = made_up_rows("hot", {ORACLE: 0.9, ANY_TIME: 0.8, BEFORE: 0.6})
+    cold = made_up_rows("cold", {ORACLE: 0.8, ANY_TIME: 0.5, BEFORE: 0.3})
+    rehearsed = made_up_rows("rehearsed", {ORACLE: 0.9, ANY_TIME: 0.75})
+
+    table = gaps.gap_table([*hot, *cold, *rehearsed])
+
+    assert table.splitlines()[2:] == [
+        "| digits | 30.0 | 10.0 | 50.0 | 15.0 | 30.0 |",
+        "| mean | 30.0 | 10.0 | 50.0 | 15.0 | 30.0 |",
+    ]
+
+
+def test_checks_name_each_deadline_at_which_something_does_not_hold() -> None:
+    rows = made_up_rows("hot", {ORACLE: 0.9, ANY_TIME: 0.8, STRICT: 0.81, BEFORE: 0.78}, late=101)
+    rows += made_up_rows("cold", {ANY_TIME: 0.8}) + made_up_rows("rehearsed", {ANY_TIME: 0.8})
+
+    table = checks.check_table(rows).splitlines()
+
+    assert "| any-time is at most 0.5 points below strict | hot | 2 | digits 1 ms by 1.0; digits 2 ms by 1.0 |" in table
+    assert "| any-time is at most 0.5 points below Greedy | hot | 2 | nowhere |" in table
+    assert any("101 of 10000; digits 2 ms" in line for line in table if "any-time are late | hot" in line)
+    assert any("nowhere" in line for line in table if "any-time are late | cold" in line)
+    assert "| at least a third less of the gap to the oracle | hot | 3 shortest | 83% left |" in table
+
+
+def test_a_model_takes_the_time_of_the_reference_model_and_a_constant() -> None:
+    trials = Trials(("f",), np.ones(2), np.ones((1, 2)), np.array([1e-5, 4e-5]))
+    runs = ModelRuns({(0,): 2e-5, (0, 1): 3e-5, (1,): -1e-3})
+
+    assert runs.of((0,), trials) == pytest.approx([3e-5, 6e-5])
+    assert runs.of((2,), trials) == pytest.approx([3e-5, 6e-5])  # that of a usual model
+    assert runs.of((1,), trials) == pytest.approx([0.5e-5, 2e-5])  # but never nothing
+
+
+def test_models_are_timed_where_they_run(
+    made_up_task: Task, made_up_samples: CostSamples, built: Any, tmp_path: Path
+) -> None:
+    from joblib import Memory
+
+    bundle, _ = built
+
+    runs = timed_models(made_up_task, made_up_samples, {"Poly-Dom": bundle}, Memory(tmp_path, verbose=0))
+    trials = Trials.as_they_came(made_up_samples, 10)
+
+    assert set(runs.in_bundle(bundle, trials)) == {entry.order for entry in bundle.models}
+
+
+@pytest.fixture(scope="module")
+def built(made_up_task: Task, made_up_samples: CostSamples, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A bundle of the made-up task and its deadlines."""
+    return build_poly_dom(made_up_task, made_up_samples, tmp_path_factory.mktemp("built"), 0.99)
+
+
+def test_real_answers_are_counted_by_deadline_run_and_item(made_up_task: Task, built: Any) -> None:
+    bundle, deadlines = built
+
+    rows = real.real_rows(made_up_task, bundle, deadlines[-2:], n_runs=2)
+
+    assert [row["answers"] for row in rows] == [2 * 90, 2 * 90]
+    assert all(0 <= float(row["late"]) <= 180 and 0.0 <= float(row["score"]) <= 1.0 for row in rows)
+
+
+def test_more_late_answers_than_promised_are_bold() -> None:
+    row: Row = {"task": "digits", "deadline": 1e-3, "late": 3, "answers": 100, "often late": 0, "items": 20}
+
+    table = real.real_table([row | {"score": 0.5, "promised": 0.6}])
+
+    assert table.splitlines()[-1] == "| digits | 1 ms | 3 of 100 | **3.00 %** | 0 of 20 | 50.0 | 60.0 |"
+
+
+def test_loops_are_run_in_each_way_and_beside_the_same_items_at_once(made_up_task: Task, built: Any) -> None:
+    bundle, deadlines = built
+
+    rows = loops.loop_rows(made_up_task, bundle, deadlines[-1:], {0.02: 3, 0.03: 2})
+
+    usual = [way.name for way in loops.WAYS]
+    assert [(row["period"], row["loop"]) for row in rows] == [
+        *((0.02, name) for name in usual),
+        (0.03, "rehearsed"),
+        (0.03, "not rehearsed"),
+    ]
+    assert all(0 <= float(row["late"]) <= float(row["items"]) for row in rows)
+    assert "| made-up |" in loops.loop_table(rows)
+
+
+def test_many_answers_are_measured_in_each_regime_and_kept(made_up_task: Task, tmp_path: Path) -> None:
+    samples = measured_costs(made_up_task, tmp_path, seconds=0.2)
+    kept = np.load(tmp_path / "made-up-answers.npz")
+
+    again = answers.with_many_answers(made_up_task, samples, tmp_path / "made-up-answers.npz", 0.0)
+
+    assert set(samples.items) == set(REGIMES)
+    for regime in REGIMES:
+        assert samples.items[regime].seconds.shape[0] == len(samples.units)
+        assert again.items[regime].seconds.tolist() == samples.items[regime].seconds.tolist()
+        assert kept[f"{regime} sizes"].tolist() == samples.items[regime].sizes.tolist()
+
+
+def test_certificates_are_shown_with_verdict_late_answers_and_margin() -> None:
+    certificate = Certificate.__new__(Certificate)
+    for name, value in {
+        "verdict": "refuted",
+        "misses": 7,
+        "items": 4603,
+        "elapsed_share": {"max": 1.25},
+        "guard_margin": 0.0015,
+    }.items():
+        object.__setattr__(certificate, name, value)
+
+    table = certificates.certificate_table([certificates.Tried("digits", 0.006, [certificate, certificate])])
+
+    assert "refuted, 7 late of 4603 (longest 1.25); margin 1.5 ms" in table
+    assert table.splitlines()[-1].startswith("| digits, 6 ms |")
+
+
+def test_models_are_shown_as_multiples_of_their_real_time() -> None:
+    table = models.model_table([{"estimator": "a", "real": 1e-5, "placed": 2e-5, "stated": 1.1e-5, "tuned": 0.9e-5}])
+
+    assert table.splitlines()[-1] == "| a | 10 µs | × 2.00 | × 1.10 | × 0.90 |"
+    assert len(models.ESTIMATORS) == 8
+
+
+def test_results_come_into_their_places_on_the_page(results: tuple[Path, list[Row]], tmp_path: Path) -> None:
+    out, _ = results
+    page_file = tmp_path / "page.md"
+    page_file.write_text(
+        "".join(f"Words about {name}.\n<!-- begin {name} -->\nold\n<!-- end {name} -->\n" for name in page.FILES)
+    )
+
+    without = page.fill_page(page_file, out)
+
+    filled = page_file.read_text(encoding="utf-8")
+    assert without == ["drift", "real", "loops", "certificates", "models"]
+    assert filled.count("\nold\n") == len(without)
+    short, full = filled.split("Words about in full.")
+    assert "## What must hold" in short
+    assert "## The scores in full" not in short
+    assert full.index("## The scores in full") < full.index("## What was built")
+    assert page.fill_page(page_file, out) == without
+    assert page_file.read_text(encoding="utf-8") == filled
+
+
+def test_a_page_without_a_place_is_refused(results: tuple[Path, list[Row]], tmp_path: Path) -> None:
+    (tmp_path / "page.md").write_text("Only words.")
+
+    with pytest.raises(ResultsError, match="in short"):
+        page.fill_page(tmp_path / "page.md", results[0])

@@ -123,7 +123,8 @@ class Monitor:
         self._idle_in_a_row = self._free_ns = 0
         room_ns = self.schedule.period_ns - round(predictor.deadline * 1e9)
         can_rehearse = rehearse and isinstance(predictor, Rehearsing)
-        self.rehearsals = Rehearsals(self._rehearse, clock, room_ns if can_rehearse else 0)
+        room_ns = room_ns if can_rehearse else 0
+        self.rehearsals = Rehearsals(self._rehearse, clock, room_ns, self._sleeper.preemptions)
 
     def stop(self) -> None:
         """End the loop after the current item. May be called from callbacks, signal handlers and other threads."""
@@ -227,6 +228,7 @@ class Monitor:
         if self._overrun == "latest":
             item, arrived_ns = self._newest(k, item, due, arrived_ns)
         self._answer(k, item, arrived_ns)
+        self.rehearsals.answered()
         return k, True
 
     def _newest(self, k: int, item: Any, due: int, arrived_ns: int) -> tuple[Any, int]:

@@ -49,7 +49,10 @@ class Pace:
         room_ns = self._schedule.period_ns - round(predictor.deadline * 1e9)
         can_rehearse = rehearse and isinstance(predictor, Rehearsing)
         self._rehearsals = Rehearsals(
-            predictor.rehearse if isinstance(predictor, Rehearsing) else int, clock, room_ns if can_rehearse else 0
+            predictor.rehearse if isinstance(predictor, Rehearsing) else int,
+            clock,
+            room_ns if can_rehearse else 0,
+            self._sleeper.preemptions,
         )
 
     @property
@@ -63,6 +66,7 @@ class Pace:
 
     def wait(self) -> int:
         """Sleep until the next period that has not begun, and return the time at which its item is due."""
+        self._rehearsals.answered()
         self._next = self._schedule.following(self._next - 1, self._clock(), "skip")
         due_ns = self._schedule.start_of(self._next)
         lead_ns = self._rehearsals.lead_ns

@@ -17,6 +17,12 @@ FIRST_REHEARSALS, FIRST_SLEEP_NS = 3, 20_000_000
 """Some rehearsals before the first item show how long they take: the number, and the longest sleep before each."""
 
 
+CROWDED, WATCHED, REST = 8, 32, 500
+"""If other programs took the processor in 8 of the last 32 periods, between the rehearsal and the answer, there are no
+rehearsals for 500 periods. The system lets a process run for a few milliseconds at once while others wait, and a
+rehearsal uses up a part of them."""
+
+
 @dataclass(frozen=True, slots=True)
 class RehearsalCounts:
     """The rehearsals of a loop.
@@ -25,7 +31,8 @@ class RehearsalCounts:
     ----------
     made : int
     skipped : int
-        Periods without one, since there was too little time before the item was due.
+        Periods without one, since there was too little time before the item was due, or other programs had taken the
+        processor too often.
     p50_ns, p99_ns : float
         Quantiles of the time of a rehearsal in nanoseconds, to within 2 %; NaN if there was none.
     total_ns : int
@@ -53,11 +60,21 @@ class Rehearsals:
         Of the loop.
     room_ns : int
         The part of a period that the deadline leaves: a rehearsal must fit it.
-
+    preemptions : callable
+        Returns how often other programs have taken the processor from this thread so far.
     """
 
-    def __init__(self, rehearse: Callable[[], object], clock: Clock, room_ns: int) -> None:
-        self._rehearse, self._clock, self._room_ns = rehearse, clock, room_ns
+    def __init__(
+        self,
+        rehearse: Callable[[], object],
+        clock: Clock,
+        room_ns: int,
+        preemptions: Callable[[], int] = lambda: 0,
+    ) -> None:
+        self._rehearse, self._clock, self._room_ns, self._preemptions = rehearse, clock, room_ns, preemptions
+        self._crowded = deque([False] * WATCHED, maxlen=WATCHED)
+        self._before: int | None = None
+        self._rest = 0
         self._took = deque([FIRST_GUESS_NS], maxlen=REMEMBERED)
         self._late = deque([0], maxlen=REMEMBERED)
         self._times = Histogram()
@@ -70,13 +87,15 @@ class Rehearsals:
 
     @property
     def lead_ns(self) -> int:
-        """How long before an item is due the loop should wake up to rehearse; 0 if rehearsals do not fit.
+        """How long before an item is due the loop should wake up to rehearse; 0 if there is no rehearsal.
 
         The time for late wake-ups is at most that of a usual rehearsal: on a busy machine, where wake-ups are late by
         milliseconds, rehearsals would else fill much of each period.
         """
+        if self._rest or not self.fit:
+            return 0
         late_ns = min(sorted(self._late)[-2:][0], self.usual_ns)
-        return min(sorted(self._took)[-2:][0] + late_ns, self._room_ns) if self.fit else 0
+        return min(sorted(self._took)[-2:][0] + late_ns, self._room_ns)
 
     @property
     def usual_ns(self) -> int:
@@ -113,6 +132,7 @@ class Rehearsals:
         """
         began = now = self._clock()
         self._late.append(max(began - asked_ns, 0))
+        self._before = self._preemptions()
         if asked_ns < due_ns < began + self.usual_ns:
             self._skipped += 1
             return
@@ -126,6 +146,18 @@ class Rehearsals:
             if due_ns - now <= now - before:  # another one would take as long and delay the item
                 break
         self._total_ns += max(now, due_ns) - began
+
+    def answered(self) -> None:
+        """Note, at the end of the work on an item, whether other programs took the processor since the rehearsal."""
+        if self._rest:
+            self._rest -= 1
+            self._skipped += 1
+        elif self._before is not None:
+            self._crowded.append(self._preemptions() > self._before)
+            if sum(self._crowded) >= CROWDED:
+                self._crowded.extend([False] * WATCHED)
+                self._rest = REST
+        self._before = None
 
     def counts(self, loop_ns: int) -> RehearsalCounts:
         """Return the counts of a loop that has run for `loop_ns` nanoseconds."""

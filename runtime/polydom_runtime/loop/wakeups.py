@@ -74,6 +74,11 @@ OWN_USAGE = getattr(resource, "RUSAGE_THREAD", resource.RUSAGE_SELF)
 """Only Linux and FreeBSD count for each thread; elsewhere, other threads of the process count, too."""
 
 
+def own_preemptions() -> int:
+    """Return how often the system has taken the processor from this thread, to give it to others."""
+    return resource.getrusage(OWN_USAGE).ru_nivcsw
+
+
 def own_waits() -> int:
     """Return how often this thread has given up the processor by itself, to wait for something."""
     return resource.getrusage(OWN_USAGE).ru_nvcsw
@@ -111,9 +116,9 @@ class Sleeper:
     spin : float
         Seconds before the target at which to stop sleeping, and read the clock in a loop instead. This keeps the
         processor busy, and is exact to a microsecond unless another thread takes the processor.
-    waits : callable
-        Returns how often this thread has waited for something so far. It tells a source that waits for its item from
-        one that works on it.
+    waits, preemptions : callable
+        Return how often this thread has waited for something so far, and how often the processor was taken from it. The
+        first tells a source that waits for its item from one that works on it.
 
     Raises
     ------
@@ -138,8 +143,9 @@ class Sleeper:
         *,
         spin: float = 0.0,
         waits: Callable[[], int] = own_waits,
+        preemptions: Callable[[], int] = own_preemptions,
     ) -> None:
-        self.waits = waits
+        self.waits, self.preemptions = waits, preemptions
         if not 0.0 <= spin < math.inf:
             raise LoopError(f"The spin must be a number of seconds of at least 0. Got {spin!r}.")
         self._clock = clock

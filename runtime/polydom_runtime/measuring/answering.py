@@ -20,7 +20,7 @@ ASLEEP_ANSWERS = 150
 """What cold adds is nearly the same for all items, so fewer answers do."""
 
 MIN_ANSWERS, MAX_HOT_ROUNDS = 10, 5
-SHARE_OF_TIME, HOT_SHARE = 1 / 3, 1 / 3
+SHARE_OF_TIME, HOT_SHARE = 0.6, 0.4
 """The answers may take this share of the time of the rounds at the sizes, the hot ones this share of that."""
 
 CHUNK_SECONDS = 0.5

@@ -29,7 +29,7 @@ class AnswerBench:
 
     A step is computed right before the first feature that uses it, as in a predictor. The first reference model always
     comes right after the features, like the model of an answer; the others follow in random order, and find its code
-    warm.
+    warm. They leave the caches as no answer does, so each hot answer comes after one without them to the item before.
 
     Parameters
     ----------
@@ -65,6 +65,7 @@ class AnswerBench:
         self._slots = [-1 if f.step is None else space.steps.index(f.step) for f in space.features]
         self._dispatch = predictor_without_models(space, timers.clock).predict_one
         self._rng = np.random.default_rng(seed)
+        self._last: list[Any] = []
 
     def __len__(self) -> int:
         """Return the number of items."""
@@ -92,13 +93,14 @@ class AnswerBench:
             If a feature fails.
         """
         item, order = self._items[position], self._order()
-        rehearsals = [(kept, self._order()) for kept in self._kept] if regime == "rehearsed" else []
+        before = {"hot": self._last, "rehearsed": self._kept, "cold": []}[regime]
+        answers = [(other, self._order()._replace(models=order.models[:1])) for other in before]
         if regime != "hot":
             self._sleep(asleep)
         try:
-            for kept, kept_order in rehearsals:
+            for other, its_order in answers:
                 self._stopwatch.begin()
-                self._timed(kept, kept_order)
+                self._timed(other, its_order)
             self._stopwatch.begin()
             times = self._timed(item, order)
         except Exception as e:
@@ -106,6 +108,7 @@ class AnswerBench:
                 f"Every feature must work on every item that is measured. On one of size {self._sizes[position]:g} one "
                 f"raised {e!r}. Leave this item out."
             ) from e
+        self._last = [item]
         return np.array([position, self._sizes[position], *(ns * 1e-9 for ns in times)])
 
     def _order(self) -> _Order:

@@ -423,7 +423,7 @@ def test_certificate_at_a_period_is_of_items_that_come_after_a_sleep(rehearse: b
     def sleep(seconds: float) -> None:
         predictor.clock.advance(seconds=seconds + 40e-6)
 
-    sleeper = Sleeper(predictor.clock, sleep)
+    sleeper = Sleeper(predictor.clock, sleep, preemptions=lambda: 0)
     pace = Pace(predictor, 0.01, rehearse=rehearse, clock=predictor.clock, sleeper=sleeper)
     found = certified(predictor, TWENTIETH, pace=pace)
 

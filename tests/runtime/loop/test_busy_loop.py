@@ -46,7 +46,7 @@ class BusyLoop:
         self.clock.advance(seconds=seconds + self._lateness(self.sleeps))
 
     def monitor(self, source: Any, **options: Any) -> Monitor:
-        sleeper = Sleeper(self.clock, self.sleep, waits=lambda: 0)
+        sleeper = Sleeper(self.clock, self.sleep, waits=lambda: 0, preemptions=lambda: 0)
         on_answer = options.pop("on_answer", lambda *_: None)
         period = options.pop("period", PERIOD)
         return Monitor(source, self, period, on_answer, clock=self.clock, sleeper=sleeper, **options)

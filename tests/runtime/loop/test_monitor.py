@@ -70,7 +70,7 @@ class Rig:
             options.pop("on_answer", lambda number, item, prediction: self.answers.append((number, item))),
             options.pop("on_miss", self.misses.append),
             clock=self.clock,
-            sleeper=Sleeper(self.clock, self.sleep, waits=lambda: 0),
+            sleeper=Sleeper(self.clock, self.sleep, waits=lambda: 0, preemptions=lambda: 0),
             collector=options.pop("collector", NO_COLLECTOR),
             on_slack=options.pop("on_slack", lambda seconds: self.slack.append(round(seconds * 1e9))),
             **options,
@@ -272,7 +272,7 @@ def test_back_off_ends_at_a_second_of_periods() -> None:
 
 
 def sleeper(rig: Rig) -> Sleeper:
-    return Sleeper(rig.clock, rig.sleep, waits=lambda: 0)
+    return Sleeper(rig.clock, rig.sleep, waits=lambda: 0, preemptions=lambda: 0)
 
 
 def test_a_generator_that_raises_has_broken_for_good() -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from polydom_runtime.loop.loop_counts import LoopSummary
 from polydom_runtime.loop.monitor import Monitor
+from polydom_runtime.loop.rehearsals import CROWDED, REST
 from polydom_runtime.loop.wakeups import SlackCollector, Sleeper
 from polydom_runtime.prediction import Prediction
 from polydom_runtime.testing import ManualClock
@@ -66,7 +67,7 @@ class Stage:
             PERIOD * 1e-9,
             lambda number, item, prediction: None,
             clock=self.clock,
-            sleeper=Sleeper(self.clock, self.sleep, waits=lambda: 0),
+            sleeper=Sleeper(self.clock, self.sleep, waits=lambda: 0, preemptions=lambda: 0),
             collector=NO_COLLECTOR,
             **options,
         )
@@ -172,3 +173,24 @@ def test_late_wake_ups_count_as_time_of_the_item() -> None:
 
     assert {answer.waited_ns // US for answer in stage.answers[1:]} == {300}
     assert summary.counts.late == 19
+
+
+def test_loop_rests_from_rehearsals_while_others_take_the_processor() -> None:
+    taken = iter(range(10**6))
+    stage = Stage()
+    sleeper = Sleeper(stage.clock, stage.sleep, waits=lambda: 0, preemptions=lambda: next(taken))
+    monitor = Monitor(
+        range(700),
+        stage,
+        PERIOD * 1e-9,
+        lambda number, item, prediction: None,
+        clock=stage.clock,
+        sleeper=sleeper,
+        collector=NO_COLLECTOR,
+    )
+    summary = monitor.run()
+
+    begun = sum(begin > stage.calls[0] for begin, _ in stage.rehearsed)
+    assert 2 * CROWDED - 1 <= begun <= 2 * CROWDED  # some before the rest, and some after it
+    assert summary.rehearsals.skipped >= REST
+    assert monitor.rehearsals.fit

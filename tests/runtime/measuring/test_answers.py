@@ -11,7 +11,14 @@ import pytest
 from polydom_runtime import Feature, FeatureSpace
 from polydom_runtime.bundles.regimes import Regime
 from polydom_runtime.exceptions import FeatureError, MeasurementError
-from polydom_runtime.measuring.answering import ASLEEP_ANSWERS, MAX_HOT_ROUNDS, MAX_ITEMS, MIN_ANSWERS, Limits
+from polydom_runtime.measuring.answering import (
+    ASLEEP_ANSWERS,
+    MAX_HOT_ROUNDS,
+    MAX_ITEMS,
+    MIN_ANSWERS,
+    SHARE_OF_TIME,
+    Limits,
+)
 from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples, ItemSamples
 from polydom_runtime.measuring.costs_file import load_costs
 from polydom_runtime.measuring.item_sizes import drawn_items
@@ -141,7 +148,7 @@ def test_limits_grow_with_the_measurement() -> None:
 
     assert (small.hot_rounds, small.asleep_answers) == (2, MIN_ANSWERS)
     assert (large.hot_rounds, large.asleep_answers) == (MAX_HOT_ROUNDS, ASLEEP_ANSWERS)
-    assert small.hot_seconds < small.seconds == pytest.approx(1 / 3)
+    assert small.hot_seconds < small.seconds == pytest.approx(SHARE_OF_TIME)
 
 
 def test_item_on_which_a_feature_fails_is_left_out_and_told(world: SleepyWorld) -> None:

@@ -64,6 +64,14 @@ class Feed:
         self._in_a_row = 0
         self._not_before = 0
 
+    def rehearse(self) -> None:
+        """Run the code of `ask` that does not touch the source, so that it is warm."""
+        ended, self.ended = self.ended, True
+        self.ask(0)
+        self.ended = ended
+        self._waits()
+        self._clock()
+
     def ask(self, k: int) -> Any:
         """Return the next item in period k, or None if there is none in this period."""
         if self.ended or k < self._not_before:

@@ -196,6 +196,8 @@ class Monitor:
     def _rehearse(self) -> None:
         if isinstance(self._predictor, Rehearsing) and not self._stopping:
             self._call("rehearsal", self._predictor.rehearse)
+            self._feed.rehearse()
+            self._begun(self.schedule.period_at(self.clock()))
 
     def _goes_on(self) -> bool:
         self._pulse.beat()
@@ -228,7 +230,6 @@ class Monitor:
         if self._overrun == "latest":
             item, arrived_ns = self._newest(k, item, due, arrived_ns)
         self._answer(k, item, arrived_ns)
-        self.rehearsals.answered()
         return k, True
 
     def _newest(self, k: int, item: Any, due: int, arrived_ns: int) -> tuple[Any, int]:
@@ -261,6 +262,7 @@ class Monitor:
             self.counts.unanswered += 1
             self._misses.append(Miss("no answer", k, item=number))
             return
+        self.rehearsals.answered()
         self.counts.answered += 1
         self._call("on_answer", self._on_answer, number, item, prediction)
         if not prediction.deadline_met:

@@ -65,7 +65,10 @@ class Pace:
         self._schedule, self._next = Schedule(self._clock(), self._schedule.period_ns), 1
 
     def wait(self) -> int:
-        """Sleep until the next period that has not begun, and return the time at which its item is due."""
+        """Sleep until the next period that has not begun, and return the time at which its item is due.
+
+        To be called right after the answer to the item before.
+        """
         self._rehearsals.answered()
         self._next = self._schedule.following(self._next - 1, self._clock(), "skip")
         due_ns = self._schedule.start_of(self._next)

@@ -10,6 +10,9 @@ from polydom_runtime.exceptions import DeadlineError
 MAX_SECONDS = 1e6
 """Eleven days: short enough that a float holds every number of nanoseconds exactly."""
 
+ROUNDING = 1e-9
+"""A deadline may be outside of the range by this share of it, which is mere rounding."""
+
 
 def checked_deadline(bundle: Bundle, deadline: float | None) -> float:
     """Return a deadline in seconds, the bundle's longest if none is given. Warn if it is outside the bundle's range.
@@ -33,7 +36,7 @@ def checked_deadline(bundle: Bundle, deadline: float | None) -> float:
         )
     if fault := too_short(bundle, seconds):
         raise DeadlineError(fault)
-    if not low <= seconds <= high:
+    if not low * (1.0 - ROUNDING) <= seconds <= high * (1.0 + ROUNDING):
         warnings.warn(
             f"The bundle was built for deadlines from {format_seconds(low)} to {format_seconds(high)}; for "
             f"{format_seconds(seconds)} it may lack the best models. Build it for a range that holds all deadlines.",

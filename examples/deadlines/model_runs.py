@@ -19,29 +19,37 @@ from .task import Task
 
 SECONDS, ROUNDS, ITEMS = 6.0, 30, 100
 LEAST = 0.5
-"""A model takes at least this share of the time of the reference model."""
+"""A model takes at least this share of its usual time."""
 
 
 class ModelRuns:
-    """How much longer than the reference model each model takes, in the median.
+    """The time of each model in an answer: its own median, and what this answer adds to the reference model.
 
-    The time of the reference model is known in every answer that is replayed, hot or after a sleep. What a model takes
-    more than that is nearly a constant, so it is enough to know this constant.
+    The time of the reference model is known in every answer that is replayed. After a sleep all models take longer by
+    the same constant. The reference model runs after all features, so its times spread more than those of models that
+    run after few: of what an answer adds to its median, only a share counts.
 
     Parameters
     ----------
-    longer : dict of tuples of int to float
+    medians : dict of tuples of int to float
         Seconds, by the order of the model's features.
+    reference : float
+        The hot median of the reference model, in seconds.
+    share : float
+        The spread of models as a share of that of the reference model, from 0 to 1.
     """
 
-    def __init__(self, longer: Mapping[Order, float]) -> None:
-        self._longer = dict(longer)
-        self._usual = float(np.median(list(self._longer.values()))) if longer else 0.0
+    def __init__(self, medians: Mapping[Order, float], reference: float = 0.0, share: float = 1.0) -> None:
+        self._medians, self._reference, self._share = dict(medians), reference, share
+        self._usual = float(np.median(list(medians.values()))) if medians else reference
 
     def of(self, order: Order, trials: Trials) -> Floats:
         """Return the time of a model on each trial in seconds; that of a usual one if it was never timed."""
-        reference = trials.model_seconds
-        return np.maximum(reference + self._longer.get(order, self._usual), LEAST * reference)
+        median = float(np.median(trials.model_seconds))
+        if not self._medians:
+            return trials.model_seconds
+        usual = self._medians.get(order, self._usual) + max(median - self._reference, 0.0)
+        return np.maximum(usual + self._share * (trials.model_seconds - median), LEAST * usual)
 
     def in_bundle(self, bundle: Bundle, trials: Trials) -> dict[Order, Floats]:
         """Return the times of all models of a bundle."""
@@ -67,19 +75,22 @@ def timed_models(task: Task, samples: CostSamples, bundles: Mapping[str, Bundle]
         entry.order: bundle.model_bytes(k) for bundle in bundles.values() for k, entry in enumerate(bundle.models)
     }
     n_classes = len(next(iter(bundles.values())).space.classes)
-    timed = memory.cache(_medians, ignore=["task"])
-    medians = timed(task, task.name, samples.fingerprint, list(models.items()), n_classes, identity())
-    reference = float(np.median(samples.items["hot"].models[REFERENCE_MODEL]))
-    return ModelRuns({order: seconds - reference for order, seconds in medians.items()})
+    timed = memory.cache(_timed, ignore=["task"])
+    medians, spread = timed(task, task.name, samples.fingerprint, list(models.items()), n_classes, identity())
+    reference = np.quantile(samples.items["hot"].models[REFERENCE_MODEL], [0.5, 0.9])
+    share = spread * float(np.median(list(medians.values()))) / max(float(np.diff(reference)[0]), 1e-9)
+    return ModelRuns(medians, float(reference[0]), min(share, 1.0))
 
 
-def _medians(
+def _timed(
     task: Task, name: str, source: str, models: list[tuple[Order, bytes]], n_classes: int, machine: Mapping[str, Any]
-) -> dict[Order, float]:
-    """Return the median time of each model; the other arguments are the key of the cache."""
+) -> tuple[dict[Order, float], float]:
+    """Return the median time of each model, and by which share of it the 0.9 quantile is longer, for all of them."""
     chosen = np.random.default_rng(0).permutation(len(task.test_items))[:ITEMS].tolist()
     orders = [order for order, _ in models]
     with collector_off(), memory_kept():
         run_of = run_exported([data for _, data in models], n_classes)
         hot = ModelBench(task.space, [task.test_items[k] for k in chosen], orders, run_of).hot(SECONDS, ROUNDS)
-    return {order: float(np.nanmedian(hot.model_seconds[hot.models == k])) for k, order in enumerate(orders)}
+    medians = [float(np.nanmedian(hot.model_seconds[hot.models == k])) for k in range(len(orders))]
+    relative = hot.model_seconds / np.array(medians)[hot.models]
+    return dict(zip(orders, medians, strict=True)), float(np.nanquantile(relative, 0.9)) - 1.0

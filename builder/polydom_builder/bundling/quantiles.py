@@ -32,10 +32,9 @@ GUARDS = (0.9, 0.95, 0.99)
 """Quantiles that the guard may use, beside the promised one. They may be lower than the promised one: an answer is late
 only if a unit exceeds its guarded time and was also begun at the last moment, which is rarer."""
 
-CALM_QUANTILE = 0.999
-MAX_CALM: dict[Regime, float] = {"hot": 1.4, "rehearsed": 1.7, "cold": 1.7}
+CALM_QUANTILE, MAX_CALM = 0.999, 1.4
 """On the device as it was measured, one answer in a thousand may find a slow-down. The estimate is a median over few
-items, so it exceeds 1 often, more so after sleeps, when times differ more. Above `MAX_CALM` it counts in any case."""
+items, so it exceeds 1 often. It is never ignored above `MAX_CALM`, unless half of the way to the worst case is higher."""
 
 
 def with_chosen_times(
@@ -190,4 +189,4 @@ def _calm(bundle: Bundle, regime: Regime, choices: Sequence[Choice], trials: Tri
         there = bundle.at(deadline, regime)
         times = replace(there.times, planned=planned, guarded=guarded, calm=1.0)
         estimates += [answer.slowdown for answer in simulate(replace(there, times=times), trials, deadline).answers]
-    return float(np.clip(np.quantile(estimates, CALM_QUANTILE), 1.0, MAX_CALM[regime]))
+    return float(np.clip(np.quantile(estimates, CALM_QUANTILE), 1.0, MAX_CALM))

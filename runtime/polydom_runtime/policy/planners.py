@@ -103,7 +103,10 @@ class Planner:
         typical = _whole(self._times.typical, one, model.model_ns * 1e-9 * self._times.typical.model_ratio)[0]
         # Before the first feature, no unit has run whose time could show that the machine is slow.
         bounds = self.at_cells(worst).tolist() if mask else [math.inf] * (len(self.cells) + 1)
-        return State(mask, model, answer_rows(bounds), np.maximum(self.at_cells(typical), 1.0).tolist())
+        typical_ns = np.maximum(self.at_cells(typical), 1.0)
+        # Half of the way to the worst case is no rare time. For an answer of few units it is far above the typical one.
+        slow_ns = np.maximum(self._times.calm * typical_ns, 0.5 * (typical_ns + self.at_cells(worst)))
+        return State(mask, model, answer_rows(bounds), typical_ns.tolist(), slow_ns.tolist())
 
     def move(self, feature: int, after: State, accuracy: float, target: int) -> Move:
         """Return the move that computes a feature on the way to a target.

@@ -156,7 +156,7 @@ def test_calm_estimate_is_bounded_on_a_device_that_is_often_slow() -> None:
     device = Device(in_spells)
     bundle = with_chosen_times(device.bundle(), device.target(), device.samples(), SIZES, ALLOWED)
 
-    assert bundle.times.calm == quantiles.MAX_CALM["hot"]
+    assert bundle.times.calm == quantiles.MAX_CALM
 
 
 @pytest.mark.usefixtures("few_trials")

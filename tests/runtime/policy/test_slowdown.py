@@ -208,3 +208,18 @@ def test_estimate_is_the_larger_median_whatever_was_added() -> None:
         slowdown.add(ratio)
 
         assert slowdown.value == max(1.0, np.median(ratios[-QUICK:]), np.median(ratios[-SLOW:]))
+
+
+@pytest.mark.parametrize(("factor", "counts"), [(1.4, False), (1.6, True)])
+def test_time_nearer_to_the_typical_one_than_to_the_worst_case_shows_no_slow_machine(
+    factor: float, counts: bool
+) -> None:
+    """All units take half of their worst case here, so half of the way is one and a half times the typical time."""
+    planned = unit_times(NAMES, [cost * 0.5 for cost in COSTS], (), microseconds(1.0), model_ratio=0.5)
+    world = LatticeWorld(lattice_bundle(ACCURACIES, COSTS, planned=planned))
+    world.slow_down(0.5 * factor)
+    predictor = world.predictor(1000 * US)
+    for _ in range(QUICK):
+        predictor.predict_one(1.0)
+
+    assert predictor.slowdown == pytest.approx(factor if counts else 1.0, rel=0.02)

@@ -34,7 +34,8 @@ only if a unit exceeds its guarded time and was also begun at the last moment, w
 
 CALM_QUANTILE, MAX_CALM = 0.999, 1.4
 """On the device as it was measured, one answer in a thousand may find a slow-down. The estimate is a median over few
-items, so it exceeds 1 often. It is never ignored above `MAX_CALM`, unless half of the way to the worst case is higher."""
+items, so it exceeds 1 often. Above `MAX_CALM` it counts, unless the items were nearer to typical times than to worst
+cases."""
 
 
 def with_chosen_times(

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from joblib import Memory
 
-from polydom_builder.costs.fit_times import REFERENCE_MODEL
+from polydom_builder.costs.fit_times import reference_runs
 from polydom_builder.simulation import Trials
 from polydom_runtime.arrays import Floats
 from polydom_runtime.bundles.bundle import Bundle
@@ -77,7 +77,7 @@ def timed_models(task: Task, samples: CostSamples, bundles: Mapping[str, Bundle]
     n_classes = len(next(iter(bundles.values())).space.classes)
     timed = memory.cache(_timed, ignore=["task"])
     medians, spread = timed(task, task.name, samples.fingerprint, list(models.items()), n_classes, identity())
-    reference = np.quantile(samples.items["hot"].models[REFERENCE_MODEL], [0.5, 0.9])
+    reference = np.quantile(reference_runs(samples.items["hot"]), [0.5, 0.9])
     share = spread * float(np.median(list(medians.values()))) / max(float(np.diff(reference)[0]), 1e-9)
     return ModelRuns(medians, float(reference[0]), min(share, 1.0))
 

@@ -18,7 +18,15 @@ from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples, ItemSa
 from polydom_runtime.unit_times import UnitTimes
 
 from .allowance import allowance_of
-from .fit_times import PLANNING_QUANTILES, REFERENCE_MODEL, UNIT_QUANTILE, costs_at, over_items, reference_time
+from .fit_times import (
+    PLANNING_QUANTILES,
+    REFERENCE_MODEL,
+    UNIT_QUANTILE,
+    costs_at,
+    over_items,
+    reference_runs,
+    reference_time,
+)
 
 USUAL_SLEEP = 0.02
 """The seconds of sleep of which a profile states the effect."""
@@ -159,5 +167,5 @@ def _after_sleep(samples: CostSamples, items: ItemSamples, hot: UnitTimes, quant
 
 def _model_added(samples: CostSamples, items: ItemSamples, quantile: float) -> float:
     """Return how much longer than hot the reference model takes, at a quantile."""
-    beyond = items.models[REFERENCE_MODEL] - reference_time(samples, REFERENCE_MODEL, quantile)
+    beyond = reference_runs(items) - reference_time(samples, REFERENCE_MODEL, quantile)
     return max(0.0, float(np.quantile(beyond, quantile)))

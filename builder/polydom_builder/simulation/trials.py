@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from polydom_builder.costs.fit_times import REFERENCE_MODEL
+from polydom_builder.costs.fit_times import REFERENCE_MODEL, reference_runs
 from polydom_builder.exceptions import FitError
 from polydom_runtime.arrays import Floats
 from polydom_runtime.bundles.bundle import Bundle
@@ -95,7 +95,7 @@ class Trials:
     def _of_rows(
         cls, samples: CostSamples, items: ItemSamples, chosen: NDArray[np.intp], rounds: NDArray[np.intp]
     ) -> "Trials":
-        models = items.models[REFERENCE_MODEL][chosen, rounds]
+        models = reference_runs(items)[chosen, rounds]
         return cls(samples.units, items.sizes[chosen], items.seconds[:, chosen, rounds], models)
 
     def __len__(self) -> int:

@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 from joblib import Memory
 
-from polydom_builder.costs.fit_times import reference_runs
+from polydom_builder.costs.fit_times import REFERENCE_MODEL, reference_runs
 from polydom_builder.simulation import Trials
 from polydom_runtime.arrays import Floats
 from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.regimes import Regime
 from polydom_runtime.measuring.conditions import identity
 from polydom_runtime.measuring.cost_samples import CostSamples
 from polydom_runtime.measuring.model_bench import ModelBench, Order, run_exported
@@ -33,27 +34,29 @@ class ModelRuns:
     ----------
     medians : dict of tuples of int to float
         Seconds, by the order of the model's features.
-    reference : float
-        The hot median of the reference model, in seconds.
     share : float
         The spread of models as a share of that of the reference model, from 0 to 1.
+    added : dict of str to float
+        How much longer than hot models take in other regimes, in seconds.
     """
 
-    def __init__(self, medians: Mapping[Order, float], reference: float = 0.0, share: float = 1.0) -> None:
-        self._medians, self._reference, self._share = dict(medians), reference, share
-        self._usual = float(np.median(list(medians.values()))) if medians else reference
+    def __init__(
+        self, medians: Mapping[Order, float], share: float = 1.0, added: Mapping[Regime, float] | None = None
+    ) -> None:
+        self._medians, self._share, self._added = dict(medians), share, added or {}
+        self._usual = float(np.median(list(medians.values()))) if medians else 0.0
 
-    def of(self, order: Order, trials: Trials) -> Floats:
+    def of(self, order: Order, trials: Trials, regime: Regime = "hot") -> Floats:
         """Return the time of a model on each trial in seconds; that of a usual one if it was never timed."""
-        median = float(np.median(trials.model_seconds))
         if not self._medians:
             return trials.model_seconds
-        usual = self._medians.get(order, self._usual) + max(median - self._reference, 0.0)
-        return np.maximum(usual + self._share * (trials.model_seconds - median), LEAST * usual)
+        usual = self._medians.get(order, self._usual) + self._added.get(regime, 0.0)
+        beyond = trials.model_seconds - np.median(trials.model_seconds)
+        return np.maximum(usual + self._share * beyond, LEAST * usual)
 
-    def in_bundle(self, bundle: Bundle, trials: Trials) -> dict[Order, Floats]:
+    def in_bundle(self, bundle: Bundle, trials: Trials, regime: Regime = "hot") -> dict[Order, Floats]:
         """Return the times of all models of a bundle."""
-        return {entry.order: self.of(entry.order, trials) for entry in bundle.models}
+        return {entry.order: self.of(entry.order, trials, regime) for entry in bundle.models}
 
 
 def timed_models(task: Task, samples: CostSamples, bundles: Mapping[str, Bundle], memory: Memory) -> ModelRuns:
@@ -77,9 +80,11 @@ def timed_models(task: Task, samples: CostSamples, bundles: Mapping[str, Bundle]
     n_classes = len(next(iter(bundles.values())).space.classes)
     timed = memory.cache(_timed, ignore=["task"])
     medians, spread = timed(task, task.name, samples.fingerprint, list(models.items()), n_classes, identity())
-    reference = np.quantile(reference_runs(samples.items["hot"]), [0.5, 0.9])
-    share = spread * float(np.median(list(medians.values()))) / max(float(np.diff(reference)[0]), 1e-9)
-    return ModelRuns(medians, float(reference[0]), min(share, 1.0))
+    low, high = np.quantile(reference_runs(samples.items["hot"]), [0.5, 0.9])
+    share = spread * float(np.median(list(medians.values()))) / max(float(high - low), 1e-9)
+    usual = {regime: float(np.median(items.models[REFERENCE_MODEL])) for regime, items in samples.items.items()}
+    added = {regime: max(seconds - usual["hot"], 0.0) for regime, seconds in usual.items()}
+    return ModelRuns(medians, min(share, 1.0), added)
 
 
 def _timed(

@@ -89,7 +89,7 @@ class Replay:
         self.test = _test_table(systems, memory)
         self.balanced = self.task.scoring == "balanced_accuracy"
         self.prior = systems.search.prior_
-        self.model_seconds = runs.of((), self.trials)
+        self.model_seconds = runs.of((), self.trials, regime)
         self._trained: dict[int, Codes] = {}
 
     def rows(self) -> list[Row]:
@@ -108,7 +108,7 @@ class Replay:
         bundle, policy = self.systems.bundles["Poly-Dom"], POLICIES[system]
         if too_short(bundle.at(deadline, self.regime), deadline):
             return {"late": 0, "answers": 0}
-        timed = self.runs.in_bundle(bundle, self.many)
+        timed = self.runs.in_bundle(bundle, self.many, self.regime)
         outcome = simulate(bundle, self.many, deadline, policy=policy, regime=self.regime, timed=timed)
         return {"late": outcome.missed, "answers": len(self.many)}
 
@@ -136,7 +136,7 @@ class Replay:
             adapt=system != NO_ESTIMATE,
             predicted=self._predicted[system],
             regime=self.regime,
-            timed=self.runs.in_bundle(bundle, self.trials),
+            timed=self.runs.in_bundle(bundle, self.trials, self.regime),
         )
         return _answers_of(outcome, bundle)
 

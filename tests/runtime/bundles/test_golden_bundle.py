@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from polydom_runtime import Predictor, load_bundle
+from polydom_runtime import ManualClock, Predictor, load_bundle
 from polydom_runtime.bundles.encoding import encode
 from tests.runtime.node_space import space
 
@@ -53,7 +53,7 @@ def test_the_newest_format_is_written_as_it_was() -> None:
 
 @every_format
 def test_a_bundle_of_each_format_still_answers(folder: Path) -> None:
-    answer = Predictor.load(folder, space).predict_one(np.array([1.0, 2.0, 3.0]))
+    answer = Predictor.load(folder, space, clock=ManualClock()).predict_one(np.array([1.0, 2.0, 3.0]))
 
     assert (answer.label, answer.features) == ("yes", ("mean", "spread", "ends"))
     assert answer.accuracy == pytest.approx(0.9)

@@ -15,7 +15,6 @@ from examples.deadlines.measuring import halves, measured_costs
 from examples.deadlines.model_runs import ModelRuns, timed_models
 from examples.deadlines.replay import ANY_TIME, BEFORE, NO_ESTIMATE, ORACLE, STRICT, SYSTEMS
 from examples.deadlines.systems import N_DEADLINES, build_poly_dom
-from examples.deadlines.table import as_markdown
 from examples.deadlines.task import Task
 from examples.paper.results import ResultsError, Row, column, load_rows, where
 from polydom_builder.costs.fit_times import REFERENCE_MODEL
@@ -25,6 +24,8 @@ from polydom_runtime.bundles.regimes import REGIMES, Regime
 from polydom_runtime.certification.certificate import Certificate
 from polydom_runtime.device.calibration import REFERENCES
 from polydom_runtime.measuring.cost_samples import CostSamples, ItemSamples, units_of
+
+PAGE = Path(__file__).parents[2] / "docs" / "anytime.md"
 
 
 def test_rounds_are_split_into_halves_that_share_none() -> None:
@@ -161,16 +162,32 @@ def test_tables_and_figures_are_drawn_again_from_raw_results(results: tuple[Path
 
 
 def test_the_page_has_the_words_of_the_report(results: tuple[Path, list[Row]]) -> None:
-    out, rows = results
-    hot = as_markdown(where(rows, regime="hot"), load_rows(out / "tasks.csv")).replace("made-up", "scenes")
-    shown = (Path(__file__).parents[2] / "docs" / "anytime.md").read_text(encoding="utf-8")
-    blocks = [block.splitlines()[0] for block in hot.replace("# Score", "## Score", 1).split("\n\n")]
-    checks_and_gaps = ("## The gap", "| task | back to back", "## What must", "| what must")
-    blocks = [block for block in blocks if not block.startswith(checks_and_gaps)]
+    out, _ = results
+    written = (out / "deadlines.md").read_text(encoding="utf-8").replace("made-up", "scenes")
+    shown = PAGE.read_text(encoding="utf-8")
+    blocks = [block.splitlines()[0] for block in written.replace("# Score", "## Score", 1).split("\n\n")]
 
-    assert len(blocks) == 11
+    assert len(blocks) == 27
     # Paragraphs are wrapped on the page.
     assert [block for block in blocks if f" {block} " not in f" {' '.join(shown.split())} "] == []
+
+
+@pytest.mark.parametrize(
+    ("place", "table"),
+    [
+        ("real", real.real_table([])),
+        ("loops", loops.loop_table([])),
+        ("certificates", certificates.certificate_table([])),
+        ("models", models.model_table([])),
+    ],
+)
+def test_the_page_has_the_tables_of_the_other_experiments(place: str, table: str) -> None:
+    shown = PAGE.read_text(encoding="utf-8")
+
+    _, _, after = shown.partition(f"<!-- begin {place} -->")
+    inside, _, _ = after.partition(f"<!-- end {place} -->")
+    assert inside.strip().startswith(table)
+    assert len(inside.strip().splitlines()) > 3
 
 
 def test_measured_costs_are_kept_until_the_items_or_the_features_change(made_up_task: Task, tmp_path: Path) -> None:

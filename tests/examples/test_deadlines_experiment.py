@@ -177,8 +177,6 @@ def test_the_page_has_the_words_of_the_report(results: tuple[Path, list[Row]]) -
     [
         ("real", real.real_table([])),
         ("loops", loops.loop_table([])),
-        ("certificates", certificates.certificate_table([])),
-        ("models", models.model_table([])),
     ],
 )
 def test_the_page_has_the_tables_of_the_other_experiments(place: str, table: str) -> None:

@@ -65,10 +65,7 @@ class Feed:
         self._not_before = 0
 
     def rehearse(self) -> None:
-        """Run the code of `ask` that does not touch the source, so that it is warm."""
-        ended, self.ended = self.ended, True
-        self.ask(0)
-        self.ended = ended
+        """Run the slow part of `ask` that does not touch the source, a system call, so that it is warm."""
         self._waits()
         self._clock()
 

@@ -197,7 +197,7 @@ class Monitor:
         if isinstance(self._predictor, Rehearsing) and not self._stopping:
             self._call("rehearsal", self._predictor.rehearse)
             self._feed.rehearse()
-            self._begun(self.schedule.period_at(self.clock()))
+            self.schedule.period_at(self.clock())
 
     def _goes_on(self) -> bool:
         self._pulse.beat()

@@ -15,6 +15,7 @@ from polydom_runtime.device.board import Board
 from polydom_runtime.exceptions import ItemError, MeasurementError
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.pauses import collector_off, memory_kept
+from polydom_runtime.policy.rehearsal import LARGER, SMALL
 
 from .answering import HOT_SHARE, MAX_ITEMS, SHARE_OF_TIME, Answering, Limits
 from .answers import AnswerBench
@@ -32,9 +33,6 @@ from .timers import Timers
 
 MIN_SIZES, MAX_ROUNDS = 8, 5000
 COOL_DOWN_SECONDS, MAX_COOL_DOWNS = 2.0, 10
-
-KEPT_RANKS = (1 / 32, 1 / 4)
-"""The ranks, by size, of the items that are answered to rehearse, as in `polydom_runtime.policy.rehearsal`."""
 
 MAX_PERIOD = 60.0
 """Some ten answers are given after a sleep of this length in any case."""
@@ -65,7 +63,7 @@ def measure(
     Each round times every pair of unit and item once, in a new random order, so that heat and load affect all alike.
     Some rounds at the start warm up and are not kept. The measurement stops when every unit's median is known to within
     `precision` and its quantile to within five times that, or when the rounds or the time are used up. After that, some
-    hundred items are answered as they come, in up to a third of the time more: without sleeps, and, cold and rehearsed,
+    hundred items are answered as they come, in up to 60 % of the time more: without sleeps, and, cold and rehearsed,
     after a sleep each.
 
     Parameters
@@ -148,7 +146,7 @@ def measure(
             session = _Session(bench, measurement, journal, conditions, timers, rule)
             session.take_rounds(lambda done: progress(done / (1.0 + SHARE_OF_TIME)))
             by_size = sorted(drawn, key=space.size)
-            kept = [by_size[int(rank * len(by_size))] for rank in KEPT_RANKS]
+            kept = [by_size[int(rank * len(by_size))] for rank in (SMALL, LARGER)]
             models = list(bench.models.values())
             answers = AnswerBench(space, drawn, kept, models, bench.stopwatch, timers, seed)
             session.take_answers(answers, lambda done: progress((1.0 + SHARE_OF_TIME * done) / (1.0 + SHARE_OF_TIME)))

@@ -13,7 +13,7 @@ from polydom_runtime.prediction import Rehearsing
 
 from .feed import Feed, StopWaiting
 from .loop_counts import End, LoopCounts, LoopSummary, Miss
-from .rehearsals import Rehearsals
+from .rehearsals import Rehearsals, room_ns
 from .wakeups import OVERRUNS, Overrun, Schedule, SlackCollector, Sleeper, precise_timers
 from .watchdogs import Pulse, Watchdog
 
@@ -121,10 +121,8 @@ class Monitor:
         self._asked_in = -1
         self._warm = self._stopping = False
         self._idle_in_a_row = self._free_ns = 0
-        room_ns = self.schedule.period_ns - round(predictor.deadline * 1e9)
-        can_rehearse = rehearse and isinstance(predictor, Rehearsing)
-        room_ns = room_ns if can_rehearse else 0
-        self.rehearsals = Rehearsals(self._rehearse, clock, room_ns, self._sleeper.preemptions)
+        room = room_ns(predictor, self.schedule.period_ns, rehearse)
+        self.rehearsals = Rehearsals(self._rehearse, clock, room, self._sleeper.preemptions)
 
     def stop(self) -> None:
         """End the loop after the current item. May be called from callbacks, signal handlers and other threads."""

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from polydom_runtime.clock import Clock, hardware_clock
 from polydom_runtime.prediction import Rehearsing
 
-from .rehearsals import Rehearsals
+from .rehearsals import Rehearsals, room_ns
 from .wakeups import Schedule, Sleeper
 
 if TYPE_CHECKING:
@@ -46,14 +46,9 @@ class Pace:
         self._clock, self._sleeper = clock, sleeper or Sleeper(clock)
         self._schedule = Schedule(clock(), round(period * 1e9))
         self._next = 1
-        room_ns = self._schedule.period_ns - round(predictor.deadline * 1e9)
-        can_rehearse = rehearse and isinstance(predictor, Rehearsing)
-        self._rehearsals = Rehearsals(
-            predictor.rehearse if isinstance(predictor, Rehearsing) else int,
-            clock,
-            room_ns if can_rehearse else 0,
-            self._sleeper.preemptions,
-        )
+        room = room_ns(predictor, self._schedule.period_ns, rehearse)
+        answer_kept = predictor.rehearse if isinstance(predictor, Rehearsing) else int
+        self._rehearsals = Rehearsals(answer_kept, clock, room, self._sleeper.preemptions)
 
     @property
     def rehearses(self) -> bool:  # noqa: D102

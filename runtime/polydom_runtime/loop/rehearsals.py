@@ -3,9 +3,14 @@
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from polydom_runtime.clock import Clock
+from polydom_runtime.prediction import Rehearsing
 from polydom_runtime.records.histogram import Histogram
+
+if TYPE_CHECKING:
+    from polydom_runtime.prediction import Answering
 
 REMEMBERED = 64
 """The next rehearsal is expected to take no longer than all but the longest of the last 64."""
@@ -21,6 +26,12 @@ CROWDED, WATCHED, REST = 8, 32, 500
 """If other programs took the processor in 8 of the last 32 periods, between the rehearsal and the answer, there are no
 rehearsals for 500 periods. The system lets a process run for a few milliseconds at once while others wait, and a
 rehearsal uses up a part of them."""
+
+
+def room_ns(predictor: "Answering", period_ns: int, wanted: bool) -> int:
+    """Return the part of a period that the deadline leaves for a rehearsal; 0 if there are to be none."""
+    can = wanted and isinstance(predictor, Rehearsing)
+    return period_ns - round(predictor.deadline * 1e9) if can else 0
 
 
 @dataclass(frozen=True, slots=True)

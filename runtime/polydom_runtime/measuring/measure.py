@@ -108,15 +108,7 @@ def measure(
     MeasurementError
         If the journal belongs to another measurement, cannot be written, or `cpu` is not a processor that may be used.
     """
-    if n_sizes < MIN_SIZES:
-        raise ItemError(f"There must be at least {MIN_SIZES} sizes, for growth to show. Got {n_sizes}.")
-    if not (
-        rounds >= 1 and seconds > 0.0 and 0.0 < quantile <= 1.0 and precision >= 0.0 and 0.0 < period <= MAX_PERIOD
-    ):
-        raise MeasurementError(
-            f"Rounds, seconds and period must be positive, the period at most {MAX_PERIOD:g} s, the quantile above 0 "
-            f"and at most 1. Got {rounds}, {seconds}, {period}, {quantile}."
-        )
+    _check(n_sizes, period, rule := StoppingRule(rounds, seconds, quantile, precision))
     board, journal = board or Board(), journal or Journal()
     chosen = [items[i] for i in chosen_items(space, items, n_sizes, size_range)]
     drawn = [items[i] for i in drawn_items(space, items, MAX_ITEMS, seed, size_range)]
@@ -142,13 +134,9 @@ def measure(
             )
             measurement = _begun(journal, header, earlier)
             conditions = Conditions(board, machine, measurement.warnings)
-            rule = StoppingRule(rounds, seconds, quantile, precision)
             session = _Session(bench, measurement, journal, conditions, timers, rule)
             session.take_rounds(lambda done: progress(done / (1.0 + SHARE_OF_TIME)))
-            by_size = sorted(drawn, key=space.size)
-            kept = [by_size[int(rank * len(by_size))] for rank in (SMALL, LARGER)]
-            models = list(bench.models.values())
-            answers = AnswerBench(space, drawn, kept, models, bench.stopwatch, timers, seed)
+            answers = _answer_bench(space, drawn, bench, timers, seed)
             session.take_answers(answers, lambda done: progress((1.0 + SHARE_OF_TIME * done) / (1.0 + SHARE_OF_TIME)))
         for spread in spreads(measurement.samples({}, "")):
             if spread.warning:
@@ -158,6 +146,24 @@ def measure(
     finally:
         journal.close()
     return measurement.samples(after, stopped)
+
+
+def _check(n_sizes: int, period: float, rule: StoppingRule) -> None:
+    if n_sizes < MIN_SIZES:
+        raise ItemError(f"There must be at least {MIN_SIZES} sizes, for growth to show. Got {n_sizes}.")
+    is_rule = rule.rounds >= 1 and rule.seconds > 0.0 and 0.0 < rule.quantile <= 1.0 and rule.precision >= 0.0
+    if not (is_rule and 0.0 < period <= MAX_PERIOD):
+        raise MeasurementError(
+            f"Rounds, seconds and period must be positive, the period at most {MAX_PERIOD:g} s, the quantile above 0 "
+            f"and at most 1. Got {rule.rounds}, {rule.seconds}, {period}, {rule.quantile}."
+        )
+
+
+def _answer_bench(space: FeatureSpace, items: list[Any], bench: Bench, timers: Timers, seed: int) -> AnswerBench:
+    """Return what answers the items, with items of the ranks that a predictor keeps to rehearse."""
+    by_size = sorted(items, key=space.size)
+    kept = [by_size[int(rank * len(by_size))] for rank in (SMALL, LARGER)]
+    return AnswerBench(space, items, kept, list(bench.models.values()), bench.stopwatch, timers, seed)
 
 
 class _Session:

@@ -17,6 +17,7 @@ from polydom_runtime.measuring.item_sizes import drawn_items
 from polydom_runtime.measuring.stopwatch import Stopwatch
 from polydom_runtime.measuring.timers import Timers
 from polydom_runtime.pauses import collector_off, memory_kept
+from polydom_runtime.policy.rehearsal import as_kept
 
 from .task import Task
 
@@ -54,8 +55,7 @@ def _answered(task: Task, seconds: float) -> dict[Regime, ItemSamples]:
     """Answer items hot, round after round, and then each in turn cold and rehearsed."""
     everything, timers = [*task.items, *task.test_items], Timers()
     items = [everything[k] for k in drawn_items(task.space, everything, N_ITEMS, seed=1)]
-    by_size = sorted(items, key=task.space.size)
-    kept, models = [by_size[0], by_size[len(items) // 2]], [reference_models()[REFERENCE_MODEL]]
+    kept, models = as_kept(sorted(items, key=task.space.size)), [reference_models()[REFERENCE_MODEL]]
     with collector_off(), memory_kept():
         bench = AnswerBench(task.space, items, kept, models, Stopwatch(timers), timers, seed=1)
         hot = _until(HOT_SHARE * seconds, (bench.answer(k, "hot", 0.0) for k in [*range(len(items))] * HOT_ROUNDS))

@@ -15,7 +15,7 @@ from polydom_runtime.device.board import Board
 from polydom_runtime.exceptions import ItemError, MeasurementError
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.pauses import collector_off, memory_kept
-from polydom_runtime.policy.rehearsal import LARGER, SMALL
+from polydom_runtime.policy.rehearsal import as_kept
 
 from .answering import HOT_SHARE, MAX_ITEMS, SHARE_OF_TIME, Answering, Limits
 from .answers import AnswerBench
@@ -161,8 +161,7 @@ def _check(n_sizes: int, period: float, rule: StoppingRule) -> None:
 
 def _answer_bench(space: FeatureSpace, items: list[Any], bench: Bench, timers: Timers, seed: int) -> AnswerBench:
     """Return what answers the items, with items of the ranks that a predictor keeps to rehearse."""
-    by_size = sorted(items, key=space.size)
-    kept = [by_size[int(rank * len(by_size))] for rank in (SMALL, LARGER)]
+    kept = as_kept(sorted(items, key=space.size))
     return AnswerBench(space, items, kept, list(bench.models.values()), bench.stopwatch, timers, seed)
 
 

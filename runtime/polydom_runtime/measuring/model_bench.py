@@ -19,6 +19,7 @@ from polydom_runtime.bundles.regimes import Regime
 from polydom_runtime.exceptions import MeasurementError
 from polydom_runtime.features import FeatureSpace, read_only
 from polydom_runtime.policy.loaded_models import LoadedModel, Run
+from polydom_runtime.policy.rehearsal import as_kept
 from polydom_runtime.stages import Stage, stage_of
 
 from .cost_samples import units_of
@@ -136,7 +137,7 @@ class ModelBench:
         Parameters
         ----------
         regime : {"cold", "rehearsed"}
-            With ``rehearsed``, a small and a middle item are answered between the sleep and the answer.
+            With ``rehearsed``, a small and a larger item are answered between the sleep and the answer.
         asleep : float
             The seconds of each sleep.
         seconds : float
@@ -144,7 +145,7 @@ class ModelBench:
         most : int
             The most answers.
         """
-        kept = [self._items[0], self._items[len(self._items) // 2]] if regime == "rehearsed" else []
+        kept = as_kept(self._items) if regime == "rehearsed" else ()
 
         def before(model: int) -> None:
             self._timers.sleep(asleep)

@@ -6,12 +6,14 @@ for the code and the memory that only larger items need.
 """
 
 from collections import deque
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from polydom_runtime.clock import Clock
+
+T = TypeVar("T")
 
 RECENT = 64
 """Sizes of so many items are remembered, those that came before a rehearsal."""
@@ -63,9 +65,8 @@ class KeptItems:
         if item is None or not 0.0 < size < float("inf") or getattr(item, "nbytes", 0) > MAX_BYTES:
             return
         self._sizes.append(size)
-        ranked = sorted(self._sizes)
-        is_small = _is_nearer(size, self.small, ranked[int(SMALL * len(ranked))])
-        is_larger = _is_nearer(size, self.larger, ranked[int(LARGER * len(ranked))])
+        small, larger = as_kept(sorted(self._sizes))
+        is_small, is_larger = _is_nearer(size, self.small, small), _is_nearer(size, self.larger, larger)
         if is_small or is_larger:
             kept = Kept(item.copy("K") if isinstance(item, np.ndarray) else item, size)
             self.small, self.larger = kept if is_small else self.small, kept if is_larger else self.larger
@@ -95,6 +96,11 @@ class KeptItems:
         self.best = reached
         if larger is not None and larger is not small and clock() < end:
             answer(larger.item)
+
+
+def as_kept(by_size: Sequence[T]) -> tuple[T, T]:
+    """Return the small and the larger item that would be kept of items by rising size; they may be the same."""
+    return by_size[int(SMALL * len(by_size))], by_size[int(LARGER * len(by_size))]
 
 
 def _is_nearer(size: float, kept: Kept | None, wanted: float) -> bool:

@@ -59,6 +59,7 @@ def _answered(task: Task, seconds: float) -> dict[Regime, ItemSamples]:
     with collector_off(), memory_kept():
         bench = AnswerBench(task.space, items, kept, models, Stopwatch(timers), timers, seed=1)
         hot = _until(HOT_SHARE * seconds, (bench.answer(k, "hot", 0.0) for k in [*range(len(items))] * HOT_ROUNDS))
+        bench.learn_usual_times(np.array(hot))
         turns = (
             np.stack([bench.answer(k, regime, PERIOD) for regime in ("cold", "rehearsed")]) for k in range(len(items))
         )

@@ -113,6 +113,7 @@ class Answering:
     def asleep(self) -> None:
         """Answer items after a sleep each, in turn without and with a rehearsal, beginning with those of `hot`."""
         limits, items = self._limits, list(dict.fromkeys(self._positions("hot")))
+        self._bench.learn_usual_times(self._measurement.answers_in("hot"))
         regimes: tuple[Regime, ...] = ("cold", "rehearsed")
         done = {regime: len(self._positions(regime)) for regime in regimes}
         for k in range(min(done.values()), limits.asleep_answers if items else 0):

@@ -12,7 +12,7 @@ from polydom_runtime.exceptions import FeatureError
 from polydom_runtime.features import FeatureSpace, read_only
 from polydom_runtime.stages import stage_of
 
-from .bench import predictor_without_models
+from .dispatch import dispatch_alone
 from .stopwatch import Stopwatch
 from .timers import Timers
 
@@ -30,6 +30,9 @@ class AnswerBench:
     A step is computed right before the first feature that uses it, as in a predictor. The first reference model always
     comes right after the features, like the model of an answer; the others follow in random order, and find its code
     warm. They leave the caches as no answer does, so each hot answer comes after one without them to the item before.
+
+    After a sleep, the first feature finds much cold that all features need, whichever it is. So the quickest feature
+    comes first then, and what it takes beyond its usual time counts as dispatch, of which there is one in each answer.
 
     Parameters
     ----------
@@ -63,9 +66,24 @@ class AnswerBench:
         row = np.zeros(max(space.widths), dtype=np.float32)
         self._stages = [stage_of(space, feature, row, 0) for feature in range(len(space))]
         self._slots = [-1 if f.step is None else space.steps.index(f.step) for f in space.features]
-        self._dispatch = predictor_without_models(space, timers.clock).predict_one
+        self._dispatch = dispatch_alone(space, timers.clock).predict_one
         self._rng = np.random.default_rng(seed)
         self._last: list[Any] = []
+        self._usual: dict[int, Floats] = {}
+        self._quickest: int | None = None
+
+    def learn_usual_times(self, hot: Floats) -> None:
+        """Learn the usual times of units on each item from hot answers, shape ``(n_answers, 2 + n_units + n_models)``.
+
+        Until then, answers after a sleep count what their first feature takes as its own time.
+        """
+        positions, n_steps = hot[:, 0], len(self._steps)
+        end = 2 + n_steps + len(self._stages)
+        self._usual = {int(p): np.median(hot[positions == p, 2:end], axis=0) for p in np.unique(positions)}
+        if self._usual:
+            usual = np.median([*self._usual.values()], axis=0)
+            steps = [0.0 if slot < 0 else usual[slot] for slot in self._slots]
+            self._quickest = int(np.argmin(usual[n_steps:] + steps))
 
     def __len__(self) -> int:
         """Return the number of items."""
@@ -96,6 +114,8 @@ class AnswerBench:
         before = {"hot": self._last, "rehearsed": self._kept, "cold": []}[regime]
         answers = [(other, self._order()._replace(models=order.models[:1])) for other in before]
         if regime != "hot":
+            if self._quickest is not None:
+                order.features.sort(key=lambda feature: feature != self._quickest)
             self._sleep(asleep)
         try:
             for other, its_order in answers:
@@ -109,7 +129,18 @@ class AnswerBench:
                 f"raised {e!r}. Leave this item out."
             ) from e
         self._last = [item]
-        return np.array([position, self._sizes[position], *(ns * 1e-9 for ns in times)])
+        seconds = np.array(times) * 1e-9
+        if regime != "hot" and position in self._usual:
+            self._count_as_dispatch(seconds, order.features[0], self._usual[position])
+        return np.array([position, self._sizes[position], *seconds])
+
+    def _count_as_dispatch(self, seconds: Floats, feature: int, usual: Floats) -> None:
+        """Count as dispatch what a feature and its step took beyond their usual times."""
+        slot = self._slots[feature]
+        for unit in (len(self._steps) + feature, *([slot] if slot >= 0 else [])):
+            beyond = max(seconds[unit] - usual[unit], 0.0)
+            seconds[unit] -= beyond
+            seconds[len(usual)] += beyond
 
     def _order(self) -> _Order:
         """Draw an order; before the sleep, so that drawing warms nothing."""

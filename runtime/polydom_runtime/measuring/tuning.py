@@ -15,8 +15,8 @@ from polydom_runtime.exceptions import ItemError, MeasurementError
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.pauses import collector_off, memory_kept
 
-from .bench import predictor_without_models
 from .conditions import Conditions, describe
+from .dispatch import dispatch_alone
 from .item_sizes import drawn_items
 from .measure import MAX_PERIOD
 from .model_bench import QUANTILE, Answers, ModelBench, added, model_quantiles, run_exported
@@ -92,7 +92,7 @@ def tune_bundle(
             chosen,
             [entry.order for entry in bundle.models],
             run_exported(models, len(bundle.space.classes)),
-            dispatch=predictor_without_models(space, timers.clock).predict_one,
+            dispatch=dispatch_alone(space, timers.clock).predict_one,
             timers=timers,
         )
         hot = bench.hot(SHARES["hot"] * seconds, MAX_ROUNDS)

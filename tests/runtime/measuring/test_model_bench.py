@@ -63,7 +63,7 @@ class Machine:
             ],
             size=len,
         )
-        items = [np.full(n, n, dtype=float) for n in (5, 1, 3)]
+        items = [np.full(n, n, dtype=float) for n in (5, 1, 3, 7)]
         timers = Timers(self.clock, lambda: self.processor_ns, lambda: Switches(0, 0), self.sleep)
         return ModelBench(space, items, ORDERS, self.run_of, timers=timers, **options)
 
@@ -90,7 +90,7 @@ def test_models_take_turns_and_read_their_features_of_the_item(machine: Machine)
     for number, row in machine.models_run:
         n = row[0]
         assert row == [[n], [n, n, -n], [n, -n, n]][number]
-    assert {row[0] for _, row in machine.models_run} == {1.0, 3.0, 5.0}
+    assert {row[0] for _, row in machine.models_run} == {1.0, 3.0, 5.0, 7.0}
 
 
 def test_cold_answers_come_after_a_sleep_and_take_longer_in_every_part(machine: Machine) -> None:
@@ -115,7 +115,7 @@ def test_rehearsed_answers_come_after_a_small_and_a_larger_item(machine: Machine
     assert len(runs) == 18
     for k in range(0, 18, 3):
         assert len({number for number, _ in runs[k : k + 3]}) == 1
-        assert [row[0] for _, row in runs[k : k + 2]] == [1.0, 2.0]
+        assert [row[0] for _, row in runs[k : k + 2]] == [1.0, 3.0]
 
 
 def test_pauses_do_not_count(machine: Machine) -> None:

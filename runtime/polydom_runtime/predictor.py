@@ -27,6 +27,7 @@ from .policy.failures import FailureBook
 from .policy.loaded_models import LoadedModel, LoadedModels, Run
 from .policy.plan import Plan, Plans
 from .policy.planners import StrictPlanner
+from .policy.reasons import reason_of
 from .policy.rehearsal import ANSWER_NS, KeptItems
 from .policy.slowdown import FADING, Slowdown
 from .policy.states import State, reachable
@@ -457,27 +458,14 @@ class Predictor:
 
     def _reason(self, state: State, model: LoadedModel, course: Course) -> str:
         """Return how the answer relates to the plan that was made at the start; count an item that is too large."""
-        reason = self._deviation(state, model, course)
+        extends, budget_ns = self.policy == "anytime", self._budget_ns
+        reason = reason_of(
+            state, model, course, names=self.bundle.names, out=self.out, budget_ns=budget_ns, extends=extends
+        )
         if self.trace.size > self._largest:
             self.n_oversized += 1
             return "planned, larger than measured" if reason == "planned" else reason
         return reason
-
-    def _deviation(self, state: State, model: LoadedModel, course: Course) -> str:
-        planned, last, cell = course.planned, course.last, course.cell
-        if planned is None or last is None:
-            *_, ends, moves = state.rows[cell]
-            first = moves[bisect_right(ends, self._budget_ns)]
-            if first is None:
-                return "planned"
-            name = self.bundle.names[first.feature]
-            return f"{name} failed" if name in self.out else f"no time for {name}"
-        if model.accuracy >= planned.accuracy and self.policy == "anytime":
-            return "planned" if model.accuracy == planned.accuracy else "extended"
-        if state.mask & planned.target == planned.target:
-            return "planned"
-        given_up = last.target if last.target & ~state.mask else planned.target
-        return f"no time for {self.bundle.names[state.next_of(given_up, cell)]}"
 
     def _failed(self, feature: int) -> str:
         self._failures.failed(feature, self._items)

@@ -142,17 +142,25 @@ def run_demo(
     baselines = Baselines(search, test, [float(surface.space.size(item)) for item in test_items])
     for note in bundle.times.origin.notes:
         print(f"While the times were measured: {note}.")
-    results, there = [], Node(node, example, out)
-    for deadline in _long_enough(bundle, deadlines):
-        _, result = there.run("test.npz", deadline, quiet=True)
-        result |= {"single": baselines.single(deadline), "cheap_first": baselines.cheap_first(deadline)}
-        if looped := run_loop(there, deadline, pace, loop_labels):
-            result["loop"] = {"period": pace.period, **looped._asdict()}
-        results.append(result)
+    results = _run_and_compare(Node(node, example, out), bundle, deadlines, baselines, pace, loop_labels)
     print(as_table(results))
     (out / "results.json").write_text(json.dumps(results, indent=2))
     plot(results, out / "accuracy.png")
     print(f"Bundle, results and plot are in {out}: surface.bundle, results.json, accuracy.png.")
+    return results
+
+
+def _run_and_compare(
+    node: Node, bundle: Bundle, deadlines: Sequence[float], baselines: Baselines, pace: Pace, loop_labels: list[Any]
+) -> list[dict[str, Any]]:
+    """Return what the node and the baselines reach at each deadline: back to back, and in a loop that sleeps."""
+    results = []
+    for deadline in _long_enough(bundle, deadlines):
+        _, result = node.run("test.npz", deadline, quiet=True)
+        result |= {"single": baselines.single(deadline), "cheap_first": baselines.cheap_first(deadline)}
+        if looped := run_loop(node, deadline, pace, loop_labels):
+            result["loop"] = {"period": pace.period, **looped._asdict()}
+        results.append(result)
     return results
 
 

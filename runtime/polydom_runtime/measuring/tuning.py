@@ -86,15 +86,7 @@ def tune_bundle(
         raise ItemError("There must be at least one item. Got none.")
     conditions = Conditions(board, machine := describe(board, clock=timers.clock))
     with collector_off(), memory_kept():
-        models = [bundle.model_bytes(number) for number in range(len(bundle.models))]
-        bench = ModelBench(
-            space,
-            chosen,
-            [entry.order for entry in bundle.models],
-            run_exported(models, len(bundle.space.classes)),
-            dispatch=dispatch_alone(space, timers.clock).predict_one,
-            timers=timers,
-        )
+        bench = _bench(bundle, space, chosen, timers)
         hot = bench.hot(SHARES["hot"] * seconds, MAX_ROUNDS)
         regimes = {"hot": RegimeTune(_dispatch(hot), _states(hot, bundle), (0.0,) * len(bundle.times.worst.names), 0.0)}
         progress(SHARES["hot"])
@@ -106,6 +98,14 @@ def tune_bundle(
     conditions.have_moved()
     by_name = {name: regimes[name] for name in REGIMES}
     return Tune(bundle_sha256(bundle), this_machine(board), machine["began"], tuple(conditions.warnings), by_name)
+
+
+def _bench(bundle: Bundle, space: FeatureSpace, items: Sequence[Any], timers: Timers) -> ModelBench:
+    """Return what answers the items with the models of a bundle."""
+    models = [bundle.model_bytes(number) for number in range(len(bundle.models))]
+    orders, run_of = [entry.order for entry in bundle.models], run_exported(models, len(bundle.space.classes))
+    dispatch = dispatch_alone(space, timers.clock).predict_one
+    return ModelBench(space, items, orders, run_of, dispatch=dispatch, timers=timers)
 
 
 def _after_sleep(answers: Answers, hot: Answers, bundle: Bundle, period: float) -> RegimeTune:

@@ -84,7 +84,7 @@ class Choosing:
             The promised share of late answers, from 0 to 1.
         """
         merits: dict[Pair, Merit] = {}
-        most, limit = int(SHARE_OF_PROMISE * allowed * len(self._one)), allowed * len(self._one)
+        most, limit = round(SHARE_OF_PROMISE * allowed * len(self._one)), allowed * len(self._one)
 
         def merit(pair: Pair) -> Merit:
             if pair not in merits:

@@ -31,8 +31,9 @@ class AnswerBench:
     comes right after the features, like the model of an answer; the others follow in random order, and find its code
     warm. They leave the caches as no answer does, so each hot answer comes after one without them to the item before.
 
-    After a sleep, the first feature finds much cold that all features need, whichever it is. So the quickest feature
-    comes first then, and what it takes beyond its usual time counts as dispatch, of which there is one in each answer.
+    Without a rehearsal, the first feature after a sleep finds much cold that all features need, whichever it is. So the
+    quickest feature comes first then, and what it takes beyond its usual time counts as dispatch, of which there is one
+    in each answer.
 
     Parameters
     ----------
@@ -75,7 +76,7 @@ class AnswerBench:
     def learn_usual_times(self, hot: Floats) -> None:
         """Learn the usual times of units on each item from hot answers, shape ``(n_answers, 2 + n_units + n_models)``.
 
-        Until then, answers after a sleep count what their first feature takes as its own time.
+        Until then, cold answers count what their first feature takes as its own time.
         """
         positions, n_steps = hot[:, 0], len(self._steps)
         end = 2 + n_steps + len(self._stages)
@@ -113,9 +114,9 @@ class AnswerBench:
         item, order = self._items[position], self._order()
         before = {"hot": self._last, "rehearsed": self._kept, "cold": []}[regime]
         answers = [(other, self._order()._replace(models=order.models[:1])) for other in before]
+        if regime == "cold" and self._quickest is not None:
+            order.features.sort(key=lambda feature: feature != self._quickest)
         if regime != "hot":
-            if self._quickest is not None:
-                order.features.sort(key=lambda feature: feature != self._quickest)
             self._sleep(asleep)
         try:
             for other, its_order in answers:
@@ -130,7 +131,7 @@ class AnswerBench:
             ) from e
         self._last = [item]
         seconds = np.array(times) * 1e-9
-        if regime != "hot" and position in self._usual:
+        if regime == "cold" and position in self._usual:
             self._count_as_dispatch(seconds, order.features[0], self._usual[position])
         return np.array([position, self._sizes[position], *seconds])
 

@@ -83,7 +83,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> SleepyWorld:
 
 
 def test_cold_units_take_longer_and_rehearsed_ones_do_not(world: SleepyWorld) -> None:
-    """After a sleep, "mean" and its step come first, which are the quickest. What they take longer is dispatch."""
+    """Of a cold answer, "mean" and its step come first, which are the quickest. What they take longer is dispatch."""
     samples = world.measured()
 
     assert set(samples.items) == {"hot", "rehearsed", "cold"}

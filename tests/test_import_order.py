@@ -14,7 +14,7 @@ BUILDER = ROOT / "builder" / "polydom_builder"
 ROOMS = {
     RUNTIME: (
         *("exceptions", "clock", "arrays", "files", "costs", "features", "pauses", "testing", "stages", "unit_times"),
-        *("items", "bundles", "device", "policy", "prediction", "predictor", "measuring", "diagnosis", "records"),
+        *("items", "kernels", "bundles", "device", "policy", "prediction", "predictor", "measuring", "diagnosis", "records"),
         *("loop", "supervision", "certification", "commands", "__main__", "__init__"),
     ),
     BUILDER: (

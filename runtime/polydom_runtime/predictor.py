@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .bundles.bundle import Bundle, Label
+from .bundles.engines import Engine
 from .bundles.greedy import Walk
 from .bundles.index import Staircase
 from .bundles.index_file import load_bundle
@@ -79,6 +80,9 @@ class Predictor:
         The regime whose times plans are made with, in a replay. If not given, there is a plan for each regime that the
         bundle has times of, and for each item one is chosen: ``hot`` if the last answer ended less than a
         millisecond ago, ``rehearsed`` if the last rehearsal did, or else ``cold``.
+    engine : {"onnxruntime", "numpy"}, optional
+        Runs all models that it can. If not given, each model is run by the engine that the bundle states for it. If that
+        is onnxruntime and there is none here, numpy runs it, if it can.
 
     Attributes
     ----------
@@ -123,6 +127,7 @@ class Predictor:
         progress: NDArray[np.int64] | None = None,
         run_of: Callable[[int], Run] | None = None,
         regime: Regime | None = None,
+        engine: Engine | None = None,
     ) -> None:
         if not isinstance(space, FeatureSpace):
             raise BundleMismatchError(
@@ -139,7 +144,7 @@ class Predictor:
             raise BundleMismatchError(
                 "To stop early a bundle must be built with early_stop. This one was built without."
             )
-        models = LoadedModels(bundle, values, run_of, early_stop)
+        models = LoadedModels(bundle, values, run_of, early_stop, engine)
         kind = AnytimePlanner if self.policy == "anytime" else StrictPlanner
         plans = self._plans = Plans.of(
             bundle, regime, lambda r: Plan.of(bundle.at(limit, r), space, models, limit, kind, energy)

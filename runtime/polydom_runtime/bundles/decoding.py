@@ -14,6 +14,7 @@ from . import schema
 from .bundle import Bundle, BundleSpace, Label, Prior, Promise, StoredIndex
 from .decoding_times import MAX_SECONDS, Document, costs, decoded_times
 from .encoding import FORMAT, VERSION
+from .engines import ENGINES, Engine
 from .index import Interval
 from .model_entry import ModelEntry
 
@@ -62,11 +63,17 @@ def _from_version_4(d: Document) -> Document:
     return {**d, "choices": [], "calm": 1.0, "outlook": [], "regimes": [], "more_times": []}
 
 
+def _from_version_5(d: Document) -> Document:
+    """Let onnxruntime run all models."""
+    return {**d, "engines": [0] * len(schema.field(d, "models", list))}
+
+
 UPGRADES: Mapping[int, Callable[[Document], Document]] = {
     1: _from_version_1,
     2: _from_version_2,
     3: _from_version_3,
     4: _from_version_4,
+    5: _from_version_5,
 }
 """For each older version, the function that changes its document into one of the next version."""
 
@@ -127,7 +134,7 @@ def _models(d: Document, n_features: int) -> tuple[ModelEntry, ...]:
     rows = schema.field(d, "models", list)
     schema.in_range("The number of models", len(rows), 0, MAX_MODELS)
     numbers = schema.floats(d, "model_numbers", (len(rows), 2)).tolist()
-    costs, stops = _set_costs(d, len(rows)), _stops(d, len(rows))
+    costs, stops, engines = _set_costs(d, len(rows)), _stops(d, len(rows)), _engines(d, len(rows))
     models, orders = [], set()
     for k, ((order, size, digest), (accuracy, seconds)) in enumerate(
         zip((schema.row(r, 3) for r in rows), numbers, strict=True)
@@ -141,7 +148,7 @@ def _models(d: Document, n_features: int) -> tuple[ModelEntry, ...]:
             raise schema.bad("A model must have a finite accuracy and time", (accuracy, seconds))
         orders.add(features)
         size = schema.in_range("A model's size", size, 1, MAX_MODEL_BYTES)
-        models.append(ModelEntry(features, accuracy, seconds, size, digest, costs[k], stops[k]))
+        models.append(ModelEntry(features, accuracy, seconds, size, digest, costs[k], stops[k], engines[k]))
     for model in models:
         if len(model.order) > 1 and model.order[:-1] not in orders:
             raise schema.bad("Every prefix of a model's order must have a model", model.order)
@@ -183,6 +190,13 @@ def _intervals(d: Document, n_candidates: int) -> tuple[Interval, ...]:
 
 def _set_costs(d: Document, n_models: int) -> Sequence[CostFunction | None]:
     return costs(d, "set_costs", n_models) if schema.field(d, "set_costs", bytes) else [None] * n_models
+
+
+def _engines(d: Document, n_models: int) -> Sequence[Engine]:
+    numbers = schema.field(d, "engines", list)
+    if len(numbers) != n_models:
+        raise schema.bad("Each model must have an engine", f"{len(numbers)} engines for {n_models} models")
+    return [ENGINES[schema.in_range("An engine", number, 0, len(ENGINES) - 1)] for number in numbers]
 
 
 def _stops(d: Document, n_models: int) -> Sequence[float | None]:

@@ -9,10 +9,11 @@ from polydom_runtime.unit_times import UnitTimes
 from . import schema
 from .bundle import Bundle
 from .bundle_times import BundleTimes, CostOrigin
+from .engines import ENGINES
 from .regimes import REGIMES, Regime, RegimeTimes
 
 FORMAT = "polydom-bundle"
-VERSION = 5
+VERSION = 6
 """The format version. A change of the layout raises it, and `decoding` gets one more upgrade."""
 
 
@@ -39,6 +40,7 @@ def encode(bundle: Bundle) -> bytes:
         "prior_accuracy": float(bundle.prior.accuracy),
         "models": [[list(m.order), m.size_bytes, m.sha256] for m in models],
         "model_numbers": schema.pack_floats([(m.accuracy, m.seconds) for m in models]),
+        "engines": [ENGINES.index(m.engine) for m in models],
         "shipped": list(stored.shipped),
         "intervals": [i.candidate for i in stored.intervals],
         "set_costs": schema.pack_floats([m.cost.weights for m in models if m.cost is not None]),

@@ -7,6 +7,7 @@ from pathlib import Path
 from polydom_runtime.costs import CostFunction
 
 from . import schema
+from .engines import Engine
 
 MODEL_FOLDER = "models"
 
@@ -32,6 +33,8 @@ class ModelEntry:
     stop : float, optional
         The confidence from which on its answer is given although time is left. Above 1 means never; None means that
         the bundle was built without early stops.
+    engine : {"onnxruntime", "numpy"}
+        The one that is quicker after other work, and that `seconds` are of.
     """
 
     order: tuple[int, ...]
@@ -41,6 +44,7 @@ class ModelEntry:
     sha256: bytes
     cost: CostFunction | None = None
     stop: float | None = None
+    engine: Engine = "onnxruntime"
 
     @property
     def mask(self) -> int:

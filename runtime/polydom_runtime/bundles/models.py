@@ -2,16 +2,36 @@
 
 import math
 import os
-
-# Some onnxruntime wheels write a device identifier and start an upload thread at import; a node must do neither.
-os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+from typing import Any
 
 import numpy as np
-import onnxruntime as ort
 
 from polydom_runtime.exceptions import BundleFormatError
 
-ONNXRUNTIME_VERSION: str = ort.__version__
+
+def onnxruntime() -> Any:
+    """Return the module onnxruntime. It is imported only when a model needs it: some nodes do not have it.
+
+    Raises
+    ------
+    BundleFormatError
+        If it is not installed, or cannot be imported.
+    """
+    # Some of its wheels write a device identifier and start an upload thread at import; a node must do neither.
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+    try:
+        import onnxruntime
+    except ImportError as e:
+        raise BundleFormatError(f"onnxruntime must be installed for this. It cannot be imported: {e}.") from e
+    return onnxruntime
+
+
+def onnxruntime_version() -> str:
+    """Return the version of onnxruntime; an empty text if there is none."""
+    try:
+        return str(onnxruntime().__version__)
+    except BundleFormatError:
+        return ""
 
 
 class InputRow:
@@ -63,8 +83,9 @@ class ModelRunner:
     def __init__(self, onnx_bytes: bytes, row: InputRow, width: int, n_classes: int, sure: bool = False) -> None:
         self._output = row.label if n_classes else row.number
         self._scores = row.scores
+        ort = onnxruntime()
         try:
-            self._session = ort.InferenceSession(onnx_bytes, _lean_options(), providers=["CPUExecutionProvider"])
+            self._session = ort.InferenceSession(onnx_bytes, _lean_options(ort), providers=["CPUExecutionProvider"])
             (model_input,) = self._session.get_inputs()
             self._binding = self._session.io_binding()
             self._binding.bind_input(model_input.name, "cpu", 0, np.float32, [1, width], row.values.ctypes.data)
@@ -97,7 +118,7 @@ class ModelRunner:
         return float(self._scores.max())
 
 
-def _lean_options() -> "ort.SessionOptions":
+def _lean_options(ort: Any) -> Any:
     options = ort.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.execution_mode = ort.ExecutionMode.ORT_SEQUENTIAL

@@ -82,7 +82,7 @@ def look() -> Probe:
     return Probe(
         bits=8 * struct.calcsize("P"),
         numpy=np.__version__,
-        onnxruntime=models.ONNXRUNTIME_VERSION,
+        onnxruntime=models.onnxruntime_version(),
         threads=_threads(),
         ir_version=max((v for v in IR_VERSIONS if loads(ir_version=v)), default=0),
         opset=max((v for v in OPSETS if loads(opset=v)), default=0),

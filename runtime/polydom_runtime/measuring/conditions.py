@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from polydom_runtime.bundles.models import ONNXRUNTIME_VERSION
+from polydom_runtime.bundles.models import onnxruntime_version
 from polydom_runtime.clock import Clock, hardware_clock
 from polydom_runtime.device.board import Board, BoardState
 from polydom_runtime.device.probe import Probe
@@ -42,7 +42,7 @@ def describe(board: Board, cpu: int | None = None, clock: Clock = hardware_clock
         "kernel": platform.release(),
         "python": platform.python_version(),
         "numpy": np.__version__,
-        "onnxruntime": ONNXRUNTIME_VERSION,
+        "onnxruntime": onnxruntime_version(),
         "threads": {name: os.environ.get(name, "") for name in THREAD_VARIABLES},
         "governors": list(board.governors),
         "pinned_cpu": cpu,

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from polydom_runtime.arrays import Floats
-from polydom_runtime.bundles.models import InputRow, ModelRunner
+from polydom_runtime.bundles.engines import Engine, load_model
+from polydom_runtime.bundles.models import InputRow
 from polydom_runtime.bundles.regimes import Regime
 from polydom_runtime.exceptions import MeasurementError
 from polydom_runtime.features import FeatureSpace, read_only
@@ -200,9 +201,11 @@ def _share(shared: list[Any], slot: int, compute: Callable[[Any], Any], item: An
     shared[slot] = compute(item)
 
 
-def run_exported(models: Sequence[bytes], n_classes: int) -> Callable[[int, InputRow, int], Run]:
-    """Return what makes an `ModelBench` run exported models; `n_classes` is 0 for regressors."""
-    return lambda number, row, width: ModelRunner(models[number], row, width, n_classes)
+def run_exported(
+    models: Sequence[bytes], n_classes: int, engines: Sequence[Engine]
+) -> Callable[[int, InputRow, int], Run]:
+    """Return what makes a `ModelBench` run exported models, each by an engine; `n_classes` is 0 for regressors."""
+    return lambda number, row, width: load_model(engines[number], models[number], row, width, n_classes)
 
 
 def model_quantiles(hot: Answers, n_models: int, quantile: float = QUANTILE) -> Floats:

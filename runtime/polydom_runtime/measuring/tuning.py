@@ -103,7 +103,8 @@ def tune_bundle(
 def _bench(bundle: Bundle, space: FeatureSpace, items: Sequence[Any], timers: Timers) -> ModelBench:
     """Return what answers the items with the models of a bundle."""
     models = [bundle.model_bytes(number) for number in range(len(bundle.models))]
-    orders, run_of = [entry.order for entry in bundle.models], run_exported(models, len(bundle.space.classes))
+    orders, engines = [entry.order for entry in bundle.models], [entry.engine for entry in bundle.models]
+    run_of = run_exported(models, len(bundle.space.classes), engines)
     dispatch = dispatch_alone(space, timers.clock).predict_one
     return ModelBench(space, items, orders, run_of, dispatch=dispatch, timers=timers)
 

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.engines import Engine, load_model
 from polydom_runtime.bundles.model_entry import ModelEntry
-from polydom_runtime.bundles.models import InputRow, ModelRunner
+from polydom_runtime.bundles.models import InputRow
 from polydom_runtime.features import members
 from polydom_runtime.stages import seems_finite
 
@@ -108,6 +109,8 @@ class LoadedModels:
         given.
     early_stop : bool
         Whether models tell their confidence, and may stop early.
+    engine : {"onnxruntime", "numpy"}, optional
+        Runs all models that it can; the one that the bundle states for each if not given.
 
     Attributes
     ----------
@@ -127,8 +130,9 @@ class LoadedModels:
         values: NDArray[np.float32] | None = None,
         run_of: Callable[[int], Run] | None = None,
         early_stop: bool = False,
+        engine: Engine | None = None,
     ) -> None:
-        self._bundle = bundle
+        self._bundle, self._engine = bundle, engine
         self._early_stop = early_stop and bundle.stops_early
         ends = np.cumsum((0, *bundle.space.widths))
         self.places = [slice(int(a), int(b)) for a, b in pairwise(ends)]
@@ -234,7 +238,8 @@ class LoadedModels:
         entry = self._bundle.models[number]
         space, sure = self._bundle.space, self._stop_of(entry) <= 1.0
         width = sum(space.widths[i] for i in entry.order)
-        return ModelRunner(self._bundle.model_bytes(number), self._row, width, len(space.classes), sure)
+        data, engine = self._bundle.model_bytes(number), self._engine or entry.engine
+        return load_model(engine, data, self._row, width, len(space.classes), sure)
 
     def _stop_of(self, entry: ModelEntry) -> float:
         return entry.stop if self._early_stop and entry.stop is not None else math.inf

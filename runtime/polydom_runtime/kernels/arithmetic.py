@@ -1,0 +1,204 @@
+"""Operators that compute numbers one by one, and those that sum or compare along an axis."""
+
+import math
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from .graph import DTYPES, Array
+from .tensors import MAX_ELEMENTS, Step, UnknownModel, axis_of, new
+from .wire import unsound
+
+Operator = Callable[[Step], list[Array]]
+
+
+def _broadcast(step: Step, *arrays: Array) -> tuple[int, ...]:
+    try:
+        shape = np.broadcast_shapes(*(a.shape for a in arrays))
+    except ValueError as e:
+        raise unsound(f"inputs of {step.node.kind} of like shapes", str([a.shape for a in arrays])) from e
+    if math.prod(shape) > MAX_ELEMENTS:
+        raise unsound(f"arrays of at most {MAX_ELEMENTS} numbers", f"{math.prod(shape)}")
+    return shape
+
+
+def _two(function: np.ufunc, dtype: Any = None) -> Operator:
+    def operator(step: Step) -> list[Array]:
+        a, b = step.array(0), step.array(1)
+        out = new(_broadcast(step, a, b), dtype or np.result_type(a, b))
+        step.run(partial(function, a, b, out))
+        return [out]
+
+    return operator
+
+
+def _one(function: np.ufunc) -> Operator:
+    def operator(step: Step) -> list[Array]:
+        a = step.array(0)
+        out = new(a.shape, a.dtype)
+        step.run(partial(function, a, out))
+        return [out]
+
+    return operator
+
+
+def _relu(step: Step) -> list[Array]:
+    a = step.array(0)
+    out = new(a.shape, a.dtype)
+    step.run(partial(np.maximum, a, a.dtype.type(0), out))
+    return [out]
+
+
+def _sigmoid(step: Step) -> list[Array]:
+    """1 / (1 + exp(-x)), in a way that does not overflow: (1 + tanh(x / 2)) / 2."""
+    a = step.array(0)
+    out, half = new(a.shape, a.dtype), a.dtype.type(0.5)
+    step.run(partial(np.multiply, a, half, out))
+    step.run(partial(np.tanh, out, out))
+    step.run(partial(np.multiply, out, half, out))
+    step.run(partial(np.add, out, half, out))
+    return [out]
+
+
+def _sum(step: Step) -> list[Array]:
+    arrays = [step.array(k) for k in range(len(step.inputs))]
+    out = new(_broadcast(step, *arrays), arrays[0].dtype)
+    step.run(partial(np.copyto, out, arrays[0]))
+    for other in arrays[1:]:
+        step.run(partial(np.add, out, other, out))
+    return [out]
+
+
+def _pow(step: Step) -> list[Array]:
+    a, b = step.array(0), step.array(1)
+    out = new(_broadcast(step, a, b), a.dtype)
+    if step.constant[1] and (b == 2).all():
+        step.run(partial(np.multiply, a, a, out))
+    else:
+        step.run(partial(np.power, a, b, out, casting="unsafe"))
+    return [out]
+
+
+def _div(step: Step) -> list[Array]:
+    a, b = step.array(0), step.array(1)
+    if a.dtype.kind != "f":
+        raise UnknownModel("Div of integers")
+    return _two(np.divide)(step)
+
+
+def _where(step: Step) -> list[Array]:
+    condition, a, b = step.array(0), step.array(1), step.array(2)
+    _broadcast(step, condition, a, b)
+    return [step.filled(lambda: np.where(condition, a, b))]
+
+
+def _cast(step: Step) -> list[Array]:
+    a, dtype = step.array(0), DTYPES.get(step.integer("to", 0))
+    if dtype is None:
+        raise UnknownModel("Cast to another type")
+    if dtype == a.dtype:
+        return [a]
+    out = new(a.shape, dtype)
+    step.run(partial(np.copyto, out, a, casting="unsafe"))
+    return [out]
+
+
+def _axes(step: Step, a: Array) -> tuple[int, ...]:
+    axes = step.known_or_attribute(1, "axes")
+    if not axes:
+        return tuple(range(a.ndim))
+    return tuple(axis_of(int(axis), a.ndim) for axis in axes)
+
+
+def _reduce(function: Callable[..., Any]) -> Operator:
+    def operator(step: Step) -> list[Array]:
+        a = step.array(0)
+        axes, keep = _axes(step, a), bool(step.integer("keepdims", 1))
+        out = new(np.sum(a, axis=axes, keepdims=keep).shape, a.dtype)
+        step.run(partial(function, a, axis=axes, keepdims=keep, out=out))
+        return [out]
+
+    return operator
+
+
+def _log_sum_exp(step: Step) -> list[Array]:
+    a = step.array(0)
+    axes, keep = _axes(step, a), bool(step.integer("keepdims", 1))
+
+    def compute() -> Array:
+        most = a.max(axis=axes, keepdims=True)
+        sums = np.log(np.exp(a - most).sum(axis=axes, keepdims=True)) + most
+        return np.asarray(sums if keep else np.squeeze(sums, axis=axes))
+
+    return [step.filled(compute)]
+
+
+def _arg(function: Callable[..., Any]) -> Operator:
+    def operator(step: Step) -> list[Array]:
+        a = step.array(0)
+        axis, keep = axis_of(step.integer("axis", 0), a.ndim), bool(step.integer("keepdims", 1))
+        if step.integer("select_last_index", 0):
+            raise UnknownModel("ArgMax of the last one")
+        out = new(function(a, axis=axis, keepdims=keep).shape, np.int64)
+        if out.size == 1 and a.size == a.shape[axis]:
+            flat = a.reshape(-1)
+            place = flat.argmax if function is np.argmax else flat.argmin
+            step.run(lambda: out.fill(place()))
+        else:
+            step.run(partial(function, a, axis, out, keepdims=keep))
+        return [out]
+
+    return operator
+
+
+def _softmax(step: Step) -> list[Array]:
+    a = step.array(0)
+    axis = axis_of(step.integer("axis", -1), a.ndim)
+    if step.opset < 13 and axis != a.ndim - 1:
+        raise UnknownModel("Softmax over several axes")
+    out = new(a.shape, a.dtype)
+
+    def compute() -> None:
+        np.subtract(a, a.max(axis=axis, keepdims=True), out)
+        np.exp(out, out)
+        np.divide(out, out.sum(axis=axis, keepdims=True), out)
+
+    step.run(compute)
+    return [out]
+
+
+ARITHMETIC: Mapping[str, Operator] = {
+    "Add": _two(np.add),
+    "Sub": _two(np.subtract),
+    "Mul": _two(np.multiply),
+    "Div": _div,
+    "Pow": _pow,
+    "Equal": _two(np.equal, np.bool_),
+    "Less": _two(np.less, np.bool_),
+    "Greater": _two(np.greater, np.bool_),
+    "LessOrEqual": _two(np.less_equal, np.bool_),
+    "GreaterOrEqual": _two(np.greater_equal, np.bool_),
+    "Not": _one(np.logical_not),
+    "Neg": _one(np.negative),
+    "Abs": _one(np.absolute),
+    "Exp": _one(np.exp),
+    "Log": _one(np.log),
+    "Sqrt": _one(np.sqrt),
+    "Tanh": _one(np.tanh),
+    "Relu": _relu,
+    "Sigmoid": _sigmoid,
+    "Sum": _sum,
+    "Where": _where,
+    "Cast": _cast,
+    "ReduceSum": _reduce(np.sum),
+    "ReduceMean": _reduce(np.mean),
+    "ReduceMax": _reduce(np.max),
+    "ReduceMin": _reduce(np.min),
+    "ReduceLogSumExp": _log_sum_exp,
+    "ArgMax": _arg(np.argmax),
+    "ArgMin": _arg(np.argmin),
+    "Softmax": _softmax,
+}
+"""The operators by their names."""

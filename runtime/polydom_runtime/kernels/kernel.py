@@ -1,0 +1,117 @@
+"""A kernel: an exported model as numpy calls, translated once for one row."""
+
+import math
+from collections.abc import Mapping
+from typing import Protocol
+
+import numpy as np
+
+from polydom_runtime.exceptions import BundleFormatError
+
+from .arithmetic import ARITHMETIC, Operator
+from .folding import folded
+from .graph import Array, Graph, Node
+from .linear import LINEAR
+from .neighbours import NEIGHBOURS
+from .shapes import SHAPES
+from .support_vectors import SUPPORT_VECTORS
+from .tensors import Call, Step, UnknownModel
+from .trees import TREES
+from .wire import unsound
+
+OPERATORS: Mapping[str, Operator] = ARITHMETIC | SHAPES | LINEAR | NEIGHBOURS | SUPPORT_VECTORS | TREES
+
+
+class Row(Protocol):
+    """Has the numbers that models read."""
+
+    values: Array
+
+
+class Kernel:
+    """A model that reads the first `width` numbers of an input row: a classifier, or a regressor if `n_classes` is 0.
+
+    It takes the place of `polydom_runtime.bundles.models.ModelRunner`.
+
+    Parameters
+    ----------
+    onnx_bytes : bytes
+    row : InputRow
+        Its array must not be replaced.
+    width : int
+        The number of input columns.
+    n_classes : int
+        0 for a regressor.
+    sure : bool
+        Whether its probabilities, output 1, are computed too, for `confidence`.
+
+    Raises
+    ------
+    UnknownModel
+        If the model is sound, as far as it was read, but there is no kernel for it.
+    BundleFormatError
+        If the file is no sound ONNX, or it returns a class that does not exist or a number that is not finite.
+    """
+
+    __slots__ = ("_calls", "_output", "_scores")
+
+    def __init__(self, onnx_bytes: bytes, row: Row, width: int, n_classes: int, sure: bool = False) -> None:
+        graph = Graph.read(onnx_bytes)
+        wanted = graph.outputs[: 1 + sure]
+        if len(wanted) != 1 + sure:
+            raise unsound("an output of probabilities", "none")
+        nodes = folded(graph, wanted)
+        arrays, self._calls = _translated(graph, nodes, wanted, row.values[:width].reshape(1, width))
+        self._output = arrays[0]
+        self._scores = arrays[1] if sure else None
+        dtype = np.int64 if n_classes else np.float32
+        if self._output.size != 1 or self._output.dtype != dtype:
+            raise unsound(f"one {np.dtype(dtype)}", f"{self._output.size} of {self._output.dtype}")
+        if self._scores is not None and self._scores.shape != (1, n_classes):
+            raise unsound(f"{n_classes} probabilities", f"shape {self._scores.shape}")
+        answer = self()
+        if n_classes and not 0 <= answer < n_classes:
+            raise BundleFormatError(f"A model must return a class number below {n_classes}. Got {answer}.")
+        if not math.isfinite(answer):
+            raise BundleFormatError(f"A model must return a finite number. Got {answer}.")
+
+    def __call__(self) -> int | float:
+        """Return the class number, or a regressor's number, for what the row holds now."""
+        for call in self._calls:
+            call()
+        answer: int | float = self._output.item()
+        return answer
+
+    def confidence(self) -> float:
+        """Return the largest probability of the last run."""
+        return 0.0 if self._scores is None else float(self._scores.max())
+
+
+def _translated(graph: Graph, nodes: list[Node], wanted: list[str], row: Array) -> tuple[list[Array], tuple[Call, ...]]:
+    """Return the arrays of the wanted outputs, and the calls that fill them from the row.
+
+    What depends on constants only is computed at once.
+    """
+    arrays: dict[str, Array] = {graph.input: row, **graph.constants}
+    constant = dict.fromkeys(graph.constants, True)
+    read = {*wanted, *(name for node in nodes for name in node.inputs)}
+    calls: list[Call] = []
+    for node in nodes:
+        if node.kind not in OPERATORS:
+            raise UnknownModel(node.kind)
+        known = [constant.get(name, False) for name in node.inputs]
+        outputs = [name in read for name in node.outputs]
+        step = Step(node, [arrays.get(name) for name in node.inputs], known, graph.opset, [*outputs, False, False])
+        made = OPERATORS[node.kind](step)
+        if len(made) < len(node.outputs):
+            raise unsound(f"{len(made)} outputs of {node.kind}", str(len(node.outputs)))
+        for call in step.calls:
+            call()
+        is_constant = all(known) and bool(known or node.kind == "Constant")
+        is_constant |= node.kind in ("Constant", "Shape")
+        if not is_constant:
+            calls += step.calls
+        for name, array in zip(node.outputs, made, strict=False):
+            arrays[name] = array
+            constant[name] = is_constant
+    return [arrays[name] for name in wanted], tuple(calls)

@@ -1,0 +1,188 @@
+"""Linear models, scalers, and layers of networks: sums of weighted inputs."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+import numpy as np
+
+from .arithmetic import Operator
+from .graph import Array
+from .tensors import Step, UnknownModel, new
+from .wire import unsound
+
+LAYER = "layer"
+"""The name of an operator that ONNX does not have: weights and a bias at once; see `polydom_runtime.kernels.folding`."""
+
+
+def _scaler(step: Step) -> list[Array]:
+    a = step.array(0)
+    width = a.shape[-1]
+    offset, scale = (_one_each(step, name, width) for name in ("offset", "scale"))
+    out = new(a.shape)
+    step.run(partial(np.subtract, a, offset, out))
+    step.run(partial(np.multiply, out, scale, out))
+    return [out]
+
+
+def _one_each(step: Step, name: str, width: int) -> Array:
+    numbers = step.reals(name)
+    if len(numbers) not in (1, width):
+        raise unsound(f"one {name} or {width}", str(len(numbers)))
+    return numbers
+
+
+def _normalizer(step: Step) -> list[Array]:
+    a, norm = step.array(0), step.option("norm", "MAX")
+    if a.ndim != 2:
+        raise UnknownModel("Normalizer of another shape")
+    out = new(a.shape)
+    lengths: Mapping[str, Callable[[], Array]] = {
+        "L1": lambda: np.abs(a).sum(axis=1, keepdims=True),
+        "L2": lambda: np.sqrt((a * a).sum(axis=1, keepdims=True)),
+        "MAX": lambda: a.max(axis=1, keepdims=True),
+    }
+    if norm not in lengths:
+        raise unsound("a norm of L1, L2 or MAX", norm)
+    length = lengths[norm]
+
+    def compute() -> None:
+        by = length()
+        by[by == 0.0] = 1.0
+        np.divide(a, by, out)
+
+    step.run(compute)
+    return [out]
+
+
+def weighted(step: Step, a: Array, weights: Array, bias: Array | None) -> Array:
+    """Return ``a @ weights + bias`` of one row, shape ``(1, n)``; weights have the shape ``(width, n)``.
+
+    Raises
+    ------
+    BundleFormatError
+        If the row has another width.
+    """
+    if a.size != weights.shape[0] or a.dtype != weights.dtype:
+        raise unsound(f"a row of {weights.shape[0]} numbers", f"shape {a.shape}")
+    out = new((1, weights.shape[1]), a.dtype)
+    row, sums = a.reshape(-1), out.reshape(-1)
+    # dot with an output array is the call of numpy that takes the least time for few numbers.
+    step.run(partial(np.dot, row, np.ascontiguousarray(weights), sums))
+    if bias is not None and bias.any():
+        step.run(partial(np.add, sums, bias, sums))
+    return out
+
+
+def _matmul(step: Step) -> list[Array]:
+    a, b = step.array(0), step.array(1)
+    if a.ndim == 2 and a.shape[0] == 1 and b.ndim == 2 and step.constant[1]:
+        return [weighted(step, a, b, None)]
+    if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0] or a.dtype != b.dtype:
+        raise unsound("matrices that can be multiplied", f"{a.shape} and {b.shape}")
+    out = new((a.shape[0], b.shape[1]), a.dtype)
+    step.run(partial(np.matmul, a, b, out))
+    return [out]
+
+
+def _gemm(step: Step) -> list[Array]:
+    a, b = step.array(0), step.known(1)
+    alpha, beta = (float(step.attributes.get(name, 1.0)) for name in ("alpha", "beta"))
+    if step.integer("transA", 0) or a.ndim != 2 or a.shape[0] != 1 or b.ndim != 2:
+        raise UnknownModel("Gemm of another shape")
+    weights = (b.T if step.integer("transB", 0) else b) * b.dtype.type(alpha)
+    bias = step.known(2).reshape(-1) * b.dtype.type(beta) if len(step.inputs) > 2 else None
+    if bias is not None and len(bias) not in (1, weights.shape[1]):
+        raise unsound("a bias for each column", str(len(bias)))
+    return [weighted(step, a, weights, bias)]
+
+
+def _layer(step: Step) -> list[Array]:
+    return [weighted(step, step.array(0), step.attributes["weights"], step.attributes["bias"])]
+
+
+def _linear_regressor(step: Step) -> list[Array]:
+    a, targets = step.array(0), step.integer("targets", 1)
+    if step.option("post_transform", "NONE") != "NONE":
+        raise UnknownModel("LinearRegressor with a transform")
+    weights, bias = coefficients(step, a.shape[-1], targets)
+    return [weighted(step, a, weights, bias)]
+
+
+def _linear_classifier(step: Step) -> list[Array]:
+    a = step.array(0)
+    labels = step.integers("classlabels_ints")
+    if len(labels) < 2 or "classlabels_strings" in step.attributes:
+        raise UnknownModel("LinearClassifier without two labels that are integers")
+    weights, bias = coefficients(step, a.shape[-1], len(labels))
+    scores = weighted(step, a, weights, bias)
+    label = label_of(step, scores, labels)
+    if step.wanted[1]:
+        transform(step, scores, step.option("post_transform", "NONE"))
+    return [label, scores]
+
+
+def coefficients(step: Step, width: int, count: int) -> tuple[Array, Array]:
+    """Return weights of shape ``(width, count)`` and a bias for each column.
+
+    Raises
+    ------
+    UnknownModel
+        If there are fewer columns: two classes may share one.
+    BundleFormatError
+        If the attributes do not fit each other.
+    """
+    weights, bias = step.reals("coefficients"), step.reals("intercepts")
+    if len(weights) == width and count == 2:
+        raise UnknownModel("two classes with one score")
+    if count < 1 or len(weights) != width * count or len(bias) not in (0, count):
+        raise unsound(f"{width * count} coefficients", f"{len(weights)}, and {len(bias)} intercepts")
+    return weights.reshape(count, width).T, bias if len(bias) else np.zeros(count, np.float32)
+
+
+def label_of(step: Step, scores: Array, labels: list[int]) -> Array:
+    """Return the label with the highest score, the first one of several, shape ``(1,)``."""
+    out = new((1,), np.int64)
+    place = scores.reshape(-1).argmax
+    if labels == list(range(len(labels))):
+        step.run(lambda: out.fill(place()))
+    else:
+        step.run(lambda: out.fill(labels[place()]))
+    return out
+
+
+def transform(step: Step, scores: Array, kind: str) -> None:
+    """Turn scores into what a classifier states of them.
+
+    Raises
+    ------
+    UnknownModel
+        If the transform is not known.
+    """
+    if kind == "LOGISTIC":
+        half = np.float32(0.5)
+        step.run(partial(np.multiply, scores, half, scores))
+        step.run(partial(np.tanh, scores, scores))
+        step.run(partial(np.multiply, scores, half, scores))
+        step.run(partial(np.add, scores, half, scores))
+    elif kind == "SOFTMAX":
+        step.run(partial(_softmax, scores))
+    elif kind != "NONE":
+        raise UnknownModel(f"the transform {kind}")
+
+
+def _softmax(scores: Array) -> None:
+    np.subtract(scores, scores.max(), scores)
+    np.exp(scores, scores)
+    np.divide(scores, scores.sum(), scores)
+
+
+LINEAR: Mapping[str, Operator] = {
+    LAYER: _layer,
+    "MatMul": _matmul,
+    "Gemm": _gemm,
+    "ai.onnx.ml.Scaler": _scaler,
+    "ai.onnx.ml.Normalizer": _normalizer,
+    "ai.onnx.ml.LinearRegressor": _linear_regressor,
+    "ai.onnx.ml.LinearClassifier": _linear_classifier,
+}
+"""The operators by their names."""

@@ -1,0 +1,99 @@
+"""Support vector machines: sums of similarities to vectors of the training items."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from itertools import combinations
+
+import numpy as np
+
+from .arithmetic import Operator
+from .graph import Array
+from .linear import label_of
+from .tensors import Step, UnknownModel, new
+from .wire import unsound
+
+
+def _similarities(step: Step, count: int) -> Array:
+    """Return the similarity of the row to each support vector, shape ``(count,)``."""
+    a = step.array(0)
+    width = a.size
+    vectors = np.ascontiguousarray(step.reals("support_vectors", count * width).reshape(count, width))
+    gamma, offset, degree = (np.float32(x) for x in step.reals("kernel_params", 3))
+    row, out = a.reshape(-1), new((count,))
+    kind = step.option("kernel_type", "LINEAR")
+    if kind == "RBF":
+        apart = new((count, width))
+        step.run(partial(np.subtract, vectors, row, apart))
+        step.run(partial(np.einsum, "ij,ij->i", apart, apart, out=out))
+        step.run(partial(np.multiply, out, -gamma, out))
+        step.run(partial(np.exp, out, out))
+        return out
+    step.run(partial(np.dot, vectors, row, out))
+    if kind in ("POLY", "SIGMOID"):
+        step.run(partial(np.multiply, out, gamma, out))
+        step.run(partial(np.add, out, offset, out))
+        step.run(partial(np.power, out, degree, out) if kind == "POLY" else partial(np.tanh, out, out))
+    elif kind != "LINEAR":
+        raise unsound("a kernel that ONNX has", kind)
+    return out
+
+
+def _regressor(step: Step) -> list[Array]:
+    count = step.integer("n_supports", 0)
+    if count < 1 or step.integer("one_class", 0) or step.option("post_transform", "NONE") != "NONE":
+        raise UnknownModel("SVMRegressor of another kind")
+    weights, rho = step.reals("coefficients", count), float(step.reals("rho", 1)[0])
+    out = new((1, 1))
+    dot, alike = weights.dot, _similarities(step, count)
+    step.run(lambda: out.fill(dot(alike) + rho))
+    return [out]
+
+
+def _classifier(step: Step) -> list[Array]:
+    """The class with the most votes of all pairs; the first one of several."""
+    labels, sizes = step.integers("classlabels_ints"), step.integers("vectors_per_class")
+    n = len(labels)
+    if n < 2 or len(sizes) != n or step.wanted[1] or len(step.reals("prob_a")):
+        raise UnknownModel("SVMClassifier with scores or without vectors")
+    if min(sizes) < 0 or not sum(sizes):
+        raise unsound("numbers of support vectors", str(sizes))
+    count, pairs = sum(sizes), list(combinations(range(n), 2))
+    given = step.reals("coefficients", (n - 1) * count).reshape(n - 1, count)
+    rho = step.reals("rho", len(pairs))
+    ends = np.cumsum((0, *sizes)).tolist()
+    weights = new((len(pairs), count))
+    for k, (i, j) in enumerate(pairs):
+        weights[k, ends[i] : ends[i + 1]] = given[j - 1, ends[i] : ends[i + 1]]
+        weights[k, ends[j] : ends[j + 1]] = given[i, ends[j] : ends[j + 1]]
+    sums = new((len(pairs),))
+    step.run(partial(np.dot, weights, _similarities(step, count), sums))
+    step.run(partial(np.add, sums, rho, sums))
+    if n == 2:
+        return [_of_two(step, sums, labels), new((1, 1))]
+    winners = np.array(pairs)
+    votes = new((n,), np.int64)
+    step.run(_counting(sums, winners[:, 0].copy(), winners[:, 1].copy(), votes))
+    return [label_of(step, votes, labels), new((1, n))]
+
+
+def _of_two(step: Step, sums: Array, labels: list[int]) -> Array:
+    out = new((1,), np.int64)
+    first, second = labels
+    step.run(lambda: out.fill(first if sums[0] > 0.0 else second))
+    return out
+
+
+def _counting(sums: Array, first: Array, second: Array, votes: Array) -> Callable[[], object]:
+    n = len(votes)
+
+    def count() -> None:
+        votes[:] = np.bincount(np.where(sums > 0.0, first, second), minlength=n)
+
+    return count
+
+
+SUPPORT_VECTORS: Mapping[str, Operator] = {
+    "ai.onnx.ml.SVMRegressor": _regressor,
+    "ai.onnx.ml.SVMClassifier": _classifier,
+}
+"""The operators by their names."""

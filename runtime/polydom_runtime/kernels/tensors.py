@@ -1,0 +1,166 @@
+"""What operators work on: arrays that are made once, and the calls that fill them."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .graph import Array, Node
+from .wire import unsound
+
+Call = Callable[[], object]
+
+MAX_ELEMENTS = 1 << 22
+"""A model may not ask for larger arrays than this, whatever its file says."""
+
+
+class UnknownModel(Exception):
+    """A sound model for which there is no kernel."""
+
+
+@dataclass(slots=True)
+class Step:
+    """What is known when an operator is translated, and what comes of it.
+
+    Attributes
+    ----------
+    node : Node
+    inputs : list of array, or None
+        An array for each input of the node; None for those that are left out.
+    constant : list of bool
+        Whether the numbers of each input are known already.
+    opset : int
+    wanted : list of bool
+        Whether each output is read by anyone.
+    calls : list of callable
+        What must run for each row, in order. Empty if the output shows the numbers of an input in another shape.
+    """
+
+    node: Node
+    inputs: list[Array | None]
+    constant: list[bool]
+    opset: int
+    wanted: list[bool]
+    calls: list[Call] = field(default_factory=list)
+
+    @property
+    def attributes(self) -> Mapping[str, Any]:
+        """The attributes of the node."""
+        return self.node.attributes
+
+    def array(self, position: int) -> Array:
+        """Return an input.
+
+        Raises
+        ------
+        BundleFormatError
+            If the node does not have it.
+        """
+        if position >= len(self.inputs) or (found := self.inputs[position]) is None:
+            raise unsound(f"{position + 1} inputs of {self.node.kind}", "fewer")
+        return found
+
+    def known(self, position: int) -> Array:
+        """Return an input whose numbers must be known.
+
+        Raises
+        ------
+        UnknownModel
+            If they are not.
+        """
+        array = self.array(position)
+        if not self.constant[position]:
+            raise UnknownModel(f"{self.node.kind} with a variable input {position}")
+        return array
+
+    def known_or_attribute(self, position: int, name: str) -> Any:
+        """Return an input whose numbers must be known, or the attribute that older versions have instead; or None."""
+        if position < len(self.inputs) and self.inputs[position] is not None:
+            return self.known(position).reshape(-1).tolist()
+        return self.attributes.get(name)
+
+    def reals(self, name: str, count: int | None = None) -> Array:
+        """Return an attribute that is a list of float32 numbers.
+
+        Raises
+        ------
+        BundleFormatError
+            If it is anything else, they are not finite, or another number of them than `count`.
+        """
+        found = self.attributes.get(name, np.empty(0, np.float32))
+        if not isinstance(found, np.ndarray) or found.ndim != 1 or not np.isfinite(found).all():
+            raise unsound(f"finite numbers as {name} of {self.node.kind}", "others")
+        if count is not None and len(found) != count:
+            raise unsound(f"{count} numbers as {name} of {self.node.kind}", f"{len(found)}")
+        return found
+
+    def integers(self, name: str, count: int | None = None) -> list[int]:
+        """Return an attribute that is a list of integers.
+
+        Raises
+        ------
+        BundleFormatError
+            If it is anything else, or another number of them than `count`.
+        """
+        found = self.attributes.get(name, [])
+        if not isinstance(found, list) or not all(isinstance(k, int) for k in found):
+            raise unsound(f"integers as {name} of {self.node.kind}", "others")
+        if count is not None and len(found) != count:
+            raise unsound(f"{count} integers as {name} of {self.node.kind}", f"{len(found)}")
+        return found
+
+    def integer(self, name: str, default: int) -> int:
+        """Return an attribute that is one integer.
+
+        Raises
+        ------
+        BundleFormatError
+            If it is anything else.
+        """
+        found = self.attributes.get(name, default)
+        if not isinstance(found, int):
+            raise unsound(f"an integer as {name} of {self.node.kind}", "something else")
+        return found
+
+    def option(self, name: str, default: str) -> str:
+        """Return an attribute that is a text."""
+        return str(self.attributes.get(name, default))
+
+    def run(self, call: Call) -> None:
+        """Let a call run for each row."""
+        self.calls.append(call)
+
+    def filled(self, compute: Callable[[], Array]) -> Array:
+        """Return an array that is filled, for each row, with what a function computes."""
+        first = np.asarray(compute())
+        out = new(first.shape, first.dtype)
+        self.run(lambda: np.copyto(out, compute()))
+        return out
+
+
+def new(shape: Sequence[int], dtype: Any = np.float32) -> Array:
+    """Return an array of zeros.
+
+    Raises
+    ------
+    BundleFormatError
+        If it would be too large.
+    """
+    if math.prod(shape) > MAX_ELEMENTS:
+        raise unsound(f"arrays of at most {MAX_ELEMENTS} numbers", f"{math.prod(shape)}")
+    return np.zeros(tuple(shape), dtype=dtype)
+
+
+def axis_of(axis: int, dimensions: int) -> int:
+    """Return an axis, counted from the first one.
+
+    Raises
+    ------
+    BundleFormatError
+        If there is no such axis.
+    """
+    if not -dimensions <= axis < dimensions:
+        raise unsound(f"an axis of {dimensions}", str(axis))
+    return axis % dimensions

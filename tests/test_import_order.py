@@ -14,8 +14,8 @@ BUILDER = ROOT / "builder" / "polydom_builder"
 ROOMS = {
     RUNTIME: (
         *("exceptions", "clock", "arrays", "files", "costs", "features", "pauses", "testing", "stages", "unit_times"),
-        *("items", "kernels", "bundles", "device", "policy", "prediction", "predictor", "measuring", "diagnosis", "records"),
-        *("loop", "supervision", "certification", "commands", "__main__", "__init__"),
+        *("items", "kernels", "bundles", "device", "policy", "prediction", "predictor", "measuring", "diagnosis"),
+        *("records", "loop", "supervision", "certification", "commands", "__main__", "__init__"),
     ),
     BUILDER: (
         *("exceptions", "preselection", "training", "costs", "lattice", "index", "paper", "simulation"),

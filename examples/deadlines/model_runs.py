@@ -10,6 +10,7 @@ from polydom_builder.costs.fit_times import REFERENCE_MODEL, reference_runs
 from polydom_builder.simulation import Trials
 from polydom_runtime.arrays import Floats
 from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.engines import Engine
 from polydom_runtime.bundles.regimes import Regime
 from polydom_runtime.measuring.conditions import identity
 from polydom_runtime.measuring.cost_samples import CostSamples
@@ -75,11 +76,14 @@ def timed_models(task: Task, samples: CostSamples, bundles: Mapping[str, Bundle]
     if "hot" not in samples.items:  # then nothing is known of real answers
         return ModelRuns({})
     models = {
-        entry.order: bundle.model_bytes(k) for bundle in bundles.values() for k, entry in enumerate(bundle.models)
+        entry.order: (bundle.model_bytes(k), entry.engine)
+        for bundle in bundles.values()
+        for k, entry in enumerate(bundle.models)
     }
     n_classes = len(next(iter(bundles.values())).space.classes)
     timed = memory.cache(_timed, ignore=["task"])
-    medians, spread = timed(task, task.name, samples.fingerprint, list(models.items()), n_classes, identity())
+    listed = [(order, *model) for order, model in models.items()]
+    medians, spread = timed(task, task.name, samples.fingerprint, listed, n_classes, identity())
     low, high = np.quantile(reference_runs(samples.items["hot"]), [0.5, 0.9])
     share = spread * float(np.median(list(medians.values()))) / max(float(high - low), 1e-9)
     usual = {regime: float(np.median(items.models[REFERENCE_MODEL])) for regime, items in samples.items.items()}
@@ -88,13 +92,18 @@ def timed_models(task: Task, samples: CostSamples, bundles: Mapping[str, Bundle]
 
 
 def _timed(
-    task: Task, name: str, source: str, models: list[tuple[Order, bytes]], n_classes: int, machine: Mapping[str, Any]
+    task: Task,
+    name: str,
+    source: str,
+    models: list[tuple[Order, bytes, Engine]],
+    n_classes: int,
+    machine: Mapping[str, Any],
 ) -> tuple[dict[Order, float], float]:
     """Return the median time of each model, and by which share of it the 0.9 quantile is longer, for all of them."""
     chosen = np.random.default_rng(0).permutation(len(task.test_items))[:ITEMS].tolist()
-    orders = [order for order, _ in models]
+    orders, data, engines = ([*column] for column in zip(*models, strict=True))
     with collector_off(), memory_kept():
-        run_of = run_exported([data for _, data in models], n_classes)
+        run_of = run_exported(data, n_classes, engines)
         hot = ModelBench(task.space, [task.test_items[k] for k in chosen], orders, run_of).hot(SECONDS, ROUNDS)
     medians = [float(np.nanmedian(hot.model_seconds[hot.models == k])) for k in range(len(orders))]
     relative = hot.model_seconds / np.array(medians)[hot.models]

@@ -81,8 +81,8 @@ class Predictor:
         bundle has times of, and for each item one is chosen: ``hot`` if the last answer ended less than a
         millisecond ago, ``rehearsed`` if the last rehearsal did, or else ``cold``.
     engine : {"onnxruntime", "numpy"}, optional
-        Runs all models that it can. If not given, each model is run by the engine that the bundle states for it. If that
-        is onnxruntime and there is none here, numpy runs it, if it can.
+        Runs all models that it can. If not given, each model is run by the engine that the bundle states for it; if
+        that is onnxruntime and there is none here, by numpy, if it can.
 
     Attributes
     ----------

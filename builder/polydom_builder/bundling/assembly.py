@@ -37,9 +37,10 @@ def model_entries(
     whole = None if combine is None else costs_of_sets(target.worst, 0.0, combine)
     entries = []
     times = timer([(model.order, model.onnx_bytes) for model in exported])
-    for model, seconds in zip(exported, times, strict=True):
+    for model, (seconds, engine) in zip(exported, times, strict=True):
         data = model.onnx_bytes
-        entry = ModelEntry(model.order, model.accuracy, seconds, len(data), hashlib.sha256(data).digest())
+        digest = hashlib.sha256(data).digest()
+        entry = ModelEntry(model.order, model.accuracy, seconds, len(data), digest, engine=engine)
         cost = None if whole is None else whole(entry.mask) + CostFunction.of(seconds)
         entries.append(replace(entry, cost=cost))
     return tuple(entries)

@@ -1,14 +1,18 @@
-"""The stated time of a run of each model: as given, as timed here in real answers, or as carried over to the device."""
+"""The stated time of a run of each model: as given, as timed here in real answers, or as carried over to the device.
 
-from collections.abc import Mapping, Sequence
+Where models are timed here, the engine that is quicker after the features is chosen for each.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from joblib import Memory
 from numpy.typing import NDArray
 
 from polydom_builder.training.trainer import Trainer
+from polydom_runtime.bundles.engines import Engine
 from polydom_runtime.bundles.regimes import Regime
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.measuring.conditions import identity
@@ -18,6 +22,7 @@ from polydom_runtime.pauses import collector_off, memory_kept
 from polydom_runtime.unit_times import UnitTimes
 
 from . import measuring
+from .engines import engines_of
 from .model_times import ModelTimes
 from .target import Target
 
@@ -31,18 +36,30 @@ TimedModel = tuple[Order, bytes]
 """An exported model: its features, in the order of its input columns, and its ONNX bytes."""
 
 
+Choice = tuple[Order, bytes, Engine]
+"""A model and one of the engines that can run it."""
+
+
+class ModelTime(NamedTuple):
+    """The seconds that a model states, and the engine that runs it."""
+
+    seconds: float
+    engine: Engine = "onnxruntime"
+
+
 class ModelTimer(Protocol):
     """Knows how long models run on the device."""
 
-    def __call__(self, models: Sequence[TimedModel]) -> list[float]:
-        """Return the seconds that each model states."""
+    def __call__(self, models: Sequence[TimedModel]) -> list[ModelTime]:
+        """Return the time of each model."""
 
-    def after_sleep(self, model: TimedModel, regimes: Mapping[Regime, float]) -> dict[Regime, float]:
+    def after_sleep(self, choice: Choice, regimes: Mapping[Regime, float]) -> dict[Regime, float]:
         """Return how much longer than hot a model runs in other regimes; empty if that cannot be timed here.
 
         Parameters
         ----------
-        model : (tuple of int, bytes)
+        choice : (tuple of int, bytes, str)
+            The model, and the engine that runs it.
         regimes : dict of str to float
             The seconds of sleep in each regime.
         """
@@ -54,11 +71,11 @@ class GivenTimer:
 
     seconds: float
 
-    def __call__(self, models: Sequence[TimedModel]) -> list[float]:
+    def __call__(self, models: Sequence[TimedModel]) -> list[ModelTime]:
         """Return the given time for each model."""
-        return [self.seconds] * len(models)
+        return [ModelTime(self.seconds)] * len(models)
 
-    def after_sleep(self, model: TimedModel, regimes: Mapping[Regime, float]) -> dict[Regime, float]:
+    def after_sleep(self, choice: Choice, regimes: Mapping[Regime, float]) -> dict[Regime, float]:
         """Return nothing."""
         return {}
 
@@ -84,16 +101,17 @@ class PlacedTimer:
     typical: UnitTimes
     size: float
 
-    def __call__(self, models: Sequence[TimedModel]) -> list[float]:
-        """Return the seconds of each model on the device."""
+    def __call__(self, models: Sequence[TimedModel]) -> list[ModelTime]:
+        """Return the time of each model on the device."""
         table, times, here = self.trainer.table, ModelTimes(self.device), identity()
         timed = self.trainer.memory.cache(_place, ignore=["times", "rows"])
-        seconds = []
+        found = []
         for order, data in models:
             rows = table.rows_of(order)
             some = rows[:: max(len(rows) // 256, 1)]
-            seconds.append(timed(times, times.device, here, data, some, len(table.classes), self._share(order)))
-        return seconds
+            seconds = timed(times, times.device, here, data, some, len(table.classes), self._share(order))
+            found.append(ModelTime(seconds))
+        return found
 
     def _share(self, order: Order) -> float:
         """Return the time of some features as a share of that of all of them."""
@@ -103,7 +121,7 @@ class PlacedTimer:
         )
         return some / everything
 
-    def after_sleep(self, model: TimedModel, regimes: Mapping[Regime, float]) -> dict[Regime, float]:
+    def after_sleep(self, choice: Choice, regimes: Mapping[Regime, float]) -> dict[Regime, float]:
         """Return nothing: the reference models were timed in these regimes on the device."""
         return {}
 
@@ -119,6 +137,8 @@ class InPlaceTimer:
         Some of the items, as they come.
     n_classes : int
         0 for regressors.
+    rows_of : callable
+        Takes the features of a model; returns rows of its inputs, on which engines must agree.
     memory : Memory
         The cache.
     """
@@ -126,24 +146,33 @@ class InPlaceTimer:
     space: FeatureSpace
     items: list[Any]
     n_classes: int
+    rows_of: Callable[[Order], NDArray[np.float32]]
     memory: Memory
 
-    def __call__(self, models: Sequence[TimedModel]) -> list[float]:
-        """Return the 0.9 quantile of the seconds of each model; the models are timed in turns."""
+    def __call__(self, models: Sequence[TimedModel]) -> list[ModelTime]:
+        """Return the 0.9 quantile of the seconds of each model, by the quicker engine; all are timed in turns."""
         if not models:
             return []
+        choices = [
+            (order, data, engine)
+            for order, data in models
+            for engine in engines_of(data, self.rows_of(order), self.n_classes)
+        ]
         timed = self.memory.cache(_time_in_place, ignore=["timer", "seconds"])
-        limit = SHARE_OF_MEASUREMENT * measuring.SECONDS
-        times: list[float] = timed(self, *self._key, list(models), limit)
-        return times
+        times: list[float] = timed(self, *self._key, choices, SHARE_OF_MEASUREMENT * measuring.SECONDS)
+        quickest: dict[TimedModel, ModelTime] = {}
+        for (order, data, engine), seconds in zip(choices, times, strict=True):
+            found = ModelTime(seconds, engine)
+            quickest[order, data] = min(found, quickest.get((order, data), found))
+        return [quickest[model] for model in models]
 
-    def after_sleep(self, model: TimedModel, regimes: Mapping[Regime, float]) -> dict[Regime, float]:
+    def after_sleep(self, choice: Choice, regimes: Mapping[Regime, float]) -> dict[Regime, float]:
         """Return how much longer than hot the model runs after sleeps."""
         if not regimes:
             return {}
         timed = self.memory.cache(_time_after_sleep, ignore=["timer", "seconds"])
         constants: dict[Regime, float] = timed(
-            self, *self._key, model, dict(regimes), SHARE_AFTER_SLEEP * measuring.SECONDS
+            self, *self._key, choice, dict(regimes), SHARE_AFTER_SLEEP * measuring.SECONDS
         )
         return constants
 
@@ -151,10 +180,10 @@ class InPlaceTimer:
     def _key(self) -> tuple[str, dict[str, Any]]:
         return source_fingerprint(self.space), identity()
 
-    def bench(self, models: Sequence[TimedModel]) -> ModelBench:
-        """Return what answers the items with these models."""
-        run_of = run_exported([data for _, data in models], self.n_classes)
-        return ModelBench(self.space, self.items, [order for order, _ in models], run_of)
+    def bench(self, choices: Sequence[Choice]) -> ModelBench:
+        """Return what answers the items with these models and engines."""
+        run_of = run_exported([data for _, data, _ in choices], self.n_classes, [engine for *_, engine in choices])
+        return ModelBench(self.space, self.items, [order for order, *_ in choices], run_of)
 
 
 def model_timer(
@@ -181,7 +210,7 @@ def model_timer(
         return PlacedTimer(trainer, target.models, target.planned[TYPICAL_QUANTILE], size)
     chosen = np.random.default_rng(seed).permutation(len(items))[:N_ITEMS]
     some = [items[i] for i in sorted(chosen.tolist())]
-    return InPlaceTimer(space, some, len(trainer.table.classes), trainer.memory)
+    return InPlaceTimer(space, some, len(trainer.table.classes), trainer.table.rows_of, trainer.memory)
 
 
 def _place(
@@ -198,12 +227,12 @@ def _place(
 
 
 def _time_in_place(
-    timer: InPlaceTimer, source: str, machine: Mapping[str, Any], models: list[TimedModel], seconds: float
+    timer: InPlaceTimer, source: str, machine: Mapping[str, Any], choices: list[Choice], seconds: float
 ) -> list[float]:
     """Time models hot. The times also depend on `source` and `machine`, so they are part of the key of the cache."""
     with collector_off(), memory_kept():
-        hot = timer.bench(models).hot(seconds, MOST_ROUNDS)
-    times: list[float] = model_quantiles(hot, len(models)).tolist()
+        hot = timer.bench(choices).hot(seconds, MOST_ROUNDS)
+    times: list[float] = model_quantiles(hot, len(choices)).tolist()
     return times
 
 
@@ -211,13 +240,13 @@ def _time_after_sleep(
     timer: InPlaceTimer,
     source: str,
     machine: Mapping[str, Any],
-    model: TimedModel,
+    choice: Choice,
     regimes: Mapping[Regime, float],
     seconds: float,
 ) -> dict[Regime, float]:
     """Time a model after sleeps; see `_time_in_place`."""
     with collector_off(), memory_kept():
-        bench = timer.bench([model])
+        bench = timer.bench([choice])
         hot = model_quantiles(bench.hot(seconds, MOST_ROUNDS), 1)
         return {
             regime: added(bench.after_sleep(regime, asleep, seconds, MOST_SLEEPS), hot)

@@ -218,10 +218,10 @@ def _with_model_times(trainer: Trainer, target: Target, timer: ModelTimer) -> tu
     order = tuple(range(len(trainer.table.columns)))
     converted = trainer.memory.cache(_converted, ignore=["trainer"])
     model = order, converted(trainer.lean, trainer.key, order, target.versions)
-    (seconds,) = timer([model])
-    added = timer.after_sleep(model, {name: regime.asleep for name, regime in target.regimes.items()})
+    (time,) = timer([model])
+    added = timer.after_sleep((*model, time.engine), {name: regime.asleep for name, regime in target.regimes.items()})
     regimes = {name: target.regimes[name].with_model_added(constant) for name, constant in added.items()}
-    return replace(target, regimes={**target.regimes, **regimes}), MODEL_MARGIN * seconds
+    return replace(target, regimes={**target.regimes, **regimes}), MODEL_MARGIN * time.seconds
 
 
 def _converted(trainer: Trainer, key: str, order: tuple[int, ...], versions: OnnxVersions) -> bytes:

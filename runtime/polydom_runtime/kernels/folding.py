@@ -162,9 +162,7 @@ def _with_bias(nodes: Sequence[Node], constants: Mapping[str, Array], outputs: S
             layers[node.outputs[0]] = node
         elif node.kind == "MatMul" and (weights := constants.get(node.inputs[1])) is not None and weights.ndim == 2:
             bias = np.zeros(weights.shape[1], weights.dtype)
-            layers[node.outputs[0]] = Node(
-                LAYER, node.inputs[:1], node.outputs, {"weights": weights, "bias": bias}
-            )
+            layers[node.outputs[0]] = Node(LAYER, node.inputs[:1], node.outputs, {"weights": weights, "bias": bias})
         elif node.kind == "Add" and len(node.inputs) == 2:
             a, b = node.inputs
             name, other = (a, b) if a in layers else (b, a)

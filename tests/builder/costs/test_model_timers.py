@@ -8,13 +8,14 @@ from joblib import Memory
 from sklearn.linear_model import LogisticRegression
 
 from polydom_builder.costs import model_timers
-from polydom_builder.costs.model_timers import GivenTimer, InPlaceTimer, PlacedTimer, model_timer
+from polydom_builder.costs.model_timers import GivenTimer, InPlaceTimer, ModelTime, PlacedTimer, model_timer
 from polydom_builder.costs.model_times import ModelTimes
 from polydom_builder.costs.target import Target, is_here
 from polydom_builder.training.folds import make_splits
 from polydom_builder.training.onnx import to_onnx
 from polydom_builder.training.table import extract_table
 from polydom_builder.training.trainer import Trainer
+from polydom_runtime.bundles.engines import ENGINES
 from polydom_runtime.measuring.conditions import identity
 from polydom_runtime.measuring.model_bench import Answers, ModelBench
 from tests.builder import task
@@ -61,7 +62,7 @@ def test_machine_is_this_one_only_if_all_that_times_depend_on_is_equal() -> None
 def test_stated_time_is_the_measured_one(
     trainer: Trainer, models: list[tuple[tuple[int, ...], bytes]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two models of 10 and 20 µs hot, cold 35 µs longer."""
+    """Two models of 10 and 20 µs hot, cold 35 µs longer, that only one engine can run."""
     n_units = len(samples().units)
 
     def answers(longer: float) -> Answers:
@@ -70,23 +71,45 @@ def test_stated_time_is_the_measured_one(
         seconds[:, -1] = np.array([10, 20])[numbers] * US + longer
         return Answers(numbers, seconds)
 
+    monkeypatch.setattr(model_timers, "engines_of", lambda data, rows, count: ("onnxruntime",))
     monkeypatch.setattr(ModelBench, "hot", lambda self, seconds, most: answers(0.0))
     monkeypatch.setattr(ModelBench, "after_sleep", lambda self, regime, *others: answers(35 * US))
-    timer = InPlaceTimer(task.space, ITEMS[:10], len(trainer.table.classes), MEMORY)
+    timer = InPlaceTimer(task.space, ITEMS[:10], len(trainer.table.classes), trainer.table.rows_of, MEMORY)
 
-    assert timer(models) == pytest.approx([10 * US, 20 * US])
+    assert [time.seconds for time in timer(models)] == pytest.approx([10 * US, 20 * US])
     # Of a single model both kinds of answers are taken, so its 0.9 quantile is 20 µs.
     monkeypatch.setattr(model_timers, "model_quantiles", lambda hot, count: np.array([10 * US, 20 * US]))
-    assert timer.after_sleep(models[0], {"cold": 0.02}) == {"cold": pytest.approx(35 * US)}
+    choice = *models[0], ENGINES[0]
+    assert timer.after_sleep(choice, {"cold": 0.02}) == {"cold": pytest.approx(35 * US)}
     assert timer([]) == []
-    assert timer.after_sleep(models[0], {}) == {}
+    assert timer.after_sleep(choice, {}) == {}
+
+
+def test_quicker_engine_after_the_features_is_chosen(
+    trainer: Trainer, models: list[tuple[tuple[int, ...], bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two models, onnxruntime takes 30 and 10 µs, and numpy 20 µs for both."""
+    n_units = len(samples().units)
+
+    def answers(self: ModelBench, seconds: float, most: int) -> Answers:
+        numbers = np.tile([0, 1, 2, 3], 30)
+        times = np.full((120, n_units + 1), 1e-5)
+        times[:, -1] = np.array([30, 20, 10, 20])[numbers] * US
+        return Answers(numbers, times)
+
+    monkeypatch.setattr(ModelBench, "hot", answers)
+    timer = InPlaceTimer(task.space, ITEMS[:10], len(trainer.table.classes), trainer.table.rows_of, MEMORY)
+
+    assert timer(models) == [ModelTime(20 * US, "numpy"), ModelTime(10 * US, "onnxruntime")]
 
 
 def test_real_models_are_timed_in_real_answers(trainer: Trainer, models: list[tuple[tuple[int, ...], bytes]]) -> None:
-    timer = InPlaceTimer(task.space, ITEMS[:10], len(trainer.table.classes), MEMORY)
+    timer = InPlaceTimer(task.space, ITEMS[:10], len(trainer.table.classes), trainer.table.rows_of, MEMORY)
 
-    assert all(seconds > 0.0 for seconds in timer(models))
-    assert timer.after_sleep(models[1], {"cold": 1e-4, "rehearsed": 1e-4}).keys() == {"cold", "rehearsed"}
+    assert all(time.seconds > 0.0 for time in timer(models))
+    for engine in ENGINES:
+        added = timer.after_sleep((*models[1], engine), {"cold": 1e-4, "rehearsed": 1e-4})
+        assert added.keys() == {"cold", "rehearsed"}
 
 
 def test_model_after_few_features_pays_less_for_coming_first(
@@ -96,24 +119,24 @@ def test_model_after_few_features_pays_less_for_coming_first(
     monkeypatch.setattr(ModelTimes, "__call__", lambda self, data, rows, count, share: share)
     target = Target.measured(task.space, samples(), 0.99)
     everything = (tuple(range(5)), models[0][1])
-    shares = model_timer(target, task.space, ITEMS, trainer, 0, 200.0)([*models, everything])
+    times = model_timer(target, task.space, ITEMS, trainer, 0, 200.0)([*models, everything])
 
-    assert shares == pytest.approx([12 / 111, 49 / 111, 1.0], rel=0.05)
+    assert [time.seconds for time in times] == pytest.approx([12 / 111, 49 / 111, 1.0], rel=0.05)
 
 
 def test_build_on_the_device_itself_times_exported_models_in_place(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Any
 ) -> None:
     """Times in place replace those of reference models, hot and after a sleep."""
-    monkeypatch.setattr(InPlaceTimer, "__call__", lambda self, models: [123 * US] * len(models))
-    monkeypatch.setattr(InPlaceTimer, "after_sleep", lambda self, model, regimes: dict.fromkeys(regimes, 77 * US))
+    monkeypatch.setattr(InPlaceTimer, "__call__", lambda self, models: [ModelTime(123 * US, "numpy")] * len(models))
+    monkeypatch.setattr(InPlaceTimer, "after_sleep", lambda self, choice, regimes: dict.fromkeys(regimes, 77 * US))
     sizes = np.random.default_rng(0).uniform(8, 2000, 80)
     items = {"hot": drawn(sizes), "cold": drawn(sizes, added=40 * US)}
     here = samples(machine={**samples().machine, **identity()}, items=items)
     found = search(deadline=0.002, alpha=2.0).fit(*task.items(90), costs=here)
     bundle = found.export(tmp_path / "b")
 
-    assert {model.seconds for model in bundle.models} == {123 * US}
+    assert {(model.seconds, model.engine) for model in bundle.models} == {(123 * US, "numpy")}
     assert found.target_.regimes["cold"].model_added == 77 * US
 
 

@@ -11,7 +11,7 @@ from tests.runtime.node_space import space
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 FOLDERS = sorted(GOLDEN.glob("format_*.bundle"))
-NEWEST = GOLDEN / "format_5.bundle"
+NEWEST = GOLDEN / "format_6.bundle"
 
 every_format = pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.stem)
 
@@ -33,8 +33,18 @@ def test_format_4_knows_hot_times_only() -> None:
     assert (bundle.times.choices, bundle.times.calm, bundle.times.outlook) == ((), 1.0, ())
 
 
-def test_format_5_still_says_what_it_holds_of_regimes_and_deadlines() -> None:
-    bundle = load_bundle(NEWEST)
+def test_formats_before_6_know_one_engine() -> None:
+    for name in ("format_4", "format_5"):
+        assert {model.engine for model in load_bundle(GOLDEN / f"{name}.bundle").models} == {"onnxruntime"}
+
+
+def test_format_6_still_says_which_engine_runs_a_model() -> None:
+    assert [model.engine for model in load_bundle(NEWEST).models] == ["numpy", "onnxruntime", "numpy"]
+
+
+@pytest.mark.parametrize("name", ["format_5", "format_6"])
+def test_format_5_still_says_what_it_holds_of_regimes_and_deadlines(name: str) -> None:
+    bundle = load_bundle(GOLDEN / f"{name}.bundle")
     hot, cold = bundle.times, bundle.regimes["cold"]
 
     assert [choice.deadline for choice in hot.choices] == pytest.approx([1e-4, 2e-4])

@@ -2,6 +2,7 @@
 
 import math
 import os
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ def onnxruntime() -> Any:
     return onnxruntime
 
 
+@cache
 def onnxruntime_version() -> str:
     """Return the version of onnxruntime; an empty text if there is none."""
     try:

@@ -1,7 +1,9 @@
 """``polydom-node info``: check a bundle and describe it."""
 
 import argparse
+from collections import Counter
 
+from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.bundle_times import Choice
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.policy.lateness import longest_step
@@ -29,7 +31,7 @@ def run(arguments: argparse.Namespace) -> None:
     else:
         print("regression: answers are numbers")
     sets = f"{len(stored.sequences)} greedy sequences" if stored.sequences else f"{len(stored.shipped)} candidates"
-    print(f"{sets}, {len(bundle.models)} models with all prefixes")
+    print(f"{sets}, {len(bundle.models)} models with all prefixes, {_engines(bundle)}")
     print(f"item sizes {smallest:g} to {largest:g}, deadlines {deadlines}")
     print(f"models for slow-downs up to {promise.slowdown:g} at the shortest deadline")
     for deadline, planned, guarded in times.choices or (Choice(high, times.planned, times.guarded),):
@@ -43,6 +45,12 @@ def run(arguments: argparse.Namespace) -> None:
     print(times.origin)
     print(f"times measured: {regimes_text(bundle)}")
     print(outlook_table(bundle))
+
+
+def _engines(bundle: Bundle) -> str:
+    """Return how many models each engine runs."""
+    counts = Counter(model.engine for model in bundle.models)
+    return " and ".join(f"{n} in {engine}" for engine, n in counts.most_common()) or "none to run"
 
 
 def _quantile(quantile: float) -> str:

@@ -1,5 +1,6 @@
 """Trying onnxruntime in a child process, since a wheel for another processor may kill the process that imports it."""
 
+import importlib
 import json
 import os
 import signal
@@ -7,6 +8,7 @@ import struct
 import subprocess
 import sys
 from dataclasses import asdict, dataclass, fields
+from importlib.util import find_spec
 from pathlib import Path
 
 IR_VERSIONS, OPSETS, ML_OPSETS = range(3, 40), range(7, 60), range(1, 20)
@@ -21,7 +23,7 @@ class Probe:
     bits : int
         The width of an address: 64 or 32.
     numpy, onnxruntime : str
-        Their versions.
+        Their versions; empty if onnxruntime is not installed.
     threads : int
         The threads of a process that has imported both; more than one means a pool of numpy's linear algebra.
     ir_version, opset, ml_opset : int
@@ -65,10 +67,13 @@ def probe(python: str = sys.executable, timeout: float = 120.0) -> Probe | str:
 
 
 def look() -> Probe:
-    """Import onnxruntime in this process and try it."""
+    """Import onnxruntime in this process and try it. If it is not installed, its versions are empty and 0."""
     import numpy as np
 
     from polydom_runtime.bundles import models
+
+    if find_spec("onnxruntime"):
+        importlib.import_module("onnxruntime")  # its error tells why it does not work
 
     from .tiny_models import IR_VERSION, ML_OPSET, OPSET, trial_model
 

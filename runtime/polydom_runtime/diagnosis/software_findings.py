@@ -7,7 +7,9 @@ import sys
 from collections.abc import Mapping
 
 from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.engines import load_model
 from polydom_runtime.bundles.model_entry import model_file
+from polydom_runtime.bundles.models import InputRow
 from polydom_runtime.device.board import Board
 from polydom_runtime.device.probe import Probe
 from polydom_runtime.exceptions import BundleFormatError
@@ -35,10 +37,10 @@ def check_software(found: Probe | str, python: tuple[int, int, int] = sys.versio
         ),
         finding(
             "64 bit",
-            "ok" if bits >= 64 else "problem",
+            "ok" if bits >= 64 else "warning",
             f"{bits}-bit addresses",
-            "onnxruntime has no 32-bit wheels",
-            "install the 64-bit system on the device",
+            "onnxruntime has no 32-bit wheels: only models for which numpy has a kernel can run",
+            "install the 64-bit system on the device, if it can take one",
         ),
     ]
     if isinstance(found, str):
@@ -46,6 +48,10 @@ def check_software(found: Probe | str, python: tuple[int, int, int] = sys.versio
         why = "this wheel uses instructions that the processor lacks" if lacking else "every model runs in it"
         return [*findings, finding("onnxruntime", "problem", found, why, _install("onnxruntime"))]
     for name, version in (("onnxruntime", found.onnxruntime), ("numpy", found.numpy)):
+        if not version:
+            why = "models for which numpy has no kernel cannot run; doctor --bundle says whether there are any"
+            findings.append(finding(name, "warning", "not installed", why, _install(name)))
+            continue
         level: Level = "ok" if satisfies(version, REQUIRED[name]) else "problem"
         why = f"the runtime is made and tested for {name}{REQUIRED[name]}"
         findings.append(finding(name, level, version, why, _install(name)))
@@ -68,18 +74,15 @@ def check_threads(found: Probe | str, environment: Mapping[str, str]) -> Finding
 
 
 def check_bundle(bundle: Bundle, found: Probe | str) -> Finding:
-    """Check that every model of a bundle opens and runs."""
+    """Check that every model of a bundle opens and runs, in the engine that it has here."""
     why = "a model that does not run here cannot answer"
     if isinstance(found, str):
         return finding("bundle", "warning", "not tried without onnxruntime", why, "make onnxruntime work first")
-    # Not at the top of the file: if onnxruntime kills its process, all other findings can still be reported.
-    from polydom_runtime.bundles.models import InputRow, ModelRunner
-
     row, broken = InputRow(sum(bundle.space.widths)), []
     for number, entry in enumerate(bundle.models):
         width = sum(bundle.space.widths[i] for i in entry.order)
         try:
-            ModelRunner(bundle.model_bytes(number), row, width, len(bundle.space.classes))
+            load_model(entry.engine, bundle.model_bytes(number), row, width, len(bundle.space.classes))
         except BundleFormatError as e:
             broken.append(f"{model_file(number)}: {(str(e.__cause__ or e).splitlines() or [repr(e)])[0]}")
     total = f"{len(bundle.models)} models"
@@ -90,7 +93,9 @@ def check_bundle(bundle: Bundle, found: Probe | str) -> Finding:
         f"{text}; {len(bundle.space.classes)} classes",
         why,
         f"build it again for this device: onnxruntime {found.onnxruntime} takes IR version {found.ir_version}, opset "
-        f"{found.opset}, ai.onnx.ml {found.ml_opset} at most",
+        f"{found.opset}, ai.onnx.ml {found.ml_opset} at most"
+        if found.onnxruntime
+        else "install onnxruntime, or build with an estimator for which numpy has a kernel",
     )
 
 

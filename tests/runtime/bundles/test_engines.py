@@ -1,0 +1,64 @@
+"""Each model runs in the engine that the bundle states, or in the other one if it must."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from polydom_runtime import Predictor
+from polydom_runtime.bundles import engines
+from polydom_runtime.bundles.engines import ENGINES, Engine, load_model
+from polydom_runtime.bundles.models import InputRow, ModelRunner
+from polydom_runtime.device.tiny_models import linear_classifier, model, tree_classifier
+from polydom_runtime.exceptions import BundleFormatError
+from polydom_runtime.kernels.kernel import Kernel
+from tests.runtime.node_space import space
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "format_6.bundle"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_model_runs_in_the_engine_that_is_asked_for(engine: Engine) -> None:
+    data, row = linear_classifier(4, 3), InputRow(4)
+    run = load_model(engine, data, row, 4, 3)
+    row.values[:] = [1.0, -2.0, 0.5, 3.0]
+
+    assert isinstance(run, Kernel if engine == "numpy" else ModelRunner)
+    assert run() == load_model("onnxruntime", data, row, 4, 3)()
+
+
+def test_a_model_without_a_kernel_runs_in_onnxruntime() -> None:
+    """One that states probabilities of trees in a way that numpy does not know, asked for in numpy."""
+    run = load_model("numpy", without_a_kernel(), InputRow(4), 4, 3)
+
+    assert isinstance(run, ModelRunner)
+
+
+def test_where_onnxruntime_is_missing_numpy_runs_what_it_can(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engines, "onnxruntime_version", lambda: "")
+
+    assert isinstance(load_model("onnxruntime", tree_classifier(4, 3, trees=2, depth=2), InputRow(4), 4, 3), Kernel)
+    with pytest.raises(BundleFormatError, match="has LpNormalization.*Install onnxruntime"):
+        load_model("onnxruntime", without_a_kernel(), InputRow(4), 4, 3)
+
+
+@pytest.mark.parametrize("engine", [None, *ENGINES])
+def test_a_predictor_follows_the_bundle_unless_told_otherwise(engine: Engine | None) -> None:
+    predictor = Predictor.load(GOLDEN, space, engine=engine)
+    answer = predictor.predict_one(np.array([1.0, 2.0, 3.0]))
+    runs = [predictor.models.load(number)._run for number in range(3)]
+    stated = [model.engine for model in predictor.bundle.models]
+
+    assert answer.label == "yes"
+    assert [isinstance(run, Kernel) for run in runs] == [(engine or wanted) == "numpy" for wanted in stated]
+
+
+def without_a_kernel() -> bytes:
+    """Return a sound model with an operator that onnxruntime has and numpy has not."""
+    from polydom_runtime.device import tiny_models as tiny
+
+    nodes = [
+        tiny._node("LpNormalization", ["X"], ["scores"], {"axis": 1}, domain=""),
+        tiny._node("ArgMax", ["scores"], ["label"], {"axis": 1, "keepdims": 0}, domain=""),
+    ]
+    return model(nodes, 4)

@@ -5,7 +5,7 @@ NODE := .venv-node/bin
 PIP := -m pip --quiet --disable-pip-version-check
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: demo test test-all coverage test-aarch64 check bench bench-aarch64 clean
+.PHONY: demo test test-all coverage test-aarch64 test-armhf check bench bench-aarch64 clean
 demo: .venv/.ready .venv-node/.ready
 	$(HOST)/polydom demo --node $(NODE)/python --jobs -1
 
@@ -33,6 +33,10 @@ coverage: .venv/.ready .venv-node/.ready
 # Where that cannot be set up it says SKIPPED and why, and ends with "Error 77": what was skipped has not passed.
 test-aarch64: .venv/.ready
 	$(HOST)/python -m tests.aarch64.run
+
+# The same on an emulated 32-bit processor, where there is no onnxruntime and models run in numpy.
+test-armhf: .venv/.ready
+	$(HOST)/python -m tests.armhf.run
 
 check: .venv/.ready
 	$(HOST)/ruff check .

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from polydom_runtime import Bundle, Predictor, load_bundle
-from polydom_runtime.bundles.models import InputRow, ModelRunner
+from polydom_runtime.bundles.engines import load_model
+from polydom_runtime.bundles.models import InputRow
 from polydom_runtime.items import read_packed
 from polydom_runtime.testing import ManualClock
 
@@ -47,7 +48,7 @@ def labels(bundle: Bundle, items: Sequence[Any]) -> Iterator[tuple[str, object]]
     for number, entry in enumerate(bundle.models):
         columns = np.concatenate([np.arange(sum(space.widths))[space.column_slices()[i]] for i in entry.order])
         row = InputRow(len(columns))
-        run = ModelRunner(bundle.model_bytes(number), row, len(columns), len(bundle.space.classes))
+        run = load_model(entry.engine, bundle.model_bytes(number), row, len(columns), len(bundle.space.classes))
         for k, values in enumerate(rows):
             row.values[:] = values[columns]
             yield f"model={entry.order} item={k}", bundle.space.classes[int(run())]

@@ -11,10 +11,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from polydom_runtime.items import write_packed
 
@@ -22,16 +22,44 @@ from .bundles import build
 from .signals import items
 
 ROOT = Path(__file__).parents[2]
-SETUP = Path(__file__).with_name("userland.sh")
-USERLAND = ROOT / ".cache" / "aarch64"
-PYTHON = USERLAND / "usr" / "bin" / "python3"
-PATH_FILE = USERLAND / "usr" / "lib" / "python3" / "dist-packages" / "polydom.pth"
+CACHE = ROOT / ".cache"
 
 WHEELS = ("numpy", "onnxruntime", "msgpack", "pytest", "hypothesis", "prometheus_client")
-"""In the versions that are installed here, so that only the processor differs."""
 
-PROCESSORS = ("cortex-a53", "cortex-a72")
-"""Those of a Raspberry Pi 3 and 4. Wheels that need instructions of newer ones die on these, and only on these."""
+
+class Userland(NamedTuple):
+    """A Debian userland for other processors, in one folder.
+
+    Attributes
+    ----------
+    name : str
+        Of the architecture.
+    folder : Path
+        Made by `setup` unless it is there; has the emulated Python as ``run``.
+    setup : Path
+        A shell script, called with the folder and the wheels.
+    wheels : tuple of str
+    processors : tuple of str
+        The runtime's tests run on the last one, the comparison of answers on all.
+    options : tuple of str
+        Of pytest.
+    deselected : dict of str to str
+        Tests that cannot hold there, and why.
+    """
+
+    name: str
+    folder: Path
+    setup: Path
+    wheels: tuple[str, ...]
+    processors: tuple[str, ...]
+    options: tuple[str, ...] = ()
+    deselected: Mapping[str, str] = {}
+
+    @property
+    def python(self) -> Path:
+        """The emulated Python, for processes that it starts."""
+        return self.folder / "usr" / "bin" / "python3"
+
 
 DESELECTED = {
     "tests/runtime/commands/test_node_command.py::test_node_environment_holds_the_three_dependencies_only": (
@@ -39,46 +67,57 @@ DESELECTED = {
     ),
 }
 
+AARCH64 = Userland(
+    "aarch64",
+    CACHE / "aarch64",
+    Path(__file__).with_name("userland.sh"),
+    # In the versions that are installed here, so that only the processor differs.
+    tuple(f"{name}=={version(name)}" for name in WHEELS),
+    # Those of a Raspberry Pi 3 and 4. Wheels that need instructions of newer ones die on these, and only on these.
+    ("cortex-a53", "cortex-a72"),
+    deselected=DESELECTED,
+)
+
 DIFFERENCES_SHOWN = 20
 
 Answers = dict[str, dict[str, Any]]
 
 
-def main() -> int:
+def test(userland: Userland) -> int:
     """Set up, test, compare; return the exit code."""
     began = time.monotonic()
-    if code := set_up():
+    if code := set_up(userland):
         return code
-    sound = [parity(), run_tests(PROCESSORS[-1])]
+    sound = [parity(userland), run_tests(userland)]
     say("passed" if all(sound) else "FAILED", began)
     return 0 if all(sound) else 1
 
 
-def set_up() -> int:
+def set_up(userland: Userland) -> int:
     """Make the userland unless it is there; return 0, or 77 if it cannot be made here."""
-    began = time.monotonic()
-    wheels = [f"{name}=={version(name)}" for name in WHEELS]
-    if code := subprocess.run([SETUP, USERLAND, *wheels], env=os.environ | {"PYTHON": sys.executable}).returncode:
+    began, command = time.monotonic(), [userland.setup, userland.folder, *userland.wheels]
+    if code := subprocess.run(command, env=os.environ | {"PYTHON": sys.executable}).returncode:
         return code
-    PATH_FILE.write_text(f"{ROOT / 'runtime'}\n")  # as an editable install does, for child processes too
-    say(f"arm64 userland ready in {USERLAND.relative_to(ROOT)}", began)
+    packages = userland.folder / "usr" / "lib" / "python3" / "dist-packages"
+    (packages / "polydom.pth").write_text(f"{ROOT / 'runtime'}\n")  # as an editable install, for child processes too
+    say(f"{userland.name} userland ready in {userland.folder.relative_to(ROOT)}", began)
     return 0
 
 
-def parity() -> bool:
+def parity(userland: Userland) -> bool:
     """Compare what the bundles answer here and on each processor."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         write_packed(folder / "items.npz", items(150, seed=1)[0])
         arguments: list[str | Path] = ["-m", "tests.aarch64.parity", folder / "items.npz", *build(folder)]
         ours: Answers = json.loads(subprocess.check_output([sys.executable, *arguments], cwd=ROOT))
-        return all([alike(ours, arguments, processor) for processor in PROCESSORS])
+        return all([alike(ours, arguments, userland, processor) for processor in userland.processors])
 
 
-def alike(ours: Answers, arguments: Sequence[str | Path], processor: str) -> bool:
+def alike(ours: Answers, arguments: Sequence[str | Path], userland: Userland, processor: str) -> bool:
     """Tell whether a processor gives the same answers, and print how many or which differ."""
     began = time.monotonic()
-    done = emulated(arguments, processor, stdout=subprocess.PIPE)
+    done = emulated(arguments, userland, processor, stdout=subprocess.PIPE)
     if done.returncode:
         say(f"{processor}: the comparison {ending(done.returncode)}", began)
         return False
@@ -104,24 +143,24 @@ def n_distinct(found: dict[str, Any]) -> int:
     return len(set(map(str, found.values())))
 
 
-def run_tests(processor: str) -> bool:
+def run_tests(userland: Userland) -> bool:
     """Run the runtime's tests and doctests, without those that cannot hold there."""
-    began = time.monotonic()
-    for name, reason in DESELECTED.items():
+    began, processor = time.monotonic(), userland.processors[-1]
+    for name, reason in userland.deselected.items():
         print(f"Not run: {name}, since {reason}.", flush=True)
     # The cache is the host's.
-    options = ["-q", "-pno:cacheprovider", *(f"--deselect={name}" for name in DESELECTED)]
-    done = emulated(["-m", "pytest", *options, "tests/runtime", "runtime/polydom_runtime"], processor)
+    options = ["-q", "-pno:cacheprovider", *userland.options, *(f"--deselect={name}" for name in userland.deselected)]
+    done = emulated(["-m", "pytest", *options, "tests/runtime", "runtime/polydom_runtime"], userland, processor)
     say(f"{processor}: the runtime's tests {ending(done.returncode)}", began)
     return done.returncode == 0
 
 
 def emulated(
-    arguments: Sequence[str | Path], processor: str, stdout: int | None = None
+    arguments: Sequence[str | Path], userland: Userland, processor: str, stdout: int | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run the emulated Python."""
-    environment = os.environ | {"QEMU_CPU": processor, "POLYDOM_NODE_PYTHON": str(PYTHON), "CI": "true"}
-    return subprocess.run([USERLAND / "run", *arguments], env=environment, cwd=ROOT, stdout=stdout, text=True)
+    environment = os.environ | {"QEMU_CPU": processor, "POLYDOM_NODE_PYTHON": str(userland.python), "CI": "true"}
+    return subprocess.run([userland.folder / "run", *arguments], env=environment, cwd=ROOT, stdout=stdout, text=True)
 
 
 def ending(code: int) -> str:
@@ -139,4 +178,4 @@ def say(what: str, began: float) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(test(AARCH64))

@@ -17,7 +17,7 @@ from polydom_runtime.measuring.stamps import THREAD_VARIABLES
 
 from .findings import Finding, Level, finding
 
-REQUIRED = {"onnxruntime": ">=1.20,<1.29", "numpy": ">=2.0"}
+REQUIRED = {"onnxruntime": ">=1.20,<1.29", "numpy": ">=1.24"}
 """The versions that the runtime is made for, equal to the dependencies of its package."""
 
 OLDEST_PYTHON = (3, 11)

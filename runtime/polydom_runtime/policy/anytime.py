@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polydom_runtime.arrays import Floats
+from polydom_runtime.arrays import Floats, bit_counts
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.costs import basis_terms
 from polydom_runtime.features import FeatureSpace
@@ -172,7 +172,7 @@ class AnytimePlanner(Planner):
         masks, accuracies = self._models.masks, self._models.accuracies
         better = ((masks & state.mask) == state.mask) & (accuracies > state.model.accuracy)
         numbers = np.flatnonzero(better)
-        return numbers[np.lexsort((np.bitwise_count(masks[numbers]), -accuracies[numbers]))]
+        return numbers[np.lexsort((bit_counts(masks[numbers]), -accuracies[numbers]))]
 
     def _ranked(self, state: State) -> tuple[Floats, Floats]:
         """Return the rank of each missing feature, the highest first, and the seconds of the best model after it.

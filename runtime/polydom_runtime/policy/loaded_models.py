@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from polydom_runtime.arrays import bit_counts
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.engines import Engine, load_model
 from polydom_runtime.bundles.model_entry import ModelEntry
@@ -178,7 +179,7 @@ class LoadedModels:
         known = np.flatnonzero((self.masks & ~mask) == 0)
         if not len(known):
             return None
-        order = np.lexsort((np.bitwise_count(self.masks[known]), -self.accuracies[known]))
+        order = np.lexsort((bit_counts(self.masks[known]), -self.accuracies[known]))
         number = int(known[order[0]])
         return number if self.accuracies[number] >= self.prior.accuracy else None
 

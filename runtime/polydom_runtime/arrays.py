@@ -17,6 +17,6 @@ def bit_counts(masks: Masks) -> NDArray[np.uint8]:
     [0, 2, 8]
     """
     if hasattr(np, "bitwise_count"):
-        counts: NDArray[np.uint8] = np.bitwise_count(masks)
-        return counts
-    return np.unpackbits(np.ascontiguousarray(masks).view(np.uint8).reshape(-1, 8), axis=1).sum(axis=1, dtype=np.uint8)
+        return np.asarray(np.bitwise_count(masks), dtype=np.uint8)
+    bits = np.unpackbits(np.ascontiguousarray(masks).view(np.uint8).reshape(-1, 8), axis=1)
+    return np.asarray(bits.sum(axis=1, dtype=np.uint8))

@@ -23,7 +23,7 @@ from polydom_runtime.items import write_packed
 from polydom_runtime.measuring.cost_samples import CostSamples
 from polydom_runtime.measuring.costs_file import load_costs
 
-from .run import ROOT, USERLAND, set_up
+from .run import AARCH64, ROOT, set_up
 
 EXAMPLE = ROOT / "examples" / "surface"
 DEADLINES_MS = (15, 30, 60)
@@ -33,12 +33,12 @@ HOST = (sys.executable, "-m", "polydom_builder")
 
 def main() -> int:
     """Measure, build and run; print what came of it."""
-    if code := set_up():
+    if code := set_up(AARCH64):
         return code
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         cut_items(folder)
-        node = str(USERLAND / "run")
+        node = str(AARCH64.folder / "run")
         measure = ["measure", "surface:space", "--items", "train.npz", "--seconds", str(SECONDS)]
         call(folder, node, "-m", "polydom_runtime", *measure, "--out", "device.costs", "--profile-out", "device.toml")
         call(folder, sys.executable, "-m", "polydom_runtime", *measure, "--out", "here.costs")

@@ -95,7 +95,7 @@ def test(userland: Userland) -> int:
 
 def set_up(userland: Userland) -> int:
     """Make the userland unless it is there; return 0, or 77 if it cannot be made here."""
-    began, command = time.monotonic(), [userland.setup, userland.folder, *userland.wheels]
+    began, command = time.monotonic(), [str(userland.setup), str(userland.folder), *userland.wheels]
     if code := subprocess.run(command, env=os.environ | {"PYTHON": sys.executable}).returncode:
         return code
     packages = userland.folder / "usr" / "lib" / "python3" / "dist-packages"

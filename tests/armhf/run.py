@@ -13,8 +13,10 @@ ARMHF = Userland(
     CACHE / "armhf",
     Path(__file__).with_name("userland.sh"),
     # Newer versions of hypothesis have code for the processor.
-    ("pytest", "iniconfig", "pluggy", "packaging", "pygments", "hypothesis<6.140", "sortedcontainers", "attrs")
-    + ("prometheus_client",),
+    (
+        *("pytest", "iniconfig", "pluggy", "packaging", "pygments"),
+        *("hypothesis<6.140", "sortedcontainers", "attrs", "prometheus_client"),
+    ),
     # That of a Raspberry Pi 2, and what 32-bit systems on newer ones can count on.
     ("cortex-a7",),
     # Printed by pytest as deselected: what is measured with onnxruntime, or tests onnxruntime itself.

@@ -10,6 +10,7 @@ from .ratios import append, conditions, taken
 NAMES = (
     "lookup",
     "predict",
+    "engines",
     "startup",
     "supervised",
     "faults",

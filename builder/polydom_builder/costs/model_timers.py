@@ -11,6 +11,7 @@ import numpy as np
 from joblib import Memory
 from numpy.typing import NDArray
 
+from polydom_builder.exceptions import ExportError
 from polydom_builder.training.trainer import Trainer
 from polydom_runtime.bundles.engines import Engine
 from polydom_runtime.bundles.regimes import Regime
@@ -90,6 +91,8 @@ class PlacedTimer:
         Its table has the inputs of the models.
     device : dict of str to float
         Seconds of the reference models on the device.
+    engine : {"onnxruntime", "numpy"}
+        Runs models on the device.
     typical : UnitTimes
         The typical times of features on the device.
     size : float
@@ -98,19 +101,32 @@ class PlacedTimer:
 
     trainer: Trainer
     device: Mapping[str, float]
+    engine: Engine
     typical: UnitTimes
     size: float
 
     def __call__(self, models: Sequence[TimedModel]) -> list[ModelTime]:
-        """Return the time of each model on the device."""
-        table, times, here = self.trainer.table, ModelTimes(self.device), identity()
+        """Return the time of each model on the device.
+
+        Raises
+        ------
+        ExportError
+            If the device has no onnxruntime, and numpy has no kernel for a model.
+        """
+        table, times, here = self.trainer.table, ModelTimes(self.device, self.engine), identity()
         timed = self.trainer.memory.cache(_place, ignore=["times", "rows"])
         found = []
         for order, data in models:
             rows = table.rows_of(order)
             some = rows[:: max(len(rows) // 256, 1)]
-            seconds = timed(times, times.device, here, data, some, len(table.classes), self._share(order))
-            found.append(ModelTime(seconds))
+            if self.engine == "numpy" and "numpy" not in engines_of(data, rows, len(table.classes)):
+                raise ExportError(
+                    "The device must have onnxruntime, or the estimator a kernel of numpy that gives the same answers. "
+                    "There is neither. Choose another estimator."
+                )
+            key = times.device, times.engine, here
+            seconds = timed(times, *key, data, some, len(table.classes), self._share(order))
+            found.append(ModelTime(seconds, self.engine))
         return found
 
     def _share(self, order: Order) -> float:
@@ -207,7 +223,7 @@ def model_timer(
     if target.worst.model is not None:
         return GivenTimer(target.worst.model)
     if not target.is_here:
-        return PlacedTimer(trainer, target.models, target.planned[TYPICAL_QUANTILE], size)
+        return PlacedTimer(trainer, target.models, target.engine, target.planned[TYPICAL_QUANTILE], size)
     chosen = np.random.default_rng(seed).permutation(len(items))[:N_ITEMS]
     some = [items[i] for i in sorted(chosen.tolist())]
     return InPlaceTimer(space, some, len(trainer.table.classes), trainer.table.rows_of, trainer.memory)
@@ -216,13 +232,14 @@ def model_timer(
 def _place(
     times: ModelTimes,
     device: Mapping[str, float],
+    engine: Engine,
     machine: Mapping[str, Any],
     onnx_bytes: bytes,
     rows: NDArray[np.float32],
     n_classes: int,
     share: float,
 ) -> float:
-    """Time a model. The time also depends on `device` and `machine`, so they are part of the key of the cache."""
+    """Time a model. The time also depends on device, engine and machine, which are part of the key of the cache."""
     return times(onnx_bytes, rows, n_classes, share)
 
 

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 
 from polydom_runtime.arrays import Floats
-from polydom_runtime.bundles.models import InputRow, ModelRunner
+from polydom_runtime.bundles.engines import Engine, load_model
+from polydom_runtime.bundles.models import InputRow
 from polydom_runtime.device.calibration import reference_models
 
 from .fit_times import REFERENCE_MODEL
@@ -41,10 +42,12 @@ class ModelTimes:
     ----------
     device : dict of str to float
         Seconds of the reference models there.
+    engine : {"onnxruntime", "numpy"}
+        Runs models there.
     """
 
-    def __init__(self, device: Mapping[str, float]) -> None:
-        self.device = dict(device)
+    def __init__(self, device: Mapping[str, float], engine: Engine = "onnxruntime") -> None:
+        self.device, self.engine = dict(device), engine
 
     def __call__(self, onnx_bytes: bytes, rows: NDArray[np.float32], n_classes: int, share: float = 1.0) -> float:
         """Return the seconds of a model on the device.
@@ -65,7 +68,9 @@ class ModelTimes:
         BundleFormatError
             If the model cannot be run.
         """
-        here = _time_in_turns(_run_on(rows, onnx_bytes, n_classes), {n: _references()[n] for n in self.device})
+        references = _references(self.engine)
+        run = _run_on(rows, onnx_bytes, n_classes, self.engine)
+        here = _time_in_turns(run, {name: references[name] for name in self.device})
         model, first = here.pop(""), here.pop(REFERENCE_MODEL)
         trees, others = (
             [(here[name], self.device[name]) for name in here if name.startswith(TREES) == is_tree]
@@ -99,13 +104,13 @@ def _line(here: Floats, there: Floats) -> tuple[float, float]:
 
 
 @cache
-def _references() -> dict[str, Callable[[], object]]:
-    return reference_models()
+def _references(engine: Engine) -> dict[str, Callable[[], object]]:
+    return reference_models(engine)
 
 
-def _run_on(rows: NDArray[np.float32], onnx_bytes: bytes, n_classes: int) -> Callable[[], object]:
+def _run_on(rows: NDArray[np.float32], onnx_bytes: bytes, n_classes: int, engine: Engine) -> Callable[[], object]:
     row, width = InputRow(rows.shape[1]), rows.shape[1]
-    runner, turn = ModelRunner(onnx_bytes, row, width, n_classes), iter(range(WARM_UP_RUNS + TIMED_RUNS))
+    runner, turn = load_model(engine, onnx_bytes, row, width, n_classes), iter(range(WARM_UP_RUNS + TIMED_RUNS))
 
     def run() -> None:
         row.values[:width] = rows[next(turn) % len(rows)]

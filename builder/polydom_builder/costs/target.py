@@ -8,6 +8,8 @@ from typing import Any
 from polydom_builder.exceptions import ExportError, FitError
 from polydom_builder.training.onnx import OnnxVersions
 from polydom_runtime.bundles.bundle_times import CostOrigin
+from polydom_runtime.bundles.engines import Engine
+from polydom_runtime.bundles.models import NO_VERSION
 from polydom_runtime.bundles.regimes import Regime
 from polydom_runtime.device.device_profile import DeviceProfile
 from polydom_runtime.device.memory import memory_need
@@ -53,6 +55,8 @@ class Target:
         never measured.
     is_here : bool
         Whether it is this machine, or one just like it, so that models can be timed here.
+    engine : {"onnxruntime", "numpy"}
+        Runs models there, unless it is found out which engine is quicker. It is numpy if there is no onnxruntime.
     """
 
     worst: UnitTimes
@@ -66,6 +70,7 @@ class Target:
     reference_seconds: float = 0.0
     regimes: Mapping[Regime, RegimeTarget] = field(default_factory=dict)
     is_here: bool = False
+    engine: Engine = "onnxruntime"
 
     @classmethod
     def given(cls, space: FeatureSpace, worst: UnitTimes) -> "Target":
@@ -124,6 +129,7 @@ class Target:
             reference,
             measured_regimes(space, samples, times, quantile, reference),
             is_here(machine),
+            "numpy" if machine.get("onnxruntime") == NO_VERSION else "onnxruntime",
         )
 
     @classmethod

@@ -9,6 +9,9 @@ import numpy as np
 
 from polydom_runtime.exceptions import BundleFormatError
 
+NO_VERSION = "none"
+"""Stands for the version of onnxruntime where there is none, in files."""
+
 
 def onnxruntime() -> Any:
     """Return the module onnxruntime. It is imported only when a model needs it: some nodes do not have it.

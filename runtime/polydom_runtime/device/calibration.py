@@ -8,7 +8,8 @@ from functools import partial
 
 import numpy as np
 
-from polydom_runtime.bundles.models import InputRow, ModelRunner
+from polydom_runtime.bundles.engines import Engine, load_model
+from polydom_runtime.bundles.models import InputRow
 
 from .tiny_models import dense_classifier, kernel_classifier, linear_classifier, linear_pipeline, tree_classifier
 
@@ -68,23 +69,29 @@ def kernels() -> dict[str, Callable[[], object]]:
     return dict(zip(KERNELS, jobs, strict=True))
 
 
-def reference_models() -> dict[str, Callable[[], object]]:
+def reference_models(engine: Engine = "onnxruntime") -> dict[str, Callable[[], object]]:
     """Return runs of models of the kinds that the builder exports, small to large.
 
     They are timed among features on one machine, and alone on another one. From the two, the time of a model among
     features can be estimated from its time alone.
+
+    Parameters
+    ----------
+    engine : {"onnxruntime", "numpy"}
+        Where there is no onnxruntime, numpy runs them in any case.
     """
+    runner = partial(_runner, engine=engine)
     jobs = (
-        _runner(linear_pipeline(WIDTH, N_CLASSES, scalers=1)),
-        _runner(linear_classifier(WIDTH, N_CLASSES)),
-        _runner(linear_pipeline(WIDTH, N_CLASSES, scalers=13)),
-        _runner(linear_classifier(200, 20), 200),
-        _runner(tree_classifier(WIDTH, N_CLASSES, trees=5, depth=4)),
-        _runner(tree_classifier(WIDTH, N_CLASSES, trees=TREES, depth=DEPTH)),
-        _runner(tree_classifier(WIDTH, N_CLASSES, trees=200, depth=8)),
+        runner(linear_pipeline(WIDTH, N_CLASSES, scalers=1)),
+        runner(linear_classifier(WIDTH, N_CLASSES)),
+        runner(linear_pipeline(WIDTH, N_CLASSES, scalers=13)),
+        runner(linear_classifier(200, 20), 200),
+        runner(tree_classifier(WIDTH, N_CLASSES, trees=5, depth=4)),
+        runner(tree_classifier(WIDTH, N_CLASSES, trees=TREES, depth=DEPTH)),
+        runner(tree_classifier(WIDTH, N_CLASSES, trees=200, depth=8)),
         # Long runs over few numbers: they must not take the caches from the features that are timed after them.
-        _runner(kernel_classifier(4, N_CLASSES, vectors=12_000), 4),
-        _runner(dense_classifier(WIDTH, N_CLASSES, hidden=(32,) * 40)),
+        runner(kernel_classifier(4, N_CLASSES, vectors=12_000), 4),
+        runner(dense_classifier(WIDTH, N_CLASSES, hidden=(32,) * 40)),
     )
     return dict(zip(REFERENCES, jobs, strict=True))
 
@@ -103,8 +110,8 @@ def _interpret() -> int:
     return total
 
 
-def _runner(onnx_bytes: bytes, width: int = WIDTH) -> ModelRunner:
-    """Return a model bound to a fixed input row, in the way that the predictor binds it."""
+def _runner(onnx_bytes: bytes, width: int = WIDTH, engine: Engine = "onnxruntime") -> Callable[[], object]:
+    """Return a model bound to a fixed input row, in the way that the predictor binds it; in numpy if it must be."""
     row = InputRow(width)
     row.values[:] = np.linspace(-1.0, 1.0, width)
-    return ModelRunner(onnx_bytes, row, width, 20)
+    return load_model(engine, onnx_bytes, row, width, 20)

@@ -13,7 +13,7 @@ from polydom_runtime.bundles import schema
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index_file import INDEX_FILE
 from polydom_runtime.bundles.model_entry import read_bounded
-from polydom_runtime.bundles.models import onnxruntime_version
+from polydom_runtime.bundles.models import NO_VERSION, onnxruntime_version
 from polydom_runtime.bundles.regimes import REGIMES, Regime
 from polydom_runtime.exceptions import BundleFormatError, BundleMismatchError
 from polydom_runtime.files import replace_file
@@ -33,7 +33,8 @@ MACHINE = ("device", "cpu", "numpy", "onnxruntime")
 def this_machine(board: Board | None = None) -> dict[str, str]:
     """Return the facts about this machine and its software by which a tune is tied to it."""
     board = board or Board()
-    return dict(zip(MACHINE, (board.device, board.cpu, np.__version__, onnxruntime_version()), strict=True))
+    versions = np.__version__, onnxruntime_version() or NO_VERSION
+    return dict(zip(MACHINE, (board.device, board.cpu, *versions), strict=True))
 
 
 def bundle_sha256(bundle: Bundle) -> str:

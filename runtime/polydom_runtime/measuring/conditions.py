@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from polydom_runtime.bundles.models import onnxruntime_version
+from polydom_runtime.bundles.models import NO_VERSION, onnxruntime_version
 from polydom_runtime.clock import Clock, hardware_clock
 from polydom_runtime.device.board import Board, BoardState
 from polydom_runtime.device.probe import Probe
@@ -42,7 +42,7 @@ def describe(board: Board, cpu: int | None = None, clock: Clock = hardware_clock
         "kernel": platform.release(),
         "python": platform.python_version(),
         "numpy": np.__version__,
-        "onnxruntime": onnxruntime_version(),
+        "onnxruntime": onnxruntime_version() or NO_VERSION,
         "threads": {name: os.environ.get(name, "") for name in THREAD_VARIABLES},
         "governors": list(board.governors),
         "pinned_cpu": cpu,
@@ -59,8 +59,8 @@ def describe(board: Board, cpu: int | None = None, clock: Clock = hardware_clock
 
 def onnx_limits(found: Probe | str) -> dict[str, Any]:
     """Return the newest ONNX versions that load, or the reason why none could be tried."""
-    if isinstance(found, str):
-        return {"failed": found}
+    if isinstance(found, str) or not found.onnxruntime:
+        return {"failed": found if isinstance(found, str) else "onnxruntime is not installed"}
     return {"ir_version": found.ir_version, "opset": found.opset, "ml_opset": found.ml_opset}
 
 

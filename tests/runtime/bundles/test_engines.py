@@ -38,7 +38,7 @@ def test_where_onnxruntime_is_missing_numpy_runs_what_it_can(monkeypatch: pytest
     monkeypatch.setattr(engines, "onnxruntime_version", lambda: "")
 
     assert isinstance(load_model("onnxruntime", tree_classifier(4, 3, trees=2, depth=2), InputRow(4), 4, 3), Kernel)
-    with pytest.raises(BundleFormatError, match="has LpNormalization.*Install onnxruntime"):
+    with pytest.raises(BundleFormatError, match=r"has LpNormalization.*Install onnxruntime"):
         load_model("onnxruntime", without_a_kernel(), InputRow(4), 4, 3)
 
 

@@ -60,7 +60,9 @@ class Machine:
     def processor(self) -> int:
         return self.clock() - self.paused_ns
 
-    def run_exported(self, models: list[bytes], n_classes: int) -> Callable[[int, InputRow, int], Run]:
+    def run_exported(
+        self, models: list[bytes], n_classes: int, engines: list[str]
+    ) -> Callable[[int, InputRow, int], Run]:
         def run_of(number: int, row: InputRow, width: int) -> Run:
             def run() -> int:
                 self.spend("model", (10 + 5 * number) * US)

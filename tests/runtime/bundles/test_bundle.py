@@ -358,6 +358,7 @@ def test_model_without_its_prefixes_is_refused() -> None:
         decode(encode(changed(bundle, models=bundle.models[1:], shipped=(0, 1), intervals=())))
 
 
+@pytest.mark.onnxruntime
 def test_model_for_another_width_is_refused(tmp_path: Path, world: Any) -> None:
     from polydom_runtime import Predictor
 

@@ -17,6 +17,7 @@ from tests.runtime.node_space import space
 GOLDEN = Path(__file__).parents[2] / "golden" / "format_6.bundle"
 
 
+@pytest.mark.onnxruntime
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_model_runs_in_the_engine_that_is_asked_for(engine: Engine) -> None:
     data, row = linear_classifier(4, 3), InputRow(4)
@@ -27,6 +28,7 @@ def test_a_model_runs_in_the_engine_that_is_asked_for(engine: Engine) -> None:
     assert run() == load_model("onnxruntime", data, row, 4, 3)()
 
 
+@pytest.mark.onnxruntime
 def test_a_model_without_a_kernel_runs_in_onnxruntime() -> None:
     """One that states probabilities of trees in a way that numpy does not know, asked for in numpy."""
     run = load_model("numpy", without_a_kernel(), InputRow(4), 4, 3)
@@ -42,6 +44,7 @@ def test_where_onnxruntime_is_missing_numpy_runs_what_it_can(monkeypatch: pytest
         load_model("onnxruntime", without_a_kernel(), InputRow(4), 4, 3)
 
 
+@pytest.mark.onnxruntime
 @pytest.mark.parametrize("engine", [None, *ENGINES])
 def test_a_predictor_follows_the_bundle_unless_told_otherwise(engine: Engine | None) -> None:
     predictor = Predictor.load(GOLDEN, space, engine=engine)

@@ -152,6 +152,7 @@ FILES = [
 ]
 
 
+@pytest.mark.onnxruntime
 @pytest.mark.parametrize(("parts", "check", "level", "said"), PARTS)
 def test_a_fault_of_the_software_is_the_only_one_found(
     machine: Machine, parts: dict[str, Any], check: str, level: str, said: str
@@ -212,6 +213,7 @@ def test_an_old_python_is_a_problem() -> None:
     assert levels == {"Python": "problem", "64 bit": "ok", "onnxruntime": "ok", "numpy": "ok"}
 
 
+@pytest.mark.onnxruntime
 def test_a_model_that_onnxruntime_cannot_open_is_named(machine: Machine, tmp_path: Path) -> None:
     bundle, models = make_bundle()
     models[1] = b"\x08\x63" + models[1][2:]  # IR version 99
@@ -241,6 +243,7 @@ def test_a_damaged_bundle_is_a_problem(machine: Machine, bundle_folder: Path) ->
     assert "0000.onnx" in faults["bundle"].found
 
 
+@pytest.mark.onnxruntime
 def test_a_bundle_needs_memory_for_its_models(machine: Machine) -> None:
     bundle, _ = make_bundle()
     large = replace(bundle, models=tuple(replace(m, size_bytes=1 << 30) for m in bundle.models))
@@ -308,6 +311,7 @@ def test_warnings_alone_are_success(machine: Machine) -> None:
     assert exit_code(machine.examine(environment={"OMP_NUM_THREADS": "4"})) == 0
 
 
+@pytest.mark.onnxruntime
 def test_what_is_true_of_this_machine_is_reported(bundle_folder: Path) -> None:
     board, findings = Board(), {f.check: f for f in examine(bundle=bundle_folder)}
 

@@ -170,7 +170,7 @@ class UnitTimes:
         float array of shape (n_sets, 6)
             Weights of the growth terms, see `polydom_runtime.costs.BASIS`.
         """
-        done = np.broadcast_to(np.asarray(done, dtype=np.int64), masks.shape)[:, None]
+        done = done if isinstance(done, int) else done[:, None]
         bits, users, features, steps = self._matrices
         wanted = (masks[:, None] & ~done & bits) != 0
         due = ((masks[:, None] & users) != 0) & ((users & done) == 0)

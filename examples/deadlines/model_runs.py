@@ -24,6 +24,10 @@ LEAST = 0.5
 """A model takes at least this share of its usual time."""
 
 
+Model = tuple[Order, Engine]
+"""The features of a model, and the engine that runs it."""
+
+
 class ModelRuns:
     """The time of each model in an answer: its own median, and what this answer adds to the reference model.
 
@@ -33,8 +37,8 @@ class ModelRuns:
 
     Parameters
     ----------
-    medians : dict of tuples of int to float
-        Seconds, by the order of the model's features.
+    medians : dict of (tuple of int, str) to float
+        Seconds, by the order of the model's features and by its engine.
     share : float
         The spread of models as a share of that of the reference model, from 0 to 1.
     added : dict of str to float
@@ -42,22 +46,22 @@ class ModelRuns:
     """
 
     def __init__(
-        self, medians: Mapping[Order, float], share: float = 1.0, added: Mapping[Regime, float] | None = None
+        self, medians: Mapping[Model, float], share: float = 1.0, added: Mapping[Regime, float] | None = None
     ) -> None:
         self._medians, self._share, self._added = dict(medians), share, added or {}
         self._usual = float(np.median(list(medians.values()))) if medians else 0.0
 
-    def of(self, order: Order, trials: Trials, regime: Regime = "hot") -> Floats:
-        """Return the time of a model on each trial in seconds; that of a usual one if it was never timed."""
+    def of(self, model: Model | None, trials: Trials, regime: Regime = "hot") -> Floats:
+        """Return the time of a model on each trial in seconds; that of a usual one if it was never timed, or None."""
         if not self._medians:
             return trials.model_seconds
-        usual = self._medians.get(order, self._usual) + self._added.get(regime, 0.0)
+        usual = (self._usual if model is None else self._medians.get(model, self._usual)) + self._added.get(regime, 0.0)
         beyond = trials.model_seconds - np.median(trials.model_seconds)
         return np.maximum(usual + self._share * beyond, LEAST * usual)
 
     def in_bundle(self, bundle: Bundle, trials: Trials, regime: Regime = "hot") -> dict[Order, Floats]:
         """Return the times of all models of a bundle."""
-        return {entry.order: self.of(entry.order, trials, regime) for entry in bundle.models}
+        return {entry.order: self.of((entry.order, entry.engine), trials, regime) for entry in bundle.models}
 
 
 def timed_models(task: Task, samples: CostSamples, bundles: Mapping[str, Bundle], memory: Memory) -> ModelRuns:
@@ -76,13 +80,13 @@ def timed_models(task: Task, samples: CostSamples, bundles: Mapping[str, Bundle]
     if "hot" not in samples.items:  # then nothing is known of real answers
         return ModelRuns({})
     models = {
-        entry.order: (bundle.model_bytes(k), entry.engine)
+        (entry.order, entry.engine): bundle.model_bytes(k)
         for bundle in bundles.values()
         for k, entry in enumerate(bundle.models)
     }
     n_classes = len(next(iter(bundles.values())).space.classes)
     timed = memory.cache(_timed, ignore=["task"])
-    listed = [(order, *model) for order, model in models.items()]
+    listed = [(order, data, engine) for (order, engine), data in models.items()]
     medians, spread = timed(task, task.name, samples.fingerprint, listed, n_classes, identity())
     low, high = np.quantile(reference_runs(samples.items["hot"]), [0.5, 0.9])
     share = spread * float(np.median(list(medians.values()))) / max(float(high - low), 1e-9)
@@ -98,7 +102,7 @@ def _timed(
     models: list[tuple[Order, bytes, Engine]],
     n_classes: int,
     machine: Mapping[str, Any],
-) -> tuple[dict[Order, float], float]:
+) -> tuple[dict[Model, float], float]:
     """Return the median time of each model, and by which share of it the 0.9 quantile is longer, for all of them."""
     chosen = np.random.default_rng(0).permutation(len(task.test_items))[:ITEMS].tolist()
     orders, data, engines = ([*column] for column in zip(*models, strict=True))
@@ -107,4 +111,6 @@ def _timed(
         hot = ModelBench(task.space, [task.test_items[k] for k in chosen], orders, run_of).hot(SECONDS, ROUNDS)
     medians = [float(np.nanmedian(hot.model_seconds[hot.models == k])) for k in range(len(orders))]
     relative = hot.model_seconds / np.array(medians)[hot.models]
-    return dict(zip(orders, medians, strict=True)), float(np.nanquantile(relative, 0.9)) - 1.0
+    return dict(zip(zip(orders, engines, strict=True), medians, strict=True)), float(
+        np.nanquantile(relative, 0.9)
+    ) - 1.0

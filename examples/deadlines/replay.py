@@ -89,7 +89,7 @@ class Replay:
         self.test = _test_table(systems, memory)
         self.balanced = self.task.scoring == "balanced_accuracy"
         self.prior = systems.search.prior_
-        self.model_seconds = runs.of((), self.trials, regime)
+        self.model_seconds = runs.of(None, self.trials, regime)
         self._trained: dict[int, Codes] = {}
 
     def rows(self) -> list[Row]:

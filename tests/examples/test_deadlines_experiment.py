@@ -12,7 +12,7 @@ from examples.deadlines.__main__ import main
 from examples.deadlines.earlier import Earlier
 from examples.deadlines.experiment import run_task, write_results
 from examples.deadlines.measuring import halves, measured_costs
-from examples.deadlines.model_runs import ModelRuns, timed_models
+from examples.deadlines.model_runs import Model, ModelRuns, timed_models
 from examples.deadlines.replay import ANY_TIME, BEFORE, NO_ESTIMATE, ORACLE, STRICT, SYSTEMS
 from examples.deadlines.systems import N_DEADLINES, build_poly_dom
 from examples.deadlines.task import Task
@@ -26,6 +26,7 @@ from polydom_runtime.device.calibration import REFERENCES
 from polydom_runtime.measuring.cost_samples import CostSamples, ItemSamples, units_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "anytime.md"
+ONE: Model = ((0,), "onnxruntime")
 
 
 def test_rounds_are_split_into_halves_that_share_none() -> None:
@@ -271,13 +272,13 @@ def test_checks_name_each_deadline_at_which_something_does_not_hold() -> None:
 
 def test_a_model_takes_its_own_time_and_a_share_of_what_an_answer_adds() -> None:
     trials = Trials(("f",), np.ones(3), np.ones((1, 3)), np.array([1e-5, 4e-5, 2e-5]))
-    runs = ModelRuns({(0,): 3e-5, (0, 1): 5e-5}, share=0.5, added={"cold": 1e-5})
+    runs = ModelRuns({ONE: 3e-5, ((0, 1), "onnxruntime"): 5e-5}, share=0.5, added={"cold": 1e-5})
 
-    assert runs.of((0,), trials) == pytest.approx([2.5e-5, 4e-5, 3e-5])
-    assert runs.of((0,), trials, "cold") == pytest.approx([3.5e-5, 5e-5, 4e-5])
-    assert runs.of((2,), trials, "cold") == pytest.approx([4.5e-5, 6e-5, 5e-5])  # that of a usual model
-    assert ModelRuns({(0,): 1e-5}).of((0,), trials) == pytest.approx([0.5e-5, 3e-5, 1e-5])  # but never nothing
-    assert ModelRuns({}).of((0,), trials) == pytest.approx(trials.model_seconds)
+    assert runs.of(ONE, trials) == pytest.approx([2.5e-5, 4e-5, 3e-5])
+    assert runs.of(ONE, trials, "cold") == pytest.approx([3.5e-5, 5e-5, 4e-5])
+    assert runs.of(((2,), "numpy"), trials, "cold") == pytest.approx([4.5e-5, 6e-5, 5e-5])  # that of a usual model
+    assert ModelRuns({ONE: 1e-5}).of(ONE, trials) == pytest.approx([0.5e-5, 3e-5, 1e-5])  # but never nothing
+    assert ModelRuns({}).of(ONE, trials) == pytest.approx(trials.model_seconds)
 
 
 def test_models_are_timed_where_they_run(

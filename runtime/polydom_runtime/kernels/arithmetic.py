@@ -1,6 +1,5 @@
 """Operators that compute numbers one by one, and those that sum or compare along an axis."""
 
-import math
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .graph import DTYPES, Array
-from .tensors import MAX_ELEMENTS, Step, UnknownModel, axis_of, new
+from .tensors import Step, UnknownModel, axis_of
 from .wire import unsound
 
 Operator = Callable[[Step], list[Array]]
@@ -16,18 +15,15 @@ Operator = Callable[[Step], list[Array]]
 
 def _broadcast(step: Step, *arrays: Array) -> tuple[int, ...]:
     try:
-        shape = np.broadcast_shapes(*(a.shape for a in arrays))
+        return np.broadcast_shapes(*(a.shape for a in arrays))
     except ValueError as e:
         raise unsound(f"inputs of {step.node.kind} of like shapes", str([a.shape for a in arrays])) from e
-    if math.prod(shape) > MAX_ELEMENTS:
-        raise unsound(f"arrays of at most {MAX_ELEMENTS} numbers", f"{math.prod(shape)}")
-    return shape
 
 
 def _two(function: np.ufunc, dtype: Any = None) -> Operator:
     def operator(step: Step) -> list[Array]:
         a, b = step.array(0), step.array(1)
-        out = new(_broadcast(step, a, b), dtype or np.result_type(a, b))
+        out = step.new(_broadcast(step, a, b), dtype or np.result_type(a, b))
         step.run(partial(function, a, b, out))
         return [out]
 
@@ -37,7 +33,7 @@ def _two(function: np.ufunc, dtype: Any = None) -> Operator:
 def _one(function: np.ufunc) -> Operator:
     def operator(step: Step) -> list[Array]:
         a = step.array(0)
-        out = new(a.shape, a.dtype)
+        out = step.new(a.shape, a.dtype)
         step.run(partial(function, a, out))
         return [out]
 
@@ -46,15 +42,15 @@ def _one(function: np.ufunc) -> Operator:
 
 def _relu(step: Step) -> list[Array]:
     a = step.array(0)
-    out = new(a.shape, a.dtype)
-    step.run(partial(np.maximum, a, a.dtype.type(0), out))
+    out = step.new(a.shape, a.dtype)
+    step.run(partial(np.maximum, a, a.dtype.type(0), out=out))
     return [out]
 
 
 def _sigmoid(step: Step) -> list[Array]:
     """1 / (1 + exp(-x)), in a way that does not overflow: (1 + tanh(x / 2)) / 2."""
     a = step.array(0)
-    out, half = new(a.shape, a.dtype), a.dtype.type(0.5)
+    out, half = step.new(a.shape, a.dtype), a.dtype.type(0.5)
     step.run(partial(np.multiply, a, half, out))
     step.run(partial(np.tanh, out, out))
     step.run(partial(np.multiply, out, half, out))
@@ -64,7 +60,7 @@ def _sigmoid(step: Step) -> list[Array]:
 
 def _sum(step: Step) -> list[Array]:
     arrays = [step.array(k) for k in range(len(step.inputs))]
-    out = new(_broadcast(step, *arrays), arrays[0].dtype)
+    out = step.new(_broadcast(step, *arrays), arrays[0].dtype)
     step.run(partial(np.copyto, out, arrays[0]))
     for other in arrays[1:]:
         step.run(partial(np.add, out, other, out))
@@ -73,7 +69,7 @@ def _sum(step: Step) -> list[Array]:
 
 def _pow(step: Step) -> list[Array]:
     a, b = step.array(0), step.array(1)
-    out = new(_broadcast(step, a, b), a.dtype)
+    out = step.new(_broadcast(step, a, b), a.dtype)
     if step.constant[1] and (b == 2).all():
         step.run(partial(np.multiply, a, a, out))
     else:
@@ -82,16 +78,16 @@ def _pow(step: Step) -> list[Array]:
 
 
 def _div(step: Step) -> list[Array]:
-    a, b = step.array(0), step.array(1)
-    if a.dtype.kind != "f":
+    if step.array(0).dtype.kind != "f":
         raise UnknownModel("Div of integers")
     return _two(np.divide)(step)
 
 
 def _where(step: Step) -> list[Array]:
     condition, a, b = step.array(0), step.array(1), step.array(2)
-    _broadcast(step, condition, a, b)
-    return [step.filled(lambda: np.where(condition, a, b))]
+    out = step.new(_broadcast(step, condition, a, b), np.result_type(a, b))
+    step.run(lambda: np.copyto(out, np.where(condition, a, b)))
+    return [out]
 
 
 def _cast(step: Step) -> list[Array]:
@@ -100,7 +96,7 @@ def _cast(step: Step) -> list[Array]:
         raise UnknownModel("Cast to another type")
     if dtype == a.dtype:
         return [a]
-    out = new(a.shape, dtype)
+    out = step.new(a.shape, dtype)
     step.run(partial(np.copyto, out, a, casting="unsafe"))
     return [out]
 
@@ -116,7 +112,7 @@ def _reduce(function: Callable[..., Any]) -> Operator:
     def operator(step: Step) -> list[Array]:
         a = step.array(0)
         axes, keep = _axes(step, a), bool(step.integer("keepdims", 1))
-        out = new(np.sum(a, axis=axes, keepdims=keep).shape, a.dtype)
+        out = step.new(np.sum(a, axis=axes, keepdims=keep).shape, a.dtype)
         step.run(partial(function, a, axis=axes, keepdims=keep, out=out))
         return [out]
 
@@ -141,7 +137,7 @@ def _arg(function: Callable[..., Any]) -> Operator:
         axis, keep = axis_of(step.integer("axis", 0), a.ndim), bool(step.integer("keepdims", 1))
         if step.integer("select_last_index", 0):
             raise UnknownModel("ArgMax of the last one")
-        out = new(function(a, axis=axis, keepdims=keep).shape, np.int64)
+        out = step.new(function(a, axis=axis, keepdims=keep).shape, np.int64)
         if out.size == 1 and a.size == a.shape[axis]:
             flat = a.reshape(-1)
             place = flat.argmax if function is np.argmax else flat.argmin
@@ -158,7 +154,7 @@ def _softmax(step: Step) -> list[Array]:
     axis = axis_of(step.integer("axis", -1), a.ndim)
     if step.opset < 13 and axis != a.ndim - 1:
         raise UnknownModel("Softmax over several axes")
-    out = new(a.shape, a.dtype)
+    out = step.new(a.shape, a.dtype)
 
     def compute() -> None:
         np.subtract(a, a.max(axis=axis, keepdims=True), out)

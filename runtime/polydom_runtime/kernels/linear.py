@@ -7,18 +7,18 @@ import numpy as np
 
 from .arithmetic import Operator
 from .graph import Array
-from .tensors import Step, UnknownModel, new
+from .tensors import Step, UnknownModel
 from .wire import unsound
 
 LAYER = "layer"
-"""The name of an operator that ONNX does not have: weights and a bias at once; see `polydom_runtime.kernels.folding`."""
+"""An operator that ONNX does not have: weights and a bias at once; see `polydom_runtime.kernels.folding`."""
 
 
 def _scaler(step: Step) -> list[Array]:
     a = step.array(0)
     width = a.shape[-1]
     offset, scale = (_one_each(step, name, width) for name in ("offset", "scale"))
-    out = new(a.shape)
+    out = step.new(a.shape)
     step.run(partial(np.subtract, a, offset, out))
     step.run(partial(np.multiply, out, scale, out))
     return [out]
@@ -35,7 +35,7 @@ def _normalizer(step: Step) -> list[Array]:
     a, norm = step.array(0), step.option("norm", "MAX")
     if a.ndim != 2:
         raise UnknownModel("Normalizer of another shape")
-    out = new(a.shape)
+    out = step.new(a.shape)
     lengths: Mapping[str, Callable[[], Array]] = {
         "L1": lambda: np.abs(a).sum(axis=1, keepdims=True),
         "L2": lambda: np.sqrt((a * a).sum(axis=1, keepdims=True)),
@@ -64,7 +64,7 @@ def weighted(step: Step, a: Array, weights: Array, bias: Array | None) -> Array:
     """
     if a.size != weights.shape[0] or a.dtype != weights.dtype:
         raise unsound(f"a row of {weights.shape[0]} numbers", f"shape {a.shape}")
-    out = new((1, weights.shape[1]), a.dtype)
+    out = step.new((1, weights.shape[1]), a.dtype)
     row, sums = a.reshape(-1), out.reshape(-1)
     # dot with an output array is the call of numpy that takes the least time for few numbers.
     step.run(partial(np.dot, row, np.ascontiguousarray(weights), sums))
@@ -79,14 +79,15 @@ def _matmul(step: Step) -> list[Array]:
         return [weighted(step, a, b, None)]
     if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0] or a.dtype != b.dtype:
         raise unsound("matrices that can be multiplied", f"{a.shape} and {b.shape}")
-    out = new((a.shape[0], b.shape[1]), a.dtype)
+    step.space.take(a.size * b.shape[1])
+    out = step.new((a.shape[0], b.shape[1]), a.dtype)
     step.run(partial(np.matmul, a, b, out))
     return [out]
 
 
 def _gemm(step: Step) -> list[Array]:
     a, b = step.array(0), step.known(1)
-    alpha, beta = (float(step.attributes.get(name, 1.0)) for name in ("alpha", "beta"))
+    alpha, beta = (step.real(name, 1.0) for name in ("alpha", "beta"))
     if step.integer("transA", 0) or a.ndim != 2 or a.shape[0] != 1 or b.ndim != 2:
         raise UnknownModel("Gemm of another shape")
     weights = (b.T if step.integer("transB", 0) else b) * b.dtype.type(alpha)
@@ -141,7 +142,7 @@ def coefficients(step: Step, width: int, count: int) -> tuple[Array, Array]:
 
 def label_of(step: Step, scores: Array, labels: list[int]) -> Array:
     """Return the label with the highest score, the first one of several, shape ``(1,)``."""
-    out = new((1,), np.int64)
+    out = step.new((1,), np.int64)
     place = scores.reshape(-1).argmax
     if labels == list(range(len(labels))):
         step.run(lambda: out.fill(place()))

@@ -7,7 +7,7 @@ import numpy as np
 
 from .arithmetic import Operator
 from .graph import Array
-from .tensors import Step, UnknownModel, axis_of, new
+from .tensors import Step, UnknownModel, axis_of
 from .wire import unsound
 
 
@@ -18,7 +18,7 @@ def _distances(step: Step) -> list[Array]:
         raise UnknownModel("CDist of another kind")
     if a.shape[1] != b.shape[1] or a.dtype != b.dtype:
         raise unsound(f"rows of {b.shape[1]} numbers", str(a.shape))
-    apart, out = new(b.shape, b.dtype), new((1, len(b)), b.dtype)
+    apart, out = step.new(b.shape, b.dtype), step.new((1, len(b)), b.dtype)
     sums = out.reshape(-1)
     step.run(partial(np.subtract, b, a, apart))
     step.run(partial(np.einsum, "ij,ij->i", apart, apart, out=sums))
@@ -36,7 +36,7 @@ def _top(step: Step) -> list[Array]:
         raise UnknownModel("TopK of several rows")
     k = int(wanted[0])
     shape = (*a.shape[:-1], k)
-    values, places = new(shape, a.dtype), new(shape, np.int64)
+    values, places = step.new(shape, a.dtype), step.new(shape, np.int64)
     step.run(_choosing(a.reshape(-1), k, largest, values.reshape(-1), places.reshape(-1)))
     return [values, places]
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from .arithmetic import Operator
 from .graph import DTYPES, Array
-from .tensors import Step, UnknownModel, axis_of, new
+from .tensors import MAX_DIMENSIONS, MAX_ELEMENTS, Step, UnknownModel, axis_of
 from .wire import unsound
 
 
@@ -76,7 +76,7 @@ def _concat(step: Step) -> list[Array]:
     if any(a.dtype != arrays[0].dtype or a.ndim != arrays[0].ndim for a in arrays) or len(set(others)) != 1:
         raise unsound("inputs of Concat of like shapes", str([a.shape for a in arrays]))
     length = sum(a.shape[axis] for a in arrays)
-    out = new((*arrays[0].shape[:axis], length, *arrays[0].shape[axis + 1 :]), arrays[0].dtype)
+    out = step.new((*arrays[0].shape[:axis], length, *arrays[0].shape[axis + 1 :]), arrays[0].dtype)
     step.run(partial(np.concatenate, arrays, axis, out))
     return [out]
 
@@ -95,9 +95,11 @@ def _constant(step: Step) -> list[Array]:
 def _constant_of_shape(step: Step) -> list[Array]:
     shape = step.known(0).reshape(-1).tolist()
     value = step.attributes.get("value", np.zeros(1, np.float32))
-    if not isinstance(value, np.ndarray) or value.size != 1 or any(n < 0 for n in shape):
-        raise unsound("a number and a shape", "something else")
-    out = new(shape, value.dtype)
+    if not isinstance(value, np.ndarray) or value.size != 1:
+        raise unsound("one number", "something else")
+    if len(shape) > MAX_DIMENSIONS or any(not 0 <= n <= MAX_ELEMENTS for n in shape) or math.prod(shape) > MAX_ELEMENTS:
+        raise unsound(f"a shape of at most {MAX_ELEMENTS} numbers", str(shape[:MAX_DIMENSIONS]))
+    out = step.new(shape, value.dtype)
     out.fill(value.reshape(-1)[0])
     return [out]
 
@@ -107,28 +109,23 @@ def _gather_last(step: Step) -> list[Array]:
     a, places = step.array(0), step.array(1).reshape(-1)
     if places.dtype.kind != "i" or a.ndim == 0:
         raise unsound("places that are integers", str(places.dtype))
-    length = a.shape[-1]
-    if step.constant[1] and len(places) and not (0 <= places.min() and places.max() < length):
+    length, count = a.shape[-1], len(places)
+    if step.constant[1] and count and not (places.min() >= 0 and places.max() < length):
         raise unsound(f"places below {length}", str(places.max()))
-    shape = (1, len(places)) if a.ndim == 1 else (*a.shape[:-1], len(places))
-    if step.constant[0] and a.size == length and np.array_equal(a.reshape(-1), np.arange(length)):
-        if a.dtype == places.dtype:
-            return _shown_places(step, places, shape)
-    out = new(shape, a.dtype)
-    step.run(partial(np.take, a, places, -1, out.reshape(a.shape[:-1] + (len(places),)), "clip"))
+    shape = (1, count) if a.ndim == 1 else (*a.shape[:-1], count)
+    is_range = step.constant[0] and a.size == length and np.array_equal(a.reshape(-1), np.arange(length))
+    if is_range and a.dtype == places.dtype:
+        return [places.reshape(shape)]  # the labels of classes are their numbers
+    out = step.new(shape, a.dtype)
+    step.run(partial(np.take, a, places, -1, out.reshape((*a.shape[:-1], count)), "clip"))
     return [out]
-
-
-def _shown_places(step: Step, places: Array, shape: tuple[int, ...]) -> list[Array]:
-    """Return the places themselves: the labels of classes are their numbers."""
-    return [places.reshape(shape)]
 
 
 def _cast_like(step: Step) -> list[Array]:
     a, dtype = step.array(0), step.array(1).dtype
     if dtype not in DTYPES.values():
         raise UnknownModel("CastLike to another type")
-    out = new(a.shape, dtype)
+    out = step.new(a.shape, dtype)
     step.run(partial(np.copyto, out, a, casting="unsafe"))
     return [out]
 

@@ -9,7 +9,7 @@ import numpy as np
 from .arithmetic import Operator
 from .graph import Array
 from .linear import label_of
-from .tensors import Step, UnknownModel, new
+from .tensors import Step, UnknownModel
 from .wire import unsound
 
 
@@ -19,10 +19,10 @@ def _similarities(step: Step, count: int) -> Array:
     width = a.size
     vectors = np.ascontiguousarray(step.reals("support_vectors", count * width).reshape(count, width))
     gamma, offset, degree = (np.float32(x) for x in step.reals("kernel_params", 3))
-    row, out = a.reshape(-1), new((count,))
+    row, out = a.reshape(-1), step.new((count,))
     kind = step.option("kernel_type", "LINEAR")
     if kind == "RBF":
-        apart = new((count, width))
+        apart = step.new((count, width))
         step.run(partial(np.subtract, vectors, row, apart))
         step.run(partial(np.einsum, "ij,ij->i", apart, apart, out=out))
         step.run(partial(np.multiply, out, -gamma, out))
@@ -43,7 +43,7 @@ def _regressor(step: Step) -> list[Array]:
     if count < 1 or step.integer("one_class", 0) or step.option("post_transform", "NONE") != "NONE":
         raise UnknownModel("SVMRegressor of another kind")
     weights, rho = step.reals("coefficients", count), float(step.reals("rho", 1)[0])
-    out = new((1, 1))
+    out = step.new((1, 1))
     dot, alike = weights.dot, _similarities(step, count)
     step.run(lambda: out.fill(dot(alike) + rho))
     return [out]
@@ -57,27 +57,28 @@ def _classifier(step: Step) -> list[Array]:
         raise UnknownModel("SVMClassifier with scores or without vectors")
     if min(sizes) < 0 or not sum(sizes):
         raise unsound("numbers of support vectors", str(sizes))
-    count, pairs = sum(sizes), list(combinations(range(n), 2))
+    count = sum(sizes)
     given = step.reals("coefficients", (n - 1) * count).reshape(n - 1, count)
-    rho = step.reals("rho", len(pairs))
+    rho = step.reals("rho", n * (n - 1) // 2)
+    pairs = list(combinations(range(n), 2))
     ends = np.cumsum((0, *sizes)).tolist()
-    weights = new((len(pairs), count))
+    weights = step.new((len(pairs), count))
     for k, (i, j) in enumerate(pairs):
         weights[k, ends[i] : ends[i + 1]] = given[j - 1, ends[i] : ends[i + 1]]
         weights[k, ends[j] : ends[j + 1]] = given[i, ends[j] : ends[j + 1]]
-    sums = new((len(pairs),))
+    sums = step.new((len(pairs),))
     step.run(partial(np.dot, weights, _similarities(step, count), sums))
     step.run(partial(np.add, sums, rho, sums))
     if n == 2:
-        return [_of_two(step, sums, labels), new((1, 1))]
+        return [_of_two(step, sums, labels), step.new((1, 1))]
     winners = np.array(pairs)
-    votes = new((n,), np.int64)
+    votes = step.new((n,), np.int64)
     step.run(_counting(sums, winners[:, 0].copy(), winners[:, 1].copy(), votes))
-    return [label_of(step, votes, labels), new((1, n))]
+    return [label_of(step, votes, labels), step.new((1, n))]
 
 
 def _of_two(step: Step, sums: Array, labels: list[int]) -> Array:
-    out = new((1,), np.int64)
+    out = step.new((1,), np.int64)
     first, second = labels
     step.run(lambda: out.fill(first if sums[0] > 0.0 else second))
     return out

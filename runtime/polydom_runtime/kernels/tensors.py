@@ -15,9 +15,38 @@ Call = Callable[[], object]
 MAX_ELEMENTS = 1 << 22
 """A model may not ask for larger arrays than this, whatever its file says."""
 
+MAX_NUMBERS = 1 << 24
+"""Nor may all its operators together read and write more numbers than this: that bounds its memory and its time."""
+
+MAX_DIMENSIONS = 8
+
 
 class UnknownModel(Exception):
     """A sound model for which there is no kernel."""
+
+
+@dataclass(slots=True)
+class Space:
+    """How many numbers the operators of one model may still read and write.
+
+    Attributes
+    ----------
+    left : int
+    """
+
+    left: int = MAX_NUMBERS
+
+    def take(self, count: int) -> None:
+        """Take as many numbers as an array has.
+
+        Raises
+        ------
+        UnknownModel
+            If no more are left.
+        """
+        self.left -= count
+        if self.left < 0:
+            raise UnknownModel(f"more than {MAX_NUMBERS} numbers in all its arrays")
 
 
 @dataclass(slots=True)
@@ -34,6 +63,8 @@ class Step:
     opset : int
     wanted : list of bool
         Whether each output is read by anyone.
+    space : Space
+        Shared by all steps of a model.
     calls : list of callable
         What must run for each row, in order. Empty if the output shows the numbers of an input in another shape.
     """
@@ -43,6 +74,7 @@ class Step:
     constant: list[bool]
     opset: int
     wanted: list[bool]
+    space: Space
     calls: list[Call] = field(default_factory=list)
 
     @property
@@ -124,9 +156,45 @@ class Step:
             raise unsound(f"an integer as {name} of {self.node.kind}", "something else")
         return found
 
+    def real(self, name: str, default: float) -> float:
+        """Return an attribute that is one number.
+
+        Raises
+        ------
+        BundleFormatError
+            If it is anything else, or not finite.
+        """
+        found = self.attributes.get(name, default)
+        if not isinstance(found, float) or not math.isfinite(found):
+            raise unsound(f"a finite number as {name} of {self.node.kind}", "something else")
+        return found
+
     def option(self, name: str, default: str) -> str:
-        """Return an attribute that is a text."""
-        return str(self.attributes.get(name, default))
+        """Return an attribute that is a text.
+
+        Raises
+        ------
+        BundleFormatError
+            If it is anything else.
+        """
+        found = self.attributes.get(name, default)
+        if not isinstance(found, str):
+            raise unsound(f"a text as {name} of {self.node.kind}", "something else")
+        return found
+
+    def new(self, shape: Sequence[int], dtype: Any = np.float32) -> Array:
+        """Return an array of zeros.
+
+        Raises
+        ------
+        UnknownModel
+            If it would be too large, or have too many axes.
+        """
+        size = math.prod(shape) if len(shape) <= MAX_DIMENSIONS else MAX_ELEMENTS + 1
+        if size > MAX_ELEMENTS:
+            raise UnknownModel(f"an array of more than {MAX_ELEMENTS} numbers or {MAX_DIMENSIONS} axes")
+        self.space.take(size)
+        return np.zeros(tuple(shape), dtype=dtype)
 
     def run(self, call: Call) -> None:
         """Let a call run for each row."""
@@ -135,22 +203,9 @@ class Step:
     def filled(self, compute: Callable[[], Array]) -> Array:
         """Return an array that is filled, for each row, with what a function computes."""
         first = np.asarray(compute())
-        out = new(first.shape, first.dtype)
+        out = self.new(first.shape, first.dtype)
         self.run(lambda: np.copyto(out, compute()))
         return out
-
-
-def new(shape: Sequence[int], dtype: Any = np.float32) -> Array:
-    """Return an array of zeros.
-
-    Raises
-    ------
-    BundleFormatError
-        If it would be too large.
-    """
-    if math.prod(shape) > MAX_ELEMENTS:
-        raise unsound(f"arrays of at most {MAX_ELEMENTS} numbers", f"{math.prod(shape)}")
-    return np.zeros(tuple(shape), dtype=dtype)
 
 
 def axis_of(axis: int, dimensions: int) -> int:

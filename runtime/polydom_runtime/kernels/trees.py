@@ -8,7 +8,7 @@ import numpy as np
 from .arithmetic import Operator
 from .graph import Array
 from .linear import transform
-from .tensors import Step, UnknownModel, new
+from .tensors import Step, UnknownModel
 from .wire import unsound
 
 FEW_VISITS = 48
@@ -50,13 +50,14 @@ class Trees:
         BundleFormatError
             If they are no trees, or read a column that does not exist.
         """
-        trees, nodes = step.integers("nodes_treeids"), step.integers("nodes_nodeids")
+        trees = step.integers("nodes_treeids")
         count = len(trees)
+        nodes = step.integers("nodes_nodeids", count)
         features = np.array(step.integers("nodes_featureids", count), dtype=np.intp)
         thresholds = step.reals("nodes_values", count)
         modes = step.attributes.get("nodes_modes", [])
         yes, no = (step.integers(f"nodes_{side}nodeids", count) for side in ("true", "false"))
-        places = {key: k for k, key in enumerate(zip(trees, nodes, strict=True))} if len(nodes) == count else {}
+        places = {key: k for k, key in enumerate(zip(trees, nodes, strict=True))}
         if not count or len(places) != count or not isinstance(modes, list) or len(modes) != count:
             raise unsound("different nodes with a mode each", "others")
         leaves = np.array([mode == "LEAF" for mode in modes])
@@ -82,8 +83,8 @@ class Trees:
             return self._one_by_one(row)
         roots, features, thresholds, depth = self.roots, self.features, self.thresholds, self.depth
         children, n = self.children.reshape(-1), len(self.roots)
-        of_column, limit, value = new((n,), np.intp), new((n,)), new((n,))
-        is_below, at = new((n,), np.bool_), new((n,), np.intp)
+        of_column, limit, value = np.zeros(n, np.intp), np.zeros(n, np.float32), np.zeros(n, np.float32)
+        is_below, at = np.zeros(n, np.bool_), np.zeros(n, np.intp)
 
         def find() -> Array:
             np.copyto(at, roots)
@@ -101,7 +102,7 @@ class Trees:
 
     def _one_by_one(self, row: Array) -> Callable[[], Array]:
         roots, features, thresholds = self.roots.tolist(), self.features.tolist(), self.thresholds.tolist()
-        children, at = self.children.tolist(), new((len(self.roots),), np.intp)
+        children, at = self.children.tolist(), np.zeros(len(self.roots), np.intp)
 
         def find() -> Array:
             values = row.tolist()
@@ -149,9 +150,10 @@ def _leaf_values(
     step: Step, kind: str, count: int, places: Mapping[tuple[int, int], int], n_nodes: int
 ) -> tuple[Array, list[int]]:
     """Return what each node adds to each class or target, shape ``(n_nodes, count)``, and the columns that are used."""
-    trees, nodes = step.integers(f"{kind}_treeids"), step.integers(f"{kind}_nodeids")
+    trees = step.integers(f"{kind}_treeids")
+    nodes = step.integers(f"{kind}_nodeids", len(trees))
     columns, weights = step.integers(f"{kind}_ids", len(trees)), step.reals(f"{kind}_weights", len(trees))
-    values = new((n_nodes, count))
+    values = step.new((n_nodes, count))
     filled = set()
     for tree, node, column, weight in zip(trees, nodes, columns, weights.tolist(), strict=True):
         place = places.get((tree, node))
@@ -183,7 +185,7 @@ def _regressor(step: Step) -> list[Array]:
     base, how = _base_values(step), step.option("aggregate_function", "SUM")
     if how not in ("SUM", "AVERAGE") or len(base) not in (0, count):
         raise UnknownModel(f"trees with {how}")
-    summed, out = _summed(step, trees, values), new((1, count))
+    summed, out = _summed(step, trees, values), step.new((1, count))
     row, by, more = out.reshape(-1), np.float32(len(trees.roots)), base[0] if len(base) else None
 
     def compute() -> None:
@@ -204,7 +206,7 @@ def _classifier(step: Step) -> list[Array]:
     trees, places = Trees.of(step, a.size)
     values, columns = _leaf_values(step, "class", count, places, len(trees.features))
     base = _base_values(step)
-    out, label = new((1, count)), new((1,), np.int64)
+    out, label = step.new((1, count)), step.new((1,), np.int64)
     scores, summed = out.reshape(-1), _summed(step, trees, values)
     if count == 2 and len(columns) == 1:
         if len(base) > 1:

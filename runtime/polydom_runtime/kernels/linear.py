@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -115,11 +116,23 @@ def _linear_classifier(step: Step) -> list[Array]:
     if len(labels) < 2 or "classlabels_strings" in step.attributes:
         raise UnknownModel("LinearClassifier without two labels that are integers")
     weights, bias = coefficients(step, a.shape[-1], len(labels))
+    if not step.wanted[1] and len(labels) == 2 and (weights[:, 0] == -weights[:, 1]).all() and bias[0] == -bias[1]:
+        return [_of_two(step, a, weights[:, 1], bias[1], labels), step.new((1, 2))]
     scores = weighted(step, a, weights, bias)
     label = label_of(step, scores, labels)
     if step.wanted[1]:
         transform(step, scores, step.option("post_transform", "NONE"))
     return [label, scores]
+
+
+def _of_two(step: Step, a: Array, weights: Array, bias: Any, labels: list[int]) -> Array:
+    """Return the label of two opposite scores: one product and its sign are enough."""
+    if a.size != len(weights) or a.dtype != weights.dtype:
+        raise unsound(f"a row of {len(weights)} numbers", f"shape {a.shape}")
+    out, product, row = step.new((1,), np.int64), np.ascontiguousarray(weights).dot, a.reshape(-1)
+    first, second = labels
+    step.run(lambda: out.fill(second if product(row) + bias > 0.0 else first))
+    return out
 
 
 def coefficients(step: Step, width: int, count: int) -> tuple[Array, Array]:

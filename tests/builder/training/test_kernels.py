@@ -33,16 +33,15 @@ def test_labels_are_those_of_onnxruntime(name: str, n_classes: int) -> None:
     np.testing.assert_array_equal(labels, OnnxModel(data).predict(rows))
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-@classifiers
+@pytest.mark.parametrize(
+    ("name", "n_classes"), [(n, k) for n in CLASSIFIERS for k in (2, 3) if k > 2 or n not in ONLY_SCORES]
+)
 def test_probabilities_are_those_of_onnxruntime(name: str, n_classes: int) -> None:
     data, row = exported(name, n_classes), InputRow(WIDTH, n_classes)
     if name in ONLY_LABELS:
         with pytest.raises(UnknownModel):
             Kernel(data, row, WIDTH, n_classes, sure=True)
         return
-    if name in ONLY_SCORES and n_classes == 2:
-        pytest.skip("no probabilities")
     kernel = Kernel(data, row, WIDTH, n_classes, sure=True)
     rows, found = tried_rows(data, n_classes), []
 

@@ -12,7 +12,7 @@ from polydom_runtime.exceptions import FeatureError
 from polydom_runtime.features import FeatureSpace, read_only
 from polydom_runtime.stages import stage_of
 
-from .dispatch import dispatch_alone
+from .bench import predictor_without_models
 from .stopwatch import Stopwatch
 from .timers import Timers
 
@@ -67,7 +67,7 @@ class AnswerBench:
         row = np.zeros(max(space.widths), dtype=np.float32)
         self._stages = [stage_of(space, feature, row, 0) for feature in range(len(space))]
         self._slots = [-1 if f.step is None else space.steps.index(f.step) for f in space.features]
-        self._dispatch = dispatch_alone(space, timers.clock).predict_one
+        self._dispatch = predictor_without_models(space, timers.clock).predict_one
         self._rng = np.random.default_rng(seed)
         self._last: list[Any] = []
         self._usual: dict[int, Floats] = {}

@@ -1,5 +1,6 @@
 """The calls that a measurement times, and a round: each of them timed once, in random order."""
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -7,12 +8,16 @@ from typing import Any
 import numpy as np
 
 from polydom_runtime.arrays import Floats
+from polydom_runtime.bundles.bundle import Bundle, BundleSpace, Prior, Promise
+from polydom_runtime.bundles.bundle_times import BundleTimes
 from polydom_runtime.clock import Clock
+from polydom_runtime.costs import ZERO
 from polydom_runtime.device.calibration import kernels, reference_models
 from polydom_runtime.features import FeatureSpace, read_only
+from polydom_runtime.predictor import Predictor
 from polydom_runtime.stages import stage_of
+from polydom_runtime.unit_times import UnitTimes, step_users
 
-from .dispatch import dispatch_alone
 from .stopwatch import Stopwatch
 from .timers import Timers
 
@@ -126,9 +131,22 @@ def _jobs(space: FeatureSpace, item: Any, clock: Clock) -> list[Callable[[], obj
     values = [step.compute(item) for step in space.steps]
     row = np.zeros(max(space.widths), dtype=np.float32)
     stages = [stage_of(space, feature, row, 0) for feature in range(len(space))]
-    nothing = dispatch_alone(space, clock)
+    nothing = predictor_without_models(space, clock)
     return [
         *(partial(step.compute, item) for step in space.steps),
         *(partial(stage.run, item, values) for stage in stages),
         partial(nothing.predict_one, item),
     ]
+
+
+def predictor_without_models(space: FeatureSpace, clock: Clock) -> Predictor:
+    """Return a predictor that always answers with the prior: what it takes is dispatch."""
+    steps, users = [step.name for step in space.steps], [mask for _, mask in step_users(space)]
+    nothing = UnitTimes((*space.names, *steps), tuple(users), (ZERO,) * (len(space) + len(steps)))
+    bundle = Bundle(
+        space=BundleSpace(space.names, space.widths, (0, 1)),
+        times=BundleTimes.of(nothing),
+        promise=Promise(sizes=(0.0, math.inf), budgets=(1.0, 1.0)),
+        prior=Prior(0, 0.5),
+    )
+    return Predictor(bundle, space, clock=clock, keep_memory=False)

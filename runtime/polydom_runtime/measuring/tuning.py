@@ -15,8 +15,8 @@ from polydom_runtime.exceptions import ItemError, MeasurementError
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.pauses import collector_off, memory_kept
 
+from .bench import predictor_without_models
 from .conditions import Conditions, describe
-from .dispatch import dispatch_alone
 from .item_sizes import drawn_items
 from .measure import MAX_PERIOD
 from .model_bench import QUANTILE, Answers, ModelBench, added, model_quantiles, run_exported
@@ -105,7 +105,7 @@ def _bench(bundle: Bundle, space: FeatureSpace, items: Sequence[Any], timers: Ti
     models = [bundle.model_bytes(number) for number in range(len(bundle.models))]
     orders, engines = [entry.order for entry in bundle.models], [entry.engine for entry in bundle.models]
     run_of = run_exported(models, len(bundle.space.classes), engines)
-    dispatch = dispatch_alone(space, timers.clock).predict_one
+    dispatch = predictor_without_models(space, timers.clock).predict_one
     return ModelBench(space, items, orders, run_of, dispatch=dispatch, timers=timers)
 
 

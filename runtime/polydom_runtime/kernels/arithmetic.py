@@ -48,14 +48,19 @@ def _relu(step: Step) -> list[Array]:
 
 
 def _sigmoid(step: Step) -> list[Array]:
-    """1 / (1 + exp(-x)), in a way that does not overflow: (1 + tanh(x / 2)) / 2."""
     a = step.array(0)
-    out, half = step.new(a.shape, a.dtype), a.dtype.type(0.5)
+    out = step.new(a.shape, a.dtype)
+    logistic(step, a, out)
+    return [out]
+
+
+def logistic(step: Step, a: Array, out: Array) -> None:
+    """Compute 1 / (1 + exp(-x)) as (1 + tanh(x / 2)) / 2, which does not overflow. Both arrays may be the same."""
+    half = a.dtype.type(0.5)
     step.run(partial(np.multiply, a, half, out))
     step.run(partial(np.tanh, out, out))
     step.run(partial(np.multiply, out, half, out))
     step.run(partial(np.add, out, half, out))
-    return [out]
 
 
 def _sum(step: Step) -> list[Array]:
@@ -108,15 +113,25 @@ def _axes(step: Step, a: Array) -> tuple[int, ...]:
     return tuple(axis_of(int(axis), a.ndim) for axis in axes)
 
 
-def _reduce(function: Callable[..., Any]) -> Operator:
+def _reduce(function: np.ufunc) -> Operator:
+    reduce = function.reduce  # without the checks of functions such as numpy.sum
+
     def operator(step: Step) -> list[Array]:
         a = step.array(0)
         axes, keep = _axes(step, a), bool(step.integer("keepdims", 1))
-        out = step.new(np.sum(a, axis=axes, keepdims=keep).shape, a.dtype)
-        step.run(partial(function, a, axis=axes, keepdims=keep, out=out))
+        out = step.new(reduce(a, axes, keepdims=keep).shape, a.dtype)
+        step.run(partial(reduce, a, axis=axes, out=out, keepdims=keep))
         return [out]
 
     return operator
+
+
+def _mean(step: Step) -> list[Array]:
+    (out,) = _reduce(np.add)(step)
+    if out.dtype.kind != "f" or not out.size:
+        raise UnknownModel("ReduceMean of integers or nothing")
+    step.run(partial(np.divide, out, out.dtype.type(step.array(0).size // out.size), out))
+    return [out]
 
 
 def _log_sum_exp(step: Step) -> list[Array]:
@@ -188,10 +203,10 @@ ARITHMETIC: Mapping[str, Operator] = {
     "Sum": _sum,
     "Where": _where,
     "Cast": _cast,
-    "ReduceSum": _reduce(np.sum),
-    "ReduceMean": _reduce(np.mean),
-    "ReduceMax": _reduce(np.max),
-    "ReduceMin": _reduce(np.min),
+    "ReduceSum": _reduce(np.add),
+    "ReduceMean": _mean,
+    "ReduceMax": _reduce(np.maximum),
+    "ReduceMin": _reduce(np.minimum),
     "ReduceLogSumExp": _log_sum_exp,
     "ArgMax": _arg(np.argmax),
     "ArgMin": _arg(np.argmin),

@@ -8,6 +8,7 @@ import numpy as np
 
 from .graph import Array, Graph, Node
 from .linear import LAYER
+from .two_classes import compared
 
 MAX_SHIFT = 64.0
 """A scaler is folded if it moves no column by more than this, in units of its scale. Folded, the move is a part of a
@@ -28,7 +29,7 @@ def folded(graph: Graph, outputs: Sequence[str]) -> list[Node]:
     """Return the nodes that compute some outputs of a graph, fewer and larger ones if possible."""
     nodes = _needed(graph.nodes, outputs)
     if len(outputs) == 1:
-        nodes = _without_softmax(nodes, outputs)
+        nodes = compared(_without_softmax(nodes, outputs), graph.constants)
     nodes = _with_bias(_without_scalers(graph, nodes), graph.constants, outputs)
     return _needed(nodes, outputs)
 

@@ -18,10 +18,11 @@ from .shapes import SHAPES
 from .support_vectors import SUPPORT_VECTORS
 from .tensors import Call, Space, Step, UnknownModel
 from .trees import TREES
+from .two_classes import TWO_CLASSES
 from .wire import unsound
 
 REFUSALS = (ValueError, TypeError, LookupError, ArithmeticError, MemoryError)
-"""What numpy raises for numbers, types and shapes that it cannot use. It checks them well, so not all is done here."""
+"""What numpy raises for numbers, types and shapes that it cannot use. What it checks well is not checked twice."""
 
 OPERATORS: Mapping[str, Operator] = {
     **ARITHMETIC,
@@ -30,6 +31,7 @@ OPERATORS: Mapping[str, Operator] = {
     **NEIGHBOURS,
     **SUPPORT_VECTORS,
     **TREES,
+    **TWO_CLASSES,
 }
 
 

@@ -10,50 +10,82 @@ from .graph import Array
 from .tensors import Step, UnknownModel, axis_of
 from .wire import unsound
 
+HALF, WHOLE = 4, 8
+"""onnxruntime adds squares in two vectors of four numbers."""
+
 
 def _distances(step: Step) -> list[Array]:
+    """Squares of distances as ``-2 a·b + a² + b²``, added in the order in which onnxruntime adds them.
+
+    Items at equal distances are neighbours or not by the last bit of these sums. More exact ones would break such ties
+    in another way than onnxruntime does.
+    """
     a, b = step.array(0), step.known(1)
     metric = step.option("metric", "sqeuclidean")
     if a.ndim != 2 or a.shape[0] != 1 or b.ndim != 2 or metric not in ("euclidean", "sqeuclidean"):
         raise UnknownModel("CDist of another kind")
     if a.shape[1] != b.shape[1] or a.dtype != b.dtype:
         raise unsound(f"rows of {b.shape[1]} numbers", str(a.shape))
-    apart, out = step.new(b.shape, b.dtype), step.new((1, len(b)), b.dtype)
-    sums = out.reshape(-1)
-    step.run(partial(np.subtract, b, a, apart))
-    step.run(partial(np.einsum, "ij,ij->i", apart, apart, out=sums))
+    out = step.new((1, len(b)), b.dtype)
+    row, sums, factors, squares = a.reshape(-1), out.reshape(-1), np.ascontiguousarray(-2 * b.T), _squares(b)
+
+    def compute() -> None:
+        np.dot(row, factors, sums)
+        np.add(sums, _squares(a), sums)
+        np.add(sums, squares, sums)
+        np.absolute(sums, sums)
+
+    step.run(compute)
     if metric == "euclidean":
         step.run(partial(np.sqrt, sums, sums))
     return [out]
+
+
+def _squares(rows: Array) -> Array:
+    """Return the sum of the squares of each row, in the order in which onnxruntime adds them."""
+    width, squares = rows.shape[1], rows * rows
+    halves, wholes = width // HALF * HALF, width // WHOLE * WHOLE
+    lanes = np.zeros((len(rows), HALF), rows.dtype)
+    if wholes:
+        both = squares[:, :WHOLE].copy()
+        for k in range(WHOLE, wholes, WHOLE):
+            both += squares[:, k : k + WHOLE]
+        lanes = both[:, :HALF] + both[:, HALF:]
+    if halves > wholes:
+        lanes += squares[:, wholes:halves]
+    sums = (lanes[:, 0] + lanes[:, 2]) + (lanes[:, 1] + lanes[:, 3])
+    for k in range(halves, width):
+        sums += squares[:, k]
+    return np.asarray(sums)
 
 
 def _top(step: Step) -> list[Array]:
     a, wanted = step.array(0), step.known(1).reshape(-1).tolist()
     axis, largest = axis_of(step.integer("axis", -1), a.ndim), bool(step.integer("largest", 1))
     if len(wanted) != 1 or not 0 < wanted[0] <= a.shape[axis]:
-        raise unsound(f"at most {a.shape[axis]} of the values", str(wanted))
-    if a.size != a.shape[axis] or axis != a.ndim - 1 or a.dtype.kind != "f":
-        raise UnknownModel("TopK of several rows")
-    k = int(wanted[0])
-    shape = (*a.shape[:-1], k)
+        raise unsound(f"at most {a.shape[axis]} of the values", str(wanted[:1]))
+    if a.size != a.shape[axis] or axis != a.ndim - 1 or a.dtype.kind != "f" or not step.integer("sorted", 1):
+        raise UnknownModel("TopK of several rows, or in any order")
+    shape = (*a.shape[:-1], int(wanted[0]))
     values, places = step.new(shape, a.dtype), step.new(shape, np.int64)
-    step.run(_choosing(a.reshape(-1), k, largest, values.reshape(-1), places.reshape(-1)))
+    row, found = a.reshape(-1), places.reshape(-1)
+    step.run(_choosing(row, largest, found))
+    if step.wanted[0]:
+        step.run(partial(row.take, found, 0, values.reshape(-1), "clip"))
     return [values, places]
 
 
-def _choosing(row: Array, k: int, largest: bool, values: Array, places: Array) -> Callable[[], object]:
-    """Return what finds the k smallest or largest, in order; of equal ones the first."""
+def _choosing(row: Array, largest: bool, places: Array) -> Callable[[], object]:
+    """Return what finds the smallest or largest numbers of a row, in order; of equal ones the first."""
+    k = len(places)
 
     def choose() -> None:
         keys = -row if largest else row
-        if k < len(row):
-            some = np.argpartition(keys, k - 1)[:k]
-            limit = keys[some].max()
-            some = np.flatnonzero(keys <= limit)  # rising places, with all that are equal to the last one
-        else:
-            some = np.arange(len(row))
-        places[:] = some[np.argsort(keys[some], kind="stable")[:k]]
-        np.take(row, places, out=values, mode="clip")
+        limit = np.partition(keys, k - 1)[k - 1]
+        some = (keys <= limit).nonzero()[0]  # rising places, with all that are equal to the last one
+        if len(some) < k:  # no number is below one that is none
+            some = np.arange(len(keys))
+        places[:] = some[keys.take(some).argsort(kind="stable")[:k]]
 
     return choose
 

@@ -109,15 +109,15 @@ def _gather_last(step: Step) -> list[Array]:
     a, places = step.array(0), step.array(1).reshape(-1)
     if places.dtype.kind != "i" or a.ndim == 0:
         raise unsound("places that are integers", str(places.dtype))
-    length, count = a.shape[-1], len(places)
-    if step.constant[1] and count and not (places.min() >= 0 and places.max() < length):
+    length = a.shape[-1]
+    if step.constant[1] and len(places) and (places.min() < 0 or places.max() >= length):
         raise unsound(f"places below {length}", str(places.max()))
-    shape = (1, count) if a.ndim == 1 else (*a.shape[:-1], count)
-    is_range = step.constant[0] and a.size == length and np.array_equal(a.reshape(-1), np.arange(length))
-    if is_range and a.dtype == places.dtype:
-        return [places.reshape(shape)]  # the labels of classes are their numbers
+    shape = (*(a.shape[:-1] or (1,)), len(places))
+    are_numbers = step.constant[0] and a.size == length and np.array_equal(a.reshape(-1), np.arange(length))
+    if are_numbers and a.dtype == places.dtype:  # the labels of classes are their numbers
+        return [places.reshape(shape)]
     out = step.new(shape, a.dtype)
-    step.run(partial(np.take, a, places, -1, out.reshape((*a.shape[:-1], count)), "clip"))
+    step.run(partial(np.take, a.reshape(*shape[:-1], length), places, -1, out, "clip"))
     return [out]
 
 

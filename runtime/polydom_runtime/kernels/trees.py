@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from operator import ne
 
 import numpy as np
 
@@ -46,10 +47,12 @@ class Trees:
         Raises
         ------
         UnknownModel
-            If a comparison is not ``<=``.
+            If a comparison is not ``<=``, a threshold has float64, or the nodes of a tree are not side by side.
         BundleFormatError
             If they are no trees, or read a column that does not exist.
         """
+        if "nodes_values_as_tensor" in step.attributes:
+            raise UnknownModel("trees of float64 numbers")
         trees = step.integers("nodes_treeids")
         count = len(trees)
         nodes = step.integers("nodes_nodeids", count)
@@ -72,7 +75,10 @@ class Trees:
                 if place is None:
                     raise unsound("children in the same tree", f"node {following}")
                 children[k, side] = place
-        roots = np.array([places[key] for key in _first_of_each(trees, nodes)], dtype=np.intp)
+        first = _first_of_each(trees, nodes)
+        if len(first) != 1 + sum(map(ne, trees, trees[1:])):
+            raise UnknownModel("trees whose nodes are mixed")  # to onnxruntime, they are more trees
+        roots = np.array([places[key] for key in first], dtype=np.intp)
         depth = _depth(roots, children, leaves)
         features[leaves] = 0
         return cls(roots, depth, features, np.ascontiguousarray(thresholds), children), places
@@ -164,10 +170,6 @@ def _leaf_values(
     return values, sorted(set(columns))
 
 
-def _base_values(step: Step) -> Array:
-    return step.reals("base_values")
-
-
 def _summed(step: Step, trees: Trees, values: Array) -> Callable[[], Array]:
     """Return what sums the values of the leaves of a row, in the order of the trees."""
     find = trees.leaves_of(step.array(0).reshape(-1))
@@ -182,7 +184,7 @@ def _regressor(step: Step) -> list[Array]:
         raise UnknownModel("trees of several targets")
     trees, places = Trees.of(step, a.size)
     values, _ = _leaf_values(step, "target", count, places, len(trees.features))
-    base, how = _base_values(step), step.option("aggregate_function", "SUM")
+    base, how = step.reals("base_values"), step.option("aggregate_function", "SUM")
     if how not in ("SUM", "AVERAGE") or len(base) not in (0, count):
         raise UnknownModel(f"trees with {how}")
     summed, out = _summed(step, trees, values), step.new((1, count))
@@ -205,7 +207,7 @@ def _classifier(step: Step) -> list[Array]:
         raise UnknownModel("trees without two labels that are integers")
     trees, places = Trees.of(step, a.size)
     values, columns = _leaf_values(step, "class", count, places, len(trees.features))
-    base = _base_values(step)
+    base = step.reals("base_values")
     out, label = step.new((1, count)), step.new((1,), np.int64)
     scores, summed = out.reshape(-1), _summed(step, trees, values)
     if count == 2 and len(columns) == 1:

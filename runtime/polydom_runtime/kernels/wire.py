@@ -123,7 +123,8 @@ def fields(data: memoryview) -> Iterator[Field]:
             raise unsound(f"{length} bytes of a field", f"{end - at}")
         content = data[at : at + length]
         at += length
-        if kind in (VARINT, FIXED32) and at < end and data[at] == key:
+        # A key of one byte only: what is read at once must be at least one field.
+        if kind in (VARINT, FIXED32) and key < 0x80 and at < end and data[start] == data[at] == key:
             packed, at = _run(data, start, key, kind)
             yield Field(tag, BYTES, packed)
         else:

@@ -72,6 +72,14 @@ def test_what_is_no_message_is_refused(data: bytes, said: str) -> None:
         read(data)
 
 
+@pytest.mark.parametrize("key", [b"\x88\x00", b"\x88\x80\x00", b"\x80\x01", b"\x85\x08"], ids=bytes.hex)
+def test_keys_of_several_bytes_are_read_once(key: bytes) -> None:
+    """Their first byte may look like a number of the same field, which is read with others at once."""
+    content = b"\x01\x02\x03\x04" if key[0] & 7 == 5 else b"\x01"
+
+    assert len(read((key + content) * 3)) == 3
+
+
 def test_value_of_another_type_is_refused() -> None:
     (text,) = read(b"\x12\x01\xff")
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .arithmetic import Operator
+from .arithmetic import Operator, logistic
 from .graph import Array
 from .tensors import Step, UnknownModel
 from .wire import unsound
@@ -34,22 +34,21 @@ def _one_each(step: Step, name: str, width: int) -> Array:
 
 def _normalizer(step: Step) -> list[Array]:
     a, norm = step.array(0), step.option("norm", "MAX")
-    if a.ndim != 2:
+    if a.ndim != 2 or a.shape[0] != 1:
         raise UnknownModel("Normalizer of another shape")
     out = step.new(a.shape)
-    lengths: Mapping[str, Callable[[], Array]] = {
-        "L1": lambda: np.abs(a).sum(axis=1, keepdims=True),
-        "L2": lambda: np.sqrt((a * a).sum(axis=1, keepdims=True)),
-        "MAX": lambda: a.max(axis=1, keepdims=True),
+    row, shares = a.reshape(-1), out.reshape(-1)
+    lengths: Mapping[str, Callable[[], Any]] = {
+        "L1": lambda: np.add.reduce(np.absolute(row)),
+        "L2": lambda: np.sqrt(row.dot(row)),
+        "MAX": row.max,
     }
     if norm not in lengths:
         raise unsound("a norm of L1, L2 or MAX", norm)
     length = lengths[norm]
 
     def compute() -> None:
-        by = length()
-        by[by == 0.0] = 1.0
-        np.divide(a, by, out)
+        np.divide(row, length() or 1.0, shares)
 
     step.run(compute)
     return [out]
@@ -173,11 +172,7 @@ def transform(step: Step, scores: Array, kind: str) -> None:
         If the transform is not known.
     """
     if kind == "LOGISTIC":
-        half = np.float32(0.5)
-        step.run(partial(np.multiply, scores, half, scores))
-        step.run(partial(np.tanh, scores, scores))
-        step.run(partial(np.multiply, scores, half, scores))
-        step.run(partial(np.add, scores, half, scores))
+        logistic(step, scores, scores)
     elif kind == "SOFTMAX":
         step.run(partial(_softmax, scores))
     elif kind != "NONE":

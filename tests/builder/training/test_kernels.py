@@ -87,8 +87,7 @@ def answers(data: bytes, rows: NDArray[np.float32], n_classes: int) -> NDArray[A
 def tried_rows(data: bytes, n_classes: int) -> NDArray[np.float32]:
     rows, rng = items(n_classes)[0], np.random.default_rng(1)
     others = 2.0 * rng.normal(size=(300, WIDTH)).astype(np.float32)
-    between = (0.7 * rows[1:] + 0.3 * rows[:-1]).astype(np.float32)  # halfway, two neighbours would be equally near
-    return np.concatenate([rows, others, between, on_thresholds(data, rows)])
+    return np.concatenate([rows, others, 0.5 * (rows[1:] + rows[:-1]), on_thresholds(data, rows)])
 
 
 def on_thresholds(data: bytes, rows: NDArray[np.float32]) -> NDArray[np.float32]:

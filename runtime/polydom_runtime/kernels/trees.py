@@ -83,6 +83,11 @@ class Trees:
         features[leaves] = 0
         return cls(roots, depth, features, np.ascontiguousarray(thresholds), children), places
 
+    @property
+    def n_leaves(self) -> int:
+        """The number of leaves of all trees."""
+        return int((self.children[:, 0] == np.arange(len(self.children))).sum())
+
     def leaves_of(self, row: Array) -> Callable[[], Array]:
         """Return what finds the leaf of each tree for the numbers that a row holds then."""
         if len(self.roots) * self.depth <= FEW_VISITS:
@@ -217,6 +222,8 @@ def _classifier(step: Step) -> list[Array]:
     else:
         if len(base) not in (0, count):
             raise UnknownModel("base values for some classes")
+        if count == 2 and len(step.integers("class_ids")) != 2 * trees.n_leaves:
+            raise UnknownModel("leaves that know one of two classes only")  # onnxruntime decides them by other rules
         more = base if len(base) else np.zeros(count, np.float32)
         step.run(lambda: np.add(summed(), more, scores))
         if count == 2:

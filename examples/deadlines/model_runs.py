@@ -1,12 +1,13 @@
 """The real times of models in a replay: timed in real answers, so that no system gains from what its bundle states."""
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from joblib import Memory
 
-from polydom_builder.costs.fit_times import REFERENCE_MODEL, reference_runs
+from polydom_builder.costs.fit_times import reference_runs
 from polydom_builder.simulation import Trials
 from polydom_runtime.arrays import Floats
 from polydom_runtime.bundles.bundle import Bundle
@@ -19,7 +20,7 @@ from polydom_runtime.pauses import collector_off, memory_kept
 
 from .task import Task
 
-SECONDS, ROUNDS, ITEMS = 6.0, 30, 100
+SECONDS, ROUNDS, SLEEPS, ITEMS = 6.0, 30, 150, 100
 LEAST = 0.5
 """A model takes at least this share of its usual time."""
 
@@ -31,9 +32,9 @@ Model = tuple[Order, Engine]
 class ModelRuns:
     """The time of each model in an answer: its own median, and what this answer adds to the reference model.
 
-    The time of the reference model is known in every answer that is replayed. After a sleep all models take longer by
-    the same constant. The reference model runs after all features, so its times spread more than those of models that
-    run after few: of what an answer adds to its median, only a share counts.
+    The time of the reference model is known in every answer that is replayed. After a sleep all models of an
+    engine take longer by the same constant. The reference model runs after all features, so its times spread more than
+    those of models that run after few: of what an answer adds to its median, only a share counts.
 
     Parameters
     ----------
@@ -41,21 +42,29 @@ class ModelRuns:
         Seconds, by the order of the model's features and by its engine.
     share : float
         The spread of models as a share of that of the reference model, from 0 to 1.
-    added : dict of str to float
-        How much longer than hot models take in other regimes, in seconds.
+    added : dict of (str, str) to float
+        How much longer than hot models of an engine take in a regime, in seconds.
     """
 
     def __init__(
-        self, medians: Mapping[Model, float], share: float = 1.0, added: Mapping[Regime, float] | None = None
+        self,
+        medians: Mapping[Model, float],
+        share: float = 1.0,
+        added: Mapping[tuple[Regime, Engine], float] | None = None,
     ) -> None:
         self._medians, self._share, self._added = dict(medians), share, added or {}
         self._usual = float(np.median(list(medians.values()))) if medians else 0.0
+        engines = Counter(engine for _, engine in medians)
+        self._engine: Engine = engines.most_common(1)[0][0] if engines else "onnxruntime"
 
     def of(self, model: Model | None, trials: Trials, regime: Regime = "hot") -> Floats:
         """Return the time of a model on each trial in seconds; that of a usual one if it was never timed, or None."""
         if not self._medians:
             return trials.model_seconds
-        usual = (self._usual if model is None else self._medians.get(model, self._usual)) + self._added.get(regime, 0.0)
+        median, engine = self._usual, self._engine
+        if model is not None:
+            median, engine = self._medians.get(model, median), model[1]
+        usual = median + self._added.get((regime, engine), 0.0)
         beyond = trials.model_seconds - np.median(trials.model_seconds)
         return np.maximum(usual + self._share * beyond, LEAST * usual)
 
@@ -65,7 +74,7 @@ class ModelRuns:
 
 
 def timed_models(task: Task, samples: CostSamples, bundles: Mapping[str, Bundle], memory: Memory) -> ModelRuns:
-    """Time all models of some bundles in answers to test items, hot.
+    """Time all models of some bundles in answers to test items, hot, and some of them after sleeps.
 
     Parameters
     ----------
@@ -87,11 +96,10 @@ def timed_models(task: Task, samples: CostSamples, bundles: Mapping[str, Bundle]
     n_classes = len(next(iter(bundles.values())).space.classes)
     timed = memory.cache(_timed, ignore=["task"])
     listed = [(order, data, engine) for (order, engine), data in models.items()]
-    medians, spread = timed(task, task.name, samples.fingerprint, listed, n_classes, identity())
+    sleeps = {regime: items.asleep for regime, items in samples.items.items() if regime != "hot"}
+    medians, spread, added = timed(task, task.name, samples.fingerprint, listed, n_classes, sleeps, identity())
     low, high = np.quantile(reference_runs(samples.items["hot"]), [0.5, 0.9])
     share = spread * float(np.median(list(medians.values()))) / max(float(high - low), 1e-9)
-    usual = {regime: float(np.median(items.models[REFERENCE_MODEL])) for regime, items in samples.items.items()}
-    added = {regime: max(seconds - usual["hot"], 0.0) for regime, seconds in usual.items()}
     return ModelRuns(medians, min(share, 1.0), added)
 
 
@@ -101,16 +109,32 @@ def _timed(
     source: str,
     models: list[tuple[Order, bytes, Engine]],
     n_classes: int,
+    sleeps: Mapping[Regime, float],
     machine: Mapping[str, Any],
-) -> tuple[dict[Model, float], float]:
-    """Return the median time of each model, and by which share of it the 0.9 quantile is longer, for all of them."""
+) -> tuple[dict[Model, float], float, dict[tuple[Regime, Engine], float]]:
+    """Time models, hot and after sleeps.
+
+    Returns
+    -------
+    medians : dict of (tuple of int, str) to float
+    spread : float
+        By which share of the median the 0.9 quantile is longer, for all models.
+    added : dict of (str, str) to float
+        How much longer models of each engine take after sleeps.
+    """
     chosen = np.random.default_rng(0).permutation(len(task.test_items))[:ITEMS].tolist()
     orders, data, engines = ([*column] for column in zip(*models, strict=True))
     with collector_off(), memory_kept():
         run_of = run_exported(data, n_classes, engines)
-        hot = ModelBench(task.space, [task.test_items[k] for k in chosen], orders, run_of).hot(SECONDS, ROUNDS)
-    medians = [float(np.nanmedian(hot.model_seconds[hot.models == k])) for k in range(len(orders))]
-    relative = hot.model_seconds / np.array(medians)[hot.models]
-    return dict(zip(zip(orders, engines, strict=True), medians, strict=True)), float(
-        np.nanquantile(relative, 0.9)
-    ) - 1.0
+        bench = ModelBench(task.space, [task.test_items[k] for k in chosen], orders, run_of)
+        hot = bench.hot(SECONDS, ROUNDS)
+        after = {regime: bench.after_sleep(regime, asleep, SECONDS, SLEEPS) for regime, asleep in sleeps.items()}
+    medians = np.array([float(np.nanmedian(hot.model_seconds[hot.models == k])) for k in range(len(orders))])
+    relative = hot.model_seconds / medians[hot.models]
+    added = {}
+    for regime, answers in after.items():
+        longer, by = answers.model_seconds - medians[answers.models], np.array(engines)[answers.models]
+        for engine in set(by.tolist()):
+            added[regime, engine] = max(0.0, float(np.nanmedian(longer[by == engine])))
+    timed = dict(zip(zip(orders, engines, strict=True), medians.tolist(), strict=True))
+    return timed, float(np.nanquantile(relative, 0.9)) - 1.0, added

@@ -272,11 +272,11 @@ def test_checks_name_each_deadline_at_which_something_does_not_hold() -> None:
 
 def test_a_model_takes_its_own_time_and_a_share_of_what_an_answer_adds() -> None:
     trials = Trials(("f",), np.ones(3), np.ones((1, 3)), np.array([1e-5, 4e-5, 2e-5]))
-    runs = ModelRuns({ONE: 3e-5, ((0, 1), "onnxruntime"): 5e-5}, share=0.5, added={"cold": 1e-5})
+    runs = ModelRuns({ONE: 3e-5, ((0, 1), "onnxruntime"): 5e-5}, share=0.5, added={("cold", "onnxruntime"): 1e-5})
 
     assert runs.of(ONE, trials) == pytest.approx([2.5e-5, 4e-5, 3e-5])
     assert runs.of(ONE, trials, "cold") == pytest.approx([3.5e-5, 5e-5, 4e-5])
-    assert runs.of(((2,), "numpy"), trials, "cold") == pytest.approx([4.5e-5, 6e-5, 5e-5])  # that of a usual model
+    assert runs.of(((2,), "onnxruntime"), trials, "cold") == pytest.approx([4.5e-5, 6e-5, 5e-5])  # a usual one
     assert ModelRuns({ONE: 1e-5}).of(ONE, trials) == pytest.approx([0.5e-5, 3e-5, 1e-5])  # but never nothing
     assert ModelRuns({}).of(ONE, trials) == pytest.approx(trials.model_seconds)
 

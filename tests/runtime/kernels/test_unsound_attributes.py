@@ -26,7 +26,7 @@ TREE: Mapping[str, object] = {
     "nodes_falsenodeids": [2, 0, 0] * 2,
     "class_treeids": [0, 0, 1, 1],
     "class_nodeids": [1, 2, 1, 2],
-    "class_ids": [0, 1, 0, 1],
+    "class_ids": [0, 0, 0, 0],
     "class_weights": [0.5, 0.5, 0.5, 0.5],
     "classlabels_int64s": [0, 1],
     "post_transform": "NONE",
@@ -200,3 +200,8 @@ def test_support_vectors_that_do_not_fit_are_refused(changed: Mapping[str, objec
 def test_what_may_be_sound_but_has_no_kernel_is_told_apart(data: bytes) -> None:
     with pytest.raises(UnknownModel):
         kernel(data, sure=True)
+
+
+def test_leaves_that_know_one_of_two_classes_are_left_to_onnxruntime() -> None:
+    with pytest.raises(UnknownModel, match="one of two classes"):
+        kernel(one("TreeEnsembleClassifier", TREE, class_ids=[0, 1, 0, 1]))

@@ -18,5 +18,5 @@ def bit_counts(masks: Masks) -> NDArray[np.uint8]:
     """
     if hasattr(np, "bitwise_count"):
         return np.asarray(np.bitwise_count(masks), dtype=np.uint8)
-    bits = np.unpackbits(np.ascontiguousarray(masks).view(np.uint8).reshape(-1, 8), axis=1)
+    bits = np.unpackbits(np.asarray(masks, dtype=np.int64, order="C").view(np.uint8).reshape(-1, 8), axis=1)
     return np.asarray(bits.sum(axis=1, dtype=np.uint8))

@@ -23,6 +23,9 @@ DTYPES: Mapping[int, np.dtype[Any]] = {
 
 MAX_NODES = 4096
 
+MAX_LENGTH = 1 << 30
+"""Of one axis; an array without numbers could have any."""
+
 
 @dataclass(frozen=True, slots=True)
 class Node:
@@ -221,7 +224,7 @@ def _tensor(data: memoryview) -> tuple[str, Array]:
         raise unsound("whole numbers in a tensor", f"{len(raw)} bytes")
     else:
         found = np.frombuffer(raw, dtype=dtype)
-    if any(n < 0 for n in shape) or math.prod(shape) != len(found):
+    if any(not 0 <= n <= MAX_LENGTH for n in shape) or math.prod(shape) != len(found):
         raise unsound(f"a tensor of shape {shape}", f"{len(found)} numbers")
     if not np.isfinite(found).all():
         raise unsound("finite numbers", "others")

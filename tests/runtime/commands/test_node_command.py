@@ -96,6 +96,7 @@ def measured(items: Path, out: Path, *more: str) -> int:
     return main(["measure", SPACE, "--items", str(items), "--out", str(out), "--seconds", "0.1", *more])
 
 
+@pytest.mark.onnxruntime
 def test_measure_writes_costs_and_a_profile_of_this_machine(
     items: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from polydom_builder.training.onnx import OnnxModel
 from polydom_runtime.bundles.engines import ENGINES, Engine
 from polydom_runtime.bundles.models import InputRow
+from polydom_runtime.exceptions import BundleFormatError
 from polydom_runtime.kernels.kernel import Kernel
 from polydom_runtime.kernels.tensors import UnknownModel
 
@@ -29,7 +30,7 @@ def engines_of(onnx_bytes: bytes, rows: NDArray[np.float32], n_classes: int) -> 
     row = InputRow(rows.shape[1], n_classes)
     try:
         kernel = Kernel(onnx_bytes, row, rows.shape[1], n_classes)
-    except UnknownModel:
+    except (UnknownModel, BundleFormatError):  # such as one with a graph inside, which the reader of the node refuses
         return ("onnxruntime",)
     some = rows[:: max(len(rows) // MOST_ROWS, 1)]
     # Not halfway: such a row is as near to both, and nearest neighbours may take either.

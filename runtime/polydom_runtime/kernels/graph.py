@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .wire import BYTES, FIXED32, Field, fields, unsound, varints
+from .wire import BYTES, FIXED32, Field, UnknownModel, fields, unsound, varints
 
 Array = NDArray[Any]
 
@@ -172,7 +172,7 @@ def _attribute(data: memoryview) -> tuple[str, Any]:
         elif f.tag == 20:
             kind = f.number
         elif f.tag in (6, 10, 11):
-            raise unsound("attributes without graphs", "a graph")
+            raise UnknownModel("a graph inside an attribute")
     lists: dict[int, Any] = {6: np.concatenate([np.empty(0, np.float32), *reals]), 7: numbers, 8: texts}
     return name, lists.get(kind, value)
 

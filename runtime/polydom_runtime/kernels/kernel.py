@@ -12,13 +12,13 @@ from polydom_runtime.exceptions import BundleFormatError
 from .arithmetic import ARITHMETIC, Operator
 from .folding import folded
 from .graph import Array, Graph, Node
-from .linear import LINEAR
+from .linear import LAYER, LINEAR
 from .neighbours import NEIGHBOURS
 from .shapes import SHAPES
 from .support_vectors import SUPPORT_VECTORS
 from .tensors import Call, Space, Step, UnknownModel
 from .trees import TREES
-from .two_classes import TWO_CLASSES
+from .two_classes import IS_POSITIVE, TWO_CLASSES
 from .wire import unsound
 
 REFUSALS = (ValueError, TypeError, LookupError, ArithmeticError, MemoryError)
@@ -33,6 +33,10 @@ OPERATORS: Mapping[str, Operator] = {
     **TREES,
     **TWO_CLASSES,
 }
+
+
+OWN = (LAYER, IS_POSITIVE)
+"""Operators that folding makes. A file may not hold them."""
 
 
 class Row(Protocol):
@@ -131,6 +135,8 @@ def _checked(graph: Graph, wanted: list[str], row: Array) -> tuple[list[Array], 
     """
     space = Space()
     for node in graph.nodes:
+        if node.kind in OWN:
+            raise UnknownModel(node.kind)
         space.take(sum(graph.constants[name].size for name in node.inputs if name in graph.constants))
     try:
         return _translated(graph, folded(graph, wanted), wanted, row)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .graph import Array, Node
+from .wire import UnknownModel as UnknownModel
 from .wire import unsound
 
 Call = Callable[[], object]
@@ -19,10 +20,6 @@ MAX_NUMBERS = 1 << 24
 """Nor may all its operators together read and write more numbers than this: that bounds its memory and its time."""
 
 MAX_DIMENSIONS = 8
-
-
-class UnknownModel(Exception):
-    """A sound model for which there is no kernel."""
 
 
 @dataclass(slots=True)

@@ -21,6 +21,10 @@ Bytes = NDArray[np.uint8]
 Places = NDArray[np.intp]
 
 
+class UnknownModel(Exception):
+    """A sound model for which there is no kernel."""
+
+
 class Field(NamedTuple):
     """One field of a message.
 

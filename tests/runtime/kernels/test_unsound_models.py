@@ -9,7 +9,7 @@ import pytest
 from polydom_runtime.bundles.models import InputRow
 from polydom_runtime.device import tiny_models as tiny
 from polydom_runtime.exceptions import BundleFormatError
-from polydom_runtime.kernels.kernel import Kernel
+from polydom_runtime.kernels.kernel import OWN, Kernel
 from polydom_runtime.kernels.tensors import UnknownModel
 
 WIDTH, N_CLASSES = 4, 3
@@ -84,6 +84,13 @@ def test_label_that_is_no_class_is_refused() -> None:
 def test_operator_that_is_not_known_is_no_fault_of_the_file() -> None:
     with pytest.raises(UnknownModel, match="Erf"):
         load(tiny.model([node("Erf", ["X"], ["scores"]), ARG_MAX], WIDTH))
+
+
+@pytest.mark.parametrize("kind", ["layer", "is positive"])
+def test_operators_that_only_folding_makes_are_not_taken_from_a_file(kind: str) -> None:
+    assert kind in OWN
+    with pytest.raises(UnknownModel, match=kind):
+        load(tiny.model([node(kind, ["X"], ["scores"]), ARG_MAX], WIDTH))
 
 
 def tree(children: list[tuple[int, int]]) -> bytes:

@@ -67,7 +67,7 @@ def main() -> None:
     space = FeatureSpace([Feature(f"moments {k}", moments(1 + k % 2), width=2) for k in range(FEATURES)], size=len)
     ours = predictor(space)
     anytime = predictor(space, "anytime")
-    run = cast(Callable[[], int], ours.models.best((1 << FEATURES) - 1).run)
+    run = cast(Callable[[], int], ours.models.best(np.array([(1 << FEATURES) - 1]))[0].run)
     classes = ours.bundle.space.classes
     row = ours.models.values
     size, extractors = space.size, [f.extract for f in space.features]

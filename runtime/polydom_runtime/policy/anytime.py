@@ -24,13 +24,14 @@ So the answer is a good one even if the time ends early. Features without a gain
 """
 
 import math
-from collections import deque
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from polydom_runtime.arrays import Floats, bit_counts
+from polydom_runtime.arrays import Bools, Floats, Masks
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.costs import basis_terms
 from polydom_runtime.features import FeatureSpace
@@ -38,11 +39,15 @@ from polydom_runtime.unit_times import UnitTimes
 
 from .loaded_models import LoadedModels
 from .planners import Planner
-from .states import Move, Options, State, decision_rows
+from .states import Options, State, decisions
 
 MAX_STATES, MAX_WORK = 512, 400_000
 """Limits of the states, and of states times models. At a limit, moves to new states are left out: with them, the tables
 would take a minute or more to make."""
+
+AT_ONCE = 1000
+"""States times models that are weighed at once: many, since each call of numpy takes microseconds, but not so many that
+the memory of a small device is short."""
 
 
 class AnytimePlanner(Planner):
@@ -58,38 +63,62 @@ class AnytimePlanner(Planner):
 
     def root(self) -> State:
         """Return the state without features; O(states · models · cells)."""
-        root = self._states[0] = self.new_state(0)
-        waiting = deque([root])
+        waiting = self._make([0])
+        at_once = max(AT_ONCE // max(len(self._seconds), 1), 1)
         while waiting:
-            state = waiting.popleft()
-            known = len(self._states)
-            self._lay_out(state)
-            waiting.extend(list(self._states.values())[known:])
-        return root
+            waiting = waiting[at_once:] + self._lay_out(waiting[:at_once])
+        return self._states[0]
 
-    def _lay_out(self, state: State) -> None:
-        numbers = self._targets(state)
-        if not len(numbers):
-            return
-        masks, seconds = self._models.masks[numbers], self._seconds[numbers]
-        plan = self._plan(state.mask, masks, seconds)
-        rank, models = self._ranked(state)
-        wanted = ((masks & ~state.mask)[:, None] & self._singles) != 0
-        following = np.where(wanted, rank, -np.inf).argmax(axis=1)
-        thresholds = np.maximum(self.at_cells(plan), self._guarded(state.mask, masks, seconds, wanted, rank))
-        models = np.maximum(models[following], seconds)
-        thresholds = np.maximum(thresholds, self._to_start(state.mask, following, models))
+    def _make(self, masks: Sequence[int]) -> list[State]:
+        states = self.new_states(masks)
+        self._states.update(zip(masks, states, strict=True))
+        return states
+
+    def _lay_out(self, states: Sequence[State]) -> list[State]:
+        """Give states their decision tables; return the new states that these lead to.
+
+        All pairs of a state and a target are weighed at once, one state after the other: `at` tells which state, and
+        `numbers` the model of the target.
+        """
+        at, numbers = self._targets(states)
+        if not len(at):
+            return []
+        done = np.array([state.mask for state in states], dtype=np.int64)
+        before, masks, seconds = done[at], self._models.masks[numbers], self._seconds[numbers]
+        plan = self._plan(before, masks, seconds)
+        rank, models = self._ranked(states, done)
+        wanted = ((masks & ~before)[:, None] & self._singles) != 0
+        following = np.where(wanted, rank[at], -np.inf).argmax(axis=1)
+        thresholds = np.maximum(self.at_cells(plan), self._guarded(before, masks, seconds, wanted, rank[at]))
+        models = np.maximum(models[at, following], seconds)
+        guard = self._guards(before, following, models)
+        thresholds = np.maximum(thresholds, self._least(*guard))
         thresholds = np.where(self.affordable(masks), thresholds, math.inf)
-        reachable = (thresholds <= self._budget_ns).any(axis=1) & self._has_room(state.mask, following)
-        masks, following, models = masks[reachable], following[reachable], models[reachable]
-        moves = self._moves(state, masks, numbers[reachable], following)
-        if moves:
-            state.rows = decision_rows(state, thresholds[reachable], moves, self._budget_ns)
-            guard = self._guards(state.mask, following, models)[1]
-            state.options = Options(masks, plan[reachable], guard, moves, self.joules(masks), self.most_joules)
+        possible: Bools = np.any(thresholds <= self._budget_ns, axis=1)
+        after = (before | self._singles[following]).tolist()
+        new = self._make(self._to_make(after, possible))
+        kept = np.flatnonzero(possible & np.array([mask in self._states for mask in after]))
+        steps = zip(following[kept].tolist(), numbers[kept].tolist(), kept.tolist(), strict=True)
+        accuracies = self._models.accuracies
+        moves = [self.move(f, self._states[after[k]], float(accuracies[m]), int(masks[k])) for f, m, k in steps]
+        joules = self.joules(masks)
+        stops = np.searchsorted(at[kept], np.arange(len(states) + 1)).tolist()
+        for state, (a, b) in zip(states, pairwise(stops), strict=True):
+            if a < b:
+                part, own = kept[a:b], moves[a:b]
+                state.rows = decisions(state, thresholds[part], own, self._budget_ns)
+                energy = None if joules is None else joules[part]
+                state.options = Options(masks[part], plan[part], guard[1][part], own, energy, self.most_joules)
+        return new
 
-    def _plan(self, done: int, masks: NDArray[np.int64], seconds: Floats) -> Floats:
-        """Return weights of the time that the rest of each target is planned to take, shape ``(n_targets, 6)``.
+    def _to_make(self, after: Sequence[int], possible: Bools) -> list[int]:
+        """Return the states that possible moves lead to and that do not exist yet, as many as there is room for."""
+        found = dict.fromkeys(mask for mask, may in zip(after, possible.tolist(), strict=True) if may)
+        room = max(min(MAX_STATES, MAX_WORK // len(self._seconds)) - len(self._states), 0)
+        return [mask for mask in found if mask not in self._states][:room]
+
+    def _plan(self, done: Masks, masks: Masks, seconds: Floats) -> Floats:
+        """Return weights of the time that the rest of each target is planned to take, shape ``(n_pairs, 6)``.
 
         It is the sum of planned times, or the worst case if that is shorter in some cell. With a high planning quantile
         the sum of the units' times may be the longer one, as if all were slow in the same answer; the worst case of the
@@ -108,56 +137,48 @@ class AnytimePlanner(Planner):
         rest: Floats = np.array(times.dispatch.weights) - self.begun
         return rest
 
-    def _guarded(
-        self,
-        done: int,
-        masks: NDArray[np.int64],
-        seconds: Floats,
-        wanted: NDArray[np.bool_],
-        rank: Floats,
-    ) -> Floats:
+    def _guarded(self, done: Masks, masks: Masks, seconds: Floats, wanted: Bools, rank: Floats) -> Floats:
         """Return the least time left with which every missing feature of a target may start, in nanoseconds.
 
         It is assumed that the features before each one take their planned times, or their worst case if that is less.
 
         Parameters
         ----------
-        done : int
+        done : int array of shape (n_pairs,)
             The mask of the state.
-        masks : int array of shape (n_targets,)
-        seconds : float array of shape (n_targets,)
-            The worst case of a run of each target's model.
-        wanted : bool array of shape (n_targets, n_features)
-            Which features each target lacks.
-        rank : float array of shape (n_features,)
+        masks : int array of shape (n_pairs,)
+            The target.
+        seconds : float array of shape (n_pairs,)
+            The worst case of a run of the target's model.
+        wanted : bool array of shape (n_pairs, n_features)
+            Which features the target lacks.
+        rank : float array of shape (n_pairs, n_features)
             The features with the highest rank are computed first.
 
         Returns
         -------
-        float array of shape (n_targets, n_cells + 1)
+        float array of shape (n_pairs, n_cells + 1)
         """
-        order = np.argsort(-rank, kind="stable")
-        targets, places = np.nonzero(wanted[:, order])
-        features = order[places]
-        earlier = np.concatenate([[0], np.cumsum(self._singles[order])])[places] & masks[targets] & ~done
-        kinds = (self._times.planned, self._times.worst)
-        sums = (self.at_cells(times.of_sets(earlier, done)) for times in kinds)
-        before = np.minimum(*sums)
-        starts = before + self._to_start(done | earlier, features, seconds[targets])
-        return np.maximum.reduceat(starts, np.flatnonzero(np.diff(targets, prepend=-1)), axis=0)
+        order = np.argsort(-rank, axis=1, kind="stable")
+        missing = np.where(np.take_along_axis(wanted, order, axis=1), self._singles[order], 0)
+        pairs, places = np.nonzero(missing)
+        features, done = order[pairs, places], done[pairs]
+        earlier = (np.cumsum(missing, axis=1) - missing)[pairs, places]
+        planned, worst = (times.of_sets(earlier, done) for times in (self._times.planned, self._times.worst))
+        starts = self._least(*self._guards(done | earlier, features, seconds[pairs]))
+        starts += self._least(planned, worst)
+        return np.maximum.reduceat(starts, np.flatnonzero(np.diff(pairs, prepend=-1)), axis=0)
 
-    def _to_start(self, done: int | NDArray[np.int64], features: NDArray[np.intp], models: Floats) -> Floats:
-        """Return the least time left, in nanoseconds, with which each feature may start: the smaller of two bounds."""
-        alone, summed = self._guards(done, features, models)
-        least: Floats = np.minimum(self.at_cells(alone), self.at_cells(summed))
+    def _least(self, some: Floats, others: Floats) -> Floats:
+        """Return the smaller of two times in each cell, in nanoseconds, for their weights."""
+        least: Floats = np.minimum(self.at_cells(some), self.at_cells(others))
         return least
 
-    def _guards(
-        self, done: int | NDArray[np.int64], features: NDArray[np.intp], models: Floats
-    ) -> tuple[Floats, Floats]:
+    def _guards(self, done: Masks, features: NDArray[np.intp], models: Floats) -> tuple[Floats, Floats]:
         """Return two bounds of the time of a feature, a model after it and the rest of dispatch, as weights.
 
-        The first is the sum of guarded times of single units, the second the worst case of the sum.
+        The first is the sum of guarded times of single units, the second the worst case of the sum. The smaller one is
+        enough.
         """
         singles = self._singles[features]
         guarded, worst = self._times.guarded, self._times.worst
@@ -167,44 +188,28 @@ class AnytimePlanner(Planner):
         summed[:, 0] += models
         return alone, summed
 
-    def _targets(self, state: State) -> NDArray[np.intp]:
-        """Return the numbers of the models that contain the state and score higher than its answer, best first."""
-        masks, accuracies = self._models.masks, self._models.accuracies
-        better = ((masks & state.mask) == state.mask) & (accuracies > state.model.accuracy)
-        numbers = np.flatnonzero(better)
-        return numbers[np.lexsort((bit_counts(masks[numbers]), -accuracies[numbers]))]
+    def _targets(self, states: Sequence[State]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Return which models contain each state and score higher than its answer, best first: places and numbers."""
+        best = self._models.best_first
+        masks, accuracies = self._models.masks[best], self._models.accuracies[best]
+        done = np.array([[state.mask] for state in states], dtype=np.int64)
+        answers = np.array([[state.model.accuracy] for state in states])
+        at, places = np.nonzero(((masks & done) == done) & (accuracies > answers))
+        return at, best[places]
 
-    def _ranked(self, state: State) -> tuple[Floats, Floats]:
+    def _ranked(self, states: Sequence[State], done: Masks) -> tuple[Floats, Floats]:
         """Return the rank of each missing feature, the highest first, and the seconds of the best model after it.
 
         The rank is the gain of score that the feature brings by itself, divided by its planned time. A feature without
-        a gain ranks below all that have one; among these, the quickest is first.
+        a gain ranks below all that have one; among these, the quickest is first. Both have the shape ``(n_states,
+        n_features)``.
         """
-        seconds = self._times.planned.of_sets(self._singles, state.mask) @ self._typical + 1e-12
-        rank = np.full(len(self._singles), -np.inf)
-        models = np.zeros(len(self._singles))
-        for f in range(len(self._singles)):
-            if not state.mask >> f & 1:
-                number = self._models.best_number(state.mask | 1 << f)
-                gain = 0.0 if number is None else self._models.accuracies[number] - state.model.accuracy
-                models[f] = 0.0 if number is None else self._seconds[number]
-                rank[f] = gain / seconds[f] if gain > 0.0 else -seconds[f]
-        return rank, models
-
-    def _has_room(self, done: int, following: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Tell whether the state after each feature exists already, or may still be made."""
-        if len(self._states) < min(MAX_STATES, MAX_WORK // len(self._seconds)):
-            return np.ones(len(following), dtype=bool)
-        return np.array([done | 1 << feature in self._states for feature in following.tolist()], dtype=bool)
-
-    def _moves(
-        self, state: State, masks: NDArray[np.int64], numbers: NDArray[np.intp], following: NDArray[np.intp]
-    ) -> list[Move]:
-        moves = []
-        for mask, number, feature in zip(masks.tolist(), numbers.tolist(), following.tolist(), strict=True):
-            done = state.mask | 1 << feature
-            if done not in self._states:
-                self._states[done] = self.new_state(done)
-            accuracy = float(self._models.accuracies[number])
-            moves.append(self.move(feature, self._states[done], accuracy, mask))
-        return moves
+        after = done[:, None] | self._singles
+        numbers = self._models.best_numbers(after.ravel()).reshape(after.shape)
+        exists = numbers >= 0
+        answers = np.array([[state.model.accuracy] for state in states])
+        gains = np.where(exists, self._models.accuracies[numbers] - answers, 0.0)
+        pairs = np.broadcast_to(self._singles, after.shape).ravel(), np.repeat(done, len(self._singles))
+        seconds = (self._times.planned.of_sets(*pairs) @ self._typical + 1e-12).reshape(after.shape)
+        rank = np.where(gains > 0.0, gains / seconds, -seconds)
+        return np.where(after == done[:, None], -np.inf, rank), np.where(exists, self._seconds[numbers], 0.0)

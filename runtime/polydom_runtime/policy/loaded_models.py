@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from polydom_runtime.arrays import bit_counts
+from polydom_runtime.arrays import Masks, bit_counts
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.engines import Engine, load_model
 from polydom_runtime.bundles.model_entry import ModelEntry
@@ -121,6 +121,8 @@ class LoadedModels:
     masks : int64 array of shape (n_models,)
         The features of each model.
     accuracies : float array of shape (n_models,)
+    best_first : int array of shape (n_models,)
+        The numbers of the models by falling accuracy; of equals, those with fewer features first.
     prior : LoadedModel
         The model without features.
     """
@@ -145,6 +147,7 @@ class LoadedModels:
         self._ranked: list[LoadedModel] = []  # the most accurate first, for when time is short
         self.masks = np.array([model.mask for model in bundle.models], dtype=np.int64)
         self.accuracies = np.array([model.accuracy for model in bundle.models])
+        self.best_first = np.lexsort((bit_counts(self.masks), -self.accuracies))
         nothing = np.zeros(0, dtype=np.float32)
         number, score = bundle.prior
         self.prior = LoadedModel((), score, 0, 0, lambda: number, (self.values, nothing.astype(np.intp), nothing))
@@ -161,27 +164,25 @@ class LoadedModels:
         other._bundle, other._loaded, other._ranked = bundle, {}, []
         return other
 
-    def best(self, mask: int) -> LoadedModel:
-        """Return the most accurate model whose features are all in `mask`, the prior if none is better than it.
+    def best(self, masks: Masks) -> list[LoadedModel]:
+        """Return for each set the most accurate model that reads no other features; the prior if none is better.
 
-        O(models). If two are as good, the one with fewer features.
+        O(sets · models). If two are as good, the one with fewer features.
 
         Raises
         ------
         BundleFormatError
-            If the model cannot be run.
+            If a model cannot be run.
         """
-        number = self.best_number(mask)
-        return self.prior if number is None else self.load(number)
+        return [self.prior if number < 0 else self.load(number) for number in self.best_numbers(masks).tolist()]
 
-    def best_number(self, mask: int) -> int | None:
-        """Return the number of the model that `best` returns; None for the prior."""
-        known = np.flatnonzero((self.masks & ~mask) == 0)
-        if not len(known):
-            return None
-        order = np.lexsort((bit_counts(self.masks[known]), -self.accuracies[known]))
-        number = int(known[order[0]])
-        return number if self.accuracies[number] >= self.prior.accuracy else None
+    def best_numbers(self, masks: Masks) -> NDArray[np.intp]:
+        """Return the numbers of the models that `best` returns; -1 for the prior."""
+        candidates = self.best_first[self.accuracies[self.best_first] >= self.prior.accuracy]
+        fits = (self.masks[candidates] & ~masks[:, None]) == 0
+        always = np.ones((len(masks), 1), dtype=bool)
+        numbers: NDArray[np.intp] = np.append(candidates, -1)[np.hstack([fits, always]).argmax(axis=1)]
+        return numbers
 
     def load(self, number: int) -> LoadedModel:
         """Return a model by its number; from the bundle when it is first asked for, then from memory.

@@ -88,7 +88,8 @@ class Plan:
         planner: Planner = kind(bundle, space, models, staircase, energy)
         last = 0.5e9 * bundle.times.guarded.dispatch(bundle.promise.sizes[0])
         latest_ns, calm = int(budget * 1e9) - int(last), bundle.times.calm
-        return cls(planner.root(), planner.new_state(0), planner.cells, latest_ns, calm, models, staircase)
+        (nothing,) = planner.new_states([0])
+        return cls(planner.root(), nothing, planner.cells, latest_ns, calm, models, staircase)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from polydom_runtime.unit_times import UnitTimes
 
 from .loaded_models import LoadedModels
 from .size_cells import size_cells
-from .states import Move, Options, Row, State, answer_rows, decision_rows, going_row
+from .states import DecisionTable, Entries, Move, Options, State, decisions
 
 if TYPE_CHECKING:
     from .energy import EnergyBudget
@@ -58,7 +58,8 @@ class Planner:
         self._energy = energy
         self.most_joules = math.inf if energy is None else energy.joules
         self._budget_ns = staircase.deadline * 1e9
-        self._terms = basis_terms(np.array(self.cells)).reshape(-1, 6).T
+        # In the last cell, of items larger than all others, only a time that does not grow is finite; see `at_cells`.
+        self._terms = 1e9 * np.column_stack([basis_terms(np.array(self.cells)).reshape(-1, 6).T, np.eye(6)[0]])
         places = enumerate(models.places)
         self._stages = [stage_of(space, feature, models.values, place.start) for feature, place in places]
         self._times = bundle.times
@@ -80,8 +81,9 @@ class Planner:
         The shape of the result is ``(..., n_cells + 1)``. The last column is for items larger than all cells: infinite,
         unless the time does not grow.
         """
-        beyond = np.where((weights[..., 1:] > 0.0).any(axis=-1), math.inf, weights[..., 0])
-        return np.concatenate([weights @ self._terms, beyond[..., None]], axis=-1) * 1e9
+        times: Floats = weights @ self._terms
+        times[(weights[..., 1:] > 0.0).any(axis=-1), -1] = math.inf
+        return times
 
     def affordable(self, masks: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Tell which sets fit the energy budget at the end of each cell, shape ``(n_sets, n_cells + 1)``."""
@@ -95,18 +97,20 @@ class Planner:
             return None
         return _whole(self._energy.costs, masks, self._energy.costs.model or 0.0)
 
-    def new_state(self, mask: int) -> State:
-        """Return a state without moves: its decision is to answer."""
-        model = self._models.best(mask)
-        one = np.array([mask], dtype=np.int64)
-        worst = _whole(self._times.worst, one)[0]
-        typical = _whole(self._times.typical, one, model.model_ns * 1e-9 * self._times.typical.model_ratio)[0]
-        # Before the first feature, no unit has run whose time could show that the machine is slow.
-        bounds = self.at_cells(worst).tolist() if mask else [math.inf] * (len(self.cells) + 1)
+    def new_states(self, masks: Sequence[int]) -> list[State]:
+        """Return a state without moves for each set: its decision is to answer."""
+        times, sets = self._times, np.array(masks, dtype=np.int64)
+        models = self._models.best(sets)
+        model_ns = np.array([model.model_ns for model in models], dtype=np.float64)
+        worst_ns = self.at_cells(_whole(times.worst, sets))
+        typical = _whole(times.typical, sets, model_ns * 1e-9 * times.typical.model_ratio)
         typical_ns = np.maximum(self.at_cells(typical), 1.0)
         # Half of the way to the worst case is no rare time. For an answer of few units it is far above the typical one.
-        slow_ns = np.maximum(self._times.calm * typical_ns, 0.5 * (typical_ns + self.at_cells(worst)))
-        return State(mask, model, answer_rows(bounds), typical_ns.tolist(), slow_ns.tolist())
+        slow_ns = np.maximum(times.calm * typical_ns, 0.5 * (typical_ns + worst_ns))
+        # Before the first feature, no unit has run whose time could show that the machine is slow.
+        worst_ns[sets == 0] = math.inf
+        columns = map(DecisionTable, worst_ns), typical_ns.tolist(), slow_ns.tolist()
+        return [State(*fields) for fields in zip(masks, models, *columns, strict=True)]
 
     def move(self, feature: int, after: State, accuracy: float, target: int) -> Move:
         """Return the move that computes a feature on the way to a target.
@@ -135,7 +139,7 @@ class StrictPlanner(Planner):
 
     def root(self) -> State:
         """Return the state without features; O(candidates · features)."""
-        root = self.new_state(0)
+        (root,) = self.new_states([0])
         walked = isinstance(self._staircase, Walk)
         candidates = [self._staircase.steps[-1][1]] if walked else self._bundle.index.candidates
         better = (c for c in candidates if c.mask and (walked or c.accuracy > self._models.prior.accuracy))
@@ -150,7 +154,7 @@ class StrictPlanner(Planner):
         moves, guards = [move for move, _ in chains], np.array([guard.weights for _, guard in chains])
         plan = guards if walked else costs[fitting]
         least = np.where(paid[fitting], np.maximum(self.at_cells(plan), self.at_cells(guards)), math.inf)
-        root.rows = decision_rows(root, least, moves, self._budget_ns)
+        root.rows = decisions(root, least, moves, self._budget_ns)
         masks = np.array([wanted[k].mask for k in fitting], dtype=np.int64)
         root.options = Options(masks, plan, guards, moves, self.joules(masks), self.most_joules)
         return root
@@ -166,7 +170,7 @@ class StrictPlanner(Planner):
         """
         order = [self._space.names.index(name) for name in candidate.features]
         masks = [sum(1 << i for i in order[:k]) for k in range(len(order) + 1)]
-        states = [root, *map(self.new_state, masks[1:])]
+        states = [root, *self.new_states(masks[1:])]
         before, moves, guards = self._times.worst.dispatch, [], []
         rest = np.maximum(np.array(before.weights) - self.begun, 0.0)
         for k, feature in enumerate(order):
@@ -179,10 +183,11 @@ class StrictPlanner(Planner):
             state.rows = self._guarded(state, move, guard)
         return moves[0], guards[0]
 
-    def _guarded(self, state: State, move: Move, guard: CostFunction) -> list[Row]:
+    def _guarded(self, state: State, move: Move, guard: CostFunction) -> DecisionTable:
         paid = self.affordable(np.array([state.mask | 1 << move.feature], dtype=np.int64))[0]
         least = np.where(paid, self.at_cells(np.array(guard.weights)), math.inf)
-        return [going_row(row[0], [ns], [move]) for row, ns in zip(state.rows, least.tolist(), strict=True)]
+        one_each, only = np.arange(len(least) + 1), np.zeros(len(least), dtype=np.intp)
+        return DecisionTable(state.rows.worst_ns, Entries(one_each, least, only, [move]))
 
     def _first(self, candidate: Candidate) -> int:
         """Return the set of the first feature of a walk; only this one must fit the energy budget at the start."""
@@ -208,7 +213,7 @@ class StrictPlanner(Planner):
         return CostFunction((a, b, c, d, e, f))
 
 
-def _whole(times: UnitTimes, masks: Masks, model: float = 0.0) -> Floats:
+def _whole(times: UnitTimes, masks: Masks, model: float | Floats = 0.0) -> Floats:
     """Return weights of whole answers from sets, shape ``(n_sets, 6)``: dispatch, features, steps and a model run."""
     weights: Floats = times.of_sets(masks) + np.array(times.dispatch.weights)
     weights[:, 0] += model

@@ -11,8 +11,9 @@ from polydom_runtime.costs import HUGE
 GROWTH = 1.06
 """The largest ratio between the ends of neighbouring cells: an item is planned as at most 6 % larger than it is."""
 
-BEYOND = 16.0
-"""There are cells up to this multiple of the largest measured size."""
+BEYOND, GROWTH_BEYOND = 16.0, 1.25
+"""There are cells up to this multiple of the largest measured size. Such items are rare, so the cells are wider there:
+fewer cells are laid out sooner."""
 
 
 def size_cells(sizes: tuple[float, float], exact: Iterable[float]) -> list[float]:
@@ -29,14 +30,14 @@ def size_cells(sizes: tuple[float, float], exact: Iterable[float]) -> list[float
     --------
     >>> ends = size_cells((100.0, 200.0), [150.0])
     >>> len(ends), 150.0 in ends, 200.0 in ends
-    (62, True, True)
+    (27, True, True)
     """
     low, high = sizes
     if not 0.0 < high < HUGE:
         return []
     first = max(low, high * 1e-9)
     inside = math.ceil(math.log(high / first) / math.log(GROWTH)) if high > first else 0
-    outside = math.ceil(math.log(BEYOND) / math.log(GROWTH))
+    outside = math.ceil(math.log(BEYOND) / math.log(GROWTH_BEYOND))
     ends = {first * (high / first) ** (k / inside) for k in range(inside)} | {high}
     ends |= {high * BEYOND ** (k / outside) for k in range(1, outside + 1)}
     ends |= {size for size in exact if 0.0 < size < high * BEYOND}

@@ -7,9 +7,9 @@ weighed when the table was made.
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +55,57 @@ None: to answer now.
 
 It is all that a decision looks at, and mostly the first three are enough. They are in a tuple, which holds its items
 itself: a feature may have emptied the caches of the processor, and then each further object is a wait for memory."""
+
+
+class Entries(NamedTuple):
+    """When each move is made, for all cells one after the other.
+
+    Attributes
+    ----------
+    stops : int array of shape (n_cells + 1,)
+        Where the entries of each cell begin, and where those of the last one end.
+    ends : float array of shape (n_entries,)
+        The least time left with which a move is made, in nanoseconds; rising in each cell.
+    chosen : int array of shape (n_entries,)
+        Which of the `moves` that is.
+    moves : sequence of Move
+    """
+
+    stops: NDArray[np.intp]
+    ends: Floats
+    chosen: NDArray[np.intp]
+    moves: Sequence[Move]
+
+
+class DecisionTable(dict[int, Row]):
+    """The decision table of a state: a row for each size cell, made when it is first asked for.
+
+    Most rows never are, and to make them all takes longer than everything else that is laid out.
+
+    Parameters
+    ----------
+    worst_ns : float array of shape (n_cells,)
+        The worst case of the way to the state.
+    entries : Entries, optional
+        Without them, the decision is to answer.
+    """
+
+    __slots__ = ("entries", "worst_ns")
+
+    def __init__(self, worst_ns: Floats, entries: Entries | None = None) -> None:
+        self.worst_ns, self.entries = worst_ns, entries
+
+    def __missing__(self, cell: int) -> Row:
+        """Make a row and keep it."""
+        ends: list[float] = []
+        moves: list[Move | None] = [None]
+        if self.entries is not None:
+            here = slice(*self.entries.stops[cell : cell + 2].tolist())
+            ends = self.entries.ends[here].tolist()
+            moves += [self.entries.moves[k] for k in self.entries.chosen[here].tolist()]
+        enough = ends[-1] if ends else -math.inf
+        row = self[cell] = float(self.worst_ns[cell]), enough, moves[-1], tuple(ends), tuple(moves)
+        return row
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +162,8 @@ class State:
         The features as a bit mask.
     model : LoadedModel
         The best model over these features.
-    rows : list of Row
-        The decision table, a row for each size cell; the last row is for items larger than all cells.
+    rows : DecisionTable
+        The last row is for items larger than all cells.
     typical_ns : list of float
         For each size cell, the typical time of an item that is answered here, in nanoseconds.
     slow_ns : list of float
@@ -123,7 +174,7 @@ class State:
 
     mask: int
     model: LoadedModel
-    rows: list[Row] = field(repr=False)  # through moves and what comes after them it would never end
+    rows: DecisionTable = field(repr=False)  # through moves and what comes after them it would never end
     typical_ns: list[float] = field(repr=False)
     slow_ns: list[float] = field(repr=False)
     options: Options | None = field(default=None, repr=False)
@@ -131,8 +182,7 @@ class State:
     @property
     def ways(self) -> list[Move]:
         """All moves from here, one for each state that they lead to."""
-        moves = [move for *_, row in self.rows for move in row if move is not None]
-        moves += self.options.moves if self.options is not None else ()
+        moves = [move for part in (self.rows.entries, self.options) if part is not None for move in part.moves]
         return list({id(move.after): move for move in moves}.values())
 
     def next_of(self, target: int, cell: int) -> int:
@@ -166,17 +216,7 @@ class State:
         return None if move is None or banned >> move.feature & 1 else move
 
 
-def answer_rows(worst_ns: Iterable[float]) -> list[Row]:
-    """Return a decision table that says to answer in each cell, for the worst cases of the way to its state."""
-    return [(worst, -math.inf, None, (), (None,)) for worst in worst_ns]
-
-
-def going_row(worst_ns: float, ends: Sequence[float], moves: Sequence[Move]) -> Row:
-    """Return a row with a move for each of some rising times left; at least one."""
-    return worst_ns, ends[-1], moves[-1], tuple(ends), (None, *moves)
-
-
-def decision_rows(state: State, thresholds: Floats, moves: Sequence[Move], most_ns: float) -> list[Row]:
+def decisions(state: State, thresholds: Floats, moves: Sequence[Move], most_ns: float) -> DecisionTable:
     """Return the decision table: for each time left, the move to the most accurate target that fits.
 
     Parameters
@@ -195,11 +235,8 @@ def decision_rows(state: State, thresholds: Floats, moves: Sequence[Move], most_
     useful = (least < better) & (least <= most_ns)
     cells, places = np.nonzero(useful.T[:, ::-1])  # by cell, then by rising accuracy
     places = len(least) - 1 - places
-    ends: list[float] = least[places, cells].tolist()
-    taken = [moves[k] for k in chosen[places, cells].tolist()]
-    stops = np.searchsorted(cells, np.arange(least.shape[1] + 1)).tolist()
-    spans = zip(state.rows, pairwise(stops), strict=True)
-    return [going_row(row[0], ends[a:b], taken[a:b]) if a < b else row for row, (a, b) in spans]
+    stops = np.searchsorted(cells, np.arange(least.shape[1] + 1))
+    return DecisionTable(state.rows.worst_ns, Entries(stops, least[places, cells], chosen[places, cells], moves))
 
 
 def _cheapest_of_equals(thresholds: Floats, moves: Sequence[Move]) -> tuple[Floats, NDArray[np.intp]]:

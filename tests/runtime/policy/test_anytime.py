@@ -378,9 +378,10 @@ def test_decision_tables_are_consistent(world: LatticeWorld, deadline: int, poli
     predictor = world.predictor(max(deadline * US, world.bundle.times.worst.dispatch(1.0)), policy=policy)
     states = reachable(predictor._plans.hot.root)
 
+    n_cells = len(predictor._plans.hot.cells) + 1
     for state in states:
-        assert len(state.rows) == len(state.typical_ns) == len(predictor._plans.hot.cells) + 1
-        for _, enough, best, ends, moves in state.rows:
+        assert len(state.rows.worst_ns) == len(state.typical_ns) == len(state.slow_ns) == n_cells
+        for _, enough, best, ends, moves in map(state.rows.__getitem__, range(n_cells)):
             assert moves[0] is None
             going = [move for move in moves if move is not None]
             assert len(going) == len(ends) == len(moves) - 1
@@ -405,7 +406,7 @@ def test_more_time_left_never_plans_for_less(world: LatticeWorld, policy: Policy
     predictor = world.predictor(200 * US, policy=policy)
 
     for state in reachable(predictor._plans.hot.root) if policy == "anytime" else [predictor._plans.hot.root]:
-        for cell in range(len(state.rows)):
+        for cell in range(len(state.typical_ns)):
             planned = [best_planned(state, cell, ns) for ns in left]
             assert planned == sorted(planned)
 
@@ -426,8 +427,8 @@ def test_detours_are_the_best_of_all_targets_without_the_feature(world: LatticeW
     def guard(m: ModelEntry) -> float:
         """Return the time for the next feature and whichever model answers if the plan ends there or at its target."""
         after = state.mask | 1 << state.next_of(m.mask, 0)
-        number = predictor.models.best_number(after)
-        return rest(after) + max(m.seconds, 0.0 if number is None else bundle.models[number].seconds)
+        number = int(predictor.models.best_numbers(np.array([after]))[0])
+        return rest(after) + max(m.seconds, 0.0 if number < 0 else bundle.models[number].seconds)
 
     move = state.detour(banned, n, 0, left_us * 1e3)
 
@@ -474,7 +475,8 @@ def test_size_cells_are_conservative(span: tuple[float, float], exact: list[floa
         n = span[0] + place * (16.0 * span[1] / 1.0001 - span[0])
         end = ends[int(np.searchsorted(ends, n))] if n <= ends[-1] else math.inf
         assert end == math.inf or cost(end) >= cost(n)
-        assert end == math.inf or n < max(span[0], 1e-9 * span[1]) or end <= 1.0601 * n
+        widest = 1.0601 if n <= span[1] else 1.2501
+        assert end == math.inf or n < max(span[0], 1e-9 * span[1]) or end <= widest * n
 
 
 def test_predictor_never_plans_a_set_worse_than_the_prior() -> None:

@@ -32,12 +32,13 @@ class Stopwatch:
     Attributes
     ----------
     tick_ns : int
-        Nanoseconds of a timer tick. A call that begins and ends within the same tick counts as this long.
+        Nanoseconds of a timer tick, at least 1. A shorter call counts as this long, such as one that begins and ends
+        within the same tick, or one with a pause whose end was read quicker than usual.
     """
 
     def __init__(self, timers: Timers) -> None:
         self._timers, self._clock, self._thread = timers, timers.clock, timers.thread
-        self.tick_ns = 0
+        self.tick_ns = 1
         self._switches = self._since = timers.switches()
         self._wall = self._processor = self._watched = 0
         self._pauses: list[int] = []
@@ -68,7 +69,7 @@ class Stopwatch:
             if _is_pause(spent - worked, spent):
                 spent = worked
         self._watched += passed
-        return spent or self.tick_ns
+        return max(spent, self.tick_ns)
 
     def taken(self) -> Disturbances:
         """Return the pauses and the involuntary switches since the last time, and forget them."""

@@ -20,7 +20,7 @@ class Machine:
 
     def __init__(self) -> None:
         self.wall, self.thread = ManualClock(), ManualClock()
-        self.switches = Switches(0, 0)
+        self.switches, self.reading = Switches(0, 0), 50e-9
 
     @property
     def timers(self) -> Timers:
@@ -28,7 +28,7 @@ class Machine:
 
     def _read(self, clock: ManualClock) -> Callable[[], int]:
         def read() -> int:
-            self.work(50e-9)
+            self.work(self.reading)
             return clock()
 
         return read
@@ -73,6 +73,14 @@ def test_pause_in_a_call_is_told_from_its_work() -> None:
     assert taken.pauses.lengths == (4 * MS,)
     assert taken.switches == 1
     assert 10 * US < taken.pauses.watched < 11 * US
+
+
+def test_short_call_with_a_pause_takes_no_less_than_a_tick_however_quick_the_clock_is_read() -> None:
+    machine = Machine()
+    stopwatch = Stopwatch(machine.timers)
+    machine.reading = 0.0
+
+    assert stopwatch.time(machine.disturbed(40e-9, 4 * MS)) == 1
 
 
 def test_pause_between_two_calls_spoils_neither() -> None:

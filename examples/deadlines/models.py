@@ -94,14 +94,15 @@ def model_row(task: Task, samples: CostSamples, estimator: Any, out: Path, tune_
     search.export(place)
     bundle = load_bundle(place)
     number, real = real_seconds(task, bundle)
-    order = bundle.models[number].order
-    rows = search.trainer_.table.rows_of(order)[:: max(len(task.items) // 256, 1)]
-    placed = ModelTimes(search.target_.models)(bundle.model_bytes(number), rows, len(bundle.space.classes))
+    entry = bundle.models[number]
+    rows = search.trainer_.table.rows_of(entry.order)[:: max(len(task.items) // 256, 1)]
+    placing = ModelTimes(search.target_.models, entry.engine)
+    placed = placing(bundle.model_bytes(number), rows, len(bundle.space.classes))
     tune = tune_bundle(bundle, task.space, task.items, seconds=tune_seconds)
     return {
         "real": real,
         "placed": placed,
-        "stated": bundle.models[number].seconds,
+        "stated": entry.seconds,
         "tuned": tune.regimes["hot"].models[number],
     }
 

@@ -15,7 +15,7 @@ import numpy as np
 from polydom_builder.exceptions import FitError
 from polydom_runtime.arrays import Floats
 from polydom_runtime.costs import BASIS, CostFunction
-from polydom_runtime.device.calibration import KERNELS
+from polydom_runtime.device.calibration import KERNELS, NUMPY_REFERENCES
 from polydom_runtime.device.device_profile import DeviceProfile
 
 from .fitting import CostFit
@@ -82,5 +82,9 @@ def carried_fits(fits: Mapping[str, CostFit], by_kernel: Mapping[str, Ratio]) ->
 
 def carried_models(models: Mapping[str, float], by_kernel: Mapping[str, Ratio]) -> dict[str, float]:
     """Return the seconds of the reference models on the other device, at the worst ratio."""
-    linear, trees = by_kernel["onnx_linear"].worst, by_kernel["onnx_trees"].worst
-    return {name: seconds * (trees if "trees" in name else linear) for name, seconds in models.items()}
+
+    def ratio(name: str) -> float:
+        kernel = "numpy_call" if name in NUMPY_REFERENCES else "onnx_trees" if "trees" in name else "onnx_linear"
+        return by_kernel[kernel].worst
+
+    return {name: seconds * ratio(name) for name, seconds in models.items()}

@@ -7,8 +7,9 @@ from numpy.typing import NDArray
 
 from polydom_builder.exceptions import FitError
 from polydom_runtime.arrays import Floats
+from polydom_runtime.bundles.models import NO_VERSION
 from polydom_runtime.costs import CostFunction
-from polydom_runtime.device.calibration import LARGE_REFERENCES, REFERENCES
+from polydom_runtime.device.calibration import LARGE_REFERENCES, NUMPY_REFERENCES, REFERENCES
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples, ItemSamples, units_of
 from polydom_runtime.measuring.fingerprint import source_fingerprint
@@ -139,7 +140,8 @@ def over_items(values: Floats, quantile: float) -> float:
 
 def reference_times(samples: CostSamples) -> dict[str, float]:
     """Return the seconds of the reference models at `UNIT_QUANTILE`."""
-    return {name: reference_time(samples, name, UNIT_QUANTILE) for name in REFERENCES if name in samples.kernels}
+    known = (name for name in (*REFERENCES, *NUMPY_REFERENCES) if name in samples.kernels)
+    return {name: reference_time(samples, name, UNIT_QUANTILE) for name in known}
 
 
 def reference_time(samples: CostSamples, name: str, quantile: float) -> float:
@@ -180,5 +182,8 @@ def check_samples(space: FeatureSpace, samples: CostSamples) -> None:
             "Measure again with this module."
         )
     samples.check()
-    if missing := set(REFERENCES) - set(LARGE_REFERENCES) - samples.kernels.keys():
+    needed = set(REFERENCES) - set(LARGE_REFERENCES)
+    if samples.machine.get("onnxruntime") == NO_VERSION:
+        needed |= set(NUMPY_REFERENCES)
+    if missing := needed - samples.kernels.keys():
         raise FitError(f"The cost samples must hold the reference models. Missing: {sorted(missing)}. Measure again.")

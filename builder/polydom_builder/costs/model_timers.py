@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from polydom_builder.exceptions import ExportError
 from polydom_builder.training.trainer import Trainer
-from polydom_runtime.bundles.engines import Engine
+from polydom_runtime.bundles.engines import Engine, agreeing_engines
 from polydom_runtime.bundles.regimes import Regime
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.measuring.conditions import identity
@@ -23,7 +23,6 @@ from polydom_runtime.pauses import collector_off, memory_kept
 from polydom_runtime.unit_times import UnitTimes
 
 from . import measuring
-from .engines import engines_of
 from .model_times import ModelTimes
 from .target import Target
 
@@ -91,8 +90,8 @@ class PlacedTimer:
         Its table has the inputs of the models.
     device : dict of str to float
         Seconds of the reference models on the device.
-    engine : {"onnxruntime", "numpy"}
-        Runs models on the device.
+    engines : tuple of {"onnxruntime", "numpy"}
+        Those that can run models on the device.
     typical : UnitTimes
         The typical times of features on the device.
     size : float
@@ -101,32 +100,35 @@ class PlacedTimer:
 
     trainer: Trainer
     device: Mapping[str, float]
-    engine: Engine
+    engines: tuple[Engine, ...]
     typical: UnitTimes
     size: float
 
     def __call__(self, models: Sequence[TimedModel]) -> list[ModelTime]:
-        """Return the time of each model on the device.
+        """Return the time of each model on the device, by the quicker engine.
 
         Raises
         ------
         ExportError
             If the device has no onnxruntime, and numpy has no kernel for a model.
         """
-        table, times, here = self.trainer.table, ModelTimes(self.device, self.engine), identity()
+        table, here, found = self.trainer.table, identity(), []
+        by_engine = [ModelTimes(self.device, engine) for engine in self.engines]
         timed = self.trainer.memory.cache(_place, ignore=["times", "rows"])
-        found = []
         for order, data in models:
-            rows = table.rows_of(order)
-            some = rows[:: max(len(rows) // 256, 1)]
-            if self.engine == "numpy" and "numpy" not in engines_of(data, rows, len(table.classes)):
+            rows, n_classes, share = table.rows_of(order), len(table.classes), self._share(order)
+            some, agreeing = rows[:: max(len(rows) // 256, 1)], agreeing_engines(data, rows, n_classes)
+            found_here = [
+                ModelTime(timed(times, times.device, times.engine, here, data, some, n_classes, share), times.engine)
+                for times in by_engine
+                if times.engine in agreeing
+            ]
+            if not found_here:
                 raise ExportError(
                     "The device must have onnxruntime, or the estimator a kernel of numpy that gives the same answers. "
                     "There is neither. Choose another estimator."
                 )
-            key = times.device, times.engine, here
-            seconds = timed(times, *key, data, some, len(table.classes), self._share(order))
-            found.append(ModelTime(seconds, self.engine))
+            found.append(min(found_here))
         return found
 
     def _share(self, order: Order) -> float:
@@ -172,7 +174,7 @@ class InPlaceTimer:
         choices = [
             (order, data, engine)
             for order, data in models
-            for engine in engines_of(data, self.rows_of(order), self.n_classes)
+            for engine in agreeing_engines(data, self.rows_of(order), self.n_classes)
         ]
         timed = self.memory.cache(_time_in_place, ignore=["timer", "seconds"])
         times: list[float] = timed(self, *self._key, choices, SHARE_OF_MEASUREMENT * measuring.SECONDS)
@@ -223,7 +225,7 @@ def model_timer(
     if target.worst.model is not None:
         return GivenTimer(target.worst.model)
     if not target.is_here:
-        return PlacedTimer(trainer, target.models, target.engine, target.planned[TYPICAL_QUANTILE], size)
+        return PlacedTimer(trainer, target.models, target.engines, target.planned[TYPICAL_QUANTILE], size)
     chosen = np.random.default_rng(seed).permutation(len(items))[:N_ITEMS]
     some = [items[i] for i in sorted(chosen.tolist())]
     return InPlaceTimer(space, some, len(trainer.table.classes), trainer.table.rows_of, trainer.memory)

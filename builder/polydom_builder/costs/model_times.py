@@ -20,12 +20,11 @@ from scipy.optimize import nnls
 from polydom_runtime.arrays import Floats
 from polydom_runtime.bundles.engines import Engine, load_model
 from polydom_runtime.bundles.models import InputRow
-from polydom_runtime.device.calibration import reference_models
+from polydom_runtime.device.calibration import NUMPY_REFERENCES, REFERENCES, reference_models
 
 from .fit_times import REFERENCE_MODEL
 
 TIMED_RUNS, WARM_UP_RUNS = 150, 20
-TREES = "model trees"
 
 MARGIN = 1.3
 """The time on the device is multiplied by this: larger models leave more of themselves outside of the caches."""
@@ -43,11 +42,12 @@ class ModelTimes:
     device : dict of str to float
         Seconds of the reference models there.
     engine : {"onnxruntime", "numpy"}
-        Runs models there.
+        Runs the model there. There must be reference models that it runs.
     """
 
     def __init__(self, device: Mapping[str, float], engine: Engine = "onnxruntime") -> None:
-        self.device, self.engine = dict(device), engine
+        wanted = NUMPY_REFERENCES if engine == "numpy" else REFERENCES
+        self.device, self.engine = {name: device[name] for name in wanted if name in device}, engine
 
     def __call__(self, onnx_bytes: bytes, rows: NDArray[np.float32], n_classes: int, share: float = 1.0) -> float:
         """Return the seconds of a model on the device.
@@ -68,16 +68,18 @@ class ModelTimes:
         BundleFormatError
             If the model cannot be run.
         """
-        references = _references(self.engine)
+        references = _references()
         run = _run_on(rows, onnx_bytes, n_classes, self.engine)
         here = _time_in_turns(run, {name: references[name] for name in self.device})
-        model, first = here.pop(""), here.pop(REFERENCE_MODEL)
+        model, first = here.pop(""), here.pop(REFERENCE_MODEL, None)
         trees, others = (
-            [(here[name], self.device[name]) for name in here if name.startswith(TREES) == is_tree]
+            [(here[name], self.device[name]) for name in here if ("trees" in name) == is_tree]
             for is_tree in (True, False)
         )
-        added = self.device[REFERENCE_MODEL] - place(first, others)
         placed = place(model, trees if b"TreeEnsemble" in onnx_bytes else others)
+        if first is None:  # features run in numpy, too, so that its code is warm after them
+            return MARGIN * placed
+        added = self.device[REFERENCE_MODEL] - place(first, others)
         return MARGIN * (placed + max(added, 0.0) * (LEAST_ADDED + (1.0 - LEAST_ADDED) * share))
 
 
@@ -104,8 +106,8 @@ def _line(here: Floats, there: Floats) -> tuple[float, float]:
 
 
 @cache
-def _references(engine: Engine) -> dict[str, Callable[[], object]]:
-    return reference_models(engine)
+def _references() -> dict[str, Callable[[], object]]:
+    return reference_models()
 
 
 def _run_on(rows: NDArray[np.float32], onnx_bytes: bytes, n_classes: int, engine: Engine) -> Callable[[], object]:

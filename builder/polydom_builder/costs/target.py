@@ -8,9 +8,10 @@ from typing import Any
 from polydom_builder.exceptions import ExportError, FitError
 from polydom_builder.training.onnx import OnnxVersions
 from polydom_runtime.bundles.bundle_times import CostOrigin
-from polydom_runtime.bundles.engines import Engine
+from polydom_runtime.bundles.engines import ENGINES, Engine
 from polydom_runtime.bundles.models import NO_VERSION
 from polydom_runtime.bundles.regimes import Regime
+from polydom_runtime.device.calibration import NUMPY_REFERENCES
 from polydom_runtime.device.device_profile import DeviceProfile
 from polydom_runtime.device.memory import memory_need
 from polydom_runtime.features import FeatureSpace
@@ -55,8 +56,8 @@ class Target:
         never measured.
     is_here : bool
         Whether it is this machine, or one just like it, so that models can be timed here.
-    engine : {"onnxruntime", "numpy"}
-        Runs models there, unless it is found out which engine is quicker. It is numpy if there is no onnxruntime.
+    engines : tuple of {"onnxruntime", "numpy"}
+        Those that can run models there and whose times are known.
     """
 
     worst: UnitTimes
@@ -70,7 +71,7 @@ class Target:
     reference_seconds: float = 0.0
     regimes: Mapping[Regime, RegimeTarget] = field(default_factory=dict)
     is_here: bool = False
-    engine: Engine = "onnxruntime"
+    engines: tuple[Engine, ...] = ("onnxruntime",)
 
     @classmethod
     def given(cls, space: FeatureSpace, worst: UnitTimes) -> "Target":
@@ -129,7 +130,7 @@ class Target:
             reference,
             measured_regimes(space, samples, times, quantile, reference),
             is_here(machine),
-            "numpy" if machine.get("onnxruntime") == NO_VERSION else "onnxruntime",
+            _engines(references, machine.get("onnxruntime") != NO_VERSION),
         )
 
     @classmethod
@@ -178,6 +179,7 @@ class Target:
             guarded,
             stated,
             {} if cold is None else {"cold": estimated_cold(planned, worst_case, guarded, stated, cold)},
+            engines=_engines(references),
         )
 
     def part(self, features: Sequence[int]) -> "Target":
@@ -252,6 +254,12 @@ def is_here(machine: Mapping[str, Any]) -> bool:
     """Tell whether the machine that was measured is this one, or one with the same processor, software and settings."""
     here = identity()
     return bool(machine) and all(machine.get(name) == value for name, value in here.items())
+
+
+def _engines(references: Mapping[str, float], has_onnxruntime: bool = True) -> tuple[Engine, ...]:
+    """Return the engines of a device; not numpy if its reference models were never timed, as in older measurements."""
+    known = has_onnxruntime, set(NUMPY_REFERENCES) <= references.keys()
+    return tuple(engine for engine, is_known in zip(ENGINES, known, strict=True) if is_known)
 
 
 def _versions(device: str, limits: Mapping[str, Any]) -> OnnxVersions:

@@ -44,6 +44,9 @@ REFERENCES = (
 )
 """The names of the reference models. In a measured answer, the first one runs right after the features."""
 
+NUMPY_REFERENCES = ("numpy linear", "numpy dense", "numpy kernel", "numpy trees small", "numpy trees")
+"""The names of the reference models that the kernels of numpy run. They follow other models, never the features."""
+
 LARGE_REFERENCES = ("model kernel", "model dense")
 """Those as large as support vector machines, nearest neighbours and networks are. Older measurements lack them."""
 
@@ -69,31 +72,30 @@ def kernels() -> dict[str, Callable[[], object]]:
     return dict(zip(KERNELS, jobs, strict=True))
 
 
-def reference_models(engine: Engine = "onnxruntime") -> dict[str, Callable[[], object]]:
-    """Return runs of models of the kinds that the builder exports, small to large.
+def reference_models() -> dict[str, Callable[[], object]]:
+    """Return runs of models of the kinds that the builder exports, small to large, by onnxruntime and then by numpy.
 
     They are timed among features on one machine, and alone on another one. From the two, the time of a model among
-    features can be estimated from its time alone.
-
-    Parameters
-    ----------
-    engine : {"onnxruntime", "numpy"}
-        Where there is no onnxruntime, numpy runs them in any case.
+    features can be estimated from its time alone. Where there is no onnxruntime, numpy runs them all.
     """
-    runner = partial(_runner, engine=engine)
-    jobs = (
-        runner(linear_pipeline(WIDTH, N_CLASSES, scalers=1)),
-        runner(linear_classifier(WIDTH, N_CLASSES)),
-        runner(linear_pipeline(WIDTH, N_CLASSES, scalers=13)),
-        runner(linear_classifier(200, 20), 200),
-        runner(tree_classifier(WIDTH, N_CLASSES, trees=5, depth=4)),
-        runner(tree_classifier(WIDTH, N_CLASSES, trees=TREES, depth=DEPTH)),
-        runner(tree_classifier(WIDTH, N_CLASSES, trees=200, depth=8)),
-        # Long runs over few numbers: they must not take the caches from the features that are timed after them.
-        runner(kernel_classifier(4, N_CLASSES, vectors=12_000), 4),
-        runner(dense_classifier(WIDTH, N_CLASSES, hidden=(32,) * 40)),
+    linear = linear_pipeline(WIDTH, N_CLASSES, scalers=1)
+    few, many = (tree_classifier(WIDTH, N_CLASSES, trees=count, depth=d) for count, d in ((5, 4), (TREES, DEPTH)))
+    # Long runs over few numbers: they must not take the caches from the features that are timed after them.
+    vectors, dense = partial(kernel_classifier, 4, N_CLASSES), dense_classifier(WIDTH, N_CLASSES, hidden=(32,) * 40)
+    by_onnxruntime = (
+        _runner(linear),
+        _runner(linear_classifier(WIDTH, N_CLASSES)),
+        _runner(linear_pipeline(WIDTH, N_CLASSES, scalers=13)),
+        _runner(linear_classifier(200, 20), 200),
+        _runner(few),
+        _runner(many),
+        _runner(tree_classifier(WIDTH, N_CLASSES, trees=200, depth=8)),
+        _runner(vectors(vectors=12_000), 4),
+        _runner(dense),
     )
-    return dict(zip(REFERENCES, jobs, strict=True))
+    inputs = ((linear, WIDTH), (dense, WIDTH), (vectors(vectors=3_000), 4), (few, WIDTH), (many, WIDTH))
+    by_numpy = (_runner(model, width, "numpy") for model, width in inputs)
+    return dict(zip((*REFERENCES, *NUMPY_REFERENCES), (*by_onnxruntime, *by_numpy), strict=True))
 
 
 class _Counter:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.bundle_times import BundleTimes, Choice
+from polydom_runtime.bundles.engines import Engine
 from polydom_runtime.bundles.model_entry import ModelEntry
 from polydom_runtime.bundles.regimes import Regime, RegimeTimes
 from polydom_runtime.costs import CostFunction
@@ -48,6 +49,8 @@ class Tune:
         When it was measured.
     warnings : tuple of str
         Reasons to doubt it.
+    engines : tuple of str
+        The quickest engine for each model of the bundle.
     regimes : dict of str to RegimeTune
         The regime ``hot`` is always among them.
     """
@@ -56,6 +59,7 @@ class Tune:
     machine: Mapping[str, str]
     began: str
     warnings: tuple[str, ...]
+    engines: tuple[Engine, ...]
     regimes: Mapping[Regime, RegimeTune]
 
     @property
@@ -65,7 +69,7 @@ class Tune:
 
 
 def tuned(bundle: Bundle, tune: Tune) -> Bundle:
-    """Return the bundle with the model times and the dispatch of a tune, in every regime.
+    """Return the bundle with the model times, the engines and the dispatch of a tune, in every regime.
 
     Dispatch moves at all quantiles by as much as its median moves, and is at least what was measured. A regime that was
     never measured for the bundle, or only estimated, gets the hot times and the constants of the tune. The bundle loses
@@ -95,7 +99,7 @@ def tuned(bundle: Bundle, tune: Tune) -> Bundle:
 
     times = {regime: times_in(regime, there) for regime, there in tune.regimes.items()}
     hot = tune.regimes["hot"]
-    models = tuple(map(_timed, bundle.models, hot.models))
+    models = tuple(map(_timed, bundle.models, hot.models, tune.engines))
     asleep: dict[Regime, RegimeTimes] = {
         regime: RegimeTimes(times[regime], there.models, there.asleep)
         for regime, there in tune.regimes.items()
@@ -131,7 +135,7 @@ def _moved(cost: CostFunction, by: float, least: float) -> CostFunction:
     return CostFunction((max(constant + by, least), b, c, d, e, f))
 
 
-def _timed(entry: ModelEntry, seconds: float) -> ModelEntry:
+def _timed(entry: ModelEntry, seconds: float, engine: Engine) -> ModelEntry:
     """Return the entry of a model that takes other seconds; the cost of a whole answer changes with it."""
     cost = None if entry.cost is None else _moved(entry.cost, seconds - entry.seconds, seconds)
-    return replace(entry, seconds=seconds, cost=cost)
+    return replace(entry, seconds=seconds, cost=cost, engine=engine)

@@ -11,6 +11,7 @@ import numpy as np
 
 from polydom_runtime.bundles import schema
 from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.engines import ENGINES
 from polydom_runtime.bundles.index_file import INDEX_FILE
 from polydom_runtime.bundles.model_entry import read_bounded
 from polydom_runtime.bundles.models import NO_VERSION, onnxruntime_version
@@ -21,7 +22,7 @@ from polydom_runtime.files import replace_file
 from .board import Board
 from .tune import RegimeTune, Tune
 
-MAGIC, VERSION = b"polydom-tune ", 1
+MAGIC, VERSION = b"polydom-tune ", 2
 SHA256_BYTES = 32
 MAX_FILE_BYTES, MAX_SECONDS, MAX_WARNINGS, MAX_CHARS = 1 << 20, 1e6, 20, 500
 REMEDY = "Run `polydom-node tune` again."
@@ -65,6 +66,7 @@ def write_tune(file: str | os.PathLike[str], tune: Tune) -> None:
         "machine": dict(tune.machine),
         "began": tune.began,
         "warnings": list(tune.warnings),
+        "engines": list(tune.engines),
         "regimes": regimes,
     }
     content = bytes(msgpack.packb(document))
@@ -123,10 +125,12 @@ def _content(path: Path) -> bytes:
 
 def _decoded(content: bytes, n_models: int, n_units: int) -> Tune:
     document = schema.unpack(content)
-    machine, warnings = schema.field(document, "machine", dict), schema.field(document, "warnings", list)
-    regimes = schema.field(document, "regimes", dict)
+    machine, regimes = schema.field(document, "machine", dict), schema.field(document, "regimes", dict)
+    warnings, engines = schema.field(document, "warnings", list), schema.field(document, "engines", list)
     if len(warnings) > MAX_WARNINGS:
         raise schema.bad(f"It must have at most {MAX_WARNINGS} warnings", len(warnings), "")
+    if len(engines) != n_models or any(engine not in ENGINES for engine in engines):
+        raise schema.bad(f"It must have one of {ENGINES} for each of the {n_models} models", engines, "")
     if "hot" not in regimes or not regimes.keys() <= set(REGIMES):
         raise schema.bad(f"Its regimes must be among {REGIMES}, with hot", list(regimes), "")
     found: dict[Regime, RegimeTune] = {
@@ -137,6 +141,7 @@ def _decoded(content: bytes, n_models: int, n_units: int) -> Tune:
         {name: schema.text(name, machine.get(name), MAX_CHARS) for name in MACHINE},
         schema.text("began", document.get("began")),
         tuple(schema.text("a warning", warning, MAX_CHARS) for warning in warnings),
+        tuple(engines),
         found,
     )
 

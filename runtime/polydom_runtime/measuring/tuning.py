@@ -7,6 +7,7 @@ import numpy as np
 
 from polydom_runtime.arrays import Floats
 from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.engines import Engine, agreeing_engines
 from polydom_runtime.bundles.regimes import REGIMES, Regime
 from polydom_runtime.device.board import Board
 from polydom_runtime.device.tune import RegimeTune, Tune
@@ -26,6 +27,9 @@ MAX_ITEMS, MAX_ROUNDS, MAX_SLEEPS = 200, 500, 1000
 SHARES: dict[Regime, float] = {"hot": 0.4, "cold": 0.3, "rehearsed": 0.3}
 """The shares of the time of a tuning."""
 
+Choice = tuple[int, Engine]
+"""The number of a model, and one of the engines that can run it."""
+
 FEW_SLEEPS = 10
 """A tuning must be long enough for this number of answers after a sleep."""
 
@@ -42,6 +46,9 @@ def tune_bundle(
     progress: Callable[[float], None] = lambda fraction: None,
 ) -> Tune:
     """Time dispatch, every unit and every model of a bundle in real answers on this machine: hot and after sleeps.
+
+    A model that both engines can run, with the same answers to these items, is timed with both: the quicker one is
+    taken.
 
     Parameters
     ----------
@@ -86,41 +93,56 @@ def tune_bundle(
         raise ItemError("There must be at least one item. Got none.")
     conditions = Conditions(board, machine := describe(board, clock=timers.clock))
     with collector_off(), memory_kept():
-        bench = _bench(bundle, space, chosen, timers)
+        choices = _choices(bundle, space, chosen)
+        bench = _bench(bundle, space, chosen, timers, choices)
         hot = bench.hot(SHARES["hot"] * seconds, MAX_ROUNDS)
-        regimes = {"hot": RegimeTune(_dispatch(hot), _states(hot, bundle), (0.0,) * len(bundle.times.worst.names), 0.0)}
+        conditions.seen = conditions.seen.plus(bench.stopwatch.taken())
+        times = model_quantiles(hot, len(choices)).tolist()
+        slowest_first = sorted(zip(times, choices, strict=True), reverse=True)
+        quickest = {number: (took, engine) for took, (number, engine) in slowest_first}
+        models, engines = zip(*(quickest[number] for number in range(len(bundle.models))), strict=True)
+        bench = _bench(bundle, space, chosen, timers, [*enumerate(engines)])
+        regimes = {"hot": RegimeTune(_dispatch(hot), models, (0.0,) * len(bundle.times.worst.names), 0.0)}
         progress(SHARES["hot"])
         for regime in REGIMES[1:]:
             answers = bench.after_sleep(regime, period, SHARES[regime] * seconds, MAX_SLEEPS)
-            regimes[regime] = _after_sleep(answers, hot, bundle, period)
+            regimes[regime] = _after_sleep(answers, hot, models, len(space.steps), period)
             progress(SHARES["hot"] + SHARES[regime] * (len(regimes) - 1))
     conditions.seen = conditions.seen.plus(bench.stopwatch.taken())
     conditions.have_moved()
-    by_name = {name: regimes[name] for name in REGIMES}
-    return Tune(bundle_sha256(bundle), this_machine(board), machine["began"], tuple(conditions.warnings), by_name)
+    by_name, warnings = {name: regimes[name] for name in REGIMES}, tuple(conditions.warnings)
+    return Tune(bundle_sha256(bundle), this_machine(board), machine["began"], warnings, engines, by_name)
 
 
-def _bench(bundle: Bundle, space: FeatureSpace, items: Sequence[Any], timers: Timers) -> ModelBench:
-    """Return what answers the items with the models of a bundle."""
-    models = [bundle.model_bytes(number) for number in range(len(bundle.models))]
-    orders, engines = [entry.order for entry in bundle.models], [entry.engine for entry in bundle.models]
+def _choices(bundle: Bundle, space: FeatureSpace, items: Sequence[Any]) -> list[Choice]:
+    """Return each model of a bundle with each engine that can run it and gives the same answers to the items."""
+    rows, slices = np.array([space.extract_all(item) for item in items]), space.column_slices()
+    found: list[Choice] = []
+    for number, entry in enumerate(bundle.models):
+        inputs = np.hstack([rows[:, slices[f]] for f in entry.order])
+        engines = agreeing_engines(bundle.model_bytes(number), inputs, len(bundle.space.classes))
+        found += [(number, engine) for engine in engines]
+    return found
+
+
+def _bench(
+    bundle: Bundle, space: FeatureSpace, items: Sequence[Any], timers: Timers, choices: Sequence[Choice]
+) -> ModelBench:
+    """Return what answers the items with models of a bundle, each run by an engine."""
+    models = [bundle.model_bytes(number) for number, _ in choices]
+    orders, engines = [bundle.models[number].order for number, _ in choices], [engine for _, engine in choices]
     run_of = run_exported(models, len(bundle.space.classes), engines)
     dispatch = predictor_without_models(space, timers.clock).predict_one
     return ModelBench(space, items, orders, run_of, dispatch=dispatch, timers=timers)
 
 
-def _after_sleep(answers: Answers, hot: Answers, bundle: Bundle, period: float) -> RegimeTune:
-    constant = added(answers, model_quantiles(hot, len(bundle.models)))
-    models = tuple(seconds + constant for seconds in _states(hot, bundle))
-    n_steps = len(bundle.times.worst.users)
+def _after_sleep(answers: Answers, hot: Answers, models: Sequence[float], n_steps: int, period: float) -> RegimeTune:
+    constant = added(answers, np.array(models))
     units = [
         _unit_added(answers.seconds[:, unit], hot.seconds[:, unit]) for unit in range(answers.seconds.shape[1] - 2)
     ]
-    return RegimeTune(_dispatch(answers), models, (*units[n_steps:], *units[:n_steps]), period)
-
-
-def _states(hot: Answers, bundle: Bundle) -> tuple[float, ...]:
-    return tuple(model_quantiles(hot, len(bundle.models)).tolist())
+    added_to_units = *units[n_steps:], *units[:n_steps]
+    return RegimeTune(_dispatch(answers), tuple(took + constant for took in models), added_to_units, period)
 
 
 def _dispatch(answers: Answers) -> tuple[float, float]:

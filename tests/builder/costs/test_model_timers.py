@@ -9,13 +9,16 @@ from sklearn.linear_model import LogisticRegression
 
 from polydom_builder.costs import model_timers
 from polydom_builder.costs.model_timers import GivenTimer, InPlaceTimer, ModelTime, PlacedTimer, model_timer
-from polydom_builder.costs.model_times import ModelTimes
+from polydom_builder.costs.model_times import MARGIN, ModelTimes
 from polydom_builder.costs.target import Target, is_here
+from polydom_builder.exceptions import ExportError, FitError
 from polydom_builder.training.folds import make_splits
 from polydom_builder.training.onnx import to_onnx
 from polydom_builder.training.table import extract_table
 from polydom_builder.training.trainer import Trainer
 from polydom_runtime.bundles.engines import ENGINES
+from polydom_runtime.bundles.models import NO_VERSION
+from polydom_runtime.device.calibration import NUMPY_REFERENCES
 from polydom_runtime.measuring.conditions import identity
 from polydom_runtime.measuring.model_bench import Answers, ModelBench
 from tests.builder import task
@@ -71,7 +74,7 @@ def test_stated_time_is_the_measured_one(
         seconds[:, -1] = np.array([10, 20])[numbers] * US + longer
         return Answers(numbers, seconds)
 
-    monkeypatch.setattr(model_timers, "engines_of", lambda data, rows, count: ("onnxruntime",))
+    monkeypatch.setattr(model_timers, "agreeing_engines", lambda data, rows, count: ("onnxruntime",))
     monkeypatch.setattr(ModelBench, "hot", lambda self, seconds, most: answers(0.0))
     monkeypatch.setattr(ModelBench, "after_sleep", lambda self, regime, *others: answers(35 * US))
     timer = InPlaceTimer(task.space, ITEMS[:10], len(trainer.table.classes), trainer.table.rows_of, MEMORY)
@@ -112,12 +115,56 @@ def test_real_models_are_timed_in_real_answers(trainer: Trainer, models: list[tu
         assert added.keys() == {"cold", "rehearsed"}
 
 
+NUMPY_THERE = {name: np.full(100, 7 * US) for name in NUMPY_REFERENCES}
+
+
+def placed_times(
+    trainer: Trainer, models: list[tuple[tuple[int, ...], bytes]], numpy_times: dict[str, Any], **machine: str
+) -> list[ModelTime]:
+    there = samples(kernels={**samples().kernels, **numpy_times}, machine={**samples().machine, **machine})
+    target = Target.measured(task.space, there, 0.99)
+    return model_timer(target, task.space, ITEMS, trainer, 0, 200.0)(models)
+
+
+def test_quicker_engine_of_another_device_is_chosen(
+    trainer: Trainer, models: list[tuple[tuple[int, ...], bytes]]
+) -> None:
+    """Linear models take 50 µs there with onnxruntime; those of numpy 7 or 200 µs, whatever their size."""
+    quick = placed_times(trainer, models, NUMPY_THERE)
+    slow = placed_times(trainer, models, {name: np.full(100, 200 * US) for name in NUMPY_REFERENCES})
+
+    assert [time.engine for time in quick] == ["numpy"] * 2
+    assert [time.seconds for time in quick] == pytest.approx([MARGIN * 7 * US] * 2)
+    assert [time.engine for time in slow] == ["onnxruntime"] * 2
+
+
+def test_engine_whose_times_are_not_known_is_not_chosen(
+    trainer: Trainer, models: list[tuple[tuple[int, ...], bytes]]
+) -> None:
+    assert [time.engine for time in placed_times(trainer, models, {})] == ["onnxruntime"] * 2
+    times = placed_times(trainer, models, NUMPY_THERE, onnxruntime=NO_VERSION)
+    assert [time.engine for time in times] == ["numpy"] * 2
+    with pytest.raises(FitError, match="numpy dense"):
+        placed_times(trainer, models, {}, onnxruntime=NO_VERSION)
+
+
+def test_device_without_onnxruntime_needs_kernels_that_agree(
+    trainer: Trainer, models: list[tuple[tuple[int, ...], bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model_timers, "agreeing_engines", lambda *model: ("onnxruntime",))
+    assert [time.engine for time in placed_times(trainer, models, NUMPY_THERE)] == ["onnxruntime"] * 2
+    with pytest.raises(ExportError, match="must have onnxruntime, or the estimator a kernel"):
+        placed_times(trainer, models, NUMPY_THERE, onnxruntime=NO_VERSION)
+
+
 def test_model_after_few_features_pays_less_for_coming_first(
     trainer: Trainer, models: list[tuple[tuple[int, ...], bytes]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At size 200 level takes 12 µs with dispatch, roughness and its step 37 µs more, and all features 111 µs."""
     monkeypatch.setattr(ModelTimes, "__call__", lambda self, data, rows, count, share: share)
+    monkeypatch.setattr(model_timers, "agreeing_engines", lambda *model: ENGINES)
     target = Target.measured(task.space, samples(), 0.99)
+    assert target.engines == ("onnxruntime",)
     everything = (tuple(range(5)), models[0][1])
     times = model_timer(target, task.space, ITEMS, trainer, 0, 200.0)([*models, everything])
 

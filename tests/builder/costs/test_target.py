@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from polydom_builder import PolyDomSearch
-from polydom_builder.costs.carry_over import KERNELS_OF_TERM, Ratio, carried_cost, of_term, ratios
+from polydom_builder.costs.carry_over import KERNELS_OF_TERM, Ratio, carried_cost, carried_models, of_term, ratios
 from polydom_builder.costs.fit_times import REFERENCE_MODEL
 from polydom_builder.costs.model_times import LEAST_ADDED, MARGIN, ModelTimes, place
 from polydom_builder.costs.target import Target
@@ -85,6 +85,14 @@ def test_each_term_is_carried_over_by_its_kernels() -> None:
     assert of_term("1", slow) == Ratio(4.0, 12.0)
     assert of_term("n", slow) == Ratio(1.0, 1.0)
     assert set(KERNELS_OF_TERM) == set(BASIS)
+
+
+def test_each_reference_model_is_carried_over_by_the_kernel_of_its_engine() -> None:
+    by_kernel = {name: Ratio(1.0, 1.0) for name in KERNELS}
+    by_kernel |= {"numpy_call": Ratio(2.0, 3.0), "onnx_linear": Ratio(2.0, 5.0), "onnx_trees": Ratio(2.0, 7.0)}
+    models = {"model dense": 1.0, "model trees": 1.0, "numpy dense": 1.0, "numpy trees": 1.0}
+
+    assert list(carried_models(models, by_kernel).values()) == [5.0, 7.0, 3.0, 3.0]
 
 
 def test_worst_case_is_widened_by_the_uncertainty() -> None:

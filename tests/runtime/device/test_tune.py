@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from polydom_runtime import CostFunction, Predictor
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.bundle_times import BundleTimes, Choice
+from polydom_runtime.bundles.engines import Engine
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.bundles.outlook import Outlook
 from polydom_runtime.bundles.regimes import RegimeTimes
@@ -30,9 +31,12 @@ HOT = RegimeTune((3 * US, 4 * US), (6 * US, 7 * US, 8 * US), (0.0, 0.0, 0.0, 0.0
 COLD = RegimeTune((23 * US, 30 * US), (26 * US, 27 * US, 28 * US), (5 * US, 6 * US, 7 * US, 8 * US), 0.02)
 
 
+ENGINES_HERE: tuple[Engine, ...] = ("numpy", "onnxruntime", "numpy")
+
+
 def tune_of(bundle: Bundle, **changes: Any) -> Tune:
     digest = "" if bundle.path is None else bundle_sha256(bundle)
-    made = Tune(digest, this_machine(), "2026-11-28T12:00:00Z", (), {"hot": HOT, "cold": COLD})
+    made = Tune(digest, this_machine(), "2026-11-28T12:00:00Z", (), ENGINES_HERE, {"hot": HOT, "cold": COLD})
     return replace(made, **changes)
 
 
@@ -47,6 +51,7 @@ def test_models_and_dispatch_take_the_times_of_the_tune_in_every_regime(bundle: 
     hot, cold = bundle.at(1.0), bundle.at(1.0, "cold")
 
     assert [model.seconds for model in hot.models] == list(HOT.models)
+    assert tuple(model.engine for model in hot.models) == ENGINES_HERE
     assert [model.seconds for model in cold.models] == list(COLD.models)
     for times, median, high in [(hot.times, 3 * US, 4 * US), (cold.times, 23 * US, 30 * US)]:
         assert times.typical.dispatch(100) == pytest.approx(median)
@@ -174,7 +179,7 @@ def test_file_that_is_cut_or_altered_anywhere_is_refused(data: st.DataObject) ->
 
 def packed(document: dict[str, Any]) -> bytes:
     body = bytes(msgpack.packb(document))
-    return MAGIC + b"1\n" + hashlib.sha256(body).digest() + body
+    return MAGIC + b"2\n" + hashlib.sha256(body).digest() + body
 
 
 def unpacked(content: bytes) -> dict[str, Any]:
@@ -217,6 +222,8 @@ def times(name: str, *values: float) -> Callable[[dict[str, Any]], None]:
         lambda document: document["machine"].pop("cpu"),
         lambda document: document.update(warnings=["x"] * 21),
         lambda document: document.update(warnings=[1]),
+        lambda document: document.update(engines=["numpy"]),
+        lambda document: document.update(engines=["numpy", "numpy", []]),
         lambda document: document.update(began=""),
     ],
 )
@@ -236,8 +243,8 @@ def test_other_version_or_missing_file_is_refused(bundle: Bundle, tmp_path: Path
     file = tmp_path / "pi.tune"
     with pytest.raises(BundleFormatError, match="sound tune file"):
         load_tune(file, bundle)
-    file.write_bytes(CONTENT[0].replace(b"tune 1\n", b"tune 2\n"))
-    with pytest.raises(BundleFormatError, match="format version 1"):
+    file.write_bytes(CONTENT[0].replace(b"tune 2\n", b"tune 1\n"))
+    with pytest.raises(BundleFormatError, match="format version 2"):
         load_tune(file, bundle)
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from polydom_runtime import Feature, FeatureSpace, Step
 from polydom_runtime.bundles.bundle import Bundle, StoredIndex
+from polydom_runtime.bundles.engines import ENGINES
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.bundles.models import InputRow
 from polydom_runtime.device.tune_file import bundle_sha256, load_tune, this_machine, write_tune
@@ -30,6 +31,7 @@ class Machine:
     def __init__(self) -> None:
         self.clock, self.warm = ManualClock(), set[str]()
         self.pause_ns = self.paused_ns = self.sleeps = 0
+        self.numpy_seconds = 0.0
         half = Step("half", self.timed(2 * US, node_space.half.compute))
         extractors = {f.name: self.timed(10 * US, f.extract) for f in node_space.space.features}
         features = [
@@ -64,8 +66,10 @@ class Machine:
         self, models: list[bytes], n_classes: int, engines: list[str]
     ) -> Callable[[int, InputRow, int], Run]:
         def run_of(number: int, row: InputRow, width: int) -> Run:
+            seconds = (10 + 5 * number) * US if engines[number] == "onnxruntime" else self.numpy_seconds
+
             def run() -> int:
-                self.spend("model", (10 + 5 * number) * US)
+                self.spend("model", seconds)
                 return 0
 
             return run
@@ -77,6 +81,7 @@ class Machine:
 def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     made = Machine()
     monkeypatch.setattr(tuning, "run_exported", made.run_exported)
+    monkeypatch.setattr(tuning, "agreeing_engines", lambda *model: ("onnxruntime",))
     monkeypatch.setattr(tuning, "MAX_ROUNDS", 25)
     monkeypatch.setattr(tuning, "MAX_SLEEPS", 30)
     return made
@@ -101,7 +106,7 @@ def test_tune_finds_what_the_machine_takes_hot_and_after_sleeps(bundle: Bundle, 
     assert np.array(cold.added) / US == pytest.approx([30, 30, 30, 30])
     assert rehearsed.added == pytest.approx((0.0,) * 4)
     assert (hot.asleep, cold.asleep, rehearsed.asleep) == (0.0, 0.05, 0.05)
-    assert hot.dispatch == (0.0, 0.0)  # it takes no time of this clock
+    assert hot.dispatch == (1e-9, 1e-9)  # it takes no time of this clock
     assert machine.sleeps == 60
 
 
@@ -111,6 +116,33 @@ def test_tune_can_be_written_and_used(bundle: Bundle, machine: Machine, tmp_path
 
     assert (found.bundle_sha256, found.machine) == (bundle_sha256(bundle), this_machine())
     assert load_tune(tmp_path / "pi.tune", bundle) == found
+
+
+def test_quicker_engine_that_agrees_is_taken(bundle: Bundle, machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Models of 10, 20 and 30 µs, and each also with numpy: 17 µs."""
+    monkeypatch.setattr(tuning, "agreeing_engines", lambda *model: ENGINES)
+    machine.numpy_seconds = 17 * US
+    found = tune(bundle, machine)
+
+    assert found.engines == ("onnxruntime", "numpy", "numpy")
+    assert np.array(found.regimes["hot"].models) / US == pytest.approx([10, 17, 17])
+    assert np.array(found.regimes["cold"].models) / US == pytest.approx([40, 47, 47])
+
+
+def test_engines_are_compared_on_the_inputs_of_each_model(bundle: Bundle, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def asked_for(data: bytes, rows: Any, n_classes: int) -> tuple[str, ...]:
+        asked.append(rows)
+        return ("numpy",)
+
+    monkeypatch.setattr(tuning, "agreeing_engines", asked_for)
+    choices = tuning._choices(bundle, node_space.space, ITEMS)
+
+    assert choices == [(0, "numpy"), (1, "numpy"), (2, "numpy")]
+    whole, slices = np.array([node_space.space.extract_all(x) for x in ITEMS]), node_space.space.column_slices()
+    for rows, entry in zip(asked, bundle.models, strict=True):
+        assert rows.tolist() == np.hstack([whole[:, slices[f]] for f in entry.order]).tolist()
 
 
 def test_busy_machine_is_told_but_its_pauses_are_not_in_the_times(bundle: Bundle, machine: Machine) -> None:

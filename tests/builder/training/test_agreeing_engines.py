@@ -7,9 +7,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
-from polydom_builder.costs.engines import engines_of
 from polydom_builder.training.onnx import to_onnx
-from polydom_runtime.bundles.engines import ENGINES
+from polydom_runtime.bundles.engines import ENGINES, agreeing_engines
 from polydom_runtime.kernels.kernel import Kernel
 
 ROWS = np.random.default_rng(0).normal(size=(60, 4)).astype(np.float32)
@@ -21,15 +20,15 @@ def exported(model: Any) -> bytes:
 
 
 def test_both_engines_run_a_model_that_has_a_kernel() -> None:
-    assert engines_of(exported(LogisticRegression()), ROWS, 3) == ENGINES
+    assert agreeing_engines(exported(LogisticRegression()), ROWS, 3) == ENGINES
 
 
 def test_model_that_the_reader_refuses_is_left_to_onnxruntime() -> None:
     """Neighbours that are weighted by distance are exported with a graph inside the graph."""
-    assert engines_of(exported(KNeighborsClassifier(weights="distance")), ROWS, 3) == ("onnxruntime",)
+    assert agreeing_engines(exported(KNeighborsClassifier(weights="distance")), ROWS, 3) == ("onnxruntime",)
 
 
 def test_kernel_that_answers_otherwise_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Kernel, "__call__", lambda self: 0)
 
-    assert engines_of(exported(LogisticRegression()), ROWS, 3) == ("onnxruntime",)
+    assert agreeing_engines(exported(LogisticRegression()), ROWS, 3) == ("onnxruntime",)

@@ -300,11 +300,10 @@ class Predictor:
             is_usual = planned is not None and planned.target == model.mask and self.trace.size <= self._largest
             reason = "planned" if is_usual else self._reason(state, model, course)
         if estimate is not None:
-            took, cell = end - course.begun, course.cell
             if not state.mask:
                 estimate.add(FADING * slowdown)
-            elif took > state.slow_ns[cell]:
-                estimate.add(took / state.typical_ns[cell])
+            elif (ratio := (end - course.begun) / state.typical_ns[course.cell]) > plan.calm:
+                estimate.add(ratio)
             elif estimate.stirred:
                 estimate.add(1.0)
         if self._failures.any or not met:

@@ -15,9 +15,9 @@ from polydom_runtime.bundles.bundle_times import Choice
 from polydom_runtime.bundles.regimes import Regime
 from polydom_runtime.unit_times import UnitTimes
 
-SHARE_OF_PROMISE = 0.5
-"""The share of the allowed late answers that the half on which times are chosen may have. It is below 1, since the best
-of many candidates is often one that was lucky."""
+SHARE_OF_PROMISE, SHARE_OF_CHECK = 0.5, 0.75
+"""The shares of the allowed late answers that the half on which times are chosen and the other one may have. They are
+below 1, since the best of many candidates is often one that was lucky, and rates in some hundred answers are rough."""
 
 Merit = tuple[int, float, int]
 """The negative number of late answers beyond the allowed ones, the score, and how careful it is: larger is better."""
@@ -97,7 +97,7 @@ class Choosing:
             best = self._climbed(best, direction, merit)
         for pair in self._careful(best):
             checked = self._replayed(pair, deadline, self._other)
-            if checked.missed <= allowed * len(self._other) and most - merit(pair)[0] <= limit:
+            if checked.missed <= SHARE_OF_CHECK * allowed * len(self._other) and most - merit(pair)[0] <= limit:
                 break
         self._last = best
         return Chosen(Choice(deadline, self._plans[pair.plan], self._guards[pair.guard]), checked)

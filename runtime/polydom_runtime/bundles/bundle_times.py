@@ -11,6 +11,9 @@ from polydom_runtime.unit_times import UnitTimes
 
 from .outlook import Outlook
 
+UNKNOWN_CALM = 1.4
+"""The `Choice.calm` of measured or estimated times that were not replayed."""
+
 
 @dataclass(frozen=True, slots=True)
 class CostOrigin:
@@ -47,11 +50,15 @@ class Choice(NamedTuple):
     deadline : float
         In seconds.
     planned, guarded : UnitTimes
+    calm : float
+        The estimate of the slow-down that is rarely exceeded on the device as it was measured, at least 1. Only a
+        larger one counts. It is higher at a short deadline: an answer of few units has no average.
     """
 
     deadline: float
     planned: UnitTimes
     guarded: UnitTimes
+    calm: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +79,9 @@ class BundleTimes:
         The worst case that the reference model states on the device; 0 if not known.
     origin : CostOrigin
     choices : tuple of Choice
-        By rising deadline; empty if `planned` and `guarded` hold for every deadline.
+        By rising deadline; empty if `planned`, `guarded` and `calm` hold for every deadline.
     calm : float
-        The estimate of the slow-down that is rarely exceeded on the device as it was measured, at least 1. Only a
-        larger one counts.
+        As in `Choice`.
     outlook : tuple of Outlook
         By rising deadline; empty if nothing was replayed.
     """
@@ -124,13 +130,17 @@ class BundleTimes:
         after = bisect_left(self.choices, deadline, key=lambda choice: choice.deadline)
         low, high = self.choices[max(after - 1, 0)], self.choices[min(after, len(self.choices) - 1)]
         if low.deadline == high.deadline:
-            return replace(self, planned=high.planned, guarded=high.guarded, choices=())
+            return replace(self, planned=high.planned, guarded=high.guarded, calm=high.calm, choices=())
         share = math.log(deadline / low.deadline) / math.log(high.deadline / low.deadline)
         planned, guarded = low.planned.between(high.planned, share), low.guarded.between(high.guarded, share)
-        return replace(self, planned=planned, guarded=guarded, choices=())
+        calm = low.calm + share * (high.calm - low.calm)
+        return replace(self, planned=planned, guarded=guarded, calm=calm, choices=())
 
     def plus_dispatch(self, more: CostFunction) -> "BundleTimes":
         """Return the times with a dispatch that takes longer by `more`, at all quantiles."""
         changed = {name: getattr(self, name).plus_dispatch(more) for name in ("worst", "planned", "guarded", "typical")}
-        choices = tuple(Choice(d, p.plus_dispatch(more), g.plus_dispatch(more)) for d, p, g in self.choices)
-        return replace(self, **changed, choices=choices)
+        choices = (
+            c._replace(planned=c.planned.plus_dispatch(more), guarded=c.guarded.plus_dispatch(more))
+            for c in self.choices
+        )
+        return replace(self, **changed, choices=tuple(choices))

@@ -12,6 +12,7 @@ from polydom_runtime.features import MAX_FEATURES
 
 from . import schema
 from .bundle import Bundle, BundleSpace, Label, Prior, Promise, StoredIndex
+from .bundle_times import UNKNOWN_CALM
 from .decoding_times import MAX_SECONDS, Document, costs, decoded_times
 from .encoding import FORMAT, VERSION
 from .engines import ENGINES, Engine
@@ -60,12 +61,23 @@ def _from_version_3(d: Document) -> Document:
 
 def _from_version_4(d: Document) -> Document:
     """Add choices by deadline, the calm estimate of the slow-down, the outlook, and regimes: nothing of it is known."""
-    return {**d, "choices": [], "calm": 1.0, "outlook": [], "regimes": [], "more_times": []}
+    return {**d, "choices": [], "calm": UNKNOWN_CALM, "outlook": [], "regimes": [], "more_times": []}
 
 
 def _from_version_5(d: Document) -> Document:
     """Let onnxruntime run all models."""
     return {**d, "engines": [0] * len(schema.field(d, "models", list))}
+
+
+def _from_version_6(d: Document) -> Document:
+    """Give all deadlines of a regime the same calm estimate."""
+
+    def spread(there: Document) -> Document:
+        rows = [schema.row(row, 3) for row in schema.field(there, "choices", list)]
+        return {**there, "choices": [[*row, there.get("calm")] for row in rows]}
+
+    regimes = schema.field(d, "regimes", list)
+    return {**spread(d), "regimes": [spread(r) if type(r) is dict else r for r in regimes]}
 
 
 UPGRADES: Mapping[int, Callable[[Document], Document]] = {
@@ -74,6 +86,7 @@ UPGRADES: Mapping[int, Callable[[Document], Document]] = {
     3: _from_version_3,
     4: _from_version_4,
     5: _from_version_5,
+    6: _from_version_6,
 }
 """For each older version, the function that changes its document into one of the next version."""
 

@@ -127,12 +127,16 @@ def _with_chosen(times: BundleTimes, d: Document, names: Sequence[str], known: S
     return replace(
         times,
         choices=tuple(
-            Choice(deadline, _known(planned, known), _known(guarded, known))
-            for deadline, planned, guarded in _by_deadline(d, "choices", 3)
+            Choice(deadline, _known(planned, known), _known(guarded, known), _calm(calm))
+            for deadline, planned, guarded, calm in _by_deadline(d, "choices", 4)
         ),
-        calm=schema.number(d, "calm", 1.0, HUGE),
+        calm=_calm(d.get("calm")),
         outlook=tuple(_outlook(row, names) for row in _by_deadline(d, "outlook", 5)),
     )
+
+
+def _calm(value: object) -> float:
+    return schema.number({"calm": value}, "calm", 1.0, HUGE)
 
 
 def _by_deadline(d: Document, name: str, length: int) -> Iterator[Sequence[Any]]:

@@ -13,7 +13,7 @@ from .engines import ENGINES
 from .regimes import REGIMES, Regime, RegimeTimes
 
 FORMAT = "polydom-bundle"
-VERSION = 6
+VERSION = 7
 """The format version. A change of the layout raises it, and `decoding` gets one more upgrade."""
 
 
@@ -83,7 +83,9 @@ class _Known:
 def _chosen(times: BundleTimes, names: Sequence[str], known: _Known) -> dict[str, object]:
     """Return the fields of what was chosen and seen in replays of one regime."""
     return {
-        "choices": [[float(d), known.number(planned), known.number(guarded)] for d, planned, guarded in times.choices],
+        "choices": [
+            [float(c.deadline), known.number(c.planned), known.number(c.guarded), float(c.calm)] for c in times.choices
+        ],
         "calm": float(times.calm),
         "outlook": [
             [float(o.deadline), float(o.score), float(o.prior_share), float(o.late), list(map(names.index, o.features))]

@@ -34,12 +34,11 @@ def run(arguments: argparse.Namespace) -> None:
     print(f"{sets}, {len(bundle.models)} models with all prefixes, {_engines(bundle)}")
     print(f"item sizes {smallest:g} to {largest:g}, deadlines {deadlines}")
     print(f"models for slow-downs up to {promise.slowdown:g} at the shortest deadline")
-    for deadline, planned, guarded in times.choices or (Choice(high, times.planned, times.guarded),):
-        at = f"at {format_seconds(deadline)}, " if times.choices else ""
-        plan, guard = _quantile(planned.quantile), _quantile(guarded.quantile)
-        print(f"{at}plans use {plan} of each feature's time; a feature starts only if {guard} of its time fits")
-    if times.calm > 1.0:
-        print(f"a slow-down counts from {times.calm:.2f} on: up to there it shows on the measured device as well")
+    for choice in times.choices or (Choice(high, times.planned, times.guarded, times.calm),):
+        at = f"at {format_seconds(choice.deadline)}, " if times.choices else ""
+        plan, guard = _quantile(choice.planned.quantile), _quantile(choice.guarded.quantile)
+        print(f"{at}plans use {plan} of each feature's time; a feature starts only if {guard} of its time fits;")
+        print(f"  a slow-down counts from {choice.calm:.2f} on: up to there it shows on the measured device as well")
     print(f"longest step: {longest_step(bundle)}; an answer can be late by the time that a step exceeds its worst case")
     print(f"alpha {promise.alpha:g}, tolerance {promise.tolerance:g}, dispatch {times.worst.dispatch}")
     print(times.origin)

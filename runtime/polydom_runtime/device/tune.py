@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.bundles.bundle_times import BundleTimes, Choice
+from polydom_runtime.bundles.bundle_times import BundleTimes
 from polydom_runtime.bundles.engines import Engine
 from polydom_runtime.bundles.model_entry import ModelEntry
 from polydom_runtime.bundles.regimes import Regime, RegimeTimes
@@ -116,7 +116,7 @@ def _each(times: BundleTimes, change: Callable[[UnitTimes], UnitTimes]) -> Bundl
         planned=change(times.planned),
         guarded=change(times.guarded),
         typical=change(times.typical),
-        choices=tuple(Choice(c.deadline, change(c.planned), change(c.guarded)) for c in times.choices),
+        choices=tuple(c._replace(planned=change(c.planned), guarded=change(c.guarded)) for c in times.choices),
     )
 
 

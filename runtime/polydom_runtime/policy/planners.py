@@ -105,11 +105,9 @@ class Planner:
         worst_ns = self.at_cells(_whole(times.worst, sets))
         typical = _whole(times.typical, sets, model_ns * 1e-9 * times.typical.model_ratio)
         typical_ns = np.maximum(self.at_cells(typical), 1.0)
-        # Half of the way to the worst case is no rare time. For an answer of few units it is far above the typical one.
-        slow_ns = np.maximum(times.calm * typical_ns, 0.5 * (typical_ns + worst_ns))
         # Before the first feature, no unit has run whose time could show that the machine is slow.
         worst_ns[sets == 0] = math.inf
-        columns = map(DecisionTable, worst_ns), typical_ns.tolist(), slow_ns.tolist()
+        columns = map(DecisionTable, worst_ns), typical_ns.tolist()
         return [State(*fields) for fields in zip(masks, models, *columns, strict=True)]
 
     def move(self, feature: int, after: State, accuracy: float, target: int) -> Move:

@@ -17,7 +17,8 @@ class Slowdown:
 
     On a machine that is not slower the medians are above 1 for a while now and then, and the times that plans are made
     with hold such spells already. So a ratio counts as 1 unless it exceeds a level that the estimate rarely reaches
-    there. What that does to a median is the same as to take the median first and then compare it with the level.
+    there, see `polydom_runtime.bundles.bundle_times.Choice`. What that does to a median is the same as to take the
+    median first and then compare it with the level.
 
     Examples
     --------
@@ -49,20 +50,17 @@ class Slowdown:
         self._least = max(1.0, at_least)
         self._update()
 
-    def add(self, ratio: float, calm: float = 1.0) -> None:
+    def add(self, ratio: float) -> None:
         """Add the ratio of one item; O(1) while nothing is slow.
 
         Parameters
         ----------
         ratio : float
-            The item's time, divided by the typical time in its regime.
-        calm : float
-            The level above which it counts; see `BundleTimes.calm`.
+            The item's time, divided by the typical time in its regime; 1 if it is below the level above which it
+            counts.
         """
-        self._quiet = self._quiet + 1 if ratio <= calm else 0
+        self._quiet = self._quiet + 1 if ratio <= 1.0 else 0
         self.stirred = self._quiet < SLOW
-        if ratio <= calm:
-            ratio = 1.0
         ratios, k = self._ratios, self._next
         ratios[k] = ratio
         self._next = k + 1 if k + 1 < SLOW else 0

@@ -166,8 +166,6 @@ class State:
         The last row is for items larger than all cells.
     typical_ns : list of float
         For each size cell, the typical time of an item that is answered here, in nanoseconds.
-    slow_ns : list of float
-        For each size cell, the time from which such an item shows that the machine is slower than measured.
     options : Options, optional
         All moves, for items with banned features; the strict policy has them at the root only.
     """
@@ -176,7 +174,6 @@ class State:
     model: LoadedModel
     rows: DecisionTable = field(repr=False)  # through moves and what comes after them it would never end
     typical_ns: list[float] = field(repr=False)
-    slow_ns: list[float] = field(repr=False)
     options: Options | None = field(default=None, repr=False)
 
     @property

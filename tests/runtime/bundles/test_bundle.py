@@ -13,7 +13,7 @@ import msgpack
 import pytest
 
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.bundles.bundle_times import Choice, CostOrigin
+from polydom_runtime.bundles.bundle_times import UNKNOWN_CALM, Choice, CostOrigin
 from polydom_runtime.bundles.decoding import decode
 from polydom_runtime.bundles.encoding import VERSION, encode
 from polydom_runtime.bundles.index import PolyDomIndex
@@ -56,7 +56,7 @@ def made_for_regimes() -> Bundle:
         Outlook(100 * US, 0.5, 1.0, (), 0.0),
         Outlook(200 * US, 0.8, 0.25, ("spread", "mean"), 0.002),
     )
-    choices = (Choice(100 * US, hot.worst, hot.guarded), Choice(200 * US, hot.planned, hot.worst.scaled(0.6)))
+    choices = (Choice(100 * US, hot.worst, hot.guarded, 1.5), Choice(200 * US, hot.planned, hot.worst.scaled(0.6)))
     hot = replace(hot, choices=choices, calm=1.25, outlook=outlook)
     more = CostFunction.of(30 * US)
     cold = replace(
@@ -138,19 +138,32 @@ def test_older_version_loads_without_what_it_did_not_know(version: int) -> None:
     loaded = decode(bytes(msgpack.packb(old)))
 
     plain = make_bundle()[0]
-    assert loaded == (plain if version < 2 else changed(plain, origin=bundle.times.origin))
+    assert loaded == changed(plain, **{} if version < 2 else {"origin": bundle.times.origin}, calm=UNKNOWN_CALM)
 
 
 def test_fields_of_a_newer_version_are_not_read_from_an_older_one() -> None:
     document = msgpack.unpackb(encode(made_for_planning())) | {"version": 3}
 
-    assert decode(bytes(msgpack.packb(document))) == make_bundle()[0]
+    assert decode(bytes(msgpack.packb(document))) == changed(make_bundle()[0], calm=UNKNOWN_CALM)
 
 
 def test_version_4_has_one_choice_for_all_deadlines_and_only_hot_times() -> None:
     document = msgpack.unpackb(encode(made_for_regimes())) | {"version": 4}
 
-    assert decode(bytes(msgpack.packb(document))) == made_for_planning()
+    assert decode(bytes(msgpack.packb(document))) == changed(made_for_planning(), calm=UNKNOWN_CALM)
+
+
+def test_version_6_has_one_calm_estimate_for_all_deadlines_of_a_regime() -> None:
+    bundle = made_for_regimes()
+    document = msgpack.unpackb(encode(bundle)) | {"version": 6}
+    for there in (document, *document["regimes"]):
+        there["choices"] = [row[:3] for row in there["choices"]]
+
+    loaded = decode(bytes(msgpack.packb(document)))
+
+    assert [choice.calm for choice in loaded.times.choices] == [1.25, 1.25]
+    alike = tuple(choice._replace(calm=1.25) for choice in bundle.times.choices)
+    assert replace(loaded, times=replace(loaded.times, choices=alike)) == changed(bundle, choices=alike)
 
 
 def test_written_bundle_loads(bundle_folder: Path) -> None:
@@ -265,17 +278,19 @@ nan, inf = float("nan"), float("inf")
         ({"stops": pack_floats([0.5])}, "float64 numbers"),
         ({"stops": pack_floats([0.5, -0.1, 0.5])}, "confidences"),
         ({"stop_loss": nan}, "stop_loss"),
-        ({"choices": [[1e-4, 0]]}, "list of 3"),
-        ({"choices": [[1e-4, 0, 4]]}, "number of times"),
-        ({"choices": [[1e-4, -1, 0]]}, "number of times"),
-        ({"choices": [[1e-4, 0.0, 0]]}, "number of times"),
-        ({"choices": [[0.0, 0, 0]]}, "choices"),
-        ({"choices": [[5e-324, 0, 0]]}, "choices"),
-        ({"choices": [[nan, 0, 0]]}, "choices"),
-        ({"choices": [[inf, 0, 0]]}, "choices"),
-        ({"choices": [[1e-4, 0, 0], [1e-4, 0, 0]]}, "choices"),
-        ({"choices": [[2e-4, 0, 0], [1e-4, 0, 0]]}, "choices"),
-        ({"choices": [[1e-4 * (k + 1), 0, 0] for k in range(101)]}, "number of deadlines"),
+        ({"choices": [[1e-4, 0, 0]]}, "list of 4"),
+        ({"choices": [[1e-4, 0, 4, 1.0]]}, "number of times"),
+        ({"choices": [[1e-4, 0, 0, 0.9]]}, "calm"),
+        ({"choices": [[1e-4, 0, 0, nan]]}, "calm"),
+        ({"choices": [[1e-4, -1, 0, 1.0]]}, "number of times"),
+        ({"choices": [[1e-4, 0.0, 0, 1.0]]}, "number of times"),
+        ({"choices": [[0.0, 0, 0, 1.0]]}, "choices"),
+        ({"choices": [[5e-324, 0, 0, 1.0]]}, "choices"),
+        ({"choices": [[nan, 0, 0, 1.0]]}, "choices"),
+        ({"choices": [[inf, 0, 0, 1.0]]}, "choices"),
+        ({"choices": [[1e-4, 0, 0, 1.0], [1e-4, 0, 0, 1.0]]}, "choices"),
+        ({"choices": [[2e-4, 0, 0, 1.0], [1e-4, 0, 0, 1.0]]}, "choices"),
+        ({"choices": [[1e-4 * (k + 1), 0, 0, 1.0] for k in range(101)]}, "number of deadlines"),
         ({"calm": 0.99}, "calm"),
         ({"calm": nan}, "calm"),
         ({"calm": inf}, "calm"),
@@ -320,7 +335,7 @@ def test_impossible_content_is_refused(changes: dict[str, Any], message: str) ->
         ({"asleep": -1.0}, "asleep"),
         ({"asleep": inf}, "asleep"),
         ({"calm": 0.5}, "calm"),
-        ({"choices": [[1e-4, 0, 99]]}, "number of times"),
+        ({"choices": [[1e-4, 0, 99, 1.0]]}, "number of times"),
         ({"outlook": [[1e-4, 0.5, 0.0, nan, []]]}, "late"),
         *(({name: None}, name) for name in ("times", "models", "asleep", "calm", "choices", "outlook")),
     ],

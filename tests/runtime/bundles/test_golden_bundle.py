@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from polydom_runtime import ManualClock, Predictor, load_bundle
+from polydom_runtime.bundles.bundle_times import UNKNOWN_CALM
 from polydom_runtime.bundles.encoding import encode
 from tests.runtime.node_space import space
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 FOLDERS = sorted(GOLDEN.glob("format_*.bundle"))
-NEWEST = GOLDEN / "format_6.bundle"
+NEWEST = GOLDEN / "format_7.bundle"
 
 every_format = pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.stem)
 
@@ -30,7 +31,7 @@ def test_format_4_knows_hot_times_only() -> None:
     bundle = load_bundle(GOLDEN / "format_4.bundle")
 
     assert bundle.regimes == {}
-    assert (bundle.times.choices, bundle.times.calm, bundle.times.outlook) == ((), 1.0, ())
+    assert (bundle.times.choices, bundle.times.calm, bundle.times.outlook) == ((), UNKNOWN_CALM, ())
 
 
 def test_formats_before_6_know_one_engine() -> None:
@@ -38,11 +39,19 @@ def test_formats_before_6_know_one_engine() -> None:
         assert {model.engine for model in load_bundle(GOLDEN / f"{name}.bundle").models} == {"onnxruntime"}
 
 
-def test_format_6_still_says_which_engine_runs_a_model() -> None:
-    assert [model.engine for model in load_bundle(NEWEST).models] == ["numpy", "onnxruntime", "numpy"]
+@pytest.mark.parametrize("name", ["format_6", "format_7"])
+def test_format_6_still_says_which_engine_runs_a_model(name: str) -> None:
+    bundle = load_bundle(GOLDEN / f"{name}.bundle")
+    assert [model.engine for model in bundle.models] == ["numpy", "onnxruntime", "numpy"]
 
 
-@pytest.mark.parametrize("name", ["format_5", "format_6"])
+def test_format_7_still_says_from_when_on_a_slow_down_counts_at_each_deadline() -> None:
+    assert [choice.calm for choice in load_bundle(NEWEST).times.choices] == [1.5, 1.25]
+    assert load_bundle(NEWEST).times.at(3e-4).calm == 1.25
+    assert load_bundle(NEWEST).times.at(2e-4 / 2**0.5).calm == pytest.approx(1.375)
+
+
+@pytest.mark.parametrize("name", ["format_5", "format_6", "format_7"])
 def test_format_5_still_says_what_it_holds_of_regimes_and_deadlines(name: str) -> None:
     bundle = load_bundle(GOLDEN / f"{name}.bundle")
     hot, cold = bundle.times, bundle.regimes["cold"]

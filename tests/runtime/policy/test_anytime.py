@@ -380,7 +380,7 @@ def test_decision_tables_are_consistent(world: LatticeWorld, deadline: int, poli
 
     n_cells = len(predictor._plans.hot.cells) + 1
     for state in states:
-        assert len(state.rows.worst_ns) == len(state.typical_ns) == len(state.slow_ns) == n_cells
+        assert len(state.rows.worst_ns) == len(state.typical_ns) == n_cells
         for _, enough, best, ends, moves in map(state.rows.__getitem__, range(n_cells)):
             assert moves[0] is None
             going = [move for move in moves if move is not None]

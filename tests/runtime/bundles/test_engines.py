@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from polydom_runtime import Predictor
+from polydom_runtime import ManualClock, Predictor
 from polydom_runtime.bundles import engines
 from polydom_runtime.bundles.engines import ENGINES, Engine, load_model
 from polydom_runtime.bundles.models import InputRow, ModelRunner
@@ -47,7 +47,7 @@ def test_where_onnxruntime_is_missing_numpy_runs_what_it_can(monkeypatch: pytest
 @pytest.mark.onnxruntime
 @pytest.mark.parametrize("engine", [None, *ENGINES])
 def test_a_predictor_follows_the_bundle_unless_told_otherwise(engine: Engine | None) -> None:
-    predictor = Predictor.load(GOLDEN, space, engine=engine)
+    predictor = Predictor.load(GOLDEN, space, engine=engine, clock=ManualClock())
     answer = predictor.predict_one(np.array([1.0, 2.0, 3.0]))
     runs = [predictor.models.load(number)._run for number in range(3)]
     stated = [model.engine for model in predictor.bundle.models]

@@ -11,6 +11,7 @@ NAMES = (
     "lookup",
     "predict",
     "engines",
+    "parity",
     "startup",
     "supervised",
     "faults",

@@ -25,8 +25,7 @@ So the answer is a good one even if the time ends early. Features without a gain
 
 import math
 from collections.abc import Sequence
-from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +47,39 @@ would take a minute or more to make."""
 AT_ONCE = 1000
 """States times models that are weighed at once: many, since each call of numpy takes microseconds, but not so many that
 the memory of a small device is short."""
+
+
+class Pairs(NamedTuple):
+    """Pairs of a state and a target, one state after the other, and the best target first.
+
+    Attributes
+    ----------
+    at : int array of shape (n_pairs,)
+        The place of the state.
+    numbers : int array of shape (n_pairs,)
+        The model of the target.
+    following : int array of shape (n_pairs,)
+        The feature that comes next on the way to the target.
+    after : int array of shape (n_pairs,)
+        The mask of the state that it leads to.
+    thresholds : float array of shape (n_pairs, n_cells + 1)
+        The least time left with which the node may work towards the target, in nanoseconds.
+    plan, guard : float arrays of shape (n_pairs, 6)
+        Weights, as in `Options`.
+    """
+
+    at: NDArray[np.intp]
+    numbers: NDArray[np.intp]
+    following: NDArray[np.intp]
+    after: Masks
+    thresholds: Floats
+    plan: Floats
+    guard: Floats
+
+    def part(self, chosen: Bools) -> "Pairs":
+        """Return some of the pairs."""
+        columns: list[Any] = [column[chosen] for column in self]
+        return Pairs(*columns)
 
 
 class AnytimePlanner(Planner):
@@ -75,47 +107,44 @@ class AnytimePlanner(Planner):
         return states
 
     def _lay_out(self, states: Sequence[State]) -> list[State]:
-        """Give states their decision tables; return the new states that these lead to.
+        """Give states their decision tables; return the new states that these lead to."""
+        pairs = self._weighed(states)
+        new = self._make(self._to_make(pairs.after.tolist()))
+        pairs = pairs.part(np.array([mask in self._states for mask in pairs.after.tolist()], dtype=bool))
+        masks, accuracies = self._models.masks[pairs.numbers], self._models.accuracies[pairs.numbers]
+        columns = (column.tolist() for column in (pairs.following, pairs.after, accuracies, masks))
+        moves = [self.move(f, self._states[after], score, mask) for f, after, score, mask in zip(*columns, strict=True)]
+        joules = self.joules(masks)
+        stops = np.searchsorted(pairs.at, np.arange(len(states) + 1)).tolist()
+        for state, here in zip(states, map(slice, stops, stops[1:]), strict=True):
+            if own := moves[here]:
+                state.rows = decisions(state, pairs.thresholds[here], own, self._budget_ns)
+                energy = None if joules is None else joules[here]
+                options = masks[here], pairs.plan[here], pairs.guard[here], own, energy, self.most_joules
+                state.options = Options(*options)
+        return new
 
-        All pairs of a state and a target are weighed at once, one state after the other: `at` tells which state, and
-        `numbers` the model of the target.
-        """
+    def _weighed(self, states: Sequence[State]) -> Pairs:
+        """Return the pairs of a state and a target that fit the budget in some cell."""
         at, numbers = self._targets(states)
-        if not len(at):
-            return []
         done = np.array([state.mask for state in states], dtype=np.int64)
         before, masks, seconds = done[at], self._models.masks[numbers], self._seconds[numbers]
         plan = self._plan(before, masks, seconds)
         rank, models = self._ranked(states, done)
         wanted = ((masks & ~before)[:, None] & self._singles) != 0
         following = np.where(wanted, rank[at], -np.inf).argmax(axis=1)
-        thresholds = np.maximum(self.at_cells(plan), self._guarded(before, masks, seconds, wanted, rank[at]))
-        models = np.maximum(models[at, following], seconds)
-        guard = self._guards(before, following, models)
-        thresholds = np.maximum(thresholds, self._least(*guard))
+        alone, summed = self._guards(before, following, np.maximum(models[at, following], seconds))
+        thresholds = np.maximum(self.at_cells(plan), self._least(alone, summed))
+        thresholds = np.maximum(thresholds, self._guarded(before, masks, seconds, wanted, rank[at]))
         thresholds = np.where(self.affordable(masks), thresholds, math.inf)
-        possible: Bools = np.any(thresholds <= self._budget_ns, axis=1)
-        after = (before | self._singles[following]).tolist()
-        new = self._make(self._to_make(after, possible))
-        kept = np.flatnonzero(possible & np.array([mask in self._states for mask in after]))
-        steps = zip(following[kept].tolist(), numbers[kept].tolist(), kept.tolist(), strict=True)
-        accuracies = self._models.accuracies
-        moves = [self.move(f, self._states[after[k]], float(accuracies[m]), int(masks[k])) for f, m, k in steps]
-        joules = self.joules(masks)
-        stops = np.searchsorted(at[kept], np.arange(len(states) + 1)).tolist()
-        for state, (a, b) in zip(states, pairwise(stops), strict=True):
-            if a < b:
-                part, own = kept[a:b], moves[a:b]
-                state.rows = decisions(state, thresholds[part], own, self._budget_ns)
-                energy = None if joules is None else joules[part]
-                state.options = Options(masks[part], plan[part], guard[1][part], own, energy, self.most_joules)
-        return new
+        after = before | self._singles[following]
+        pairs = Pairs(at, numbers, following, after, thresholds, plan, summed)
+        return pairs.part(np.any(thresholds <= self._budget_ns, axis=1))
 
-    def _to_make(self, after: Sequence[int], possible: Bools) -> list[int]:
-        """Return the states that possible moves lead to and that do not exist yet, as many as there is room for."""
-        found = dict.fromkeys(mask for mask, may in zip(after, possible.tolist(), strict=True) if may)
-        room = max(min(MAX_STATES, MAX_WORK // len(self._seconds)) - len(self._states), 0)
-        return [mask for mask in found if mask not in self._states][:room]
+    def _to_make(self, after: Sequence[int]) -> list[int]:
+        """Return the states that moves lead to and that do not exist yet, as many as there is room for."""
+        room = max(min(MAX_STATES, MAX_WORK // max(len(self._seconds), 1)) - len(self._states), 0)
+        return [mask for mask in dict.fromkeys(after) if mask not in self._states][:room]
 
     def _plan(self, done: Masks, masks: Masks, seconds: Floats) -> Floats:
         """Return weights of the time that the rest of each target is planned to take, shape ``(n_pairs, 6)``.

@@ -108,7 +108,10 @@ class AnytimePlanner(Planner):
 
     def _lay_out(self, states: Sequence[State]) -> list[State]:
         """Give states their decision tables; return the new states that these lead to."""
-        pairs = self._weighed(states)
+        at, numbers = self._targets(states)
+        if not len(at):
+            return []
+        pairs = self._weighed(states, at, numbers)
         new = self._make(self._to_make(pairs.after.tolist()))
         pairs = pairs.part(np.array([mask in self._states for mask in pairs.after.tolist()], dtype=bool))
         masks, accuracies = self._models.masks[pairs.numbers], self._models.accuracies[pairs.numbers]
@@ -124,9 +127,8 @@ class AnytimePlanner(Planner):
                 state.options = Options(*options)
         return new
 
-    def _weighed(self, states: Sequence[State]) -> Pairs:
+    def _weighed(self, states: Sequence[State], at: NDArray[np.intp], numbers: NDArray[np.intp]) -> Pairs:
         """Return the pairs of a state and a target that fit the budget in some cell."""
-        at, numbers = self._targets(states)
         done = np.array([state.mask for state in states], dtype=np.int64)
         before, masks, seconds = done[at], self._models.masks[numbers], self._seconds[numbers]
         plan = self._plan(before, masks, seconds)

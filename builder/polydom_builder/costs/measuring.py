@@ -4,6 +4,7 @@ import warnings
 from typing import Any
 
 from joblib import Memory
+from joblib import hash as content_hash
 
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.measuring.answering import MAX_ITEMS
@@ -42,8 +43,10 @@ def measure_here(
     """
     of_sizes, as_they_come = chosen_items(space, items, N_SIZES), drawn_items(space, items, MAX_ITEMS, seed)
     chosen = [items[i] for i in sorted({*of_sizes, *as_they_come})]
-    cached = memory.cache(_measure, ignore=["space", "bar"])
-    samples: CostSamples = cached(space, source_fingerprint(space), identity(), chosen, quantile, seed, bar)
+    # The cache writes down what is in its key; to write many items can take so long that joblib warns.
+    cached = memory.cache(_measure, ignore=["space", "items", "bar"])
+    key = source_fingerprint(space), identity(), content_hash(chosen)
+    samples: CostSamples = cached(space, *key, chosen, quantile, seed, bar)
     for warning in samples.warnings:
         if warning.startswith(BUSY):
             warnings.warn(warning, stacklevel=2)
@@ -54,12 +57,13 @@ def _measure(
     space: FeatureSpace,
     source: str,
     machine: dict[str, Any],
+    content: str,
     items: list[Any],
     quantile: float,
     seed: int,
     bar: Any,
 ) -> CostSamples:
-    """Measure. The times also depend on `source` and `machine`, so they are part of the key of the cache."""
+    """Measure. The key of the cache is what the times depend on: `source`, `machine` and the `content` of the items."""
     return measure(
         space,
         items,

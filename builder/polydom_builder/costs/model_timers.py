@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from joblib import Memory
+from joblib import hash as content_hash
 from numpy.typing import NDArray
 
 from polydom_builder.exceptions import ExportError
@@ -176,8 +177,9 @@ class InPlaceTimer:
             for order, data in models
             for engine in agreeing_engines(data, self.rows_of(order), self.n_classes)
         ]
-        timed = self.memory.cache(_time_in_place, ignore=["timer", "seconds"])
-        times: list[float] = timed(self, *self._key, choices, SHARE_OF_MEASUREMENT * measuring.SECONDS)
+        timed = self.memory.cache(_time_in_place, ignore=["timer", "choices", "seconds"])
+        seconds, content = SHARE_OF_MEASUREMENT * measuring.SECONDS, content_hash(choices)
+        times: list[float] = timed(self, *self._key, content, choices, seconds)
         quickest: dict[TimedModel, ModelTime] = {}
         for (order, data, engine), seconds in zip(choices, times, strict=True):
             found = ModelTime(seconds, engine)
@@ -246,9 +248,9 @@ def _place(
 
 
 def _time_in_place(
-    timer: InPlaceTimer, source: str, machine: Mapping[str, Any], choices: list[Choice], seconds: float
+    timer: InPlaceTimer, source: str, machine: Mapping[str, Any], content: str, choices: list[Choice], seconds: float
 ) -> list[float]:
-    """Time models hot. The times also depend on `source` and `machine`, so they are part of the key of the cache."""
+    """Time models hot. The key of the cache is what the times depend on: `source`, `machine`, `content` of choices."""
     with collector_off(), memory_kept():
         hot = timer.bench(choices).hot(seconds, MOST_ROUNDS)
     times: list[float] = model_quantiles(hot, len(choices)).tolist()

@@ -97,10 +97,7 @@ def tune_bundle(
         bench = _bench(bundle, space, chosen, timers, choices)
         hot = bench.hot(SHARES["hot"] * seconds, MAX_ROUNDS)
         conditions.seen = conditions.seen.plus(bench.stopwatch.taken())
-        times = model_quantiles(hot, len(choices)).tolist()
-        slowest_first = sorted(zip(times, choices, strict=True), reverse=True)
-        quickest = {number: (took, engine) for took, (number, engine) in slowest_first}
-        models, engines = zip(*(quickest[number] for number in range(len(bundle.models))), strict=True)
+        models, engines = _quickest(hot, choices)
         bench = _bench(bundle, space, chosen, timers, [*enumerate(engines)])
         regimes = {"hot": RegimeTune(_dispatch(hot), models, (0.0,) * len(bundle.times.worst.names), 0.0)}
         progress(SHARES["hot"])
@@ -123,6 +120,15 @@ def _choices(bundle: Bundle, space: FeatureSpace, items: Sequence[Any]) -> list[
         engines = agreeing_engines(bundle.model_bytes(number), inputs, len(bundle.space.classes))
         found += [(number, engine) for engine in engines]
     return found
+
+
+def _quickest(hot: Answers, choices: Sequence[Choice]) -> tuple[tuple[float, ...], tuple[Engine, ...]]:
+    """Return the time of each model with its quicker engine, and these engines."""
+    times = model_quantiles(hot, len(choices)).tolist()
+    slowest_first = sorted(zip(times, choices, strict=True), reverse=True)
+    found = {number: (took, engine) for took, (number, engine) in slowest_first}  # the last one stays: the quickest
+    models, engines = zip(*(found[number] for number in sorted(found)), strict=True)
+    return models, engines
 
 
 def _bench(

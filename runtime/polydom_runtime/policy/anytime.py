@@ -145,7 +145,7 @@ class AnytimePlanner(Planner):
 
     def _to_make(self, after: Sequence[int]) -> list[int]:
         """Return the states that moves lead to and that do not exist yet, as many as there is room for."""
-        room = max(min(MAX_STATES, MAX_WORK // max(len(self._seconds), 1)) - len(self._states), 0)
+        room = max(min(MAX_STATES, MAX_WORK // len(self._seconds)) - len(self._states), 0)
         return [mask for mask in dict.fromkeys(after) if mask not in self._states][:room]
 
     def _plan(self, done: Masks, masks: Masks, seconds: Floats) -> Floats:

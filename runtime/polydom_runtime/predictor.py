@@ -146,7 +146,7 @@ class Predictor:
             )
         models = LoadedModels(bundle, values, run_of, early_stop, engine)
         kind = AnytimePlanner if self.policy == "anytime" else StrictPlanner
-        plans = self._plans = Plans.of(
+        plans = self._plans = Plans(
             bundle, regime, lambda r: Plan.of(bundle.at(limit, r), space, models, limit, kind, energy)
         )
         self._only = plans.only

@@ -18,6 +18,12 @@ from tests.runtime.lattice_world import US, lattice_bundle, microseconds
 
 from .ratios import note
 
+PROBE = """
+import time
+print(time.perf_counter())  # of one clock for all processes
+print(next(x.split()[1] for x in open('/proc/self/status') if x.startswith('VmHWM')))
+"""
+"""Not ru_maxrss: that of a child starts at what its parent used."""
 NAMES, N_CLASSES, ROUNDS = tuple("abcdefg"), 128, 10
 
 OURS = """
@@ -74,18 +80,18 @@ class Run(NamedTuple):
     said: str
 
 
-def run(python: str, script: str) -> Run:
-    """Run a script in a fresh process."""
-    # VmHWM, since ru_maxrss of a child starts at what its parent used.
-    probe = script + "\nprint(next(x.split()[1] for x in open('/proc/self/status') if x.startswith('VmHWM')))"
+def run(python: str, script: str, bytecode: Path) -> Run:
+    """Run a script in a fresh process, with bytecode of an earlier run: an installed package has it too."""
+    probe = script + PROBE
     folder = Path(__file__).parents[1] / "runtime"
-    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    environment |= {"OPENBLAS_NUM_THREADS": "1", "PYTHONPYCACHEPREFIX": str(bytecode)}
     start = time.perf_counter()
     done = subprocess.run(
         [python, "-c", probe], capture_output=True, text=True, check=True, cwd=folder, env=environment
     )
-    took, (*_, said, peak) = time.perf_counter() - start, done.stdout.splitlines()
-    return Run(took, int(peak) / 1024, said)
+    *_, said, end, peak = done.stdout.splitlines()
+    return Run(float(end) - start, int(peak) / 1024, said)
 
 
 def main() -> None:
@@ -99,7 +105,9 @@ def main() -> None:
             "3 models, numpy": OURS.format(bundle=folder, engine="numpy"),
             "127 models, numpy": MANY.format(bundle=str(many_models(Path(scratch) / "many.bundle"))),
         }
-        runs = [{name: run(python, script) for name, script in scripts.items()} for _ in range(ROUNDS + 2)][2:]
+        bytecode = Path(scratch)
+        rounds = range(ROUNDS + 2)
+        runs = [{name: run(python, script, bytecode) for name, script in scripts.items()} for _ in rounds][2:]
     seconds = {name: statistics.median(some[name].seconds for some in runs) for name in scripts}
     peaks = {name: statistics.median(some[name].peak for some in runs) for name in scripts}
     bare, bare_peak = seconds["bare script"], peaks["bare script"]

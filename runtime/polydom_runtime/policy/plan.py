@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from polydom_runtime.bundles.bundle import Bundle
@@ -92,40 +93,42 @@ class Plan:
         return cls(planner.root(), nothing, planner.cells, latest_ns, calm, models, staircase)
 
 
-@dataclass(frozen=True, slots=True)
 class Plans:
-    """The plan of each regime. Regimes without times of their own are planned as hot.
+    """The plan of each regime that a bundle has times of. The other regimes are planned as hot.
 
     Parameters
     ----------
-    hot, rehearsed, cold : Plan
-        The same one for all regimes if one is forced.
+    bundle : Bundle
+    forced : {"hot", "rehearsed", "cold"}, optional
+        The plan of this regime is made for all.
+    plan_of : callable
+        Makes the plan of a regime.
+
+    Attributes
+    ----------
+    hot, cold : Plan
     only : Plan, optional
         If there is no other one: then no choice is needed.
+
+    Raises
+    ------
+    DeadlineError
+        If there is no such regime.
     """
 
-    hot: Plan
-    rehearsed: Plan
-    cold: Plan
-    only: Plan | None
+    def __init__(self, bundle: Bundle, forced: Regime | None, plan_of: Callable[[Regime], Plan]) -> None:
+        if forced is not None and forced not in REGIMES:
+            raise DeadlineError(f"The regime must be one of {', '.join(REGIMES)}, or None. Got {forced!r}.")
+        known = () if forced else bundle.regimes
+        self._plan_of, self._is_rehearsed_known = plan_of, "rehearsed" in known
+        self.hot = plan_of(forced or "hot")
+        self.cold = plan_of("cold") if "cold" in known else self.hot
+        self.only = None if known else self.hot
 
-    @classmethod
-    def of(cls, bundle: Bundle, forced: Regime | None, plan_of: Callable[[Regime], Plan]) -> "Plans":
-        """Make the plans of all regimes that a bundle has times of, or of a forced one.
-
-        Raises
-        ------
-        DeadlineError
-            If there is no such regime.
-        """
-        if forced is not None:
-            if forced not in REGIMES:
-                raise DeadlineError(f"The regime must be one of {', '.join(REGIMES)}, or None. Got {forced!r}.")
-            plan = plan_of(forced)
-            return cls(plan, plan, plan, plan)
-        hot = plan_of("hot")
-        others = {regime: plan_of(regime) for regime in REGIMES if regime in bundle.regimes}
-        return cls(hot, others.get("rehearsed", hot), others.get("cold", hot), None if others else hot)
+    @cached_property
+    def rehearsed(self) -> Plan:
+        """Made at the first rehearsal or the warm-up: a loop that has neither starts sooner."""
+        return self._plan_of("rehearsed") if self._is_rehearsed_known else self.hot
 
     def at(self, now: int, answered: float, rehearsed: float) -> Plan:
         """Return the plan for an item that comes now; clock readings at the end of the last answer and rehearsal."""

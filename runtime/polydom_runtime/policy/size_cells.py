@@ -24,7 +24,8 @@ def size_cells(sizes: tuple[float, float], exact: Iterable[float]) -> list[float
     sizes : (float, float)
         The measured range.
     exact : iterable of float
-        Sizes at which the choice at the full deadline changes. They become ends, so that the choice is exact there.
+        Sizes at which the choice at the full deadline changes. Those in the measured range become ends, so that the
+        choice is exact there.
 
     Examples
     --------
@@ -40,5 +41,5 @@ def size_cells(sizes: tuple[float, float], exact: Iterable[float]) -> list[float
     outside = math.ceil(math.log(BEYOND) / math.log(GROWTH_BEYOND))
     ends = {first * (high / first) ** (k / inside) for k in range(inside)} | {high}
     ends |= {high * BEYOND ** (k / outside) for k in range(1, outside + 1)}
-    ends |= {size for size in exact if 0.0 < size < high * BEYOND}
+    ends |= {size for size in exact if 0.0 < size < high}
     return sorted(ends)

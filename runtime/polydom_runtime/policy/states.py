@@ -100,11 +100,12 @@ class DecisionTable(dict[int, Row]):
         ends: list[float] = []
         moves: list[Move | None] = [None]
         if self.entries is not None:
-            here = slice(*self.entries.stops[cell : cell + 2].tolist())
-            ends = self.entries.ends[here].tolist()
-            moves += [self.entries.moves[k] for k in self.entries.chosen[here].tolist()]
+            stops, every_end, chosen, targets = self.entries
+            begin, end = stops.item(cell), stops.item(cell + 1)
+            ends = every_end[begin:end].tolist()
+            moves += [targets[k] for k in chosen[begin:end].tolist()]
         enough = ends[-1] if ends else -math.inf
-        row = self[cell] = float(self.worst_ns[cell]), enough, moves[-1], tuple(ends), tuple(moves)
+        row = self[cell] = self.worst_ns.item(cell), enough, moves[-1], tuple(ends), tuple(moves)
         return row
 
 

@@ -468,7 +468,7 @@ def test_size_cells_are_conservative(span: tuple[float, float], exact: list[floa
     ends = size_cells(span, exact)
 
     assert all(a < b for a, b in pairwise(ends))
-    assert {size for size in exact if size < 16.0 * span[1]} <= set(ends)
+    assert {size for size in exact if size < span[1]} <= set(ends)
     assert span[1] in ends
     cost = CostFunction.of(1.0, log=1.0, linear=1.0, square=1.0)
     for place in places:

@@ -21,6 +21,9 @@ DTYPES: Mapping[int, np.dtype[Any]] = {
 }
 """The number types of ONNX that are known, by their numbers in TensorProto.DataType."""
 
+NEWEST: Mapping[str, int] = {"": 22, "ai.onnx": 22, "ai.onnx.ml": 4}
+"""The newest versions of operators that are known, by domain: in a newer one an operator may do something else."""
+
 MAX_NODES = 4096
 
 MAX_LENGTH = 1 << 30
@@ -77,6 +80,8 @@ class Graph:
         ------
         BundleFormatError
             If the bytes are not sound.
+        UnknownModel
+            If its operators are newer than those that are known.
         """
         graph: memoryview | None = None
         opset = 0
@@ -87,6 +92,8 @@ class Graph:
                 domain, version = "", 0
                 for g in fields(f.data):
                     domain, version = (g.text, version) if g.tag == 1 else (domain, g.number)
+                if version > NEWEST.get(domain, version):
+                    raise UnknownModel(f"version {version} of the operators {domain}".rstrip())
                 opset = version if domain in ("", "ai.onnx") else opset
         if graph is None:
             raise unsound("a graph", "none")

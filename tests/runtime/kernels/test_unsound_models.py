@@ -86,6 +86,13 @@ def test_operator_that_is_not_known_is_no_fault_of_the_file() -> None:
         load(tiny.model([node("Erf", ["X"], ["scores"]), ARG_MAX], WIDTH))
 
 
+@pytest.mark.parametrize("domain", [b"", b"ai.onnx.ml"])
+def test_operators_that_may_do_something_else_are_left_to_onnxruntime(domain: bytes) -> None:
+    imported = b"\x0a" + bytes([len(domain)]) + domain + b"\x10\x63"  # version 99
+    with pytest.raises(UnknownModel, match="version 99"):
+        load(tiny.linear_classifier(WIDTH, N_CLASSES) + b"\x42" + bytes([len(imported)]) + imported)
+
+
 @pytest.mark.parametrize("kind", ["layer", "is positive"])
 def test_operators_that_only_folding_makes_are_not_taken_from_a_file(kind: str) -> None:
     assert kind in OWN

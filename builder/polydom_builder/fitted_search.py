@@ -1,7 +1,9 @@
 """The steps that both searches share after the preparation: attributes, candidates, exported models, the bundle."""
 
+import math
 import os
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from polydom_runtime.bundles.bundle import Bundle, Promise, StoredIndex
@@ -18,10 +20,15 @@ from .costs.combined_costs import Combine
 from .costs.costs_of_sets import costs_of_sets
 from .costs.model_timers import ModelTimer
 from .costs.target import Target
+from .exceptions import ExportError
 from .lattice.inputs import CostsOfSets
 from .preparation.preparation import Prepared
 from .preparation.progress import progress_bar
 from .training.trainer import Trainer
+
+MOST_LOST = 0.05
+"""An exported model may score less than in the search by this: its columns are in another order, so that an estimator
+with randomness makes another model of them."""
 
 
 class FittedSearch(Protocol):
@@ -65,19 +72,38 @@ def candidate(search: FittedSearch, order: Order) -> Candidate:
     return Candidate(mask, names, search.expanded_[mask], search.set_costs_(mask))
 
 
+def warn_if_useless(scores: Mapping[int, float]) -> None:
+    """Warn if no trained set scores more than the answer without features."""
+    if max(scores.values()) <= scores[0]:
+        warnings.warn(
+            f"No feature set scores more than the answer without features ({scores[0]:.3g}): the bundle always gives "
+            "that answer. Look at the labels, the scoring, the features and the estimator.",
+            stacklevel=3,
+        )
+
+
 def export_orders(search: FittedSearch, orders: Sequence[Order]) -> list[ExportedModel]:
     """Train, export and check a model for every given order of features and for every prefix of one.
 
     Raises
     ------
     ExportError
-        If a model cannot be exported, or its labels differ from scikit-learn's.
+        If a model cannot be exported, its labels differ from scikit-learn's, or it scores much less than in the search.
     """
     every = with_prefixes(orders)
     with progress_bar(search.verbose, "models exported", len(every)) as bar:
-        return export_models(
+        exported = export_models(
             search.trainer_, every, search.space_.names, search.target_.versions, search.max_mismatches, bar.update
         )
+    for model in exported:
+        searched = search.expanded_.get(sum(1 << i for i in model.order), -math.inf)
+        if model.accuracy < searched - MOST_LOST:
+            raise ExportError(
+                f"The exported model of {search.trainer_.name_of(model.order)} must score as in the search. It scores "
+                f"{model.accuracy:.3f} in place of {searched:.3f}. Its columns are in another order there, and its "
+                "conversion is not exact: choose an estimator that depends on neither."
+            )
+    return exported
 
 
 def draft(

@@ -17,7 +17,7 @@ from polydom_runtime.measuring.cost_samples import CostSamples
 from polydom_runtime.unit_times import UnitTimes
 
 from .bundling.bundle_folder import checked_target
-from .fitted_search import candidate, draft, export_orders, publish, write_fitted
+from .fitted_search import candidate, draft, export_orders, publish, warn_if_useless, write_fitted
 from .lattice.greedy import PAPER_LAMBDAS, greedy_sequences
 from .preparation.parameters import checked_lambdas
 from .preparation.preparation import prepare
@@ -115,6 +115,7 @@ class GreedySearch(BaseEstimator):  # type: ignore[misc]
         rows = [[candidate(self, order[:k]) for k in range(len(order) + 1)] for order in self.sequences_]
         self.index_ = GreedyIndex(rows, self.median_size_)
         self.prior_ = self.trainer_.prior, self.expanded_[0]
+        warn_if_useless(self.expanded_)
         return self
 
     def export(self, folder: str | os.PathLike[str]) -> Bundle:

@@ -21,8 +21,9 @@ from .bundling.bundle_folder import checked_target
 from .bundling.export import ExportedModel, plan_order
 from .costs.combined_costs import Combine
 from .exploration import SEARCHES, Exploration, Explored
-from .fitted_search import candidate, draft, export_orders, publish, write_fitted
+from .fitted_search import candidate, draft, export_orders, publish, warn_if_useless, write_fitted
 from .index import build_index
+from .lattice.monotonicity import check_assumption
 from .lattice.proof import prove
 from .paper import INDEXES
 from .preparation.parameters import check_choice, checked_slacks
@@ -37,8 +38,7 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     estimator : scikit-learn classifier, regressor or pipeline
-        Trained as a black box; a classifier sees the classes as numbers 0, 1, ... It must be one that skl2onnx
-        converts.
+        Trained as a black box, on the labels as they are given. It must be one that skl2onnx converts.
     space : FeatureSpace
     alpha : float or falling sequence of float
         α of the paper's Problem 1, at least 1: the score at any size and budget is at least the best possible one
@@ -106,6 +106,8 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
         The features that the pre-selection left.
     dropped_ : dict of str to str
         The reason for each feature that it dropped.
+    assumption_ : Assumption
+        For how many pairs of trained sets the tolerance holds: what the promise rests on.
     samples_ : CostSamples or None
         Raw time samples, if they were measured here or given.
     fits_ : dict of str to CostFit
@@ -214,6 +216,10 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
         longest = self.region_.budgets[1]
         self.staircase_ = Staircase(self.candidates_, longest) if longest < np.inf else None
         self.prior_ = self.trainer_.prior, self.expanded_[0]
+        self.assumption_ = check_assumption(self.expanded_, self.tolerance_)
+        if self.verbose:
+            print(f"Note: {self.assumption_}.")
+        warn_if_useless(self.expanded_)
         return self
 
     def export(self, folder: str | os.PathLike[str]) -> Bundle:

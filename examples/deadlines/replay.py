@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from examples.paper.results import Row
 from polydom_builder.simulation import Outcome, Trials, simulate
+from polydom_builder.training.labels import Targets
 from polydom_builder.training.onnx import OnnxModel
 from polydom_builder.training.table import Table, extract_table
 from polydom_runtime.arrays import Floats
@@ -179,9 +180,9 @@ class Replay:
         """Return the answer of a set's model for every test item."""
         if mask not in self._trained:
             order = tuple(members(mask))
-            model = self.systems.search.trainer_.fit(order)
+            trainer = self.systems.search.trainer_
             rows = self.test.rows_of(order) if order else np.zeros((len(self.test.rows), 1))
-            self._trained[mask] = np.asarray(model.predict(rows), dtype=np.int64)
+            self._trained[mask] = trainer.codes(trainer.fit(order), rows).astype(np.int64)
         return self._trained[mask]
 
 
@@ -217,10 +218,8 @@ def _model_answers(bundle: Bundle, test: Table) -> dict[tuple[int, ...], Codes]:
 def _test_table(systems: Systems, memory: Memory) -> Table:
     """Return the features of the test items, and their classes by the class numbers of the training items."""
     task, classes = systems.task, systems.search.trainer_.table.classes
-    table = extract_table(
-        task.space, task.test_items, task.test_labels, n_jobs=1, memory=memory, progress=lambda done: None
-    )
-    return Table(table.rows, classes, np.searchsorted(classes, task.test_labels), table.columns)
+    targets = Targets(classes, np.searchsorted(classes, task.test_labels))
+    return extract_table(task.space, task.test_items, targets, n_jobs=1, memory=memory, progress=lambda done: None)
 
 
 def mean_of_classes(right: NDArray[np.bool_], targets: Codes) -> float:

@@ -12,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from polydom_builder.lattice import expand_best_first
 from polydom_builder.lattice.region import QueryRegion
 from polydom_builder.training.folds import make_splits
+from polydom_builder.training.labels import Targets
 from polydom_builder.training.table import Table
 from polydom_builder.training.trainer import Trainer
 from tests.synthetic import SIZES, costs
@@ -65,7 +66,7 @@ def timed(n_jobs: int, masks: list[int]) -> float:
     rows, classes = make_classification(3000, 40, n_informative=20, n_classes=5, random_state=0)
     columns = tuple(np.arange(4 * k, 4 * k + 4) for k in range(10))
     table = Table(rows.astype(np.float32), np.arange(5), classes.astype(np.int64), columns)
-    splits = make_splits(5, table, None, 0)
+    splits = make_splits(5, Targets(table.classes, table.targets), None, 0)
     trainer = Trainer(LogisticRegression(max_iter=300), table, splits, "accuracy", n_jobs, Memory(None, verbose=0))
     start = time.perf_counter()
     trainer.scores(masks)

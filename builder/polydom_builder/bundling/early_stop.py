@@ -8,7 +8,6 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-from polydom_builder.exceptions import TrainingError
 from polydom_builder.training.trainer import Trainer
 
 MIN_ITEMS = 30
@@ -46,14 +45,7 @@ def fit_stops(trainer: Trainer, orders: Sequence[tuple[int, ...]], given_up: flo
         The features of each model. The same items are held out for all of them.
     given_up : float
         The accuracy that may be lost on the stopped items, from 0 to 1.
-
-    Raises
-    ------
-    TrainingError
-        If the models are regressors or have no probabilities.
     """
-    if not len(trainer.table.classes):
-        raise TrainingError("early_stop must be left out for a regressor, which is never sure.")
     held_out = trainer.memory.cache(_held_out, ignore=["trainer"])
     tasks = (delayed(held_out)(trainer.lean, trainer.key, order) for order in orders)
     models: list[HeldOut] = list(Parallel(n_jobs=trainer.n_jobs)(tasks))
@@ -75,12 +67,7 @@ def _held_out(trainer: Trainer, key: str, order: tuple[int, ...]) -> HeldOut:
     hits, confidence = [], []
     for train, test in trainer.splits:
         model = trainer.fit(order, train)
-        if not hasattr(model, "predict_proba"):
-            raise TrainingError(
-                f"early_stop needs an estimator with probabilities. {type(model).__name__} has none. "
-                "Choose another, or leave early_stop out."
-            )
         rows = trainer.table.rows_of(order, test)
-        hits.append(np.asarray(model.predict(rows)) == trainer.table.targets[test])
+        hits.append(trainer.codes(model, rows) == trainer.table.targets[test])
         confidence.append(np.asarray(model.predict_proba(rows), dtype=np.float64).max(axis=1))
     return HeldOut(np.concatenate(hits), np.concatenate(confidence))

@@ -2,8 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 from joblib import Parallel, delayed
+from numpy.typing import NDArray
 
 from polydom_builder.training.onnx import OnnxModel, OnnxVersions, check_parity, to_onnx
 from polydom_builder.training.trainer import Trainer
@@ -11,6 +14,9 @@ from polydom_runtime.features import members
 from polydom_runtime.unit_times import UnitTimes
 
 Order = tuple[int, ...]
+
+N_BETWEEN = 2000
+"""Rows between training items on which an exported model is compared with scikit-learn's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +53,15 @@ def with_prefixes(orders: Sequence[Order]) -> list[Order]:
     [(0,), (0, 1), (0, 2), (0, 1, 2)]
     """
     return sorted({order[:k] for order in orders for k in range(1, len(order) + 1)}, key=lambda o: (len(o), o))
+
+
+def between(rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return rows at random places between pairs of rows: on training items alone, hardly anything may differ."""
+    rng = np.random.default_rng(0)
+    first, second = rng.integers(0, len(rows), (2, N_BETWEEN))
+    share = rng.uniform(size=(N_BETWEEN, 1))
+    found: NDArray[np.float32] = ((1.0 - share) * rows[first] + share * rows[second]).astype(np.float32)
+    return found
 
 
 def export_models(
@@ -94,10 +109,15 @@ def export_models(
 def _export_one(
     trainer: Trainer, key: str, order: Order, name: str, versions: OnnxVersions, max_mismatches: int
 ) -> ExportedModel:
-    rows = trainer.table.rows_of(order)
-    model = trainer.fit(order)
-    data = to_onnx(model, rows.shape[1], versions)
-    check_parity(name, model, data, rows, max_mismatches, classifies=len(trainer.table.classes) > 0)
-    classifies = len(trainer.table.classes) > 0
-    accuracy = trainer.score(order, lambda fold: OnnxModel(to_onnx(fold, rows.shape[1], versions), classifies))
+    rows, classes = trainer.table.rows_of(order), trainer.seen_classes
+
+    def converted(model: Any) -> bytes:
+        return to_onnx(model, rows.shape[1], versions, classes)
+
+    model, classifies = trainer.fit(order), len(classes) > 0
+    data = converted(model)
+    for where, tried in (("training items", rows), ("rows between training items", between(rows))):
+        expected = trainer.codes(model, tried)
+        check_parity(name, expected, data, tried, max_mismatches, classifies=classifies, where=where)
+    accuracy = trainer.score(order, lambda fold: OnnxModel(converted(fold), classifies))
     return ExportedModel(order, data, accuracy)

@@ -66,5 +66,6 @@ class Baselines:
 
     def _predict(self, order: Order) -> NDArray[Any]:
         if order not in self._predicted:
-            self._predicted[order] = self.search.trainer_.fit(order).predict(self.test.rows_of(order))
+            trainer = self.search.trainer_
+            self._predicted[order] = trainer.codes(trainer.fit(order), self.test.rows_of(order))
         return self._predicted[order]

@@ -14,6 +14,7 @@ from typing import Any
 from joblib import Memory
 
 from polydom_builder.search import PolyDomSearch
+from polydom_builder.training.labels import targets_of
 from polydom_builder.training.table import extract_table
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.exceptions import ItemError
@@ -136,9 +137,8 @@ def run_demo(
         f"{len(bundle.stored.shipped)} of them, {len(bundle.models)} models with all prefixes."
     )
 
-    test = extract_table(
-        surface.space, test_items, test_labels, n_jobs=n_jobs, memory=memory, progress=lambda done: None
-    )
+    targets = targets_of(test_labels, len(test_items))
+    test = extract_table(surface.space, test_items, targets, n_jobs=n_jobs, memory=memory, progress=lambda done: None)
     baselines = Baselines(search, test, [float(surface.space.size(item)) for item in test_items])
     for note in bundle.times.origin.notes:
         print(f"While the times were measured: {note}.")

@@ -11,6 +11,7 @@ import numpy as np
 from joblib import Memory
 from joblib import hash as content_hash
 from sklearn.base import is_classifier, is_regressor
+from sklearn.compose import ColumnTransformer
 from sklearn.metrics import get_scorer
 
 from polydom_builder.exceptions import TrainingError
@@ -39,6 +40,7 @@ def checked_estimator(search: Any) -> Scoring:
         raise TrainingError(
             f"The estimator must be a scikit-learn classifier or regressor object. Got {search.estimator!r}."
         )
+    _check_columns(model)
     check_number("quantile", search.quantile, 1e-9, 1.0)
     if search.n_jobs == 0:
         raise TrainingError("n_jobs must be a number of workers, or -1 for all cores. Got 0.")
@@ -54,6 +56,30 @@ def checked_estimator(search: Any) -> Scoring:
             f"gets a copy. Got {scoring!r}. Use functions at the top of a module, no lambdas. {e}"
         ) from e
     return scoring
+
+
+BY_POSITION = ("categorical_features", "monotonic_cst", "interaction_cst")
+"""Parameters that say something about columns by their positions."""
+
+
+def _check_columns(estimator: Any) -> None:
+    """Check that no part of an estimator names columns: in each feature set, other features would be at its positions.
+
+    Raises
+    ------
+    TrainingError
+        If one does.
+    """
+    parts = {"": estimator, **estimator.get_params(deep=True)}
+    for name, value in parts.items():
+        last = name.rpartition("__")[2]
+        names_columns = last in BY_POSITION and value is not None and not isinstance(value, str)
+        if names_columns or isinstance(value, ColumnTransformer):
+            what = f"{name}={value!r}" if names_columns else f"a ColumnTransformer{f' in {name}' if name else ''}"
+            raise TrainingError(
+                f"The estimator must treat all columns alike: each feature set has other features at the same "
+                f"positions. Got {what}. Do what differs between features inside the features."
+            )
 
 
 def checked_memory(memory: str | Memory | None) -> Memory:

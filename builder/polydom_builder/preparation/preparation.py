@@ -16,6 +16,7 @@ from polydom_builder.exceptions import TrainingError
 from polydom_builder.lattice.region import QueryRegion
 from polydom_builder.preselection import BlockSelector
 from polydom_builder.training.folds import make_splits
+from polydom_builder.training.labels import targets_of
 from polydom_builder.training.onnx import OnnxVersions, to_onnx
 from polydom_builder.training.table import Table, extract_table
 from polydom_builder.training.trainer import Trainer
@@ -30,6 +31,7 @@ from polydom_runtime.unit_times import UnitTimes
 
 from .parameters import check_count, checked_budgets, checked_estimator, checked_memory, checked_sizes
 from .progress import progress_bar
+from .rehearsal import rehearsed
 
 MODEL_MARGIN = 1.2
 """This factor times the measured time of the full set's model bounds the time of every model during the search."""
@@ -126,24 +128,17 @@ def prepare(
         check_count("max_features", search.max_features)
     if not items:
         raise TrainingError("There must be items, and one label for each. Got none.")
+    targets = targets_of(labels, len(items), regression=not is_classifier(search.estimator))
+    splits = make_splits(search.cv, targets, groups, search.random_state)
     sizes = [checked_size(search.space, item) for item in items]
     # A set fits on a machine that is slower by a factor s if it fits a deadline that is shorter by s.
     region = QueryRegion(checked_sizes(search.size_range, sizes), (budgets[0] / slowdown, budgets[1]))
     target, samples = _target(search, items, sizes, costs, region, memory)
     with progress_bar(search.verbose, "features", len(items)) as bar:
-        table = extract_table(
-            search.space,
-            items,
-            labels,
-            regression=not is_classifier(search.estimator),
-            n_jobs=search.n_jobs,
-            memory=memory,
-            progress=bar.update,
-        )
+        table = extract_table(search.space, items, targets, n_jobs=search.n_jobs, memory=memory, progress=bar.update)
     space, target, table, dropped = _preselected(search, target, table, region)
-    splits = make_splits(search.cv, table, groups, search.random_state)
     trainer = Trainer(search.estimator, table, splits, scoring, search.n_jobs, memory, space.names)
-    _check_convertible(trainer, target)
+    trainer = rehearsed(trainer, target.versions, getattr(search, "early_stop", None) is not None)
     timer = model_timer(target, space, items, trainer, search.random_state or 0, region.typical_size)
     target, model_seconds = _with_model_times(trainer, target, timer, region.typical_size)
     _check_reachable(region, target, model_seconds)
@@ -200,17 +195,6 @@ def _price(times: UnitTimes, feature: int) -> CostFunction:
     return sum((s.cost for s in times.steps if s.users >> feature & 1), times.features[feature])
 
 
-def _check_convertible(trainer: Trainer, target: Target) -> None:
-    """Convert a model that is fitted on a few items, so that an error appears now and not after hours of training."""
-    table = trainer.table
-    # For a regression take the lowest, the highest and some numbers between: some models cannot fit equal numbers.
-    spread = np.linspace(0, len(table.rows) - 1, min(len(table.rows), 40)).astype(np.intp)
-    few = np.argsort(table.targets, kind="stable")[spread]
-    if len(table.classes):
-        few = np.concatenate([np.flatnonzero(table.targets == c)[:20] for c in range(len(table.classes))])
-    to_onnx(trainer.fit(range(len(table.columns)), few), table.rows.shape[1], target.versions)
-
-
 def _with_model_times(trainer: Trainer, target: Target, timer: ModelTimer, size: float) -> tuple[Target, float]:
     """Time two models; return the target with times of models after a sleep, and a bound for all models.
 
@@ -232,7 +216,7 @@ def _with_model_times(trainer: Trainer, target: Target, timer: ModelTimer, size:
 
 def _converted(trainer: Trainer, key: str, order: tuple[int, ...], versions: OnnxVersions) -> bytes:
     """Train and convert a model; `key` stands for the trainer in the cache."""
-    return to_onnx(trainer.fit(order), trainer.table.rows_of(order).shape[1], versions)
+    return to_onnx(trainer.fit(order), trainer.table.rows_of(order).shape[1], versions, trainer.seen_classes)
 
 
 def _check_reachable(region: QueryRegion, target: Target, model_seconds: float) -> None:

@@ -9,20 +9,20 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, Str
 
 from polydom_builder.exceptions import TrainingError
 
-from .table import Table
+from .labels import Targets
 
 Splits = list[tuple[NDArray[np.intp], NDArray[np.intp]]]
 
 
-def make_splits(cv: Any, table: Table, groups: Sequence[Any] | None, random_state: int | None) -> Splits:
+def make_splits(cv: Any, targets: Targets, groups: Sequence[Any] | None, random_state: int | None) -> Splits:
     """Return the folds of the items, each a pair of train and test positions.
 
     Parameters
     ----------
     cv : int, splitter or iterable
         An int gives that number of folds, stratified by class, and with each group in one fold if there are groups.
-        Anything else is used as scikit-learn uses `cv`.
-    table : Table
+        Anything else is used as scikit-learn uses `cv`; a splitter sees the positions of the items as their features.
+    targets : Targets
     groups : sequence of shape (n_items,), optional
         Group of each item.
     random_state : int, optional
@@ -36,26 +36,45 @@ def make_splits(cv: Any, table: Table, groups: Sequence[Any] | None, random_stat
     Raises
     ------
     TrainingError
-        If `groups` is not one group for each item, or the items cannot be split in this way.
+        If `groups` is not one group for each item, the items cannot be split in this way, or a class is missing where
+        a fold is trained.
     """
     try:
         groups = None if groups is None else list(groups)
     except TypeError as e:
         raise TrainingError(f"groups must be a sequence, one group for each item. Got {groups!r}.") from e
-    if groups is not None and len(groups) != len(table.targets):
-        raise TrainingError(f"There must be one group for each item. Got {len(groups)} for {len(table.targets)} items.")
+    if groups is not None and len(groups) != len(targets.numbers):
+        raise TrainingError(
+            f"There must be one group for each item. Got {len(groups)} for {len(targets.numbers)} items."
+        )
     if isinstance(cv, int | np.integer):
-        cv = _splitter(int(cv), table, groups is not None, random_state)
+        cv = _splitter(int(cv), targets, groups is not None, random_state)
     try:
-        splitter = check_cv(cv, table.targets, classifier=len(table.classes) > 0)
-        return [(np.asarray(a), np.asarray(b)) for a, b in splitter.split(table.rows, table.targets, groups)]
+        splitter = check_cv(cv, targets.numbers, classifier=len(targets.classes) > 0)
+        positions = np.arange(len(targets.numbers)).reshape(-1, 1)
+        splits = [(np.asarray(a), np.asarray(b)) for a, b in splitter.split(positions, targets.numbers, groups)]
     except ValueError as e:
         raise TrainingError(f"The items must be splittable by cv={cv!r}. {e}") from e
+    _check_classes(splits, targets, groups is not None)
+    return splits
 
 
-def _splitter(cv: int, table: Table, grouped: bool, random_state: int | None) -> Any:
-    classifies = len(table.classes) > 0
-    smallest = int(np.bincount(table.targets).min()) if classifies else len(table.targets)
+def _check_classes(splits: Splits, targets: Targets, grouped: bool) -> None:
+    """Check that each class is among the items that a fold is trained on: no model can learn the others."""
+    for k, (train, _) in enumerate(splits):
+        seen = np.isin(np.arange(len(targets.classes)), targets.numbers[train])
+        if not seen.all():
+            missing = targets.classes[~seen].tolist()[0]
+            hint = "Give groups that each hold several classes, or none" if grouped else "Choose other folds"
+            raise TrainingError(
+                f"Each fold must be trained on items of every class. Fold {k} has none of class {missing!r} there. "
+                f"{hint}; or leave out classes that have too few items."
+            )
+
+
+def _splitter(cv: int, targets: Targets, grouped: bool, random_state: int | None) -> Any:
+    classifies = len(targets.classes) > 0
+    smallest = int(np.bincount(targets.numbers).min()) if classifies else len(targets.numbers)
     if not 2 <= cv <= smallest:
         among = f"items in the smallest class ({smallest})" if classifies else f"items ({smallest})"
         raise TrainingError(f"cv must be from 2 to the number of {among}. Got {cv}.")

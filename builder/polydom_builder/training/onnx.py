@@ -1,7 +1,7 @@
 """Conversion of scikit-learn models to ONNX, and the check that the exported model gives the same answers."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +13,16 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from polydom_builder.exceptions import ExportError
 from polydom_runtime.device.tiny_models import ML_DOMAIN
 
+from .class_numbers import number_labels
+
 OLDEST_OPSET = 9
 """Classifiers are converted to this opset of ONNX or newer."""
+
+REGISTER = (
+    "Choose another estimator, or register a converter with skl2onnx.update_registered_converter in the module of the "
+    "features, which each worker imports; onnxmltools has converters for XGBoost and LightGBM."
+)
+"""What to do about an estimator that skl2onnx does not know."""
 
 LABEL_OPTIONS: tuple[dict[str, bool], ...] = ({"zipmap": False}, {"output_class_labels": True}, {})
 """Options of skl2onnx: each makes output 0 the label for some kinds of classifiers and is refused by others."""
@@ -64,10 +72,20 @@ class OnnxVersions:
         )
 
 
-def to_onnx(model: Any, width: int, versions: OnnxVersions | None = None) -> bytes:
+def to_onnx(
+    model: Any, width: int, versions: OnnxVersions | None = None, classes: Sequence[int | str | bool] = ()
+) -> bytes:
     """Convert a fitted model to ONNX, with float32 input of shape ``(n_items, width)``.
 
-    Output 0 of a classifier over class numbers is int64 of shape ``(n_items,)``.
+    Output 0 of a classifier are class numbers, int64 of shape ``(n_items,)``.
+
+    Parameters
+    ----------
+    model : scikit-learn estimator
+    width : int
+    versions : OnnxVersions, optional
+    classes : sequence of int, str or bool
+        The labels that a classifier was trained on, in rising order; without them they are class numbers.
 
     Raises
     ------
@@ -93,15 +111,17 @@ def to_onnx(model: Any, width: int, versions: OnnxVersions | None = None) -> byt
                     proto = convert_sklearn(model, options=_options(model, option), **arguments)
                     if proto.ir_version > versions.ir_version:
                         raise ExportError(f"it needs IR version {proto.ir_version}, over {versions.ir_version}")
+                    number_labels(proto, classes, versions.ml_opset)
                     return bytes(proto.SerializeToString())
                 except (NameError, RuntimeError) as e:
                     if not any(name in str(e) for name in ("zipmap", "output_class_labels")):
                         raise
             raise ExportError("its labels and its scores cannot be distinguished")
     except Exception as e:  # skl2onnx raises many kinds of errors
+        said = next(iter(str(e).strip().splitlines()), repr(e))
+        what = REGISTER if "shape calculator" in said else "Choose another estimator."
         raise ExportError(
-            f"The estimator must be one that skl2onnx can convert. For {type(model).__name__} it said: "
-            f"{str(e).strip().splitlines()[0] if str(e).strip() else repr(e)}. Choose another estimator."
+            f"The estimator must be one that skl2onnx can convert. For {type(model).__name__} it said: {said} {what}"
         ) from e
 
 
@@ -169,14 +189,15 @@ class OnnxModel:
 
 def check_parity(
     name: str,
-    model: Any,
+    expected: NDArray[Any],
     onnx_bytes: bytes,
     rows: NDArray[np.float32],
     max_mismatches: int,
     *,
     classifies: bool = True,
+    where: str = "training items",
 ) -> None:
-    """Check that a model and its export give the same answers.
+    """Check that an exported model gives the same answers as the one that it was made from.
 
     Numbers of a regressor count as equal within the precision of float32: 1e-4 times the sum of the range of the
     model's answers and their largest absolute value.
@@ -185,8 +206,8 @@ def check_parity(
     ----------
     name : str
         Name of the model, for the message.
-    model : object
-        Has ``predict``.
+    expected : array of shape (n_items,)
+        Class numbers, or the numbers of a regressor, from scikit-learn.
     onnx_bytes : bytes
     rows : float32 array of shape (n_items, width)
         Items to compare the answers on.
@@ -194,20 +215,22 @@ def check_parity(
         Number of items on which the answers may differ.
     classifies : bool
         Whether the answers are class numbers.
+    where : str
+        What the rows are, for the message.
 
     Raises
     ------
     ExportError
         If the answers differ on more items; the message names the model.
     """
-    ours, theirs = OnnxModel(onnx_bytes, classifies).predict(rows), np.asarray(model.predict(rows)).reshape(-1)
+    answers = OnnxModel(onnx_bytes, classifies).predict(rows)
     if classifies:
-        differ = int((ours != theirs).sum())
+        differ = int((answers != expected).sum())
     else:
-        differ = int((np.abs(ours - theirs) > 1e-4 * (np.ptp(theirs) + np.abs(theirs).max())).sum())
+        differ = int((np.abs(answers - expected) > 1e-4 * (np.ptp(expected) + np.abs(expected).max())).sum())
     if differ > max_mismatches:
         raise ExportError(
-            f"The exported model of {name} must give the answers of scikit-learn for all but {max_mismatches} training "
-            f"items. It differs on {differ} of {len(rows)}. Drop a scaler in front of trees, choose another estimator, "
-            f"or accept it with max_mismatches={differ}."
+            f"The exported model of {name} must give the answers of scikit-learn for all but {max_mismatches} "
+            f"{where}. It differs on {differ} of {len(rows)}. Drop a scaler in front of trees, choose another "
+            f"estimator, or accept it with max_mismatches={differ}."
         )

@@ -9,9 +9,10 @@ from joblib import Memory, Parallel, delayed
 from joblib import hash as content_hash
 from numpy.typing import NDArray
 
-from polydom_builder.exceptions import TrainingError
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.measuring.fingerprint import source_fingerprint
+
+from .labels import Targets
 
 CHUNK = 64
 """Number of items that are extracted and cached together."""
@@ -58,9 +59,8 @@ class Table:
 def extract_table(
     space: FeatureSpace,
     items: Sequence[Any],
-    labels: Sequence[Any],
+    targets: Targets,
     *,
-    regression: bool = False,
     n_jobs: int | None,
     memory: Memory,
     progress: Callable[[int], None],
@@ -73,10 +73,8 @@ def extract_table(
     ----------
     space : FeatureSpace
     items : sequence
-    labels : sequence of shape (n_items,)
-        Classes as integers, strings or booleans; for a regression finite numbers.
-    regression : bool
-        Whether the labels are numbers to predict.
+    targets : Targets
+        What is known of the items, see `polydom_builder.training.labels`.
     n_jobs : int, optional
         Number of workers, as joblib understands it.
     memory : joblib.Memory
@@ -92,13 +90,7 @@ def extract_table(
     ------
     FeatureError
         If a feature fails on an item.
-    TrainingError
-        If there is not one label of the right kind for each item, or the labels are all the same.
     """
-    labels = list(labels)
-    if len(items) != len(labels):
-        raise TrainingError(f"There must be one label for each item. Got {len(items)} items and {len(labels)} labels.")
-    classes, targets = (np.empty(0), _numbers(labels)) if regression else _classes(labels)
     extract = memory.cache(_extract_chunk, ignore=["space", "chunk"])
     source = source_fingerprint(space)
     chunks = [list(items[k : k + CHUNK]) for k in range(0, len(items), CHUNK)]
@@ -108,32 +100,7 @@ def extract_table(
         rows.append(part)
         progress(len(part))
     columns = tuple(np.arange(s.start, s.stop) for s in space.column_slices())
-    return Table(np.concatenate(rows), classes, targets, columns)
-
-
-def _classes(labels: list[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Return the classes and the class number of each item."""
-    try:
-        classes, codes = np.unique(np.asarray(labels).reshape(len(labels)), return_inverse=True)
-    except (TypeError, ValueError) as e:
-        raise TrainingError(f"The labels must be one integer, string or boolean an item. Got {labels[:5]}.") from e
-    if not all(type(label) in (int, str, bool) for label in classes.tolist()):
-        raise TrainingError(f"The labels must be integers, strings or booleans. Got {classes[:5].tolist()}.")
-    if len(classes) < 2:
-        raise TrainingError(f"The labels must be of at least two classes. Got {classes.tolist()}.")
-    return classes, codes.astype(np.int64)
-
-
-def _numbers(labels: list[Any]) -> NDArray[np.float64]:
-    try:
-        numbers = np.asarray(labels, dtype=np.float64).reshape(len(labels))
-    except (TypeError, ValueError) as e:
-        raise TrainingError(f"For a regressor the labels must be one number an item. Got {labels[:5]}.") from e
-    if not np.isfinite(numbers).all() or len(np.unique(numbers)) < 2:
-        raise TrainingError(
-            f"For a regressor the labels must be finite numbers, not all the same. Got {numbers[:5].tolist()}."
-        )
-    return numbers
+    return Table(np.concatenate(rows), *targets, columns)
 
 
 def _extract_chunk(space: FeatureSpace, chunk: list[Any], source: str, key: str) -> NDArray[np.float32]:

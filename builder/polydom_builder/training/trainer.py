@@ -65,8 +65,6 @@ class NumericModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 class Trainer:
     """Trains the estimator on feature sets of one table and scores it on held-out folds.
 
-    A classifier sees the classes as numbers 0, 1, ...; the scorer sees the labels.
-
     Parameters
     ----------
     estimator : scikit-learn classifier, regressor or pipeline
@@ -79,6 +77,9 @@ class Trainer:
         Cache for the scores. Each one is stored as soon as it is known, so that a run that was killed can continue.
     names : tuple of str
         Names of the features, for messages.
+    by_number : bool
+        Whether the estimator sees class numbers 0, 1, ... instead of the labels as they were given. Scorers always see
+        the labels.
     """
 
     estimator: Any
@@ -88,6 +89,7 @@ class Trainer:
     n_jobs: int | None
     memory: Memory
     names: tuple[str, ...] = ()
+    by_number: bool = False
 
     @cached_property
     def lean(self) -> "Trainer":
@@ -97,7 +99,18 @@ class Trainer:
     @cached_property
     def key(self) -> str:
         """Identifies everything that a score depends on, except the feature set."""
-        return str(content_hash((self.table.key, self.estimator, self.splits, self.scoring)))
+        return str(content_hash((self.table.key, self.estimator, self.splits, self.scoring, self.by_number)))
+
+    @cached_property
+    def seen(self) -> NDArray[Any]:
+        """The targets as the estimator sees them: labels as given, class numbers, or numbers to predict."""
+        return self.table.targets if self.by_number else self.table.labels
+
+    @property
+    def seen_classes(self) -> list[Any]:
+        """The classes as the estimator sees them; none for a regression."""
+        n_classes = len(self.table.classes)
+        return list(range(n_classes)) if self.by_number else self.table.classes.tolist()
 
     @property
     def prior(self) -> int | float:
@@ -131,17 +144,37 @@ class Trainer:
         TrainingError
             If the estimator cannot be fitted.
         """
-        targets = self.table.targets if train is None else self.table.targets[train]
+        targets = self.seen if train is None else self.seen[train]
         if not order:
             prior = DummyClassifier(strategy="most_frequent") if len(self.table.classes) else DummyRegressor()
             return prior.fit(np.zeros((len(targets), 1)), targets)
         try:
             return clone(self.estimator).fit(self.table.rows_of(order, train), targets)
-        except ValueError as e:
-            raise TrainingError(f"The estimator must train on {self._named(order)}. It raised {e!r}.") from e
+        except Exception as e:  # of the user's code
+            raise TrainingError(f"The estimator must train on {self.name_of(order)}. It raised {e!r}.") from e
 
-    def score(self, order: Sequence[int], convert: Callable[[Any], Any] = lambda model: model) -> float:
+    def codes(self, model: Any, rows: NDArray[np.float32]) -> NDArray[Any]:
+        """Return the answers of a fitted model: class numbers, or the numbers of a regressor, shape ``(n_rows,)``.
+
+        Raises
+        ------
+        TrainingError
+            If an answer is not one of the classes.
+        """
+        answers = np.asarray(model.predict(rows)).reshape(-1)
+        if self.by_number or not len(self.table.classes):
+            return answers
+        codes = np.minimum(np.searchsorted(self.table.classes, answers), len(self.table.classes) - 1)
+        if (strange := self.table.classes[codes] != answers).any():
+            raise TrainingError(
+                f"The estimator must answer with labels that it was trained on. Got {answers[strange][0]!r}."
+            )
+        return codes
+
+    def score(self, order: Sequence[int], convert: Callable[[Any], Any] | None = None) -> float:
         """Return the mean held-out score of one ordered feature set, after `convert` of each fold's model.
+
+        Converted models answer with class numbers.
 
         Raises
         ------
@@ -150,7 +183,7 @@ class Trainer:
         """
         return self._mean(order, [self.score_fold(order, fold, convert) for fold in range(len(self.splits))])
 
-    def score_fold(self, order: Sequence[int], fold: int, convert: Callable[[Any], Any] = lambda model: model) -> float:
+    def score_fold(self, order: Sequence[int], fold: int, convert: Callable[[Any], Any] | None = None) -> float:
         """Return the score of one ordered feature set on one held-out fold, after `convert` of its model.
 
         Raises
@@ -159,16 +192,19 @@ class Trainer:
             If the estimator cannot be fitted, or the scorer cannot score the labels.
         """
         train, test = self.splits[fold]
-        model = convert(self.fit(order, train))
-        shown = LabelledModel(self.table.classes, model) if len(self.table.classes) else NumericModel(model)
+        shown = self.fit(order, train) if convert is None else convert(self.fit(order, train))
+        if not len(self.table.classes):
+            shown = NumericModel(shown)
+        elif self.by_number or convert is not None:
+            shown = LabelledModel(self.table.classes, shown)
         with warnings.catch_warnings():
             # The prior answers with one class only, so the precision of the others is undefined: it counts as 0.
             warnings.simplefilter("ignore", UndefinedMetricWarning)
             try:
                 return float(get_scorer(self.scoring)(shown, self.table.rows_of(order, test), self.table.labels[test]))
-            except (TypeError, ValueError) as e:
+            except Exception as e:  # of the user's code
                 raise TrainingError(
-                    f"The scorer {self.scoring!r} must score {self._named(order)} on these labels. It raised {e!r}. "
+                    f"The scorer {self.scoring!r} must score {self.name_of(order)} on these labels. It raised {e!r}. "
                     "Choose a scoring for this kind of label."
                 ) from e
 
@@ -176,12 +212,13 @@ class Trainer:
         mean = float(np.mean(scores))
         if not math.isfinite(mean):
             raise TrainingError(
-                f"The scorer must return a finite number for every feature set. Got {mean} for {self._named(order)}. "
+                f"The scorer must return a finite number for every feature set. Got {mean} for {self.name_of(order)}. "
                 "Choose another scoring, or folds that hold every class; for R² two items or more in each."
             )
         return max(mean, 0.0) if self.scoring == "r2" else mean
 
-    def _named(self, order: Sequence[int]) -> str:
+    def name_of(self, order: Sequence[int]) -> str:
+        """Return the names of the features of a set, for messages."""
         return "+".join(self.names[i] if self.names else f"feature {i}" for i in order) or "no features (the prior)"
 
 

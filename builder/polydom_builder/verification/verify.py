@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 
+from polydom_builder.lattice.monotonicity import Assumption, check_assumption
 from polydom_builder.lattice.proof import Proof
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index_file import load_bundle
@@ -30,6 +31,8 @@ class Report:
         Number of sets that the search trained, that it kept, and that the bundle answers with.
     n_queries : int
         Number of queries whose answer was compared with a scan.
+    assumption : Assumption
+        How far the trained sets keep the assumption that the promise rests on. To break it is no fault of the bundle.
     failures : tuple of str
         A line for each fault; of each kind the first ten.
     """
@@ -39,6 +42,7 @@ class Report:
     n_kept: int
     n_shipped: int
     n_queries: int
+    assumption: Assumption
     failures: tuple[str, ...]
 
     @property
@@ -51,7 +55,9 @@ class Report:
             f"{self.n_sets} feature sets settled by {self.n_trained} trained ones, {self.n_kept} kept and "
             f"{self.n_shipped} shipped; {self.n_queries} queries asked"
         )
-        return "\n".join([looked, *self.failures] if self.failures else [f"{looked}; all as promised"])
+        kept = "all as promised" + (", as far as the tolerance holds" if self.assumption.n_broken else "")
+        end = self.failures or (kept,)
+        return "\n".join([looked, str(self.assumption), *end])
 
 
 def verify_bundle(folder: str | os.PathLike[str]) -> Report:
@@ -62,7 +68,8 @@ def verify_bundle(folder: str | os.PathLike[str]) -> Report:
     query must be shipped. And the index and the staircases must give the answers that a scan of the candidates gives.
     Costs and scores with a relative difference below 1e-9 count as equal.
 
-    Not checked are the scores and costs themselves, and that no set scores more than a superset plus the tolerance.
+    Not checked are the scores and costs themselves. That no set scores more than a superset plus the tolerance is what
+    the proof assumes; the report says for how many pairs of trained sets it is so.
 
     Parameters
     ----------
@@ -89,6 +96,7 @@ def verify(bundle: Bundle, proof: Proof) -> Report:
     O(2^F) for up to 16 features. For more, O(F² · n_sets), as only the smallest sets that are not listed are checked.
     Besides, O(k²) crossings for k candidates.
     """
+    trained = dict(zip(proof.expanded.tolist(), proof.scores.tolist(), strict=True))
     queries, stairs = index_queries(bundle), staircase_queries(bundle)
     failures = [
         *_first("of the bundle", mismatches(proof, bundle)),
@@ -104,6 +112,7 @@ def verify(bundle: Bundle, proof: Proof) -> Report:
         n_kept=len(proof.kept),
         n_shipped=len(bundle.stored.shipped),
         n_queries=len(queries.sizes) + sum(len(asked.sizes) for asked in stairs),
+        assumption=check_assumption(trained, proof.tolerance),
         failures=tuple(failures),
     )
 

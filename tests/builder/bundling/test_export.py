@@ -30,8 +30,8 @@ def test_accuracy_in_the_bundle_is_measured_through_onnx(fitted: PolyDomSearch, 
     from polydom_builder.training.onnx import OnnxModel, to_onnx
 
     entry = load_bundle(folder).models[-1]
-    width = sum(task.space.widths[i] for i in entry.order)
-    expected = fitted.trainer_.score(entry.order, lambda fold: OnnxModel(to_onnx(fold, width)))
+    width, classes = sum(task.space.widths[i] for i in entry.order), fitted.trainer_.seen_classes
+    expected = fitted.trainer_.score(entry.order, lambda fold: OnnxModel(to_onnx(fold, width, classes=classes)))
 
     assert entry.accuracy == expected
 
@@ -63,7 +63,7 @@ def test_model_whose_export_differs_stops_by_name(monkeypatch: pytest.MonkeyPatc
 
     honest: Callable[..., bytes] = onnx_models.to_onnx
 
-    def wrong(model: Any, width: int, versions: Any = None) -> bytes:
+    def wrong(model: Any, width: int, versions: Any = None, classes: Any = ()) -> bytes:
         other = LogisticRegression().fit(np.random.default_rng(0).normal(size=(90, width)), np.arange(90) % 3)
         return honest(other, width)
 

@@ -13,6 +13,7 @@ from polydom_builder.costs.model_times import MARGIN, ModelTimes
 from polydom_builder.costs.target import Target, is_here
 from polydom_builder.exceptions import ExportError, FitError
 from polydom_builder.training.folds import make_splits
+from polydom_builder.training.labels import targets_of
 from polydom_builder.training.onnx import to_onnx
 from polydom_builder.training.table import extract_table
 from polydom_builder.training.trainer import Trainer
@@ -33,13 +34,17 @@ ORDERS = [(0,), (0, 2)]
 
 @pytest.fixture(scope="module")
 def trainer() -> Trainer:
-    table = extract_table(task.space, ITEMS, LABELS, n_jobs=1, memory=MEMORY, progress=lambda count: None)
-    return Trainer(LogisticRegression(), table, make_splits(3, table, None, 0), "accuracy", 1, MEMORY)
+    targets = targets_of(LABELS, len(ITEMS))
+    table = extract_table(task.space, ITEMS, targets, n_jobs=1, memory=MEMORY, progress=lambda count: None)
+    return Trainer(LogisticRegression(), table, make_splits(3, targets, None, 0), "accuracy", 1, MEMORY)
 
 
 @pytest.fixture(scope="module")
 def models(trainer: Trainer) -> list[tuple[tuple[int, ...], bytes]]:
-    return [(order, to_onnx(trainer.fit(order), trainer.table.rows_of(order).shape[1])) for order in ORDERS]
+    return [
+        (order, to_onnx(trainer.fit(order), trainer.table.rows_of(order).shape[1], classes=trainer.seen_classes))
+        for order in ORDERS
+    ]
 
 
 def measured_here(**changes: Any) -> Target:

@@ -7,7 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import PCA
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import TunedThresholdClassifierCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from polydom_builder.exceptions import ExportError, FitError, TrainingError
 from polydom_runtime import Feature, FeatureSpace, Predictor, Step
@@ -120,4 +126,44 @@ def test_costs_of_another_space_are_refused() -> None:
 def test_estimator_without_a_converter_is_refused_before_training() -> None:
     with pytest.raises(ExportError, match="skl2onnx"):
         search(estimator=Unconvertible()).fit(ITEMS, LABELS, costs=task.costs)
-    assert Unconvertible.trained == 1
+    assert Unconvertible.trained == 2  # tried on a few labels, then converted
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        ColumnTransformer([("first", StandardScaler(), [0])]),
+        HistGradientBoostingClassifier(categorical_features=[0]),
+        HistGradientBoostingClassifier(monotonic_cst=[1, 0, 0]),
+    ],
+)
+def test_estimator_that_names_columns_is_refused(estimator: Any) -> None:
+    model = make_pipeline(estimator, LogisticRegression()) if hasattr(estimator, "transform") else estimator
+    with pytest.raises(TrainingError, match="treat all columns alike"):
+        search(estimator=model).fit(ITEMS, LABELS, costs=task.costs)
+
+
+def test_estimator_that_needs_several_columns_is_refused_before_the_search() -> None:
+    with pytest.raises(TrainingError, match=r"must train on [a-z]+\. It raised .*n_components=2"):
+        search(estimator=make_pipeline(PCA(2), LogisticRegression())).fit(ITEMS, LABELS, costs=task.costs)
+
+
+def test_labels_and_folds_are_checked_before_anything_is_measured() -> None:
+    with pytest.raises(TrainingError, match="Got None for item 0"):
+        search().fit(ITEMS, [None, *LABELS[1:]], costs="no costs")  # type: ignore[arg-type]
+    groups = [str(label) for label in LABELS]
+    with pytest.raises(TrainingError, match=r"Fold 0 has none of class .* Give groups"):
+        search().fit(ITEMS, LABELS, groups, costs="no costs")  # type: ignore[arg-type]
+
+
+def test_scaler_and_threshold_that_the_conversion_loses_are_refused(tmp_path: Path) -> None:
+    binary = [label == "loud" for label in LABELS]
+    tuned = TunedThresholdClassifierCV(LogisticRegression(), scoring="recall", cv=2, random_state=0)
+    with pytest.raises(ExportError, match="must give the answers of scikit-learn"):
+        search(estimator=tuned).fit(ITEMS, binary, costs=task.costs).export(tmp_path / "x.bundle")
+
+
+def test_search_that_finds_nothing_says_so() -> None:
+    rare = [int(k % 6 == 0) for k in range(len(ITEMS))]
+    with pytest.warns(UserWarning, match=r"No feature set scores more than the answer without features \(0\.833\)"):
+        search(estimator=LogisticRegression(C=1e-9)).fit(ITEMS, rare, costs=task.costs)

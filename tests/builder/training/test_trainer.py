@@ -50,7 +50,7 @@ def test_given_test_items_are_scored_on() -> None:
 
     model = fitted.trainer_.fit((0, 1), np.arange(60))
     expected = (
-        model.predict(fitted.trainer_.table.rows_of((0, 1), np.arange(60, 120))) == fitted.trainer_.table.targets[60:]
+        model.predict(fitted.trainer_.table.rows_of((0, 1), np.arange(60, 120))) == fitted.trainer_.table.labels[60:]
     ).mean()
     assert fitted.trainer_.scores([0b11]) == [expected]
 
@@ -76,6 +76,7 @@ def test_r2_needs_two_items_a_fold() -> None:
 def test_many_equal_numbers_first_are_no_hindrance() -> None:
     """The first items, all of one number, would leave a support vector machine without a vector to export."""
     numbers = [0.0] * 45 + [float(np.std(x)) for x in ITEMS[45:]]
-    found = few(make_pipeline(StandardScaler(), SVR()), numbers, cv=KFold(2, shuffle=True, random_state=0))
+    with pytest.warns(UserWarning, match="No feature set scores more"):
+        found = few(make_pipeline(StandardScaler(), SVR()), numbers, cv=KFold(2, shuffle=True, random_state=0))
 
     assert found.prior_[0] == pytest.approx(np.mean(numbers))

@@ -1,0 +1,111 @@
+"""A short run of all that comes after the measurement, so that an error appears now and not after hours of training."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+
+from polydom_builder.exceptions import ExportError, TrainingError
+from polydom_builder.training.onnx import OnnxVersions, check_parity, to_onnx
+from polydom_builder.training.trainer import Trainer
+from polydom_runtime.bundles.models import InputRow, ModelRunner
+from polydom_runtime.exceptions import BundleFormatError
+
+FEW = 20
+"""Items of each class; for a regression twice as many items."""
+
+MOST_MISMATCHES = 0.1
+"""Share of these items on which an exported model may differ here: trained on few, it may find classes equally likely.
+Whoever loses the labels or the probabilities in the conversion differs on more."""
+
+Order = tuple[int, ...]
+
+
+def rehearsed(trainer: Trainer, versions: OnnxVersions, sure: bool = False) -> Trainer:
+    """Train, convert, load and compare models of the widest and the narrowest set, each on a few items.
+
+    This is done where models are exported later, in a worker if there are workers.
+
+    Parameters
+    ----------
+    trainer : Trainer
+    versions : OnnxVersions
+    sure : bool
+        Whether the node will ask models for their probabilities.
+
+    Returns
+    -------
+    Trainer
+        Its estimator sees the labels as given, or class numbers if it trains on these only, as XGBoost does.
+
+    Raises
+    ------
+    TrainingError
+        If the estimator cannot be trained on a set, or only on class numbers although a parameter names labels; or if
+        it has no probabilities where they are needed.
+    ExportError
+        If a model cannot be converted, the node cannot run it, or its answers differ.
+    """
+    widths = [len(columns) for columns in trainer.table.columns]
+    narrowest = min(range(len(widths)), key=widths.__getitem__)
+    orders: list[Order] = [tuple(range(len(widths))), (narrowest,)]
+    trainer = _with_labels_that_fit(trainer, orders[0])
+    Parallel(n_jobs=trainer.n_jobs)(delayed(_rehearse)(trainer.lean, order, versions, sure) for order in orders)
+    return trainer
+
+
+def _rehearse(trainer: Trainer, order: Order, versions: OnnxVersions, sure: bool) -> None:
+    few, classes, name = _few(trainer), trainer.seen_classes, trainer.name_of(order)
+    rows = trainer.table.rows_of(order, few)
+    model = trainer.fit(order, few)
+    if sure and not classes:
+        raise TrainingError("early_stop must be left out for a regressor, which is never sure.")
+    if sure and not hasattr(model, "predict_proba"):
+        raise TrainingError(
+            f"early_stop needs an estimator with probabilities. {type(model).__name__} has none. "
+            "Choose another, or leave early_stop out."
+        )
+    data = to_onnx(model, rows.shape[1], versions, classes)
+    try:
+        ModelRunner(data, InputRow(rows.shape[1], len(classes)), rows.shape[1], len(classes), sure)
+    except BundleFormatError as e:
+        raise ExportError(f"The node must be able to run the exported model of {name}. {e}") from e
+    most = int(MOST_MISMATCHES * len(rows))
+    check_parity(name, trainer.codes(model, rows), data, rows, most, classifies=len(classes) > 0)
+
+
+def _with_labels_that_fit(trainer: Trainer, order: Order) -> Trainer:
+    few, classes = _few(trainer), trainer.table.classes.tolist()
+    try:
+        trainer.fit(order, few)
+    except TrainingError as e:
+        if classes in ([], list(range(len(classes)))) or _names_labels(trainer.estimator, classes):
+            raise
+        trainer = replace(trainer, by_number=True)
+        try:
+            trainer.fit(order, few)
+        except TrainingError:
+            raise e from None
+    return trainer
+
+
+def _few(trainer: Trainer) -> NDArray[np.intp]:
+    table = trainer.table
+    if len(table.classes):
+        return np.concatenate([np.flatnonzero(table.targets == c)[:FEW] for c in range(len(table.classes))])
+    # The lowest, the highest and some numbers between: some models cannot fit equal numbers.
+    spread = np.linspace(0, len(table.rows) - 1, min(len(table.rows), 2 * FEW)).astype(np.intp)
+    few: NDArray[np.intp] = np.argsort(table.targets, kind="stable")[spread]
+    return few
+
+
+def _names_labels(estimator: Any, classes: list[Any]) -> bool:
+    """Tell whether a parameter is a dictionary by label, or a label: it would mean another class, or none."""
+    return any(
+        (isinstance(value, Mapping) and set(value) & set(classes))
+        or (name.rpartition("__")[2] == "pos_label" and value in classes)
+        for name, value in estimator.get_params(deep=True).items()
+    )

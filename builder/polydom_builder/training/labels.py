@@ -1,0 +1,112 @@
+"""The labels of the items: of one kind, and the number of each one's class."""
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polydom_builder.exceptions import TrainingError
+
+KINDS = {bool: "a boolean", int: "an integer", str: "a string"}
+LARGEST = 1 << 63
+
+
+class Targets(NamedTuple):
+    """What an estimator learns about each item.
+
+    Attributes
+    ----------
+    classes : array of shape (n_classes,)
+        Rising; empty for a regression.
+    numbers : array of shape (n_items,)
+        The label of each item as a position in `classes` (int64); for a regression the number to predict (float64).
+    """
+
+    classes: NDArray[Any]
+    numbers: NDArray[Any]
+
+
+def targets_of(labels: Sequence[Any], n_items: int, *, regression: bool = False) -> Targets:
+    """Return the targets of items, after a check of their labels.
+
+    Parameters
+    ----------
+    labels : sequence of shape (n_items,)
+        Classes as integers, strings or booleans; for a regression finite numbers.
+    n_items : int
+    regression : bool
+        Whether the labels are numbers to predict.
+
+    Raises
+    ------
+    TrainingError
+        If there is not one label of the right kind for each item, or the labels are all the same.
+    """
+    try:
+        plain = [_plain(label) for label in labels]
+    except TypeError as e:
+        raise TrainingError(f"labels must be a sequence, one label for each item. Got {labels!r}.") from e
+    if n_items != len(plain):
+        raise TrainingError(f"There must be one label for each item. Got {n_items} items and {len(plain)} labels.")
+    return Targets(np.empty(0), _numbers(plain)) if regression else Targets(*_classes(plain))
+
+
+def _classes(plain: list[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return the classes and the class number of each item.
+
+    The labels are checked before numpy sees them, since it makes labels of several kinds equal: 1 and "1", 2 and True,
+    None and "None", "a" and "a" with a zero character behind it.
+    """
+    kind = type(plain[0])
+    for k, label in enumerate(plain):
+        if type(label) not in KINDS:
+            raise TrainingError(
+                f"The labels must be integers, strings or booleans, one for each item. Got {label!r} for item {k}. "
+                "Leave items without a label out, and name the classes by integers or strings."
+            )
+        if type(label) is not kind:
+            raise TrainingError(
+                f"The labels must all be of one kind. Got {plain[0]!r}, {KINDS[kind]}, for item 0, and {label!r}, "
+                f"{KINDS[type(label)]}, for item {k}. Convert them all to one kind."
+            )
+        if isinstance(label, str):
+            _check_text(label, k)
+        elif not -LARGEST <= label < LARGEST:
+            raise TrainingError(f"Labels that are integers must fit in 64 bits. Got {label} for item {k}.")
+    classes, codes = np.unique(np.array(plain), return_inverse=True)
+    if len(classes) < 2:
+        raise TrainingError(f"The labels must be of at least two classes. Got {classes.tolist()}.")
+    return classes, codes.astype(np.int64)
+
+
+def _numbers(plain: list[Any]) -> NDArray[np.float64]:
+    for k, label in enumerate(plain):
+        if isinstance(label, bool) or not isinstance(label, int | float) or not _is_finite(label):
+            raise TrainingError(f"For a regressor the labels must be finite numbers. Got {label!r} for item {k}.")
+    numbers = np.array(plain, dtype=np.float64)
+    if len(np.unique(numbers)) < 2:
+        raise TrainingError(f"For a regressor the labels must not be all the same. Got {numbers[:5].tolist()}.")
+    return numbers
+
+
+def _is_finite(number: float) -> bool:
+    try:
+        return math.isfinite(number)
+    except OverflowError:  # of an integer that is no float
+        return False
+
+
+def _plain(label: Any) -> Any:
+    """Return a label of numpy, also an array of one, as one of Python."""
+    return label.item() if isinstance(label, np.generic | np.ndarray) and label.size == 1 else label
+
+
+def _check_text(label: str, k: int) -> None:
+    try:
+        label.encode()
+    except UnicodeEncodeError as e:
+        raise TrainingError(f"Labels that are strings must be Unicode text. Got {label!r} for item {k}.") from e
+    if "\0" in label:
+        raise TrainingError(f"Labels that are strings must have no zero characters. Got {label!r} for item {k}.")

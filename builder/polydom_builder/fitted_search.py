@@ -4,10 +4,12 @@ import math
 import os
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 from polydom_runtime.bundles.bundle import Bundle, Promise, StoredIndex
 from polydom_runtime.bundles.index import Candidate
+from polydom_runtime.bundles.references import References
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.measuring.cost_samples import CostSamples
 from polydom_runtime.policy.outlook_table import outlook_table
@@ -43,6 +45,7 @@ class FittedSearch(Protocol):
     target_: Target
     trainer_: Trainer
     timer_: ModelTimer
+    references_: References
     set_costs_: CostsOfSets
     expanded_: dict[int, float]
     prior_: tuple[int | float, float]
@@ -61,7 +64,7 @@ def publish(search: Any, prepared: Prepared, combine: Combine | None = None) -> 
     search.region_, search.space_, search.dropped_ = prepared.region, prepared.space, prepared.dropped
     search.target_, search.samples_, search.trainer_ = prepared.target, prepared.samples, prepared.trainer
     search.sizes_, search.times_, search.fits_ = prepared.sizes, prepared.target.worst, dict(prepared.target.fits)
-    search.timer_ = prepared.timer
+    search.timer_, search.references_ = prepared.timer, prepared.references
     search.set_costs_ = costs_of_sets(prepared.target.worst, prepared.model_seconds, combine)
 
 
@@ -128,9 +131,10 @@ def draft(
         The sequences of a greedy bundle.
     """
     entries = model_entries(search.timer_, search.target_, exported, combine)
-    return draft_bundle(
+    bundle = draft_bundle(
         search.space_, search.trainer_, search.target_, promise, entries, prior=search.prior_, stored=stored
     )
+    return replace(bundle, references=search.references_)
 
 
 def write_fitted(

@@ -177,9 +177,12 @@ class Predictor:
         space: FeatureSpace,
         *,
         tune: str | os.PathLike[str] | None = None,
+        compare: bool = True,
         **options: Any,
     ) -> "Predictor":
         """Read and check a bundle, and load the models that the deadline can reach.
+
+        Features are computed on the reference items of the bundle, to notice that they are not those of the build.
 
         Parameters
         ----------
@@ -187,6 +190,8 @@ class Predictor:
         space : FeatureSpace
         tune : str or path, optional
             The file that ``polydom-node tune`` wrote on this machine: then plans use its times.
+        compare : bool
+            Whether to compare features with those of the build.
         **options
             As for `Predictor`.
 
@@ -195,7 +200,8 @@ class Predictor:
         BundleFormatError
             If the folder holds no sound bundle, or the tune file is not sound.
         BundleMismatchError, DeadlineError
-            As for `Predictor`; the first one also if the tune file is of another bundle or machine.
+            As for `Predictor`; the first one also if the tune file is of another bundle or machine, or a feature gives
+            other numbers than at the build.
         """
         bundle = load_bundle(Path(folder))
         if tune is not None:
@@ -203,7 +209,10 @@ class Predictor:
             from .device.tune_file import load_tune
 
             bundle = tuned(bundle, load_tune(tune, bundle))
-        return cls(bundle, space, **options)
+        predictor = cls(bundle, space, **options)
+        if compare:
+            bundle.check_features(space)
+        return predictor
 
     @property
     def slowdown(self) -> float:

@@ -12,7 +12,7 @@ from polydom_runtime.costs import CostFunction
 from polydom_runtime.device.calibration import LARGE_REFERENCES, NUMPY_REFERENCES, REFERENCES
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples, ItemSamples, units_of
-from polydom_runtime.measuring.fingerprint import source_fingerprint
+from polydom_runtime.measuring.fingerprint import VERSION, source_fingerprint
 from polydom_runtime.measuring.tails import tail_quantile
 from polydom_runtime.unit_times import UnitTimes, step_users
 
@@ -176,7 +176,7 @@ def check_samples(space: FeatureSpace, samples: CostSamples) -> None:
     wanted = units_of(space)
     if samples.units != wanted:
         raise FitError(f"The cost samples must be of the units {wanted}. Got {samples.units}. Measure this space.")
-    if samples.fingerprint not in ("", source_fingerprint(space)):
+    if samples.fingerprint.startswith(VERSION) and samples.fingerprint != source_fingerprint(space):
         raise FitError(
             "The features must have the code that was measured. It has changed since, or differs from the node's copy. "
             "Measure again with this module."

@@ -1,6 +1,7 @@
 """Checks of the parameters of a search, before it starts."""
 
 import pickle
+import stat
 import tempfile
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -88,15 +89,20 @@ def checked_memory(memory: str | Memory | None) -> Memory:
     Raises
     ------
     TrainingError
-        If its folder is not writable.
+        If its folder is not writable, or all users may write there.
     """
     if isinstance(memory, Memory) or memory is None:
         return memory or Memory(None, verbose=0)
     try:
         Path(memory).mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=memory).close()
+        folder = Path(memory).stat()
     except OSError as e:
         raise TrainingError(f"The memory folder must be writable. {e}. Choose another, or None to keep nothing.") from e
+    if folder.st_mode & stat.S_IWOTH:  # what is read from it is unpickled, which can run any code
+        raise TrainingError(
+            f"The memory folder must not be writable for all users. {memory} is. Choose another, or run chmod o-w."
+        )
     return Memory(memory, verbose=0)
 
 

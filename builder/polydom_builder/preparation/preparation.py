@@ -20,6 +20,7 @@ from polydom_builder.training.labels import targets_of
 from polydom_builder.training.onnx import OnnxVersions, to_onnx
 from polydom_builder.training.table import Table, extract_table
 from polydom_builder.training.trainer import Trainer
+from polydom_runtime.bundles.references import References
 from polydom_runtime.costs import CostFunction
 from polydom_runtime.device.device_profile import DeviceProfile
 from polydom_runtime.exceptions import DeadlineError
@@ -31,6 +32,7 @@ from polydom_runtime.unit_times import UnitTimes
 
 from .parameters import check_count, checked_budgets, checked_estimator, checked_memory, checked_sizes
 from .progress import progress_bar
+from .references import references_of
 from .rehearsal import rehearsed
 
 MODEL_MARGIN = 1.2
@@ -76,6 +78,8 @@ class Prepared:
         Tells how long models run on the device.
     model_seconds : float
         A bound on the time of a run of any model, for the search: only the full set's model can be timed before it.
+    references : References
+        A few items and their features.
     """
 
     space: FeatureSpace
@@ -87,6 +91,7 @@ class Prepared:
     trainer: Trainer
     timer: ModelTimer
     model_seconds: float
+    references: References
 
 
 def prepare(
@@ -142,7 +147,8 @@ def prepare(
     timer = model_timer(target, space, items, trainer, search.random_state or 0, region.typical_size)
     target, model_seconds = _with_model_times(trainer, target, timer, region.typical_size)
     _check_reachable(region, target, model_seconds)
-    return Prepared(space, dropped, region, sizes, samples, target, trainer, timer, model_seconds)
+    references = references_of(space, items, sizes, table.rows)
+    return Prepared(space, dropped, region, sizes, samples, target, trainer, timer, model_seconds, references)
 
 
 def _target(

@@ -19,6 +19,7 @@ from sklearn.metrics import get_scorer
 from polydom_builder.exceptions import TrainingError
 from polydom_runtime.features import members
 
+from .code import training_code
 from .folds import Splits
 from .table import Table
 
@@ -99,7 +100,8 @@ class Trainer:
     @cached_property
     def key(self) -> str:
         """Identifies everything that a score depends on, except the feature set."""
-        return str(content_hash((self.table.key, self.estimator, self.splits, self.scoring, self.by_number)))
+        code = training_code(self.estimator, self.scoring)
+        return str(content_hash((self.table.key, self.estimator, self.splits, self.scoring, self.by_number, code)))
 
     @cached_property
     def seen(self) -> NDArray[Any]:

@@ -15,6 +15,7 @@ from .bundle_times import BundleTimes
 from .greedy import GreedyIndex
 from .index import Candidate, Interval, PolyDomIndex
 from .model_entry import ModelEntry
+from .references import References
 from .regimes import Regime, RegimeTimes
 
 Label = int | str | bool
@@ -115,6 +116,8 @@ class Bundle:
         The bundle folder, which holds the models; None if the bundle is not on the disk.
     regimes : dict of str to RegimeTimes
         The times of the regimes ``rehearsed`` and ``cold``; empty if they were never measured.
+    references : References
+        A few items with their features, to compare those of the node with.
     """
 
     space: BundleSpace
@@ -125,6 +128,7 @@ class Bundle:
     stored: StoredIndex = StoredIndex()
     path: Path | None = None
     regimes: Mapping[Regime, RegimeTimes] = field(default_factory=dict)
+    references: References = field(default_factory=References)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -222,6 +226,21 @@ class Bundle:
                     "Use the module that the bundle was built with, or build again."
                 )
         return space
+
+    def check_features(self, space: FeatureSpace) -> None:
+        """Compare the features of this machine with those of the build, on the reference items.
+
+        Raises
+        ------
+        BundleMismatchError
+            If one gives other numbers.
+        """
+        if lines := list(dict.fromkeys(self.references.differences(self.space_of(space)))):
+            more = f" ({len(lines) - 1} more differ)" if len(lines) > 1 else ""
+            raise BundleMismatchError(
+                "The features must give the numbers that they gave when the bundle was built. On a reference item, "
+                f"{lines[0]}{more}. Use the module that the bundle was built with, or build again."
+            )
 
     def model_bytes(self, model: int) -> bytes:
         """Read one model and return its bytes.

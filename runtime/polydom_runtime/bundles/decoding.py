@@ -10,7 +10,7 @@ from pathlib import Path
 from polydom_runtime.costs import HUGE, CostFunction
 from polydom_runtime.features import MAX_FEATURES
 
-from . import schema
+from . import references, schema
 from .bundle import Bundle, BundleSpace, Label, Prior, Promise, StoredIndex
 from .bundle_times import UNKNOWN_CALM
 from .decoding_times import MAX_SECONDS, Document, costs, decoded_times
@@ -80,6 +80,11 @@ def _from_version_6(d: Document) -> Document:
     return {**spread(d), "regimes": [spread(r) if type(r) is dict else r for r in regimes]}
 
 
+def _from_version_7(d: Document) -> Document:
+    """Add reference items: there are none."""
+    return {**d, "references": []}
+
+
 UPGRADES: Mapping[int, Callable[[Document], Document]] = {
     1: _from_version_1,
     2: _from_version_2,
@@ -87,6 +92,7 @@ UPGRADES: Mapping[int, Callable[[Document], Document]] = {
     4: _from_version_4,
     5: _from_version_5,
     6: _from_version_6,
+    7: _from_version_7,
 }
 """For each older version, the function that changes its document into one of the next version."""
 
@@ -106,6 +112,7 @@ def _bundle(d: Document, path: Path | None) -> Bundle:
         stored=_stored(d, models),
         path=path,
         regimes=regimes,
+        references=references.decoded(d, sum(space.widths)),
     )
 
 

@@ -6,14 +6,14 @@ import msgpack
 
 from polydom_runtime.unit_times import UnitTimes
 
-from . import schema
+from . import references, schema
 from .bundle import Bundle
 from .bundle_times import BundleTimes, CostOrigin
 from .engines import ENGINES
 from .regimes import REGIMES, Regime, RegimeTimes
 
 FORMAT = "polydom-bundle"
-VERSION = 7
+VERSION = 8
 """The format version. A change of the layout raises it, and `decoding` gets one more upgrade."""
 
 
@@ -60,6 +60,7 @@ def encode(bundle: Bundle) -> bytes:
         **_chosen(times, space.names, known),
         "regimes": [_regime(r, bundle.regimes[r], space.names, known) for r in REGIMES if r in bundle.regimes],
         "more_times": known.more,
+        "references": references.encoded(bundle.references),
     }
     return bytes(msgpack.packb(document))
 

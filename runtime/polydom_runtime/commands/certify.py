@@ -87,6 +87,7 @@ def run(arguments: argparse.Namespace) -> int:
     deadline = bundle.promise.budgets[1] if arguments.deadline is None else arguments.deadline
     guarded = None if deadline == math.inf else deadline - arguments.guard
     predictor = Predictor(bundle, space, deadline=guarded, policy=arguments.policy)
+    bundle.check_features(space)
     context = context_of(arguments, predictor)
     conditions = Conditions(board := Board(), machine := describe(board))
     paced = arguments.period is not None

@@ -34,6 +34,12 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of ``polydom-node run``."""
     add_answering(command)
     command.add_argument(
+        "--no-compare",
+        dest="compare",
+        action="store_false",
+        help="do not compare the features with those of the build, on the reference items of the bundle",
+    )
+    command.add_argument(
         "--early-stop", action="store_true", help="answer as soon as a model is confident enough, to save energy"
     )
     command.add_argument(
@@ -97,14 +103,17 @@ def _predictor(arguments: argparse.Namespace) -> Predictor:
         energy = EnergyBudget.measured(arguments.energy_costs, arguments.energy, bundle)
     elif arguments.energy is not None:
         energy = EnergyBudget(arguments.energy, arguments.watts)
-    return Predictor(
+    predictor = Predictor(
         bundle,
-        space_of(arguments.space),
+        space := space_of(arguments.space),
         deadline=arguments.deadline,
         policy=arguments.policy,
         early_stop=arguments.early_stop,
         energy=energy,
     )
+    if arguments.compare:
+        bundle.check_features(space)
+    return predictor
 
 
 Outcome = tuple[int, dict[str, Any]]

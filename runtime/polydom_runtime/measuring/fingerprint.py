@@ -1,43 +1,69 @@
-"""A hash of the source code of features: equal on host and node if the features are equal."""
+"""A hash of code and of the values that it was made with: equal on host and node if the features are equal.
 
+Seen are the modules of the code and all modules that these import; all arguments of a `functools.partial`; and of what
+else a function holds (defaults, closures, globals that it reads, attributes of its object) the numbers, texts, tuples
+and functions. Comments and empty lines do not count. Not seen are lists, dictionaries and arrays that a function holds,
+since they may be its memory for work, and files that it reads, such as a table: after a change of these, measure and
+build again with a new cache. Of installed packages only the names count.
+"""
+
+import ast
+import dis
 import hashlib
+import io
+import pickle
 import sys
 import sysconfig
+import tokenize
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, partial
 from pathlib import Path
-from types import ModuleType
+from types import CellType, CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
 
 from polydom_runtime.features import FeatureSpace
 
 STANDARD = tuple(Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib"))
 OURS = __name__.partition(".")[0]
+PLAIN = (bool, int, float, complex, str, bytes, type(None))
+
+VERSION = "2:"
+"""Stands in front of a fingerprint. Those of another version cannot be compared."""
+
+Feed = Callable[[bytes], object]
 
 
 def source_fingerprint(space: FeatureSpace) -> str:
-    """Return a hash of a space and of its source code, so that edited features are noticed.
-
-    The source code is that of the modules of the features, and of all modules that these refer to, except installed
-    ones. A function that was typed in interactively has no source file; only its name is in the hash.
-    """
-    digest = hashlib.sha256(repr((space.names, space.widths)).encode())
+    """Return a hash of a space, of its source code and of the values in it, so that edited features are noticed."""
     functions = [space.size, *(f.extract for f in space.features), *(s.compute for s in space.steps)]
-    for k, function in enumerate(functions):
-        while isinstance(function, partial):
-            digest.update(repr((function.args, function.keywords)).encode())
-            functions[k] = function = function.func
-        digest.update(getattr(function, "__qualname__", repr(type(function))).encode())
-    waiting = [module_of(f) for f in functions]
-    seen: dict[str, Path] = {}
+    return code_fingerprint([(space.names, space.widths), *functions])
+
+
+def code_fingerprint(values: Iterable[Any]) -> str:
+    """Return a hash of values and of the code behind them.
+
+    Parameters
+    ----------
+    values : iterable of object
+        Functions, objects with methods, and plain values.
+    """
+    digest, modules = hashlib.sha256(), dict[str, Path]()
+    waiting: list[ModuleType] = []
+    for value in values:
+        _feed_value(digest.update, value, waiting, {})
     while waiting:
         module = waiting.pop()
         file = getattr(module, "__file__", None)
-        if module is None or file is None or module.__name__ in seen or _is_installed(module.__name__, Path(file)):
+        if file is None or module.__name__ in modules or _is_installed(module):
             continue
-        seen[module.__name__] = Path(file)
-        waiting += [module_of(value) for value in vars(module).values()]
-    for _, file in sorted(seen.items()):
-        digest.update(file.read_bytes().replace(b"\r\n", b"\n"))  # git changes line ends on some systems
-    return digest.hexdigest()
+        modules[module.__name__] = Path(file)
+        waiting += [found for value in vars(module).values() if (found := module_of(value))]
+        waiting += _imported(module, Path(file))
+    for _, file in sorted(modules.items()):
+        digest.update(_without_comments(file.read_bytes()))
+    return VERSION + digest.hexdigest()
 
 
 def module_of(value: object) -> ModuleType | None:
@@ -45,10 +71,126 @@ def module_of(value: object) -> ModuleType | None:
     return value if isinstance(value, ModuleType) else sys.modules.get(str(getattr(value, "__module__", None)))
 
 
-def _is_installed(name: str, file: Path) -> bool:
+def _feed_value(feed: Feed, value: Any, modules: list[ModuleType], seen: dict[int, Any]) -> None:
+    """Feed a value into a digest, and list the modules of its code."""
+    if id(value) in seen:
+        return
+    if not isinstance(value, PLAIN):
+        seen[id(value)] = value  # which keeps it, so that no other one gets its number
+    if (module := module_of(value)) is not None:
+        modules.append(module)
+    inner: Iterable[Any] = ()
+    if isinstance(value, PLAIN):
+        feed(repr(value).encode())
+    elif isinstance(value, np.ndarray) and not value.dtype.hasobject:
+        feed(repr((value.dtype.str, value.shape)).encode() + np.ascontiguousarray(value).tobytes())
+    elif isinstance(value, FunctionType):
+        feed(value.__qualname__.encode())
+        inner = () if module and _is_installed(module) else _parts_of(feed, value)
+    elif isinstance(value, partial):
+        inner = (value.func, value.args, value.keywords)
+    elif isinstance(value, MethodType):
+        inner = (value.__func__, value.__self__)
+    elif isinstance(value, Mapping):
+        inner = [part for pair in value.items() for part in pair]
+    elif isinstance(value, list | tuple):
+        inner = value
+    elif isinstance(value, set | frozenset):
+        inner = sorted(value, key=repr)
+    elif isinstance(value, type) and module and not _is_installed(module):
+        feed(value.__qualname__.encode())
+        inner = [part for part in vars(value).values() if isinstance(part, FunctionType)]
+    elif isinstance(value, type) or not hasattr(value, "__dict__"):
+        feed(_pickled(value))
+    else:
+        inner = (type(value), *((n, v) for n, v in vars(value).items() if n[:1] != "_" and _is_fixed(v)))
+    feed(f"{type(value).__qualname__}(".encode())
+    for part in inner:
+        _feed_value(feed, part, modules, seen)
+    feed(b")")
+
+
+def _parts_of(feed: Feed, function: FunctionType) -> Iterator[Any]:
+    """Feed the code of a function that has no file; yield the values that it works with."""
+    codes = [*_codes(function.__code__)]
+    if not Path(function.__code__.co_filename).is_file():
+        for code in codes:
+            feed(code.co_code)
+            yield tuple(constant for constant in code.co_consts if not isinstance(constant, CodeType))
+    held = [*(function.__defaults__ or ()), *sorted((function.__kwdefaults__ or {}).items())]
+    held += [_content(cell) for cell in function.__closure__ or ()]
+    written = {i.argval for code in codes for i in dis.get_instructions(code) if i.opname == "STORE_GLOBAL"}
+    for name in sorted({name for code in codes for name in code.co_names} - written):
+        value = function.__globals__.get(name)
+        held += [(name, value)] if value is not None and isinstance(value, (*PLAIN, tuple)) else []
+    yield from filter(_is_fixed, held)
+
+
+def _is_fixed(value: object) -> bool:
+    return not isinstance(value, list | dict | set | bytearray | np.ndarray)
+
+
+def _content(cell: CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # a name that has no value yet
+        return None
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)
+
+
+def _pickled(value: object) -> bytes:
+    try:
+        return pickle.dumps(value, protocol=4)
+    except Exception:  # what cannot be pickled has only its type
+        return getattr(value, "__qualname__", type(value).__qualname__).encode()
+
+
+def _imported(module: ModuleType, file: Path) -> Iterator[ModuleType]:
+    """Yield the modules that the source of a module imports, as far as they are loaded, and their packages."""
+    names = [module.__name__]
+    if file.suffix == ".py":
+        for node in ast.walk(ast.parse(file.read_bytes())):
+            if isinstance(node, ast.Import):
+                names += [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                package = (module.__package__ or "").split(".")
+                above = package[: len(package) - node.level + 1] if node.level else []
+                base = ".".join([*above, *([node.module] if node.module else [])])
+                names += [base, *(f"{base}.{alias.name}" for alias in node.names)]
+    for name in names:
+        parts = name.split(".")
+        for k in range(1, len(parts) + 1):
+            if (found := sys.modules.get(".".join(parts[:k]))) is not None:
+                yield found
+
+
+def _without_comments(source: bytes) -> bytes:
+    """Return Python source without comments, empty lines and spaces at the ends of lines; other files as they are."""
+    try:
+        lines = io.StringIO(source.decode()).readlines()
+        for token in tokenize.generate_tokens(io.StringIO("".join(lines)).readline):
+            if token.type == tokenize.COMMENT:
+                row, column = token.start
+                lines[row - 1] = lines[row - 1][:column] + "\n"
+    except (UnicodeDecodeError, SyntaxError, tokenize.TokenError):
+        return source
+    return "\n".join(line.rstrip() for line in lines if line.strip()).encode()
+
+
+def _is_installed(module: ModuleType) -> bool:
     """Tell whether a module is part of Python, of this package, or of another installed package."""
-    top, depth = name.partition(".")[0], name.count(".") + (file.name == "__init__.py")
-    return top == OURS or top in sys.stdlib_module_names or _holds_installed_packages(file.parents[depth])
+    name, file = module.__name__, getattr(module, "__file__", None)
+    top = name.partition(".")[0]
+    if top == OURS or top in sys.stdlib_module_names or file is None:
+        return top != "__main__"
+    depth = name.count(".") + (Path(file).name == "__init__.py")
+    return _holds_installed_packages(Path(file).parents[depth])
 
 
 @cache

@@ -12,7 +12,7 @@ from tests.runtime.node_space import space
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 FOLDERS = sorted(GOLDEN.glob("format_*.bundle"))
-NEWEST = GOLDEN / "format_7.bundle"
+NEWEST = GOLDEN / "format_8.bundle"
 
 every_format = pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.stem)
 
@@ -39,10 +39,17 @@ def test_formats_before_6_know_one_engine() -> None:
         assert {model.engine for model in load_bundle(GOLDEN / f"{name}.bundle").models} == {"onnxruntime"}
 
 
-@pytest.mark.parametrize("name", ["format_6", "format_7"])
+@pytest.mark.parametrize("name", ["format_6", "format_7", "format_8"])
 def test_format_6_still_says_which_engine_runs_a_model(name: str) -> None:
     bundle = load_bundle(GOLDEN / f"{name}.bundle")
     assert [model.engine for model in bundle.models] == ["numpy", "onnxruntime", "numpy"]
+
+
+def test_format_8_still_has_reference_items() -> None:
+    references = load_bundle(NEWEST).references
+
+    assert len(references.items) == 2
+    assert not [*references.differences(space)]
 
 
 def test_format_7_still_says_from_when_on_a_slow_down_counts_at_each_deadline() -> None:
@@ -51,7 +58,7 @@ def test_format_7_still_says_from_when_on_a_slow_down_counts_at_each_deadline() 
     assert load_bundle(NEWEST).times.at(2e-4 / 2**0.5).calm == pytest.approx(1.375)
 
 
-@pytest.mark.parametrize("name", ["format_5", "format_6", "format_7"])
+@pytest.mark.parametrize("name", ["format_5", "format_6", "format_7", "format_8"])
 def test_format_5_still_says_what_it_holds_of_regimes_and_deadlines(name: str) -> None:
     bundle = load_bundle(GOLDEN / f"{name}.bundle")
     hot, cold = bundle.times, bundle.regimes["cold"]

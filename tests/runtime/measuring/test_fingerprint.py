@@ -1,8 +1,11 @@
 """The fingerprint of the source of features."""
 
 import importlib
+import sys
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -35,3 +38,82 @@ def test_function_within_a_partial_is_noticed() -> None:
         return FeatureSpace([Feature("scaled", partial(scaled, factor=factor))], size=len)
 
     assert source_fingerprint(space(1.0)) == source_fingerprint(space(1.0)) != source_fingerprint(space(2.0))
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], Any]:
+    """Writes and imports a module by its name and source; the second time it only writes."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def imported(name: str, source: str) -> Any:
+        (tmp_path / f"{name}.py").write_text(source)
+        monkeypatch.delitem(sys.modules, name, raising=False)
+        return importlib.import_module(name)
+
+    return imported
+
+
+def test_constant_that_is_imported_by_its_name_is_noticed(module: Callable[[str, str], Any], tmp_path: Path) -> None:
+    module("only_numbers", "SCALE = 1\n")
+    source = "from only_numbers import SCALE\ndef scaled(x): return [SCALE * x[0]]\n"
+    space = one_feature(module("by_name", source).scaled)
+    before = source_fingerprint(space)
+
+    (tmp_path / "only_numbers.py").write_text("SCALE = 1  # as it was\n\n\n")
+    assert source_fingerprint(space) == before
+    (tmp_path / "only_numbers.py").write_text("SCALE = 2\n")
+    assert source_fingerprint(space) != before
+
+
+def test_helper_of_a_helper_is_noticed(module: Callable[[str, str], Any], tmp_path: Path) -> None:
+    module("deepest", "def twice(x): return 2 * x\n")
+    module("deeper", "def scaled(x):\n    import deepest\n    return deepest.twice(x)\n")
+    space = one_feature(module("deep", "import deeper\ndef scaled(x): return [deeper.scaled(x[0])]\n").scaled)
+    before = source_fingerprint(space)
+
+    (tmp_path / "deepest.py").write_text("def twice(x): return 3 * x\n")
+    assert source_fingerprint(space) != before
+
+
+def test_values_that_a_function_holds_are_noticed(module: Callable[[str, str], Any]) -> None:
+    source = (
+        "import numpy as np\n"
+        "SCALE = 1\n"
+        "def closed(k): return lambda x: [k * x[0]]\n"
+        "def default(k):\n    def f(x, k=k): return [k * x[0]]\n    return f\n"
+        "def read(x): return [SCALE * x[0]]\n"
+        "class Scaled:\n"
+        "    def __init__(self, k): self.k = k\n"
+        "    def __call__(self, x): return [self.k * x[0]]\n"
+        "    def method(self, x): return [self.k * x[0]]\n"
+        "def weigh(x, weights): return [weights @ x]\n"
+    )
+    m = module("holding", source)
+    weighed = lambda k: partial(m.weigh, weights=np.full(99, k))  # noqa: E731
+    for maker in (m.closed, m.default, m.Scaled, lambda k: m.Scaled(k).method, weighed):
+        ones = source_fingerprint(one_feature(maker(1)))
+        assert source_fingerprint(one_feature(maker(1))) == ones
+        assert source_fingerprint(one_feature(maker(2))) != ones
+    before = source_fingerprint(one_feature(m.read))
+    m.SCALE = 2
+    assert source_fingerprint(one_feature(m.read)) != before
+
+
+def test_memory_for_work_is_not_noticed(module: Callable[[str, str], Any]) -> None:
+    source = (
+        "import numpy as np\n"
+        "COUNT, SPACE = 0, np.zeros(9)\n"
+        "def counting(x, seen=[], known={}):\n"
+        "    global COUNT\n"
+        "    COUNT += 1\n"
+        "    seen.append(x[0]); known[x[0]] = SPACE[0] = x[0]\n"
+        "    return [x[0]]\n"
+    )
+    space = one_feature(module("working", source).counting)
+    before = source_fingerprint(space)
+    space.extract_all(np.ones(3))
+    assert source_fingerprint(space) == before
+
+
+def one_feature(function: Any) -> FeatureSpace:
+    return FeatureSpace([Feature("scaled", function)], size=len)

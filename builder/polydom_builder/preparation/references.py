@@ -1,0 +1,41 @@
+"""The choice of the reference items of a bundle: small ones, with features that come out the same each time."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polydom_runtime.bundles.references import RELATIVE, References, restored, stored
+from polydom_runtime.features import FeatureSpace
+
+N_REFERENCES = 3
+"""More find hardly more, and a node computes all of them when it starts."""
+
+
+def references_of(
+    space: FeatureSpace, items: Sequence[Any], sizes: Sequence[float], rows: NDArray[np.float32]
+) -> References:
+    """Return reference items, the smallest ones that differ in all features; none if items cannot be stored.
+
+    Parameters
+    ----------
+    space : FeatureSpace
+    items : sequence of n_items items
+    sizes : sequence of n_items floats
+    rows : float32 array of shape (n_items, sum of widths)
+        Their features.
+    """
+    chosen: dict[bytes, int] = {}
+    for k in np.argsort(sizes, kind="stable").tolist():
+        if len(chosen) == N_REFERENCES:
+            break
+        if stored(items[k]) is not None:
+            chosen.setdefault(rows[k].tobytes(), k)
+    limits = RELATIVE * rows.std(axis=0, dtype=np.float64) + np.finfo(np.float32).tiny
+    kept = [item for k in chosen.values() if (item := stored(items[k])) is not None]
+    numbers = [tuple(map(float, rows[k])) for k in chosen.values()]
+    for item, row in zip(kept, numbers, strict=True):
+        again = np.abs(space.extract_all(restored(item)) - row)
+        limits[again > limits + RELATIVE * np.abs(row)] = np.inf  # a feature with chance in it
+    return References(tuple(kept), tuple(numbers), tuple(limits.tolist())) if kept else References()

@@ -1,0 +1,150 @@
+"""Reference items: a few training items and their features, to notice features that are not those of the build.
+
+A feature that was edited since, or that gives other numbers with the libraries of this machine, would make every answer
+wrong without a sign.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from polydom_runtime.exceptions import FeatureError
+from polydom_runtime.features import FeatureSpace
+
+from . import schema
+
+MAX_ITEMS, MAX_BYTES, MAX_AXES = 8, 1 << 16, 8
+"""The most items that a bundle has, and the most bytes and axes of one."""
+
+DTYPES = frozenset(["|b1", "|i1", "|u1", *(f"<{kind}{n}" for kind in "iu" for n in (2, 4, 8)), "<f2", "<f4", "<f8"])
+"""The types of arrays that are stored."""
+
+RELATIVE = 1e-3
+"""Features may differ by this share of their value, and by this share of their spread over the training items: other
+versions of numpy and other processors round differently."""
+
+Stored = tuple[Any, ...]
+"""An item as it is stored: its kind, and what it is made from."""
+
+
+class References(NamedTuple):
+    """Items and the row of features that each one had when the bundle was built.
+
+    Attributes
+    ----------
+    items : tuple of Stored
+    rows : tuple of float tuples
+        One for each item, with all columns in the order of the bundle.
+    limits : tuple of float
+        How much each column may differ, besides a share of its value.
+    """
+
+    items: tuple[Stored, ...] = ()
+    rows: tuple[tuple[float, ...], ...] = ()
+    limits: tuple[float, ...] = ()
+
+    def differences(self, space: FeatureSpace) -> Iterator[str]:
+        """Yield a line for each feature of a space that differs from what it was on a reference item.
+
+        Parameters
+        ----------
+        space : FeatureSpace
+            With the features of the bundle, in its order.
+        """
+        for stored, expected in zip(self.items, self.rows, strict=True):
+            try:
+                row = space.extract_all(restored(stored))
+            except FeatureError as e:
+                yield str(e)
+                continue
+            wanted = np.array(expected)
+            differs = ~(np.abs(row - wanted) <= np.array(self.limits) + RELATIVE * np.abs(wanted))
+            for name, columns in zip(space.names, space.column_slices(), strict=True):
+                if differs[columns].any():
+                    k = int(np.argmax(differs[columns])) + columns.start
+                    yield f"feature {name!r} gives {row[k]:.6g}; when the bundle was built it was {wanted[k]:.6g}"
+
+
+def stored(item: Any) -> Stored | None:
+    """Return an item as it can be stored, or None if it is of another kind or too large."""
+    if type(item) is np.ndarray:
+        dtype = item.dtype.newbyteorder("<")
+        small = item.nbytes <= MAX_BYTES and item.ndim <= MAX_AXES
+        return ("array", dtype.str, item.shape, item.astype(dtype).tobytes()) if small and dtype.str in DTYPES else None
+    if type(item) in (str, bytes) and len(item) <= MAX_BYTES // 4:
+        return "value", item
+    if _is_number(item):
+        return "value", item
+    if type(item) in (list, tuple) and len(item) <= MAX_BYTES // 8 and all(map(_is_number, item)):
+        return type(item).__name__, *item
+    return None
+
+
+def restored(item: Stored) -> Any:
+    """Return the item that was stored."""
+    kind, *parts = item
+    if kind == "array":
+        dtype, shape, data = parts
+        return np.frombuffer(data, dtype=dtype).reshape(shape)
+    return parts[0] if kind == "value" else list(parts) if kind == "list" else tuple(parts)
+
+
+def encoded(references: References) -> list[object]:
+    """Return the content of the field ``references`` of an index; the inverse of `decoded`."""
+    if not references.items:
+        return []
+    items = [[kind, *(list(p) if isinstance(p, tuple) else p for p in parts)] for kind, *parts in references.items]
+    return [items, schema.pack_floats(references.rows), schema.pack_floats(references.limits)]
+
+
+def decoded(document: Mapping[str, Any], width: int) -> References:
+    """Return the references in the document of an index.
+
+    Parameters
+    ----------
+    document : mapping
+    width : int
+        The number of columns.
+
+    Raises
+    ------
+    BundleFormatError
+        If they are not sound.
+    """
+    field = schema.field(document, "references", list)
+    if not field:
+        return References()
+    items, *_ = schema.row(field, 3)
+    parts = dict(zip(("items", "rows", "limits"), field, strict=True))
+    items = schema.field(parts, "items", list)
+    schema.in_range("The number of reference items", len(items), 1, MAX_ITEMS)
+    rows, limits = schema.floats(parts, "rows", (len(items), width)), schema.floats(parts, "limits", (width,))
+    return References(tuple(map(_checked, items)), tuple(map(tuple, rows.tolist())), tuple(limits.tolist()))
+
+
+def _checked(item: object) -> Stored:
+    if type(item) is not list or len(item) < 2:
+        raise schema.bad("A reference item must be a list of its kind and its content", item)
+    kind, *parts = item
+    if kind == "array" and len(parts) == 3:
+        return kind, *_checked_array(*parts)
+    if kind == "value" and len(parts) == 1 and (type(parts[0]) in (str, bytes) or _is_number(parts[0])):
+        return kind, parts[0]
+    if kind in ("list", "tuple") and all(map(_is_number, parts)):
+        return kind, *parts
+    raise schema.bad("A reference item must be an array, a text, a number or a list of numbers", item)
+
+
+def _checked_array(dtype: object, shape: object, data: object) -> Sequence[Any]:
+    if type(dtype) is not str or dtype not in DTYPES or type(shape) is not list or type(data) is not bytes:
+        raise schema.bad("An array must have a type, a shape and bytes", (dtype, shape))
+    sizes = tuple(schema.in_range("A length", n, 0, MAX_BYTES) for n in shape)
+    if len(sizes) > MAX_AXES or math.prod(sizes) * np.dtype(dtype).itemsize != len(data):
+        raise schema.bad(f"An array of shape {sizes} must have as many numbers", f"{len(data)} bytes")
+    return dtype, sizes, data
+
+
+def _is_number(value: object) -> bool:
+    return type(value) in (int, float, bool) and (type(value) is not int or -(1 << 63) <= value < 1 << 63)

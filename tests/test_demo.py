@@ -17,7 +17,7 @@ from polydom_builder.exceptions import ExportError
 from polydom_builder.search import PolyDomSearch
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.exceptions import ItemError
-from polydom_runtime.items import read_packed
+from polydom_runtime.packed_items import read_packed
 from tests.builder import task
 from tests.runtime.commands.test_node_command import node_python
 
@@ -140,7 +140,7 @@ def test_items_of_the_loop_are_drawn_from_all(tmp_path: Path) -> None:
 
     labels = write_loop_items(tmp_path, items, list(range(50)), 10)
 
-    written, stored = read_packed(tmp_path / "loop.npz")
+    written, stored, _ = read_packed(tmp_path / "loop.npz")
     assert stored is not None
     assert [int(item[0]) for item in written] == list(stored) == labels
     assert len(set(labels)) == 10

@@ -33,7 +33,7 @@ from .unit_times import UnitTimes
 
 if TYPE_CHECKING:
     from .device.device_profile import DeviceProfile
-    from .items import Arrived, write_packed
+    from .items import Arrived
     from .loop.loop_counts import LoopCounts, LoopSummary, Miss
     from .loop.monitor import Monitor
     from .loop.wakeups import Lateness, Overrun, SlackCollector, Sleeper
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from .measuring.cost_samples import CostSamples
     from .measuring.costs_file import load_costs
     from .measuring.measure import measure
+    from .packed_items import write_packed
     from .policy.energy import EnergyBudget
     from .predictor import Predictor
     from .supervision.supervisor import SupervisedPredictor
@@ -69,7 +70,7 @@ _LAZY = {
     "Watchdog": "loop.watchdogs",
     "load_costs": "measuring.costs_file",
     "measure": "measuring.measure",
-    "write_packed": "items",
+    "write_packed": "packed_items",
 }
 """Where to import from, when it is first used: a node that only answers must start quickly, and ``polydom-node doctor``
 must work where onnxruntime does not."""

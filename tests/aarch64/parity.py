@@ -15,7 +15,7 @@ import numpy as np
 from polydom_runtime import Bundle, Predictor, load_bundle
 from polydom_runtime.bundles.engines import load_model
 from polydom_runtime.bundles.models import InputRow
-from polydom_runtime.items import read_packed
+from polydom_runtime.packed_items import read_packed
 from polydom_runtime.testing import ManualClock
 
 from .signals import space
@@ -65,7 +65,7 @@ def answers(bundle: Bundle, items: Sequence[Any]) -> Iterator[tuple[str, object]
 
 def main(items_file: str, *folders: str) -> None:
     """Print {kind: {bundle and question: answer}}."""
-    items, _ = read_packed(items_file)
+    items = read_packed(items_file).items
     found: defaultdict[str, dict[str, object]] = defaultdict(dict)
     for folder in map(Path, folders):
         bundle = load_bundle(folder)

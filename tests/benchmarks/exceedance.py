@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from polydom_builder.costs.fitting import CostFit, choose_basis, fit_cost
 from polydom_builder.costs.report import exceed_rate, report_costs
 from polydom_runtime.costs import basis_terms
-from polydom_runtime.items import read_packed
 from polydom_runtime.measuring.cost_samples import CostSamples
 from polydom_runtime.measuring.measure import measure
+from polydom_runtime.packed_items import read_packed
 
 from .signal_space import space, windows
 
@@ -69,7 +69,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60.0)
     arguments = parser.parse_args()
     for file in arguments.files:
-        items = windows(read_packed(file)[0])
+        items = windows(read_packed(file).items)
         first, second = (measure(space, items, seconds=arguments.seconds, seed=seed) for seed in (0, 1))
         speed = np.median(second.kernels["interpreter"]) / np.median(first.kernels["interpreter"])
         print(

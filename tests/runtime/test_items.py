@@ -8,14 +8,16 @@ import numpy as np
 import pytest
 
 from polydom_runtime.exceptions import ItemError
-from polydom_runtime.items import UNLABELLED, iterate, load_object, read_packed, write_packed
+from polydom_runtime.items import UNLABELLED, Sample, iterate, load_object, samples
+from polydom_runtime.json_lines import LONGEST, UNREADABLE, json_lines
+from polydom_runtime.packed_items import read_packed, write_packed
 
 ITEMS = [np.arange(3, dtype=np.int16), np.arange(5, dtype=np.int16)]
 
 
 def test_packed_items_come_back(tmp_path: Path) -> None:
     write_packed(tmp_path / "items.npz", ITEMS, ["a", "b"])
-    items, labels = read_packed(tmp_path / "items.npz")
+    items, labels, _ = read_packed(tmp_path / "items.npz")
 
     assert [x.tolist() for x in items] == [x.tolist() for x in ITEMS]
     assert labels == ["a", "b"]
@@ -23,7 +25,7 @@ def test_packed_items_come_back(tmp_path: Path) -> None:
 
 def test_packed_pictures_keep_their_shape(tmp_path: Path) -> None:
     write_packed(tmp_path / "items.npz", [np.zeros((2, 3)), np.ones((4, 1))])
-    items, labels = read_packed(tmp_path / "items.npz")
+    items, labels, _ = read_packed(tmp_path / "items.npz")
 
     assert [x.shape for x in items] == [(2, 3), (4, 1)]
     assert labels is None
@@ -72,17 +74,120 @@ def test_function_may_give_items_with_and_without_labels() -> None:
 
 
 def test_json_lines_are_items(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdin", io.StringIO("[1, 2]\n\n[[3], [4]]\n"))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"[1, 2]\n\n[[3], [4]]\n")))
 
     assert [item.tolist() for item, _ in iterate("-")] == [[1.0, 2.0], [[3.0], [4.0]]]
 
 
-def test_malformed_json_line_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """The line is an item without a size, which a node answers with the prior."""
-    monkeypatch.setattr("sys.stdin", io.StringIO('[1]\n[1,\n{"a": 1}\n[2]\n'))
+BAD_LINES = [
+    b"hello",
+    b"[1,",
+    b'{"a": 1}',
+    b"3.5",
+    b"null",
+    b"true",
+    b'["a"]',
+    b"[1, [2, 3]]",
+    b"\xff\xfe",
+    b"[" * 100_000,
+    b"[1" + b"0" * 400 + b"]",
+]
 
-    assert [None if item is None else item.tolist() for item, _ in iterate("-")] == [[1.0], None, None, [2.0]]
-    assert [line[:6] for line in capsys.readouterr().err.splitlines()] == ["Line 2", "Line 3"]
+
+@pytest.mark.parametrize("line", BAD_LINES, ids=lambda line: repr(line[:8]))
+def test_line_that_is_no_item_does_not_end_the_stream(line: bytes, capsys: pytest.CaptureFixture[str]) -> None:
+    found = list(json_lines(io.BytesIO(b"[1]\n" + line + b"\n[2]")))
+
+    assert [found[0].tolist(), found[1], found[2].tolist()] == [[1.0], UNREADABLE, [2.0]]
+    said = capsys.readouterr().err
+    assert said.startswith("Line 2 must be a JSON array of numbers, or a text. ")
+    assert said.count("\n") == 1
+    assert said.isascii()
+
+
+def test_line_without_an_end_is_one_bad_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("polydom_runtime.json_lines.LONGEST", 1000)
+    found = list(json_lines(io.BytesIO(b"[" + b"1," * 5000 + b"1]\n[2]\n" + b"[" * 5000)))
+
+    assert LONGEST >= 1 << 20
+    assert [x if x is UNREADABLE else x.tolist() for x in found] == [UNREADABLE, [2.0], UNREADABLE]
+
+
+def test_many_bad_lines_are_shown_a_few_times(capsys: pytest.CaptureFixture[str]) -> None:
+    assert list(json_lines(io.BytesIO(b"x\n" * 500))) == [UNREADABLE] * 500
+    assert len(capsys.readouterr().err.splitlines()) == 10
+
+
+def test_texts_are_items() -> None:
+    assert list(json_lines(io.BytesIO('"für"\n""\n'.encode()))) == ["für", ""]
+
+
+class Folder(io.BytesIO):
+    """As standard input is with ``< folder``."""
+
+    def readline(self, size: int | None = -1, /) -> bytes:
+        raise IsADirectoryError("Is a directory")
+
+
+def test_stream_that_cannot_be_read_is_an_error() -> None:
+    closed = io.BytesIO()
+    closed.close()
+    for stream in (None, closed, Folder()):
+        with pytest.raises(ItemError, match="Standard input must be"):
+            list(json_lines(stream))
+
+
+def one_window() -> np.ndarray[Any, Any]:
+    return np.arange(9.0)
+
+
+def all_items_and_labels() -> tuple[list[Any], list[str]]:
+    return [one_window()] * 3, ["a", "b", "c"]
+
+
+def a_text() -> str:
+    return "abc"
+
+
+def nothing() -> None:
+    return None
+
+
+def by_name() -> dict[str, Any]:
+    return {"a": one_window()}
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("one_window", r"iterable of items.*one array of shape \(9,\)"),
+        ("all_items_and_labels", "Got all items and all labels"),
+        ("a_text", "iterable of items.*Got str"),
+        ("nothing", "iterable of items.*Got NoneType"),
+        ("by_name", "iterable of items.*Got dict"),
+    ],
+)
+def test_function_that_gives_something_else_than_items_is_refused(name: str, said: str) -> None:
+    for read in (iterate, samples):
+        with pytest.raises(ItemError, match=said):
+            list(read(f"tests.runtime.test_items:{name}"))
+
+
+def grouped() -> list[Any]:
+    return [([1.0], "a", 7), ([2.0], "b"), [3.0]]
+
+
+def test_samples_have_labels_and_groups(tmp_path: Path) -> None:
+    assert samples("tests.runtime.test_items:grouped") == [([1.0], "a", 7), ([2.0], "b", None), Sample([3.0])]
+    write_packed(tmp_path / "items.npz", ITEMS, ["a", "b"], groups=[5, 5])
+    assert [(s.label, s.group) for s in samples(str(tmp_path / "items.npz"))] == [("a", 5), ("b", 5)]
+
+
+@pytest.mark.parametrize("labels", [[1, "1"], [True, 1], ["a", None], ["a"], [object(), object()]])
+def test_labels_of_several_kinds_are_not_packed(labels: list[Any], tmp_path: Path) -> None:
+    with pytest.raises(ItemError, match="one label for each item, all numbers"):
+        write_packed(tmp_path / "items.npz", ITEMS, labels)
+    assert not (tmp_path / "items.npz").exists()
 
 
 @pytest.mark.parametrize("source", ["no_such_file.npz", "json:__name__", "no_such_module:items"])

@@ -15,7 +15,7 @@ from polydom_runtime.commands.arguments import positive, share
 from polydom_runtime.device.device_profile import DeviceProfile
 from polydom_runtime.exceptions import ItemError, ProfileError
 from polydom_runtime.features import FeatureSpace
-from polydom_runtime.items import UNLABELLED, iterate, load_object, space_of
+from polydom_runtime.items import UNLABELLED, load_object, samples, space_of
 from polydom_runtime.measuring.cost_samples import CostSamples
 from polydom_runtime.measuring.costs_file import load_costs
 
@@ -134,11 +134,16 @@ def run(arguments: argparse.Namespace) -> None:
     space = space_of(arguments.space)
     checked_target(arguments.out)  # an error should come before the training
     costs = device_of(arguments.profile)
-    pairs = list(iterate(arguments.items))
-    if any(label is UNLABELLED for _, label in pairs):
+    found = samples(arguments.items)
+    if any(sample.label is UNLABELLED for sample in found):
         raise ItemError(f"{arguments.items} must give a label for each item: the array 'label', or (item, label).")
+    items, labels, groups = ([*column] for column in zip(*found, strict=True)) if found else ([], [], [])
+    if (grouped := groups != [None] * len(groups)) and None in groups:
+        raise ItemError(
+            f"{arguments.items} must give a group for each item, or none. Got none for {groups.count(None)}."
+        )
     search = search_for(arguments, space)
-    search.fit([item for item, _ in pairs], [label for _, label in pairs], costs=costs)
+    search.fit(items, labels, groups if grouped else None, costs)
     bundle = search.export(arguments.out)
     for name, reason in search.dropped_.items():
         print(f"dropped {name}: {reason}")

@@ -1,5 +1,6 @@
 """From time samples to the times of all units, at any quantiles."""
 
+import warnings
 from collections.abc import Iterable
 
 import numpy as np
@@ -176,7 +177,13 @@ def check_samples(space: FeatureSpace, samples: CostSamples) -> None:
     wanted = units_of(space)
     if samples.units != wanted:
         raise FitError(f"The cost samples must be of the units {wanted}. Got {samples.units}. Measure this space.")
-    if samples.fingerprint.startswith(VERSION) and samples.fingerprint != source_fingerprint(space):
+    if samples.fingerprint and not samples.fingerprint.startswith(VERSION):
+        warnings.warn(
+            "The costs were measured with an older version, which does not tell whether the code of the features has "
+            "changed since. Measure again to be sure.",
+            stacklevel=2,
+        )
+    elif samples.fingerprint not in ("", source_fingerprint(space)):
         raise FitError(
             "The features must have the code that was measured. It has changed since, or differs from the node's copy. "
             "Measure again with this module."

@@ -17,6 +17,7 @@ from polydom_runtime.certification.load import UnderLoad, loads
 from polydom_runtime.device.board import Board
 from polydom_runtime.exceptions import CertificateError
 from polydom_runtime.items import Arrived, iterate, space_of
+from polydom_runtime.json_lines import UNREADABLE
 from polydom_runtime.loop.pace import Pace
 from polydom_runtime.measuring.conditions import Conditions, describe
 from polydom_runtime.predictor import Predictor
@@ -137,6 +138,6 @@ def context_of(arguments: argparse.Namespace, predictor: Predictor) -> dict[str,
 
 def items_of(source: str) -> Iterable[Any]:
     """Return the items of a file as a sequence, those of another source as they come; bad ones are left out."""
-    found = (item for item, _ in iterate(source) if item is not None)
+    found = (item for item, _ in iterate(source) if item is not None and item is not UNREADABLE)
     items = (item.item if isinstance(item, Arrived) else item for item in found)
     return list(items) if os.path.exists(source) else items

@@ -5,25 +5,22 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from polydom_runtime.items import UNLABELLED
+from polydom_runtime.json_lines import UNREADABLE
 
 if TYPE_CHECKING:
     from polydom_runtime.prediction import Prediction
 
     from .tally import Tally
 
-UNREADABLE = object()
-"""Stands for an item that could not be read."""
-
 
 class LabelledSource:
-    """The items of (item, label) pairs, for a `Monitor`.
+    """The items of (item, label) pairs, for a `Monitor`. In place of an unreadable one there is no item yet.
 
     Parameters
     ----------
     pairs : iterable
-    lines : bool
-        Whether the items are lines of text. There, None stands for a line that could not be read; it is answered with
-        the prior. In other sources, None means that there is no item yet.
+    tally : Tally
+        Counts the unreadable ones.
 
     Attributes
     ----------
@@ -31,17 +28,19 @@ class LabelledSource:
         The label of the item taken last.
     """
 
-    def __init__(self, pairs: Iterable[tuple[Any, Any]], *, lines: bool = False) -> None:
+    def __init__(self, pairs: Iterable[tuple[Any, Any]], tally: "Tally") -> None:
         self.label: Any = UNLABELLED
-        self._pairs = iter(pairs)
-        self._instead_of_none = UNREADABLE if lines else None
+        self._pairs, self._tally = iter(pairs), tally
 
     def __iter__(self) -> Iterator[Any]:
         return self
 
     def __next__(self) -> Any:
         item, self.label = next(self._pairs)
-        return self._instead_of_none if item is None else item
+        if item is UNREADABLE:
+            self._tally.unreadable += 1
+            return None
+        return item
 
 
 class Answers:

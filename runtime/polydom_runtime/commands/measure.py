@@ -6,7 +6,7 @@ import sys
 from polydom_runtime.device.board import usable_cpus
 from polydom_runtime.device.device_profile import dump
 from polydom_runtime.device.probe import probe
-from polydom_runtime.items import iterate, space_of
+from polydom_runtime.items import readable, space_of
 from polydom_runtime.measuring.conditions import onnx_limits
 from polydom_runtime.measuring.journal import FileJournal
 from polydom_runtime.measuring.measure import measure
@@ -50,7 +50,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Time the features on this machine and write the samples."""
     space = space_of(arguments.space)
-    items = [item for item, _ in iterate(arguments.items) if item is not None]
+    items = readable(arguments.items)
     count, size_range = arguments.sizes
     journal = FileJournal(arguments.out, resume=arguments.resume)
     with ProgressBar("costs measured") as bar:

@@ -8,9 +8,12 @@ import sys
 from contextlib import ExitStack, closing, suppress
 from typing import TYPE_CHECKING, Any
 
-from polydom_runtime.exceptions import EnergyError, WorkerError
+from polydom_runtime.exceptions import EnergyError, ItemError, PolyDomError, WorkerError
+from polydom_runtime.features import FeatureSpace
 from polydom_runtime.items import Arrived, iterate, space_of
+from polydom_runtime.json_lines import UNREADABLE
 from polydom_runtime.loop.throttle_watch import ThrottleWatch
+from polydom_runtime.measuring.item_sizes import checked_size
 from polydom_runtime.pauses import collector_off
 from polydom_runtime.policy.energy import EnergyBudget
 from polydom_runtime.prediction import AnyPredictor, Prediction
@@ -82,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
         if supervised is not None:
             summary |= {"answered_by": dict(supervised.counts), "restarts": supervised.restarts}
         print(json.dumps({"summary": summary}), flush=True)
-    return code
+    return code or int(not tally.is_sound)
 
 
 def _supervised(arguments: argparse.Namespace) -> "SupervisedPredictor":
@@ -122,9 +125,17 @@ Outcome = tuple[int, dict[str, Any]]
 
 def _one_by_one(arguments: argparse.Namespace, predictor: AnyPredictor, tally: Tally, records: Records) -> Outcome:
     with collector_off(), suppress(KeyboardInterrupt):
-        for number, (item, label) in enumerate(iterate(arguments.items)):
+        number = -1
+        for item, label in iterate(arguments.items):
+            tally.unreadable += item is UNREADABLE
+            if item is None or item is UNREADABLE:
+                continue
+            number += 1
             if number == 0:
-                predictor.warm_up(item.item if isinstance(item, Arrived) else item)
+                first = item.item if isinstance(item, Arrived) else item
+                if not arguments.supervised:
+                    check_first(space_of(arguments.space), first, arguments.items)
+                predictor.warm_up(first)
             answer = predictor.predict_one(*((item.item, item.arrived_ns) if isinstance(item, Arrived) else (item,)))
             tally.add(answer, label)
             records.add(answer, predictor.trace, number)
@@ -136,8 +147,26 @@ def _one_by_one(arguments: argparse.Namespace, predictor: AnyPredictor, tally: T
     return 0, {}
 
 
+def check_first(space: FeatureSpace, item: Any, source: str) -> None:
+    """Check that all features can be computed on the first item of a source, as `fit` checks all training items.
+
+    Raises
+    ------
+    ItemError
+        If not: then the source most likely gives something else than items.
+    """
+    try:
+        checked_size(space, item)
+        space.extract_all(item)
+    except PolyDomError as e:
+        what = f"an array of shape {item.shape}" if hasattr(item, "shape") else f"{item!r:.60}"
+        raise ItemError(
+            f"The first item of {source} must be like those that the bundle was built with. Got {what}. {e}"
+        ) from e
+
+
 def _periodic(arguments: argparse.Namespace, predictor: AnyPredictor, tally: Tally, records: Records) -> Outcome:
-    source = LabelledSource(iterate(arguments.items), lines=arguments.items == "-")
+    source = LabelledSource(iterate(arguments.items), tally)
     answers = Answers(tally, source, arguments.quiet)
 
     def on_answer(number: int, item: Any, prediction: Prediction) -> None:

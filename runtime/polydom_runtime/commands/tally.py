@@ -21,7 +21,7 @@ class Tally:
     def __init__(self, deadline: float) -> None:
         self.deadline_ns = deadline * 1e9
         self.elapsed, self.waited = Histogram(), Histogram()
-        self.items = self.labelled = self.correct = 0
+        self.items = self.labelled = self.correct = self.unreadable = self.failed = 0
         self.error = 0.0
         self.regresses = False
         self.features: Counter[str] = Counter()
@@ -35,6 +35,7 @@ class Tally:
         self.waited.add(answer.waited_ns)
         self.features["+".join(answer.features) or PRIOR] += 1
         self.reasons[answer.reason] += 1
+        self.failed += not answer.features and answer.reason.endswith(" failed")
         if not answer.deadline_met:
             miss = f"{answer.elapsed_ns / self.deadline_ns:.2f} of the deadline, {answer.reason}"
             self.missed[miss if miss in self.missed or len(self.missed) < MAX_MISSES else REST] += 1
@@ -49,11 +50,17 @@ class Tally:
             self.labelled += 1
             self.regresses = True
 
+    @property
+    def is_sound(self) -> bool:
+        """Whether all items could be read, and not all of them failed."""
+        return not self.unreadable and (not self.items or self.failed < self.items)
+
     def summary(self) -> dict[str, Any]:
         """Return the counts; `elapsed_share` and `waited_share` are times divided by the deadline."""
         known = self.labelled > 0
         return {
             "items": self.items,
+            "unreadable": self.unreadable,
             "deadline": self.deadline_ns * 1e-9,
             "accuracy": round(self.correct / self.labelled, 6) if known and not self.regresses else None,
             **({"mean_absolute_error": float(f"{self.error / self.labelled:.6g}")} if self.regresses else {}),

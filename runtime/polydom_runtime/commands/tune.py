@@ -7,7 +7,7 @@ from pathlib import Path
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.device.tune_file import write_tune
-from polydom_runtime.items import iterate, space_of
+from polydom_runtime.items import readable, space_of
 from polydom_runtime.measuring.tuning import tune_bundle
 
 from .arguments import duration, positive
@@ -32,7 +32,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Tune, write the file, and say what changes."""
     bundle, space = load_bundle(arguments.bundle), space_of(arguments.space)
-    items = [item for item, _ in iterate(arguments.items) if item is not None]
+    items = readable(arguments.items)
     out = arguments.out or Path(arguments.bundle).with_suffix(".tune")
     with ProgressBar("tuned") as bar:
         tune = tune_bundle(

@@ -11,11 +11,11 @@ import ast
 import dis
 import hashlib
 import io
-import pickle
 import sys
 import sysconfig
 import tokenize
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from enum import Enum
 from functools import cache, partial
 from pathlib import Path
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
@@ -27,6 +27,7 @@ from polydom_runtime.features import FeatureSpace
 
 STANDARD = tuple(Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib"))
 OURS = __name__.partition(".")[0]
+MAKERS = ("__init__", "__new__", "__post_init__", "__setstate__")
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 VERSION = "2:"
@@ -59,7 +60,10 @@ def code_fingerprint(values: Iterable[Any]) -> str:
         if file is None or module.__name__ in modules or _is_installed(module):
             continue
         modules[module.__name__] = Path(file)
-        waiting += [found for value in vars(module).values() if (found := module_of(value))]
+        # A package also has its modules as attributes, whoever imported them.
+        parts = f"{module.__name__}."
+        used = [found for value in vars(module).values() if (found := module_of(value))]
+        waiting += [found for found in used if not found.__name__.startswith(parts)]
         waiting += _imported(module, Path(file))
     for _, file in sorted(modules.items()):
         digest.update(_without_comments(file.read_bytes()))
@@ -100,10 +104,12 @@ def _feed_value(feed: Feed, value: Any, modules: list[ModuleType], seen: dict[in
     elif isinstance(value, type) and module and not _is_installed(module):
         feed(value.__qualname__.encode())
         inner = [part for part in vars(value).values() if isinstance(part, FunctionType)]
-    elif isinstance(value, type) or not hasattr(value, "__dict__"):
-        feed(_pickled(value))
+    elif isinstance(value, np.generic | np.dtype | Enum):
+        feed(repr(value).encode())
+    elif module and not _is_installed(module):
+        inner = (type(value), *_attributes(value))
     else:
-        inner = (type(value), *((n, v) for n, v in vars(value).items() if n[:1] != "_" and _is_fixed(v)))
+        feed(str(getattr(value, "__qualname__", "")).encode())
     feed(f"{type(value).__qualname__}(".encode())
     for part in inner:
         _feed_value(feed, part, modules, seen)
@@ -118,12 +124,29 @@ def _parts_of(feed: Feed, function: FunctionType) -> Iterator[Any]:
             feed(code.co_code)
             yield tuple(constant for constant in code.co_consts if not isinstance(constant, CodeType))
     held = [*(function.__defaults__ or ()), *sorted((function.__kwdefaults__ or {}).items())]
-    held += [_content(cell) for cell in function.__closure__ or ()]
-    written = {i.argval for code in codes for i in dis.get_instructions(code) if i.opname == "STORE_GLOBAL"}
-    for name in sorted({name for code in codes for name in code.co_names} - written):
+    written = _written("STORE_DEREF", codes)
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    held += [_content(cell) for name, cell in cells if name not in written]
+    for name in sorted({name for code in codes for name in code.co_names} - _written("STORE_GLOBAL", codes)):
         value = function.__globals__.get(name)
         held += [(name, value)] if value is not None and isinstance(value, (*PLAIN, tuple)) else []
     yield from filter(_is_fixed, held)
+
+
+def _attributes(value: object) -> Iterator[tuple[str, Any]]:
+    """Yield the attributes of an object that none of its methods changes, as far as they are fixed."""
+    kinds = [kind for kind in type(value).__mro__ if (module := module_of(kind)) and not _is_installed(module)]
+    methods = [(n, f) for kind in kinds for n, f in vars(kind).items() if isinstance(f, FunctionType)]
+    codes = [c for n, f in methods if n not in MAKERS for c in _codes(f.__code__)]
+    names = {*getattr(value, "__dict__", ()), *(n for kind in kinds for n in getattr(kind, "__slots__", ()))}
+    for name in sorted(names - _written("STORE_ATTR", codes)):
+        if name[:1] != "_" and _is_fixed(held := getattr(value, name, None)):
+            yield name, held
+
+
+def _written(operation: str, codes: Iterable[CodeType]) -> set[str]:
+    """Return the names that some code stores to: what is there changes with time."""
+    return {i.argval for code in codes for i in dis.get_instructions(code) if i.opname == operation}
 
 
 def _is_fixed(value: object) -> bool:
@@ -142,13 +165,6 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _codes(constant)
-
-
-def _pickled(value: object) -> bytes:
-    try:
-        return pickle.dumps(value, protocol=4)
-    except Exception:  # what cannot be pickled has only its type
-        return getattr(value, "__qualname__", type(value).__qualname__).encode()
 
 
 def _imported(module: ModuleType, file: Path) -> Iterator[ModuleType]:

@@ -4,13 +4,16 @@ import argparse
 import importlib
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from polydom_builder import PolyDomSearch
 from polydom_builder.__main__ import COMMANDS, main
 from polydom_builder.commands.arguments import deadlines
+from polydom_builder.exceptions import TrainingError
 from polydom_runtime import Predictor
-from polydom_runtime.items import write_packed
+from polydom_runtime.packed_items import write_packed
 from tests.builder import task
 from tests.builder.searches import fit, search
 
@@ -37,6 +40,23 @@ def test_build_writes_a_bundle(
     assert "feature sets of" in said
     assert "hot, items back to back:\n  deadline   score     late    prior  most answers by\n" in said
     assert Predictor.load(out, task.space).deadline == 1000.0
+
+
+def test_build_keeps_groups_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    signals, labels = task.items(90)
+    groups = [k // 9 for k in range(90)]
+    write_packed(tmp_path / "items.npz", signals, labels, groups)
+    given: list[Any] = []
+
+    def fit(self: Any, items: Any, labels: Any, groups: Any, costs: Any) -> None:
+        given.extend(groups)
+        raise TrainingError("Seen.")
+
+    monkeypatch.setattr(PolyDomSearch, "fit", fit)
+    command = ["build", SPACE, "--items", str(tmp_path / "items.npz"), "--deadline", "1s"]
+    assert main([*command, "--out", str(tmp_path / "x.bundle")]) == 2
+
+    assert given == groups
 
 
 @pytest.mark.parametrize(

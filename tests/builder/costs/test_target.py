@@ -19,6 +19,7 @@ from polydom_runtime.costs import BASIS, CostFunction
 from polydom_runtime.device.calibration import KERNELS, REFERENCES
 from polydom_runtime.device.device_profile import Calibrated, DeviceProfile
 from polydom_runtime.exceptions import MeasurementError
+from polydom_runtime.measuring.fingerprint import VERSION
 from tests.builder import task
 from tests.builder.board import LINEAR_SECONDS, SIZES, samples
 
@@ -135,6 +136,11 @@ def test_other_features_are_refused() -> None:
 
 def test_other_feature_code_is_refused() -> None:
     with pytest.raises(FitError, match="has changed since"):
+        search().fit(*task.items(90), costs=samples(fingerprint=VERSION + "0" * 64))
+
+
+def test_fingerprint_of_an_older_version_tells_nothing() -> None:
+    with pytest.warns(UserWarning, match="older version"):
         search().fit(*task.items(90), costs=samples(fingerprint="0" * 64))
 
 

@@ -13,7 +13,7 @@ from sklearn.tree import DecisionTreeRegressor
 from polydom_builder import PolyDomSearch
 from polydom_builder.verification.verify import verify_bundle
 from polydom_runtime import Predictor
-from polydom_runtime.items import write_packed
+from polydom_runtime.packed_items import write_packed
 from polydom_runtime.testing import ManualClock
 from tests.builder import task
 

@@ -1,13 +1,19 @@
 """What ``polydom-node run`` can be asked for besides answers, together."""
 
+import io
 import json
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from polydom_runtime import FeatureSpace
 from polydom_runtime.__main__ import main
-from polydom_runtime.items import write_packed
+from polydom_runtime.packed_items import write_packed
+from tests.runtime.node_space import space
 
 SPACE = "tests.runtime.node_space:space"
 HOUR = "3600s"
@@ -90,3 +96,100 @@ def test_what_cannot_be_is_one_line(command: list[str], more: list[str], capsys:
     error = capsys.readouterr().err
     assert error.startswith("polydom-node: ")
     assert error.count("\n") == 1
+
+
+def lines(monkeypatch: pytest.MonkeyPatch, text: bytes, command: list[str]) -> list[str]:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text)))
+    return [*command[:4], "-", *command[5:]]
+
+
+@pytest.mark.parametrize("way", [[], ["--period", "10ms", "--overrun", "catch-up"]], ids=["as they come", "period"])
+@pytest.mark.parametrize(
+    ("text", "code", "items", "unreadable"),
+    [
+        (b"[1, 2]\n[3, 4, 5]\n", 0, 2, 0),
+        (b"[1, 2]\nhello\n\xff\n[3, 4, 5]\n", 1, 2, 2),
+        (b"hello\n", 1, 0, 1),
+        (b"", 0, 0, 0),
+    ],
+)
+def test_lines_that_are_no_items_are_counted_and_not_answered(
+    text: bytes,
+    code: int,
+    items: int,
+    unreadable: int,
+    way: list[str],
+    command: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    command[command.index(HOUR)] = "5ms" if way else HOUR
+    assert main([*lines(monkeypatch, text, command), *way]) == code
+    said = summary_of(capsys.readouterr().out)
+    assert (said["items"], said["unreadable"]) == (items, unreadable)
+
+
+def windows_with_gaps() -> Iterator[Any]:
+    yield None
+    yield np.arange(5.0)
+    yield None
+    yield np.arange(7.0)
+
+
+def numbers() -> list[float]:
+    return [1.0, 2.0]
+
+
+def broken_after_the_first() -> Iterator[Any]:
+    yield np.arange(5.0)
+    yield from [np.full(5, np.nan)] * 3
+
+
+def test_none_is_no_item_yet(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    command[4] = "tests.runtime.commands.test_run:windows_with_gaps"
+    assert main(command) == 0
+    answers = [json.loads(line) for line in capsys.readouterr().out.splitlines()[:-1]]
+    assert [a["item"] for a in answers] == [0, 1]
+
+
+def test_first_item_that_is_none_of_those_of_the_build_is_refused(
+    command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    command[4] = "tests.runtime.commands.test_run:numbers"
+    assert main(command) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "The first item of tests.runtime.commands.test_run:numbers must be like those" in said.err
+    assert "Got 1.0. The space's size function" in said.err
+
+
+def test_broken_items_in_between_are_answered(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    command[4] = "tests.runtime.commands.test_run:broken_after_the_first"
+    assert main(command) == 0
+    assert summary_of(capsys.readouterr().out)["items"] == 4
+
+
+def test_run_with_nothing_but_failures_ends_with_code_1(
+    command: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """At a period, a service starts whatever its first item is."""
+    command[command.index(HOUR)] = "5ms"
+    text = b"[null, null, null]\n" * 3
+    assert main([*lines(monkeypatch, text, command), "--period", "10ms", "--overrun", "catch-up"]) == 1
+    assert summary_of(capsys.readouterr().out)["items"] == 3
+
+
+def test_features_that_were_edited_since_the_build_are_refused_unless_asked(
+    command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    command[1] = str(Path(__file__).parents[2] / "golden" / "format_8.bundle")
+    assert main(command) == 0
+    command[2] = "tests.runtime.commands.test_run:edited"
+    assert main(command) == 2
+    assert "On a reference item, feature 'mean' gives" in capsys.readouterr().err
+    assert main([*command, "--no-compare"]) == 0
+
+
+edited = FeatureSpace(
+    [replace(space.features[0], extract=lambda x: [1000 * x.mean()]), *space.features[1:]], size=space.size
+)

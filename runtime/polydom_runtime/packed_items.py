@@ -1,0 +1,108 @@
+"""Packed items: many arrays of one type in an .npz file, with their labels and groups."""
+
+from collections.abc import Iterable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+from zipfile import BadZipFile
+
+import numpy as np
+
+from .exceptions import ItemError
+
+ARRAYS = ("signal", "offset", "shape", "label", "group")
+
+
+class Packed(NamedTuple):
+    """The content of a packed file.
+
+    Attributes
+    ----------
+    items : list of arrays
+    labels : list of int, str or bool, or None
+    groups : list of int or str, or None
+        Items of one group never stand on both sides of a fold.
+    """
+
+    items: list[np.ndarray[Any, Any]]
+    labels: list[Any] | None
+    groups: list[Any] | None
+
+
+def read_packed(file: str | Path) -> Packed:
+    """Read a packed .npz file.
+
+    The items lie end to end in ``signal``; item i is ``signal[offset[i]:offset[i + 1]]``, reshaped to ``shape[i]`` if
+    the file has ``shape``. ``label`` and ``group`` are optional. Nothing is unpickled.
+
+    Raises
+    ------
+    ItemError
+        If the file cannot be read, is not a packed .npz file of plain arrays, or its arrays do not fit each other.
+    """
+    try:
+        with open(file, "rb") as stream, np.load(stream, allow_pickle=False) as packed:
+            arrays = {name: packed[name] for name in ARRAYS if name in packed}
+    except OSError as e:
+        raise ItemError(f"{file} must be a readable file, or MODULE:FUNCTION. {e}") from e
+    except (ValueError, KeyError, EOFError, AttributeError, BadZipFile) as e:
+        raise ItemError(f"{file} must be a packed .npz file of plain arrays (no pickled objects). It is not.") from e
+    if missing := {"signal", "offset"} - arrays.keys():
+        raise ItemError(f"{file} must hold the arrays 'signal' and 'offset'. Missing: {sorted(missing)}.")
+    signal, offset = arrays["signal"], arrays["offset"]
+    if offset.ndim != 1 or offset.dtype.kind not in "iu" or len(offset) < 2 or offset[0] < 0:
+        raise ItemError(f"'offset' of {file} must hold one integer more than there are items. Got {offset!r:.80}.")
+    if (np.diff(offset.astype(np.int64)) < 0).any() or offset[-1] > len(signal):
+        raise ItemError(f"'offset' of {file} must rise and end within 'signal' ({len(signal)} entries).")
+    items = [signal[a:b] for a, b in pairwise(offset)]
+    for name in ("shape", "label", "group"):
+        if name in arrays and len(arrays[name]) != len(items):
+            raise ItemError(
+                f"{name!r} of {file} must have {len(items)} entries, as many as items. Got {len(arrays[name])}."
+            )
+    if "shape" in arrays:
+        try:
+            items = [item.reshape(shape) for item, shape in zip(items, arrays["shape"], strict=True)]
+        except ValueError as e:
+            raise ItemError(f"'shape' of {file} must fit the items. {e}") from e
+    labels, groups = (arrays[name].tolist() if name in arrays else None for name in ("label", "group"))
+    return Packed(items, labels, groups)
+
+
+def write_packed(
+    file: str | Path,
+    items: Iterable[np.ndarray[Any, Any]],
+    labels: Iterable[Any] | None = None,
+    groups: Iterable[Any] | None = None,
+) -> None:
+    """Write items of one dtype in the format of `read_packed`; without ``shape`` if all items are 1-D.
+
+    Raises
+    ------
+    ItemError
+        If there are not as many labels or groups as items, or they are not all numbers or all texts.
+    """
+    items = list(items)
+    flat_shapes = all(item.ndim == 1 for item in items)
+    arrays: dict[str, Any] = {
+        "signal": np.concatenate([item.reshape(-1) for item in items]),
+        "offset": np.cumsum([0, *(item.size for item in items)]),
+    }
+    if not flat_shapes:
+        arrays["shape"] = np.array([item.shape for item in items])
+    for name, values in (("label", labels), ("group", groups)):
+        if values is not None:
+            arrays[name] = _alike(name, list(values), len(items))
+    np.savez(file, **arrays)
+
+
+def _alike(name: str, values: list[Any], n_items: int) -> np.ndarray[Any, Any]:
+    """Return values as an array, in which none becomes equal to another of another kind, as 1 and "1" would."""
+    plain = [value.item() if isinstance(value, np.generic) else value for value in values]
+    kinds = {type(value) for value in plain}
+    if len(plain) != n_items or not (kinds <= {int, float} or kinds in ({str}, {bool})):
+        raise ItemError(
+            f"There must be one {name} for each item, all numbers, all texts or all booleans. Got {len(plain)} for "
+            f"{n_items} items, of {sorted(kind.__name__ for kind in kinds)}."
+        )
+    return np.array(plain)

@@ -17,7 +17,7 @@ from polydom_builder.exceptions import ExportError
 from polydom_builder.search import PolyDomSearch
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.exceptions import ItemError
-from polydom_runtime.packed_items import read_packed
+from polydom_runtime.items.packed import read_packed
 from tests.builder import task
 from tests.runtime.commands.test_node_command import node_python
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from polydom_runtime.items.packed import write_packed
 from polydom_runtime.measuring.costs_file import load_costs
-from polydom_runtime.packed_items import write_packed
 
 ROOT = Path(__file__).parents[1]
 SHORT_TIME = r"\b0\.0\d+\b"

@@ -33,7 +33,8 @@ from .unit_times import UnitTimes
 
 if TYPE_CHECKING:
     from .device.device_profile import DeviceProfile
-    from .items import Arrived
+    from .items.packed import write_packed
+    from .items.sources import Arrived
     from .loop.loop_counts import LoopCounts, LoopSummary, Miss
     from .loop.monitor import Monitor
     from .loop.wakeups import Lateness, Overrun, SlackCollector, Sleeper
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from .measuring.cost_samples import CostSamples
     from .measuring.costs_file import load_costs
     from .measuring.measure import measure
-    from .packed_items import write_packed
     from .policy.energy import EnergyBudget
     from .predictor import Predictor
     from .supervision.supervisor import SupervisedPredictor
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _LAZY = {
-    "Arrived": "items",
+    "Arrived": "items.sources",
     "CostSamples": "measuring.cost_samples",
     "DeviceProfile": "device.device_profile",
     "EnergyBudget": "policy.energy",
@@ -70,7 +70,7 @@ _LAZY = {
     "Watchdog": "loop.watchdogs",
     "load_costs": "measuring.costs_file",
     "measure": "measuring.measure",
-    "write_packed": "packed_items",
+    "write_packed": "items.packed",
 }
 """Where to import from, when it is first used: a node that only answers must start quickly, and ``polydom-node doctor``
 must work where onnxruntime does not."""

@@ -19,9 +19,9 @@ import numpy as np
 from polydom_builder.costs.carry_over import carried_fits, ratios
 from polydom_builder.costs.fitting import CostFit, fit_cost
 from polydom_runtime.device.device_profile import DeviceProfile
+from polydom_runtime.items.packed import write_packed
 from polydom_runtime.measuring.cost_samples import CostSamples
 from polydom_runtime.measuring.costs_file import load_costs
-from polydom_runtime.packed_items import write_packed
 
 from .run import AARCH64, ROOT, set_up
 

@@ -15,7 +15,7 @@ import numpy as np
 from polydom_runtime import Bundle, Predictor, load_bundle
 from polydom_runtime.bundles.engines import load_model
 from polydom_runtime.bundles.models import InputRow
-from polydom_runtime.packed_items import read_packed
+from polydom_runtime.items.packed import read_packed
 from polydom_runtime.testing import ManualClock
 
 from .signals import space

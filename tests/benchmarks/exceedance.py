@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from polydom_builder.costs.fitting import CostFit, choose_basis, fit_cost
 from polydom_builder.costs.report import exceed_rate, report_costs
 from polydom_runtime.costs import basis_terms
+from polydom_runtime.items.packed import read_packed
 from polydom_runtime.measuring.cost_samples import CostSamples
 from polydom_runtime.measuring.measure import measure
-from polydom_runtime.packed_items import read_packed
 
 from .signal_space import space, windows
 

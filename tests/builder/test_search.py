@@ -53,7 +53,7 @@ def test_node_gives_the_labels_of_scikit_learn(fitted: PolyDomSearch, folder: Pa
         answer = predictor.predict_one(x)
         order = [task.space.names.index(f) for f in answer.features]
         row = task.space.extract_all(x)
-        columns = [c for i in order for c in range(*task.space.column_slices()[i].indices(99))]
+        columns = [c for i in sorted(order) for c in range(*task.space.column_slices()[i].indices(99))]
         expected = fitted.trainer_.fit(order).predict(row[None, columns])[0]
         assert answer.label == expected
 

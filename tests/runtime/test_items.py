@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from polydom_runtime.exceptions import ItemError
-from polydom_runtime.items import UNLABELLED, Sample, iterate, load_object, samples
-from polydom_runtime.json_lines import LONGEST, UNREADABLE, json_lines
-from polydom_runtime.packed_items import read_packed, write_packed
+from polydom_runtime.items.json_lines import LONGEST, UNREADABLE, json_lines
+from polydom_runtime.items.packed import read_packed, write_packed
+from polydom_runtime.items.sources import UNLABELLED, Sample, iterate, load_object, samples
 
 ITEMS = [np.arange(3, dtype=np.int16), np.arange(5, dtype=np.int16)]
 
@@ -106,7 +106,7 @@ def test_line_that_is_no_item_does_not_end_the_stream(line: bytes, capsys: pytes
 
 
 def test_line_without_an_end_is_one_bad_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("polydom_runtime.json_lines.LONGEST", 1000)
+    monkeypatch.setattr("polydom_runtime.items.json_lines.LONGEST", 1000)
     found = list(json_lines(io.BytesIO(b"[" + b"1," * 5000 + b"1]\n[2]\n" + b"[" * 5000)))
 
     assert LONGEST >= 1 << 20

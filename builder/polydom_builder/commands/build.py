@@ -15,7 +15,7 @@ from polydom_runtime.commands.arguments import positive, share
 from polydom_runtime.device.device_profile import DeviceProfile
 from polydom_runtime.exceptions import ItemError, ProfileError
 from polydom_runtime.features import FeatureSpace
-from polydom_runtime.items import UNLABELLED, load_object, samples, space_of
+from polydom_runtime.items.sources import UNLABELLED, load_object, samples, space_of
 from polydom_runtime.measuring.cost_samples import CostSamples
 from polydom_runtime.measuring.costs_file import load_costs
 

@@ -18,7 +18,7 @@ from polydom_builder.training.labels import targets_of
 from polydom_builder.training.table import extract_table
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.exceptions import ItemError
-from polydom_runtime.packed_items import write_packed
+from polydom_runtime.items.packed import write_packed
 from polydom_runtime.policy.deadline import too_short
 
 from .baselines import Baselines

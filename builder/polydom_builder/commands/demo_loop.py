@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from polydom_runtime.packed_items import write_packed
+from polydom_runtime.items.packed import write_packed
 
 from .demo_node import Node
 

@@ -17,15 +17,15 @@ from polydom_runtime.exceptions import BundleFormatError
 FEW = 20
 """Items of each class; for a regression twice as many items."""
 
-MOST_MISMATCHES = 0.1
-"""Share of these items on which an exported model may differ here: trained on few, it may find classes equally likely.
-Whoever loses the labels or the probabilities in the conversion differs on more."""
+MOST_COMPARED, MOST_MISMATCHES = 1000, 0.1
+"""Items that are compared, and the share of them on which an exported model may differ here: trained on few items, it
+may find classes equally likely. A conversion that loses the labels differs on more."""
 
 Order = tuple[int, ...]
 
 
 def rehearsed(trainer: Trainer, versions: OnnxVersions, sure: bool = False) -> Trainer:
-    """Train, convert, load and compare models of the widest and the narrowest set, each on a few items.
+    """Train models of the widest and the narrowest set on a few items, convert and load them, and compare answers.
 
     This is done where models are exported later, in a worker if there are workers.
 
@@ -58,9 +58,9 @@ def rehearsed(trainer: Trainer, versions: OnnxVersions, sure: bool = False) -> T
 
 
 def _rehearse(trainer: Trainer, order: Order, versions: OnnxVersions, sure: bool) -> None:
-    few, classes, name = _few(trainer), trainer.seen_classes, trainer.name_of(order)
-    rows = trainer.table.rows_of(order, few)
-    model = trainer.fit(order, few)
+    classes, name = trainer.seen_classes, trainer.name_of(order)
+    rows = trainer.table.rows_of(order)[:: max(len(trainer.table.rows) // MOST_COMPARED, 1)]
+    model = trainer.fit(order, _few(trainer))
     if sure and not classes:
         raise TrainingError("early_stop must be left out for a regressor, which is never sure.")
     if sure and not hasattr(model, "predict_proba"):

@@ -50,8 +50,12 @@ class Table:
         return result
 
     def rows_of(self, features: Iterable[int], items: NDArray[np.intp] | None = None) -> NDArray[np.float32]:
-        """Return the columns of some features, in the given order, for some or all items."""
-        columns = np.concatenate([np.zeros(0, dtype=np.intp), *(self.columns[i] for i in features)])
+        """Return the columns of some features for some or all items.
+
+        They are always in the order of the feature space: so the model of a set is the same in the search, in the
+        bundle and on the node, whatever order its features are computed in.
+        """
+        columns = np.concatenate([np.zeros(0, dtype=np.intp), *(self.columns[i] for i in sorted(features))])
         rows = self.rows if items is None else self.rows[items]
         return np.ascontiguousarray(rows[:, columns])
 

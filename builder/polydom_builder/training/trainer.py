@@ -137,7 +137,7 @@ class Trainer:
         return [self._mean(tuple(members(mask)), row) for mask, row in zip(masks, table, strict=True)]
 
     def fit(self, order: Sequence[int], train: NDArray[np.intp] | None = None) -> Any:
-        """Return the estimator fitted on some features, in this order, and on some or all items.
+        """Return the estimator fitted on some features and on some or all items.
 
         Without features it is the prior: the most frequent class, or the mean.
 
@@ -161,9 +161,12 @@ class Trainer:
         Raises
         ------
         TrainingError
-            If an answer is not one of the classes.
+            If the model cannot answer, or an answer is not one of the classes.
         """
-        answers = np.asarray(model.predict(rows)).reshape(-1)
+        try:
+            answers = np.asarray(model.predict(rows)).reshape(-1)
+        except Exception as e:  # of the user's code
+            raise TrainingError(f"The estimator must answer for all items, also for new ones. It raised {e!r}.") from e
         if self.by_number or not len(self.table.classes):
             return answers
         codes = np.minimum(np.searchsorted(self.table.classes, answers), len(self.table.classes) - 1)

@@ -81,8 +81,8 @@ def _from_version_6(d: Document) -> Document:
 
 
 def _from_version_7(d: Document) -> Document:
-    """Add reference items: there are none."""
-    return {**d, "references": []}
+    """Add reference items: there are none. Columns of models are in the order of computation."""
+    return {**d, "references": [], "rising": False}
 
 
 UPGRADES: Mapping[int, Callable[[Document], Document]] = {
@@ -155,7 +155,7 @@ def _models(d: Document, n_features: int) -> tuple[ModelEntry, ...]:
     schema.in_range("The number of models", len(rows), 0, MAX_MODELS)
     numbers = schema.floats(d, "model_numbers", (len(rows), 2)).tolist()
     costs, stops, engines = _set_costs(d, len(rows)), _stops(d, len(rows)), _engines(d, len(rows))
-    models, orders = [], set()
+    models, orders, rising = [], set(), schema.field(d, "rising", bool)
     for k, ((order, size, digest), (accuracy, seconds)) in enumerate(
         zip((schema.row(r, 3) for r in rows), numbers, strict=True)
     ):
@@ -168,7 +168,7 @@ def _models(d: Document, n_features: int) -> tuple[ModelEntry, ...]:
             raise schema.bad("A model must have a finite accuracy and time", (accuracy, seconds))
         orders.add(features)
         size = schema.in_range("A model's size", size, 1, MAX_MODEL_BYTES)
-        models.append(ModelEntry(features, accuracy, seconds, size, digest, costs[k], stops[k], engines[k]))
+        models.append(ModelEntry(features, accuracy, seconds, size, digest, costs[k], stops[k], engines[k], rising))
     for model in models:
         if len(model.order) > 1 and model.order[:-1] not in orders:
             raise schema.bad("Every prefix of a model's order must have a model", model.order)

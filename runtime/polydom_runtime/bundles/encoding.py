@@ -40,6 +40,7 @@ def encode(bundle: Bundle) -> bytes:
         "prior_accuracy": float(bundle.prior.accuracy),
         "models": [[list(m.order), m.size_bytes, m.sha256] for m in models],
         "model_numbers": schema.pack_floats([(m.accuracy, m.seconds) for m in models]),
+        "rising": all(m.rising for m in models),
         "engines": [ENGINES.index(m.engine) for m in models],
         "shipped": list(stored.shipped),
         "intervals": [i.candidate for i in stored.intervals],

@@ -19,7 +19,7 @@ class ModelEntry:
     Parameters
     ----------
     order : tuple of int
-        The positions of its features in the feature space, in the order of its input columns.
+        The positions of its features in the feature space, in the order in which they are computed.
     accuracy : float
         Score of the exported model on items that it was not trained on.
     seconds : float
@@ -35,6 +35,8 @@ class ModelEntry:
         the bundle was built without early stops.
     engine : {"onnxruntime", "numpy"}
         The one that is quicker after other work, and that `seconds` are of.
+    rising : bool
+        Whether its input columns are in the order of the feature space; in bundles of old versions they are in `order`.
     """
 
     order: tuple[int, ...]
@@ -45,6 +47,12 @@ class ModelEntry:
     cost: CostFunction | None = None
     stop: float | None = None
     engine: Engine = "onnxruntime"
+    rising: bool = True
+
+    @property
+    def features(self) -> tuple[int, ...]:
+        """The positions of its features in the order of its input columns."""
+        return tuple(sorted(self.order)) if self.rising else self.order
 
     @property
     def mask(self) -> int:

@@ -16,8 +16,8 @@ from polydom_runtime.certification.certify import certify
 from polydom_runtime.certification.load import UnderLoad, loads
 from polydom_runtime.device.board import Board
 from polydom_runtime.exceptions import CertificateError
-from polydom_runtime.items import Arrived, iterate, space_of
-from polydom_runtime.json_lines import UNREADABLE
+from polydom_runtime.items.json_lines import UNREADABLE
+from polydom_runtime.items.sources import Arrived, iterate, space_of
 from polydom_runtime.loop.pace import Pace
 from polydom_runtime.measuring.conditions import Conditions, describe
 from polydom_runtime.predictor import Predictor

@@ -4,8 +4,8 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from polydom_runtime.items import UNLABELLED
-from polydom_runtime.json_lines import UNREADABLE
+from polydom_runtime.items.json_lines import UNREADABLE
+from polydom_runtime.items.sources import UNLABELLED
 
 if TYPE_CHECKING:
     from polydom_runtime.prediction import Prediction

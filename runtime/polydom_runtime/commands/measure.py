@@ -6,7 +6,7 @@ import sys
 from polydom_runtime.device.board import usable_cpus
 from polydom_runtime.device.device_profile import dump
 from polydom_runtime.device.probe import probe
-from polydom_runtime.items import readable, space_of
+from polydom_runtime.items.sources import readable, space_of
 from polydom_runtime.measuring.conditions import onnx_limits
 from polydom_runtime.measuring.journal import FileJournal
 from polydom_runtime.measuring.measure import measure

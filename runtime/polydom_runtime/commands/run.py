@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from polydom_runtime.exceptions import EnergyError, ItemError, PolyDomError, WorkerError
 from polydom_runtime.features import FeatureSpace
-from polydom_runtime.items import Arrived, iterate, space_of
-from polydom_runtime.json_lines import UNREADABLE
+from polydom_runtime.items.json_lines import UNREADABLE
+from polydom_runtime.items.sources import Arrived, iterate, space_of
 from polydom_runtime.loop.throttle_watch import ThrottleWatch
 from polydom_runtime.measuring.item_sizes import checked_size
 from polydom_runtime.pauses import collector_off

@@ -4,7 +4,7 @@ from collections import Counter
 from contextlib import suppress
 from typing import Any
 
-from polydom_runtime.items import UNLABELLED
+from polydom_runtime.items.sources import UNLABELLED
 from polydom_runtime.prediction import Prediction
 from polydom_runtime.records.histogram import Histogram
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.device.tune_file import write_tune
-from polydom_runtime.items import readable, space_of
+from polydom_runtime.items.sources import readable, space_of
 from polydom_runtime.measuring.tuning import tune_bundle
 
 from .arguments import duration, positive

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from polydom_runtime.clock import Clock, hardware_clock
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.exceptions import DeadlineError, LoopError
-from polydom_runtime.items import Arrived
+from polydom_runtime.items.sources import Arrived
 from polydom_runtime.prediction import Rehearsing
 
 from .feed import Feed, StopWaiting

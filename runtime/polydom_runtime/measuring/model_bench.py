@@ -115,7 +115,7 @@ class ModelBench:
         self._rng = np.random.default_rng(seed)
 
     def _loaded(self, number: int, order: Order, run_of: Callable[[int, InputRow, int], Run]) -> LoadedModel:
-        columns = np.concatenate([np.arange(self._places[f].start, self._places[f].stop) for f in order])
+        columns = np.concatenate([np.arange(self._places[f].start, self._places[f].stop) for f in sorted(order)])
         gather = self._values, columns, self._row.values[: len(columns)]
         run = run_of(number, self._row, len(columns))
         return LoadedModel((), 0.0, 0, sum(1 << f for f in order), run, gather)

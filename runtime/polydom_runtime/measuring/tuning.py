@@ -116,7 +116,7 @@ def _choices(bundle: Bundle, space: FeatureSpace, items: Sequence[Any]) -> list[
     rows, slices = np.array([space.extract_all(item) for item in items]), space.column_slices()
     found: list[Choice] = []
     for number, entry in enumerate(bundle.models):
-        inputs = np.hstack([rows[:, slices[f]] for f in entry.order])
+        inputs = np.hstack([rows[:, slices[f]] for f in entry.features])
         engines = agreeing_engines(bundle.model_bytes(number), inputs, len(bundle.space.classes))
         found += [(number, engine) for engine in engines]
     return found

@@ -194,7 +194,7 @@ class LoadedModels:
         """
         if number not in self._loaded:
             entry = self._bundle.models[number]
-            columns = np.concatenate([np.arange(p.start, p.stop) for p in (self.places[i] for i in entry.order)])
+            columns = np.concatenate([np.arange(p.start, p.stop) for p in (self.places[i] for i in entry.features)])
             loaded = self._loaded[number] = LoadedModel(
                 tuple(self._bundle.names[i] for i in entry.order),
                 entry.accuracy,

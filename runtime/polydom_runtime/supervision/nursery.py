@@ -28,7 +28,7 @@ from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.bundles.regimes import Regime
 from polydom_runtime.clock import hardware_clock
 from polydom_runtime.costs import CostFunction
-from polydom_runtime.items import space_of
+from polydom_runtime.items.sources import space_of
 from polydom_runtime.predictor import Predictor
 
 from .linux import die_with_parent, map_at, run_behind, survives

@@ -15,7 +15,7 @@ from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.clock import hardware_clock
 from polydom_runtime.device.jitter import wake_up_jitter
 from polydom_runtime.exceptions import ItemError
-from polydom_runtime.items import space_of
+from polydom_runtime.items.sources import space_of
 from polydom_runtime.policy.deadline import checked_deadline
 from polydom_runtime.policy.loaded_models import LoadedModel
 from polydom_runtime.policy.rehearsal import KeptItems

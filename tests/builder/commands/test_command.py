@@ -13,7 +13,7 @@ from polydom_builder.__main__ import COMMANDS, main
 from polydom_builder.commands.arguments import deadlines
 from polydom_builder.exceptions import TrainingError
 from polydom_runtime import Predictor
-from polydom_runtime.packed_items import write_packed
+from polydom_runtime.items.packed import write_packed
 from tests.builder import task
 from tests.builder.searches import fit, search
 

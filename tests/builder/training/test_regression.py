@@ -13,7 +13,7 @@ from sklearn.tree import DecisionTreeRegressor
 from polydom_builder import PolyDomSearch
 from polydom_builder.verification.verify import verify_bundle
 from polydom_runtime import Predictor
-from polydom_runtime.packed_items import write_packed
+from polydom_runtime.items.packed import write_packed
 from polydom_runtime.testing import ManualClock
 from tests.builder import task
 
@@ -41,7 +41,7 @@ def test_regressor_answers_on_the_node_as_on_the_host(model: object, tmp_path: P
     assert all(type(answer.label) is float for answer in answers)
     for x, answer in zip(new, answers, strict=True):
         order = [task.space.names.index(name) for name in answer.features]
-        row = task.space.extract_all(x)[None, np.concatenate([search.trainer_.table.columns[i] for i in order])]
+        row = task.space.extract_all(x)[None, np.concatenate([search.trainer_.table.columns[i] for i in sorted(order)])]
         assert answer.label == pytest.approx(float(search.trainer_.fit(order).predict(row)[0]), rel=1e-4, abs=1e-4)
     errors = np.array([answer.label for answer in answers]) - truth
     assert 1.0 - errors.var() / np.var(truth) > 0.6

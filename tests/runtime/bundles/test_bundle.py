@@ -18,7 +18,7 @@ from polydom_runtime.bundles.decoding import decode
 from polydom_runtime.bundles.encoding import VERSION, encode
 from polydom_runtime.bundles.index import PolyDomIndex
 from polydom_runtime.bundles.index_file import DIGEST_FILE, INDEX_FILE, digest_line, load_bundle
-from polydom_runtime.bundles.model_entry import MODEL_FOLDER
+from polydom_runtime.bundles.model_entry import MODEL_FOLDER, ModelEntry
 from polydom_runtime.bundles.outlook import Outlook
 from polydom_runtime.bundles.regimes import REGIMES, Regime, RegimeTimes
 from polydom_runtime.bundles.schema import pack_floats
@@ -128,6 +128,11 @@ SINCE = {
 """Which fields each version added."""
 
 
+def by_order(bundle: Bundle) -> Bundle:
+    """Return a bundle as one before version 8: the columns of models are in the order of computation."""
+    return replace(bundle, models=tuple(replace(model, rising=False) for model in bundle.models))
+
+
 @pytest.mark.parametrize("version", [1, 2, 3])
 def test_older_version_loads_without_what_it_did_not_know(version: int) -> None:
     bundle = changed(made_for_planning(), origin=CostOrigin("a board", notes=("warm",)))
@@ -138,19 +143,20 @@ def test_older_version_loads_without_what_it_did_not_know(version: int) -> None:
     loaded = decode(bytes(msgpack.packb(old)))
 
     plain = make_bundle()[0]
-    assert loaded == changed(plain, **{} if version < 2 else {"origin": bundle.times.origin}, calm=UNKNOWN_CALM)
+    known = {} if version < 2 else {"origin": bundle.times.origin}
+    assert loaded == by_order(changed(plain, **known, calm=UNKNOWN_CALM))
 
 
 def test_fields_of_a_newer_version_are_not_read_from_an_older_one() -> None:
     document = msgpack.unpackb(encode(made_for_planning())) | {"version": 3}
 
-    assert decode(bytes(msgpack.packb(document))) == changed(make_bundle()[0], calm=UNKNOWN_CALM)
+    assert decode(bytes(msgpack.packb(document))) == by_order(changed(make_bundle()[0], calm=UNKNOWN_CALM))
 
 
 def test_version_4_has_one_choice_for_all_deadlines_and_only_hot_times() -> None:
     document = msgpack.unpackb(encode(made_for_regimes())) | {"version": 4}
 
-    assert decode(bytes(msgpack.packb(document))) == changed(made_for_planning(), calm=UNKNOWN_CALM)
+    assert decode(bytes(msgpack.packb(document))) == by_order(changed(made_for_planning(), calm=UNKNOWN_CALM))
 
 
 def test_version_6_has_one_calm_estimate_for_all_deadlines_of_a_regime() -> None:
@@ -163,7 +169,7 @@ def test_version_6_has_one_calm_estimate_for_all_deadlines_of_a_regime() -> None
 
     assert [choice.calm for choice in loaded.times.choices] == [1.25, 1.25]
     alike = tuple(choice._replace(calm=1.25) for choice in bundle.times.choices)
-    assert replace(loaded, times=replace(loaded.times, choices=alike)) == changed(bundle, choices=alike)
+    assert replace(loaded, times=replace(loaded.times, choices=alike)) == by_order(changed(bundle, choices=alike))
 
 
 def test_written_bundle_loads(bundle_folder: Path) -> None:
@@ -396,3 +402,10 @@ def test_prior_scores_a_finite_number(score: float) -> None:
     """An infinite one would be better than every model: the node would never use any."""
     with pytest.raises(BundleFormatError, match="prior_accuracy"):
         decode(encode(changed(make_bundle()[0], prior=(0, score))))
+
+
+def test_columns_of_a_model_are_in_the_order_of_the_space_since_version_8() -> None:
+    entry = ModelEntry((2, 0, 1), 0.9, 1e-6, 10, b"0" * 32)
+
+    assert entry.features == (0, 1, 2)
+    assert replace(entry, rising=False).features == (2, 0, 1)

@@ -19,9 +19,9 @@ from polydom_runtime.certification.certificate import Certificate, Claim
 from polydom_runtime.certification.certify import MAX_REPEATED, certify, endless, longest_pause
 from polydom_runtime.commands.certify import add_arguments, run
 from polydom_runtime.exceptions import CertificateError, ItemError
+from polydom_runtime.items.packed import write_packed
 from polydom_runtime.loop.pace import Pace
 from polydom_runtime.loop.wakeups import Sleeper
-from polydom_runtime.packed_items import write_packed
 from polydom_runtime.prediction import Prediction
 from polydom_runtime.testing import ManualClock
 from tests.runtime.conftest import US, World

@@ -15,8 +15,8 @@ import pytest
 from polydom_runtime.__main__ import COMMANDS, main
 from polydom_runtime.commands.arguments import duration
 from polydom_runtime.device.device_profile import DeviceProfile
+from polydom_runtime.items.packed import write_packed
 from polydom_runtime.measuring.costs_file import load_costs
-from polydom_runtime.packed_items import write_packed
 
 SPACE = "tests.runtime.node_space:space"
 

@@ -12,7 +12,7 @@ import pytest
 
 from polydom_runtime import FeatureSpace
 from polydom_runtime.__main__ import main
-from polydom_runtime.packed_items import write_packed
+from polydom_runtime.items.packed import write_packed
 from tests.runtime.node_space import space
 
 SPACE = "tests.runtime.node_space:space"

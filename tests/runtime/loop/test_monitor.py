@@ -630,11 +630,14 @@ def test_a_source_that_breaks_is_a_failure_of_the_process(bundle_folder: Path, t
     assert json.loads(out.splitlines()[-1])["summary"]["loop"]["ended"] == "the source broke"
 
 
-def test_a_line_that_cannot_be_read_is_answered_with_the_prior(bundle_folder: Path, tmp_path: Path) -> None:
+def test_a_line_that_cannot_be_read_is_counted_and_not_answered(bundle_folder: Path, tmp_path: Path) -> None:
     with started(bundle_folder, tmp_path, "-", "--period", "1ms") as process:
         out, error = process.communicate("[1, 2]\nnonsense\n[3]\n")
 
-    assert [json.loads(line)["reason"] == "size failed" for line in out.splitlines()[:-1]] == [False, True, False]
+    *answers, last = map(json.loads, out.splitlines())
+    assert len(answers) == 2
+    assert all(answer["reason"] != "size failed" for answer in answers)
+    assert (last["summary"]["unreadable"], process.returncode) == (1, 1)
     assert "Line 2" in error
 
 

@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .exceptions import FeatureError, ItemError
-from .features import FeatureSpace
+from polydom_runtime.exceptions import FeatureError, ItemError
+from polydom_runtime.features import FeatureSpace
+
 from .json_lines import UNREADABLE, json_lines
-from .packed_items import read_packed
+from .packed import read_packed
 
 UNLABELLED = object()
 """The label of an item that has no label."""
@@ -91,10 +92,9 @@ def iterate(source: str) -> Iterator[tuple[Any, Any]]:
     Parameters
     ----------
     source : str
-        A packed ``.npz`` file (see `read_packed`), ``-`` for JSON lines on standard input (in each line an array of
-        numbers, or a text; see `polydom_runtime.json_lines`), or ``MODULE:FUNCTION``: a function without arguments that
-        returns an iterable of items or of (item, label) tuples. In place of an item there may be an `Arrived`, or None
-        while there is none.
+        A packed ``.npz`` file (see `read_packed`), ``-`` for JSON lines on standard input (see `json_lines`), or
+        ``MODULE:FUNCTION``: a function without arguments that returns an iterable of items or of (item, label) tuples.
+        In place of an item there may be an `Arrived`, or None while there is none.
 
     Raises
     ------

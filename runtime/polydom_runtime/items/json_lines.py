@@ -7,7 +7,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from .exceptions import ItemError
+from polydom_runtime.exceptions import ItemError
 
 UNREADABLE = object()
 """Stands for a line that is no item."""

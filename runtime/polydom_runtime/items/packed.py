@@ -8,7 +8,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from .exceptions import ItemError
+from polydom_runtime.exceptions import ItemError
 
 ARRAYS = ("signal", "offset", "shape", "label", "group")
 

@@ -4,8 +4,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from polydom_runtime.commands.command_line import add_commands
-from polydom_runtime.exceptions import PolyDomError
+from polydom_runtime.commands.command_line import add_commands, run_command
 
 from . import __version__
 
@@ -30,17 +29,8 @@ def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; an error of the user's is one line and exit code 2."""
-    words = sys.argv[1:] if argv is None else argv
-    arguments = parser(words).parse_args(words)
-    try:
-        code: int = arguments.run(arguments) or 0
-    except BrokenPipeError:
-        return 141
-    except (PolyDomError, OSError) as e:
-        print(f"polydom: {e}", file=sys.stderr)
-        return 2
-    return code
+    """Run the command; see `run_command` for its exit code."""
+    return run_command(parser, argv, "With --cache, the same build goes on where it was stopped.")
 
 
 if __name__ == "__main__":

@@ -5,8 +5,7 @@ import sys
 from collections.abc import Sequence
 
 from . import __version__
-from .commands.command_line import add_commands
-from .exceptions import PolyDomError
+from .commands.command_line import add_commands, run_command
 
 COMMANDS = {
     "run": "answer items: one line of JSON for each, and a summary",
@@ -29,20 +28,8 @@ def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; an error of the user's is one line and exit code 2."""
-    words = sys.argv[1:] if argv is None else argv
-    try:
-        arguments = parser(words).parse_args(words)
-        code: int = arguments.run(arguments) or 0
-    except PolyDomError as e:
-        print(f"polydom-node: {e}", file=sys.stderr)
-        return 2
-    except BrokenPipeError:
-        return 141
-    except KeyboardInterrupt:
-        print("polydom-node: stopped. Use --resume to continue an unfinished measurement.", file=sys.stderr)
-        return 130
-    return code
+    """Run the command; see `run_command` for its exit code."""
+    return run_command(parser, argv, "Use --resume to continue an unfinished measurement.")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .exceptions import FeatureError
+from .where import raised
 
 MAX_FEATURES = 60
 """The most features of a bundle and a lattice: a feature set is a bit mask in a signed 64-bit integer."""
@@ -144,7 +145,7 @@ class FeatureSpace:
                     source = values[step]
                 result = np.asarray(feature.extract(source), dtype=np.float32).reshape(-1)
             except Exception as e:
-                raise FeatureError(f"Feature {feature.name!r} must work on every item. It raised {e!r}.") from e
+                raise FeatureError(f"Feature {feature.name!r} must work on every item. {raised(e)}") from e
             if result.shape != (feature.width,) or not np.isfinite(result).all():
                 raise FeatureError(
                     f"Feature {feature.name!r} must return {feature.width} finite numbers. "

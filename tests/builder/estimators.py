@@ -263,6 +263,25 @@ the search has begun, and none gives other answers without a word.
 Of {cases} cases {works} work and {refused} are refused, with scikit-learn {sklearn}, skl2onnx {skl2onnx} and
 onnxruntime {onnxruntime}. `make test-all` runs them all; `python -m tests.builder.estimators` writes this page. Other
 parameters may change the result; it takes a second to find out, since a model is tried before anything else.
+
+XGBoost's and LightGBM's classifiers and regressors work too, with all kinds of labels (tried by hand, with xgboost 3.2
+and lightgbm 4.7), once a converter of onnxmltools is registered:
+
+```python
+from onnxmltools.convert.xgboost.operator_converters.XGBoost import convert_xgboost
+from skl2onnx import update_registered_converter
+from skl2onnx.common.shape_calculator import calculate_linear_classifier_output_shapes
+from xgboost import XGBClassifier
+
+options = {{"nocl": [True, False], "zipmap": [True, False, "columns"]}}
+update_registered_converter(
+    XGBClassifier, "XGBClassifier", calculate_linear_classifier_output_shapes, convert_xgboost, options=options
+)
+```
+
+With several workers (`n_jobs`), put this into a module of your own, register a subclass of the estimator that the
+module defines, and use this subclass: then each worker imports the module.
+
 """
 
 

@@ -2,22 +2,16 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
 from joblib import Parallel, delayed
-from numpy.typing import NDArray
 
-from polydom_builder.training.onnx import OnnxModel, OnnxVersions, check_parity, to_onnx
+from polydom_builder.training.conversion import checked_model
+from polydom_builder.training.onnx import OnnxModel, OnnxVersions, to_onnx
 from polydom_builder.training.trainer import Trainer
 from polydom_runtime.features import members
 from polydom_runtime.unit_times import UnitTimes
 
 Order = tuple[int, ...]
-
-N_BETWEEN, SOME_BETWEEN = 2000, 2
-"""Rows between training items on which an exported model is compared with scikit-learn's, and on how many of them it
-may differ: where two classes are nearly equal, float32 may decide otherwise. What a conversion loses shows on more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +48,6 @@ def with_prefixes(orders: Sequence[Order]) -> list[Order]:
     [(0,), (0, 1), (0, 2), (0, 1, 2)]
     """
     return sorted({order[:k] for order in orders for k in range(1, len(order) + 1)}, key=lambda o: (len(o), o))
-
-
-def between(rows: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return rows at random places between pairs of rows: on training items alone, hardly anything may differ."""
-    rng = np.random.default_rng(0)
-    first, second = rng.integers(0, len(rows), (2, N_BETWEEN))
-    share = rng.uniform(size=(N_BETWEEN, 1))
-    found: NDArray[np.float32] = ((1.0 - share) * rows[first] + share * rows[second]).astype(np.float32)
-    return found
 
 
 def export_models(
@@ -110,16 +95,7 @@ def export_models(
 def _export_one(
     trainer: Trainer, key: str, order: Order, name: str, versions: OnnxVersions, max_mismatches: int
 ) -> ExportedModel:
-    rows, classes = trainer.table.rows_of(order), trainer.seen_classes
-
-    def converted(model: Any) -> bytes:
-        return to_onnx(model, rows.shape[1], versions, classes)
-
-    model, classifies = trainer.fit(order), len(classes) > 0
-    data = converted(model)
-    checks = ("training items", rows, max_mismatches), ("rows between training items", between(rows), SOME_BETWEEN)
-    for where, tried, most in checks:
-        most = max(most, max_mismatches)
-        check_parity(name, trainer.codes(model, tried), data, tried, most, classifies=classifies, where=where)
-    accuracy = trainer.score(order, lambda fold: OnnxModel(converted(fold), classifies))
+    data = checked_model(trainer, key, order, versions, max_mismatches)
+    width, classes = trainer.table.rows_of(order).shape[1], trainer.seen_classes
+    accuracy = trainer.score(order, lambda fold: OnnxModel(to_onnx(fold, width, versions, classes), len(classes) > 0))
     return ExportedModel(order, data, accuracy)

@@ -15,15 +15,15 @@ from polydom_builder.costs.target import Target
 from polydom_builder.exceptions import TrainingError
 from polydom_builder.lattice.region import QueryRegion
 from polydom_builder.preselection import BlockSelector
+from polydom_builder.training.conversion import converted_models
 from polydom_builder.training.folds import make_splits
 from polydom_builder.training.labels import targets_of
-from polydom_builder.training.onnx import OnnxVersions, to_onnx
 from polydom_builder.training.table import Table, extract_table
 from polydom_builder.training.trainer import Trainer
 from polydom_runtime.bundles.references import References
 from polydom_runtime.costs import CostFunction
 from polydom_runtime.device.device_profile import DeviceProfile
-from polydom_runtime.exceptions import DeadlineError
+from polydom_runtime.exceptions import DeadlineError, ItemError
 from polydom_runtime.features import MAX_FEATURES, FeatureSpace
 from polydom_runtime.measuring.cost_samples import CostSamples
 from polydom_runtime.measuring.item_sizes import checked_size
@@ -53,6 +53,7 @@ class Parameters(Protocol):
     random_state: int | None
     verbose: int
     quantile: float
+    max_mismatches: int
     max_features: int | None
 
 
@@ -135,7 +136,7 @@ def prepare(
         raise TrainingError("There must be items, and one label for each. Got none.")
     targets = targets_of(labels, len(items), regression=not is_classifier(search.estimator))
     splits = make_splits(search.cv, targets, groups, search.random_state)
-    sizes = [checked_size(search.space, item) for item in items]
+    sizes = [_size(search.space, k, item) for k, item in enumerate(items)]
     # A set fits on a machine that is slower by a factor s if it fits a deadline that is shorter by s.
     region = QueryRegion(checked_sizes(search.size_range, sizes), (budgets[0] / slowdown, budgets[1]))
     target, samples = _target(search, items, sizes, costs, region, memory)
@@ -143,12 +144,20 @@ def prepare(
         table = extract_table(search.space, items, targets, n_jobs=search.n_jobs, memory=memory, progress=bar.update)
     space, target, table, dropped = _preselected(search, target, table, region)
     trainer = Trainer(search.estimator, table, splits, scoring, search.n_jobs, memory, space.names)
-    trainer = rehearsed(trainer, target.versions, getattr(search, "early_stop", None) is not None)
+    sure = getattr(search, "early_stop", None) is not None
+    trainer = rehearsed(trainer, target.versions, search.max_mismatches, sure)
     timer = model_timer(target, space, items, trainer, search.random_state or 0, region.typical_size)
-    target, model_seconds = _with_model_times(trainer, target, timer, region.typical_size)
+    target, model_seconds = _with_model_times(trainer, target, timer, region.typical_size, search.max_mismatches)
     _check_reachable(region, target, model_seconds)
     references = references_of(space, items, sizes, table.rows)
     return Prepared(space, dropped, region, sizes, samples, target, trainer, timer, model_seconds, references)
+
+
+def _size(space: FeatureSpace, number: int, item: Any) -> float:
+    try:
+        return checked_size(space, item)
+    except ItemError as e:
+        raise ItemError(f"Item {number}: {e}") from e
 
 
 def _target(
@@ -201,7 +210,9 @@ def _price(times: UnitTimes, feature: int) -> CostFunction:
     return sum((s.cost for s in times.steps if s.users >> feature & 1), times.features[feature])
 
 
-def _with_model_times(trainer: Trainer, target: Target, timer: ModelTimer, size: float) -> tuple[Target, float]:
+def _with_model_times(
+    trainer: Trainer, target: Target, timer: ModelTimer, size: float, max_mismatches: int
+) -> tuple[Target, float]:
     """Time two models; return the target with times of models after a sleep, and a bound for all models.
 
     The bound follows from the model of all features. After a sleep the one of the quickest feature is timed: the more
@@ -211,18 +222,13 @@ def _with_model_times(trainer: Trainer, target: Target, timer: ModelTimer, size:
         return target, target.worst.model
     everything = tuple(range(len(trainer.table.columns)))
     quickest = min(everything, key=lambda feature: _price(target.worst, feature)(size))
-    converted = trainer.memory.cache(_converted, ignore=["trainer"])
-    models = [(o, converted(trainer.lean, trainer.key, o, target.versions)) for o in (everything, (quickest,))]
+    orders = everything, (quickest,)
+    models = [*zip(orders, converted_models(trainer, orders, target.versions, max_mismatches), strict=True)]
     time, after_one = timer(models)
     sleeps = {name: regime.asleep for name, regime in target.regimes.items()}
     added = timer.after_sleep((*models[1], after_one.engine), sleeps)
     regimes = {name: target.regimes[name].with_model_added(constant) for name, constant in added.items()}
     return replace(target, regimes={**target.regimes, **regimes}), MODEL_MARGIN * time.seconds
-
-
-def _converted(trainer: Trainer, key: str, order: tuple[int, ...], versions: OnnxVersions) -> bytes:
-    """Train and convert a model; `key` stands for the trainer in the cache."""
-    return to_onnx(trainer.fit(order), trainer.table.rows_of(order).shape[1], versions, trainer.seen_classes)
 
 
 def _check_reachable(region: QueryRegion, target: Target, model_seconds: float) -> None:

@@ -9,6 +9,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from polydom_builder.exceptions import ExportError, TrainingError
+from polydom_builder.training.conversion import converted_models
 from polydom_builder.training.onnx import OnnxVersions, check_parity, to_onnx
 from polydom_builder.training.trainer import Trainer
 from polydom_runtime.bundles.models import InputRow, ModelRunner
@@ -24,15 +25,17 @@ may find classes equally likely. A conversion that loses the labels differs on m
 Order = tuple[int, ...]
 
 
-def rehearsed(trainer: Trainer, versions: OnnxVersions, sure: bool = False) -> Trainer:
-    """Train models of the widest and the narrowest set on a few items, convert and load them, and compare answers.
+def rehearsed(trainer: Trainer, versions: OnnxVersions, max_mismatches: int, sure: bool = False) -> Trainer:
+    """Train models of the widest and the narrowest set, convert and load them, and compare answers.
 
-    This is done where models are exported later, in a worker if there are workers.
+    This is done on a few items first, and where models are exported later: in a worker if there are workers.
 
     Parameters
     ----------
     trainer : Trainer
     versions : OnnxVersions
+    max_mismatches : int
+        As in `polydom_builder.training.conversion.checked_model`.
     sure : bool
         Whether the node will ask models for their probabilities.
 
@@ -54,6 +57,7 @@ def rehearsed(trainer: Trainer, versions: OnnxVersions, sure: bool = False) -> T
     orders: list[Order] = [tuple(range(len(widths))), (narrowest,)]
     trainer = _with_labels_that_fit(trainer, orders[0])
     Parallel(n_jobs=trainer.n_jobs)(delayed(_rehearse)(trainer.lean, order, versions, sure) for order in orders)
+    converted_models(trainer, orders, versions, max_mismatches)
     return trainer
 
 

@@ -19,8 +19,8 @@ OLDEST_OPSET = 9
 """Classifiers are converted to this opset of ONNX or newer."""
 
 REGISTER = (
-    "Choose another estimator, or register a converter with skl2onnx.update_registered_converter in the module of the "
-    "features, which each worker imports; onnxmltools has converters for XGBoost and LightGBM."
+    "Choose another estimator, or register a converter with skl2onnx.update_registered_converter; docs/estimators.md "
+    "shows how, with those of onnxmltools for XGBoost and LightGBM."
 )
 """What to do about an estimator that skl2onnx does not know."""
 

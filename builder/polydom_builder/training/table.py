@@ -9,6 +9,7 @@ from joblib import Memory, Parallel, delayed
 from joblib import hash as content_hash
 from numpy.typing import NDArray
 
+from polydom_runtime.exceptions import FeatureError
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.measuring.fingerprint import source_fingerprint
 
@@ -95,10 +96,10 @@ def extract_table(
     FeatureError
         If a feature fails on an item.
     """
-    extract = memory.cache(_extract_chunk, ignore=["space", "chunk"])
+    extract = memory.cache(_extract_chunk, ignore=["space", "chunk", "first"])
     source = source_fingerprint(space)
     chunks = [list(items[k : k + CHUNK]) for k in range(0, len(items), CHUNK)]
-    tasks = (delayed(extract)(space, chunk, source, content_hash(chunk)) for chunk in chunks)
+    tasks = (delayed(extract)(space, chunk, source, content_hash(chunk), CHUNK * k) for k, chunk in enumerate(chunks))
     rows = []
     for part in Parallel(n_jobs=n_jobs, return_as="generator")(tasks):
         rows.append(part)
@@ -107,5 +108,11 @@ def extract_table(
     return Table(np.concatenate(rows), *targets, columns)
 
 
-def _extract_chunk(space: FeatureSpace, chunk: list[Any], source: str, key: str) -> NDArray[np.float32]:
-    return np.stack([space.extract_all(item) for item in chunk])
+def _extract_chunk(space: FeatureSpace, chunk: list[Any], source: str, key: str, first: int) -> NDArray[np.float32]:
+    rows = []
+    for k, item in enumerate(chunk, first):
+        try:
+            rows.append(space.extract_all(item))
+        except FeatureError as e:
+            raise FeatureError(f"Item {k}: {e}") from e
+    return np.stack(rows)

@@ -18,6 +18,7 @@ from sklearn.metrics import get_scorer
 
 from polydom_builder.exceptions import TrainingError
 from polydom_runtime.features import members
+from polydom_runtime.where import raised
 
 from .code import training_code
 from .folds import Splits
@@ -153,7 +154,7 @@ class Trainer:
         try:
             return clone(self.estimator).fit(self.table.rows_of(order, train), targets)
         except Exception as e:  # of the user's code
-            raise TrainingError(f"The estimator must train on {self.name_of(order)}. It raised {e!r}.") from e
+            raise TrainingError(f"The estimator must train on {self.name_of(order)}. {raised(e)}") from e
 
     def codes(self, model: Any, rows: NDArray[np.float32]) -> NDArray[Any]:
         """Return the answers of a fitted model: class numbers, or the numbers of a regressor, shape ``(n_rows,)``.
@@ -166,7 +167,7 @@ class Trainer:
         try:
             answers = np.asarray(model.predict(rows)).reshape(-1)
         except Exception as e:  # of the user's code
-            raise TrainingError(f"The estimator must answer for all items, also for new ones. It raised {e!r}.") from e
+            raise TrainingError(f"The estimator must answer for all items, also for new ones. {raised(e)}") from e
         if self.by_number or not len(self.table.classes):
             return answers
         codes = np.minimum(np.searchsorted(self.table.classes, answers), len(self.table.classes) - 1)
@@ -209,7 +210,7 @@ class Trainer:
                 return float(get_scorer(self.scoring)(shown, self.table.rows_of(order, test), self.table.labels[test]))
             except Exception as e:  # of the user's code
                 raise TrainingError(
-                    f"The scorer {self.scoring!r} must score {self.name_of(order)} on these labels. It raised {e!r}. "
+                    f"The scorer {self.scoring!r} must score {self.name_of(order)} on these labels. {raised(e)} "
                     "Choose a scoring for this kind of label."
                 ) from e
 

@@ -1,8 +1,17 @@
 """A command line with several commands, each in a module that is imported only when the command is used."""
 
+import os
+import sys
+import warnings
 from argparse import ArgumentParser
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+
+from polydom_runtime.exceptions import PolyDomError
+from polydom_runtime.where import raised
+
+TRACEBACK = "POLYDOM_TRACEBACK"
+"""The environment variable that asks for the traceback of an error that nobody expected."""
 
 
 def add_commands(parser: ArgumentParser, commands: Mapping[str, str], package: str, words: Sequence[str]) -> None:
@@ -28,3 +37,43 @@ def add_commands(parser: ArgumentParser, commands: Mapping[str, str], package: s
             module = import_module(f"{package}.{name}")
             module.add_arguments(command)
             command.set_defaults(run=module.run)
+
+
+def run_command(parser: Callable[[Sequence[str]], ArgumentParser], argv: Sequence[str] | None, to_go_on: str) -> int:
+    """Run a command and return its exit code; every error is one line on stderr.
+
+    The codes are those of the command; 2 for an error; 130 after Ctrl-C; 141 if the reader of the output has gone.
+
+    Parameters
+    ----------
+    parser : callable
+        Takes the words and returns the parser.
+    argv : sequence of str, optional
+        The words; those of the process if not given. Then warnings are single lines, too.
+    to_go_on : str
+        What to do after an interruption.
+    """
+    words = sys.argv[1:] if argv is None else argv
+    command = parser(words)
+    if argv is None:
+        warnings.showwarning = lambda message, *where: print(f"{command.prog}: {message}", file=sys.stderr)
+    try:
+        arguments = command.parse_args(words)
+        code: int = arguments.run(arguments) or 0
+        sys.stdout.flush()
+    except BrokenPipeError:
+        if argv is None:  # then nothing more may be written, not even by the interpreter when it ends
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 141
+    except (PolyDomError, OSError) as e:
+        print(f"{command.prog}: {e}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print(f"{command.prog}: stopped. {to_go_on}", file=sys.stderr)
+        return 130
+    except Exception as e:
+        if os.environ.get(TRACEBACK):
+            raise
+        print(f"{command.prog}: {raised(e)} For its traceback set {TRACEBACK}=1.", file=sys.stderr)
+        return 2
+    return code

@@ -11,6 +11,7 @@ import numpy as np
 
 from polydom_runtime.exceptions import FeatureError, ItemError
 from polydom_runtime.features import FeatureSpace
+from polydom_runtime.where import raised
 
 from .json_lines import UNREADABLE, json_lines
 from .packed import read_packed
@@ -49,8 +50,8 @@ def load_object(reference: str) -> Any:
         sys.path.insert(0, os.getcwd())
     try:
         return getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError) as e:
-        raise ItemError(f"{reference!r} must name something importable from {os.getcwd()}. {e}") from e
+    except (Exception, SystemExit) as e:  # whatever the user's module does
+        raise ItemError(f"{reference!r} must name something importable from {os.getcwd()}. {raised(e)}") from e
 
 
 def space_of(reference: str) -> FeatureSpace:
@@ -154,7 +155,10 @@ def _produced(source: str) -> Iterator[Any]:
     function = load_object(source)
     if not callable(function):
         raise ItemError(f"{source!r} must be a function that returns items. Got {type(function).__name__}.")
-    produced: Any = function()
+    try:
+        produced: Any = function()
+    except (Exception, SystemExit) as e:  # of the user's code
+        raise ItemError(f"{source!r} must return items. {raised(e)}") from e
     flat = isinstance(produced, np.ndarray) and produced.ndim < 2
     if flat or isinstance(produced, str | bytes | Mapping) or not isinstance(produced, Iterable):
         got = f"one array of shape {produced.shape}" if flat else type(produced).__name__

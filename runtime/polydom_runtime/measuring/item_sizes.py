@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from polydom_runtime.exceptions import ItemError
 from polydom_runtime.features import FeatureSpace
+from polydom_runtime.where import raised
 
 
 def checked_size(space: FeatureSpace, item: Any) -> float:
@@ -22,7 +23,7 @@ def checked_size(space: FeatureSpace, item: Any) -> float:
     try:
         n = float(space.size(item))
     except Exception as e:
-        raise ItemError(f"The space's size function must work on every item. It raised {e!r}.") from e
+        raise ItemError(f"The space's size function must work on every item. {raised(e)}") from e
     if not 0.0 < n < math.inf:
         raise ItemError(f"The size of an item must be a positive, finite number. Got {n}. Drop empty items first.")
     return n

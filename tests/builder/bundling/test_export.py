@@ -58,7 +58,7 @@ def test_old_bundle_is_replaced_and_a_stranger_is_not(fitted: PolyDomSearch, fol
 
 
 def test_model_whose_export_differs_stops_by_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from polydom_builder.bundling import export
+    from polydom_builder.training import conversion
     from polydom_builder.training import onnx as onnx_models
 
     honest: Callable[..., bytes] = onnx_models.to_onnx
@@ -68,7 +68,7 @@ def test_model_whose_export_differs_stops_by_name(monkeypatch: pytest.MonkeyPatc
         return honest(other, width)
 
     fitted = search().fit(ITEMS, LABELS, costs=task.costs)
-    monkeypatch.setattr(export, "to_onnx", wrong)
+    monkeypatch.setattr(conversion, "to_onnx", wrong)
     with pytest.raises(ExportError, match=r"exported model of [a-z+]+ must give the answers"):
         fitted.export(tmp_path / "wrong.bundle")
     assert list(tmp_path.iterdir()) == []

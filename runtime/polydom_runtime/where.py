@@ -1,0 +1,23 @@
+"""Where in the user's code an error came from."""
+
+from pathlib import Path
+
+
+def raised(error: BaseException) -> str:
+    """Return a sentence about an exception of a user's code, with the file and the line that it came from.
+
+    Examples
+    --------
+    >>> raised(ValueError("no sound"))
+    "It raised ValueError('no sound')."
+    """
+    import sysconfig  # only here: most nodes never need it
+    import traceback
+
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"It raised {error!r} ({error.filename}, line {error.lineno})."
+    packages = (sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib"))
+    others = (*packages, str(Path(__file__).parent), "<")
+    theirs = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(others)]
+    where = f" ({theirs[-1].filename}, line {theirs[-1].lineno})" if theirs else ""
+    return f"It raised {error!r}{where}."

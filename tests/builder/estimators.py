@@ -146,13 +146,12 @@ def estimators() -> dict[str, Any]:
     found: dict[str, Any] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # some are deprecated
-        listed = [pair for kind in ("classifier", "regressor") for pair in all_estimators(type_filter=kind)]
-    for name, make in listed:
-        if not any(part in name for part in OF_MANY_TARGETS):
-            with suppress(TypeError, AttributeError):  # of one that needs others, see OTHERS
-                estimator = _made(make)
-                is_classifier(estimator)
-                found[name] = estimator
+        for name, make in (pair for kind in ("classifier", "regressor") for pair in all_estimators(type_filter=kind)):
+            if not any(part in name for part in OF_MANY_TARGETS):
+                with suppress(TypeError, AttributeError):  # of one that needs others, see OTHERS
+                    estimator = _made(make)
+                    is_classifier(estimator)
+                    found[name] = estimator
     return found | dict(OTHERS)
 
 
@@ -263,6 +262,7 @@ the search has begun, and none gives other answers without a word.
 Of {cases} cases {works} work and {refused} are refused, with scikit-learn {sklearn}, skl2onnx {skl2onnx} and
 onnxruntime {onnxruntime}. `make test-all` runs them all; `python -m tests.builder.estimators` writes this page. Other
 parameters may change the result; it takes a second to find out, since a model is tried before anything else.
+BernoulliNB scores no more than the most frequent class here, so the node always gives that one.
 
 XGBoost's and LightGBM's classifiers and regressors work too, with all kinds of labels (tried by hand, with xgboost 3.2
 and lightgbm 4.7), once a converter of onnxmltools is registered:

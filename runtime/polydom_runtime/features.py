@@ -143,15 +143,23 @@ class FeatureSpace:
                     if step not in values:
                         values[step] = step.compute(item)
                     source = values[step]
-                result = np.asarray(feature.extract(source), dtype=np.float32).reshape(-1)
+                found = np.asarray(feature.extract(source))
             except Exception as e:
                 raise FeatureError(f"Feature {feature.name!r} must work on every item. {raised(e)}") from e
-            if result.shape != (feature.width,) or not np.isfinite(result).all():
+            # A node copies what it gets into the row: it drops imaginary parts, reads texts, and fails for a column.
+            is_row = found.ndim < 2 or found.shape == (1, feature.width)
+            if found.dtype.kind not in "biuf" or not is_row or found.size != feature.width:
+                raise FeatureError(
+                    f"Feature {feature.name!r} must return {feature.width} real numbers in one row. Got an array of "
+                    f"{found.dtype}, of shape {found.shape}, for an item of size {self.size(item)}."
+                )
+            with np.errstate(over="ignore"):  # then it is not finite
+                row[columns] = found.reshape(-1)
+            if not np.isfinite(row[columns]).all():
                 raise FeatureError(
                     f"Feature {feature.name!r} must return {feature.width} finite numbers. "
-                    f"Got {result} for an item of size {self.size(item)}."
+                    f"Got {found} for an item of size {self.size(item)}."
                 )
-            row[columns] = result
         return row
 
 

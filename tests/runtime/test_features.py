@@ -1,5 +1,7 @@
 """The feature space and the stages that compute it."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -70,3 +72,27 @@ def test_extracting_names_the_feature_that_failed(result: object) -> None:
 
     with pytest.raises(FeatureError, match="'pair'"):
         FeatureSpace([Feature("pair", extract, width=2)], size=len).extract_all("item")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [1.0, 2.0j],
+        np.array([[1.0], [2.0]]),
+        [[1.0, 2.0], [3.0, 4.0]],
+        ["1.5", "2.5"],
+        [1.0, None],
+        np.array([1.0, 2.0, 3.0]),
+        3.0,
+    ],
+)
+def test_what_is_no_row_of_real_numbers_is_refused(value: Any) -> None:
+    space = FeatureSpace([Feature("pair", lambda x: value, width=2)], size=len)
+    with pytest.raises(FeatureError, match=r"'pair' must return 2 real numbers in one row\. Got an array of .*shape"):
+        space.extract_all([1.0])
+
+
+@pytest.mark.parametrize("value", [[1, 2], (True, 2.0), np.array([[1.0, 2.0]]), np.array([1, 2], dtype=np.float16)])
+def test_a_row_of_real_numbers_is_taken(value: Any) -> None:
+    space = FeatureSpace([Feature("pair", lambda x: value, width=2)], size=len)
+    assert space.extract_all([1.0]).tolist() == [1.0, 2.0]

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+OURS = frozenset(["polydom_runtime", "polydom_builder"])
+
 
 def raised(error: BaseException) -> str:
     """Return a sentence about an exception of a user's code, with the file and the line that it came from.
@@ -16,8 +18,11 @@ def raised(error: BaseException) -> str:
 
     if isinstance(error, SyntaxError) and error.filename:
         return f"It raised {error!r} ({error.filename}, line {error.lineno})."
-    packages = (sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib"))
-    others = (*packages, str(Path(__file__).parent), "<")
-    theirs = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(others)]
+    others = (*(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib")), "<")
+    theirs = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith(others) and OURS.isdisjoint(Path(frame.filename).parts)
+    ]
     where = f" ({theirs[-1].filename}, line {theirs[-1].lineno})" if theirs else ""
     return f"It raised {error!r}{where}."

@@ -167,3 +167,8 @@ def test_search_that_finds_nothing_says_so() -> None:
     rare = [int(k % 6 == 0) for k in range(len(ITEMS))]
     with pytest.warns(UserWarning, match=r"No feature set scores more than the answer without features \(0\.833\)"):
         search(estimator=LogisticRegression(C=1e-9)).fit(ITEMS, rare, costs=task.costs)
+
+
+def test_error_inside_scikit_learn_names_no_file() -> None:
+    with pytest.raises(TrainingError, match=r"max_iter.*\)\.$"):
+        search(estimator=LogisticRegression(max_iter=-1)).fit(ITEMS, LABELS, costs=task.costs)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polydom_runtime.bundles.references import RELATIVE, References, restored, stored
+from polydom_runtime.bundles.references import RELATIVE, References, Stored, restored, stored
 from polydom_runtime.features import FeatureSpace
 
 N_REFERENCES = 3
@@ -26,16 +26,14 @@ def references_of(
     rows : float32 array of shape (n_items, sum of widths)
         Their features.
     """
-    chosen: dict[bytes, int] = {}
+    chosen: dict[tuple[float, ...], Stored] = {}
     for k in np.argsort(sizes, kind="stable").tolist():
         if len(chosen) == N_REFERENCES:
             break
-        if stored(items[k]) is not None:
-            chosen.setdefault(rows[k].tobytes(), k)
+        if (item := stored(items[k])) is not None:
+            chosen.setdefault(tuple(rows[k].tolist()), item)
     limits = RELATIVE * rows.std(axis=0, dtype=np.float64) + np.finfo(np.float32).tiny
-    kept = [item for k in chosen.values() if (item := stored(items[k])) is not None]
-    numbers = [tuple(map(float, rows[k])) for k in chosen.values()]
-    for item, row in zip(kept, numbers, strict=True):
+    for row, item in chosen.items():
         again = np.abs(space.extract_all(restored(item)) - row)
         limits[again > limits + RELATIVE * np.abs(row)] = np.inf  # a feature with chance in it
-    return References(tuple(kept), tuple(numbers), tuple(limits.tolist())) if kept else References()
+    return References(tuple(chosen.values()), tuple(chosen), tuple(limits.tolist())) if chosen else References()

@@ -53,9 +53,9 @@ class References(NamedTuple):
         space : FeatureSpace
             With the features of the bundle, in its order.
         """
-        for stored, expected in zip(self.items, self.rows, strict=True):
+        for item, expected in zip(self.items, self.rows, strict=True):
             try:
-                row = space.extract_all(restored(stored))
+                row = space.extract_all(restored(item))
             except FeatureError as e:
                 yield str(e)
                 continue
@@ -73,9 +73,9 @@ def stored(item: Any) -> Stored | None:
         dtype = item.dtype.newbyteorder("<")
         small = item.nbytes <= MAX_BYTES and item.ndim <= MAX_AXES
         return ("array", dtype.str, item.shape, item.astype(dtype).tobytes()) if small and dtype.str in DTYPES else None
-    if type(item) in (str, bytes) and len(item) <= MAX_BYTES // 4:
+    if _is_number(item) or (type(item) is bytes and len(item) <= MAX_BYTES):
         return "value", item
-    if _is_number(item):
+    if type(item) is str and len(item.encode(errors="ignore").decode()) == len(item) <= MAX_BYTES // 4:
         return "value", item
     if type(item) in (list, tuple) and len(item) <= MAX_BYTES // 8 and all(map(_is_number, item)):
         return type(item).__name__, *item
@@ -125,7 +125,7 @@ def decoded(document: Mapping[str, Any], width: int) -> References:
 
 
 def _checked(item: object) -> Stored:
-    if type(item) is not list or len(item) < 2:
+    if type(item) is not list or not item:
         raise schema.bad("A reference item must be a list of its kind and its content", item)
     kind, *parts = item
     if kind == "array" and len(parts) == 3:

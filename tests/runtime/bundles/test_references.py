@@ -30,6 +30,8 @@ from tests.runtime.conftest import make_bundle
         True,
         [1, 2.5, False],
         (1.0, 2.0),
+        [],
+        (),
     ],
 )
 def test_items_are_stored_as_they_are(item: Any) -> None:
@@ -47,7 +49,8 @@ def test_items_are_stored_as_they_are(item: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "item", [object(), None, 1j, [1, "a"], {"a": 1}, np.array([None]), np.zeros(1 << 20), "a" * MAX_BYTES, 1 << 70]
+    "item",
+    [object(), None, 1j, [1, "a"], {"a": 1}, np.array([None]), np.zeros(1 << 20), "a" * MAX_BYTES, 1 << 70, "\ud800"],
 )
 def test_other_items_are_not_stored(item: Any) -> None:
     assert stored(item) is None
@@ -60,6 +63,7 @@ def test_other_items_are_not_stored(item: Any) -> None:
         [1],
         [[], b"", b""],
         [[["value", 1]], b"", b""],
+        [[["value"]], schema.pack_floats([1.0]), schema.pack_floats([1.0])],
         [[["value", None]], schema.pack_floats([1.0]), schema.pack_floats([1.0])],
         [[["array", "|O", [1], b"12345678"]], schema.pack_floats([1.0]), schema.pack_floats([1.0])],
         [[["array", "<f8", [2], b"12345678"]], schema.pack_floats([1.0]), schema.pack_floats([1.0])],

@@ -34,6 +34,8 @@ class Prediction(NamedTuple):
         How much slower than expected recent items were, at least 1: the time left counted as so much less.
     waited_ns : int
         The part of `elapsed_ns` before the call: the item had arrived already, and nobody worked on it.
+    error : str
+        What failed first on the item, and how, such as ``mean: ValueError: no sound``; empty if nothing failed.
     """
 
     label: Label | float
@@ -44,6 +46,7 @@ class Prediction(NamedTuple):
     reason: str
     slowdown: float = 1.0
     waited_ns: int = 0
+    error: str = ""
 
 
 class Answering(Protocol):

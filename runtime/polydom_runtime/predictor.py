@@ -20,8 +20,9 @@ from .bundles.regimes import Regime
 from .clock import Clock, hardware_clock
 from .exceptions import BundleMismatchError, FeatureError
 from .features import FeatureSpace, members
-from .pauses import keep_freed_memory
+from .pauses import keep_freed_memory, own_usage
 from .policy.anytime import AnytimePlanner
+from .policy.causes import Causes, error_text
 from .policy.course import Course
 from .policy.deadline import checked_deadline
 from .policy.failures import FailureBook
@@ -40,6 +41,9 @@ if TYPE_CHECKING:
 
 
 new_tuple = tuple.__new__
+
+ACCOUNTS = ("trace", "causes", "_slowdown", "_failures", "_items", "n_oversized", "_progress")
+"""The attributes that an answer changes, and a rehearsal must not."""
 
 
 class Predictor:
@@ -99,6 +103,8 @@ class Predictor:
         What was done for the last item, and when.
     n_oversized : int
         Items that were larger than any measured one; their costs were extrapolated.
+    causes : Causes
+        Counts what failed, and logs the first failure of each feature, the tenth, the hundredth and so on.
 
     Raises
     ------
@@ -164,7 +170,8 @@ class Predictor:
         self._largest = bundle.promise.sizes[1]
         self._progress = progress
         self._slowdown = Slowdown() if adapt else None
-        self._failures = FailureBook(len(space))
+        self._failures = self._new_book()
+        self.causes = Causes()
         self._items = 0
         self._last: Any = None
         self._kept = KeptItems()
@@ -244,7 +251,7 @@ class Predictor:
         """
         if name not in self.bundle.names:
             raise FeatureError(f"A feature must be one of {', '.join(self.bundle.names)}. Got {name!r}.")
-        self._failures.failed(self.bundle.names.index(name), self._items)
+        self._failures.hung(self.bundle.names.index(name), self._items)
 
     def warm_up(self, item: Any) -> None:
         """Compute every feature and run every model on one item, so that the first answer finds warm code."""
@@ -256,9 +263,11 @@ class Predictor:
         for model in {state.model.mask: state.model for state in states}.values():
             with suppress(Exception):
                 model.run()
+        causes, self.causes = self.causes, Causes(muted=True)
         self.predict_one(item)
+        self.causes = causes
         self._slowdown = Slowdown() if self._slowdown else None
-        self._failures = FailureBook(len(self.bundle.names))
+        self._failures = self._new_book()
         self.n_oversized = 0
 
     # Why the loop in `_compute` is as it is. It decides before each feature, and a feature may take only microseconds:
@@ -304,10 +313,12 @@ class Predictor:
         self.trace.marks.append(end)
         elapsed = end - arrived
         met = elapsed <= self._deadline_ns
-        reason, planned = course.reason, course.planned
+        reason, planned, error = course.reason, course.planned, ""
         if not reason:  # most answers are as planned, and have no need of further calls
             is_usual = planned is not None and planned.target == model.mask and self.trace.size <= self._largest
             reason = "planned" if is_usual else self._reason(state, model, course)
+        else:
+            error = self._tell(course)
         if estimate is not None:
             if not state.mask:
                 estimate.add(FADING * slowdown)
@@ -317,7 +328,7 @@ class Predictor:
                 estimate.add(1.0)
         if self._failures.any or not met:
             self._judge(state.mask)
-        answer = label, model.features, model.accuracy, elapsed, met, reason, slowdown, start - arrived
+        answer = label, model.features, model.accuracy, elapsed, met, reason, slowdown, start - arrived, error
         return new_tuple(Prediction, answer)  # in half the time of a call of the class
 
     def rehearse(self) -> None:
@@ -340,14 +351,14 @@ class Predictor:
         A long deadline is not used up: `polydom_runtime.policy.rehearsal.ANSWER_NS` are enough. Features that failed
         last time are left out.
         """
-        real = self.trace, self._slowdown, self._failures, self._items, self.n_oversized, self._progress
-        self.trace, self._slowdown = Trace(), Slowdown() if self._slowdown else None
+        real = {name: vars(self)[name] for name in ACCOUNTS}
+        self.trace, self.causes, self._slowdown = Trace(), Causes(muted=True), Slowdown() if self._slowdown else None
         self._failures, self._progress = self._failures.resting(), None
         self._rehearsed_ns = now = self._clock()
         try:
             answer = self.predict_one(item, now - max(self._deadline_ns - ANSWER_NS, 0))
         finally:
-            self.trace, self._slowdown, self._failures, self._items, self.n_oversized, self._progress = real
+            vars(self).update(real)
         self._rehearsed_ns = self._clock()
         return answer
 
@@ -358,8 +369,9 @@ class Predictor:
         try:
             self.trace.size = size = float(self._size(item))
             course.cell = bisect_left(plan.cells, size) if size > 0 else _bad_size(size)
-        except Exception:
+        except Exception as e:
             self.trace.size, course.cell, course.reason = math.nan, 0, "size failed"
+            course.failures.append(("size", e))
             return plan.nothing
         course.reason = ""
         return plan.root
@@ -369,7 +381,7 @@ class Predictor:
         clock, cell, slowdown, early_stop = self._clock, course.cell, course.slowdown, self._early_stop
         start, begun = course.start, course.begun
         deadline = start + self._budget_ns
-        banned = self._failures.banned(self._items) if self._failures.out else 0
+        banned = self._failures.banned(self._items) if self._failures.any else 0
         shared, progress = self._no_steps.copy(), self._progress
         planned = last = number = None
         asked_ns = 0
@@ -396,8 +408,8 @@ class Predictor:
             features.append(move.feature)
             try:
                 move.stage.run(item, shared)
-            except Exception:
-                course.reason = self._failed(move.feature)
+            except Exception as e:
+                course.reason = self._failed(move.feature, e, course)
                 banned |= 1 << move.feature
                 begun += clock() - now
                 continue
@@ -450,11 +462,12 @@ class Predictor:
             return model, self._labels[model.run() if number is None else number]
         except FloatingPointError:
             return self._without_failures(state.mask, left_ns, course)
-        except Exception:
-            return self._prior(course)
+        except Exception as e:
+            return self._prior(e, course)
 
-    def _prior(self, course: Course) -> tuple[LoadedModel, Label | float]:
+    def _prior(self, error: Exception, course: Course) -> tuple[LoadedModel, Label | float]:
         course.reason = "the model failed"
+        course.failures.append(("the model", error))
         return self.models.prior, self._labels[self.models.prior.run()]
 
     def _without_failures(self, mask: int, left_ns: float, course: Course) -> tuple[LoadedModel, Label | float]:
@@ -462,12 +475,12 @@ class Predictor:
         course.reason = "the model failed"
         broken = self.models.not_finite(mask)
         for feature in members(broken):
-            course.reason = self._failed(feature)
+            course.reason = self._failed(feature, "Its values must be finite numbers.", course)
         model = course.plan.models.best_loaded(mask & ~broken, left_ns)
         try:
             return model, self._labels[model.run()]
-        except Exception:
-            return self._prior(course)
+        except Exception as e:
+            return self._prior(e, course)
 
     def _reason(self, state: State, model: LoadedModel, course: Course) -> str:
         """Return how the answer relates to the plan that was made at the start; count an item that is too large."""
@@ -480,19 +493,32 @@ class Predictor:
             return "planned, larger than measured" if reason == "planned" else reason
         return reason
 
-    def _failed(self, feature: int) -> str:
-        self._failures.failed(feature, self._items)
-        return f"{self.bundle.names[feature]} failed"
+    def _failed(self, feature: int, error: Exception | str, course: Course) -> str:
+        self._failures.failed(feature)
+        name = self.bundle.names[feature]
+        course.failures.append((name, error))
+        return f"{name} failed"
+
+    def _tell(self, course: Course) -> str:
+        """Report what failed on the item; return the first failure in words, empty if nothing failed."""
+        failures, course.failures = course.failures, []
+        for part, error in failures:
+            self.causes.add(part, error)
+        return f"{failures[0][0]}: {error_text(failures[0][1])}" if failures else ""
 
     def _judge(self, mask: int) -> None:
-        """Forget failures of features that worked; count it as one if a feature alone took up the deadline."""
+        """Tell apart which features worked, took up the deadline alone, and failed."""
         trace = self.trace
         times = {f: b - a for f, a, b in zip(trace.features, trace.marks[1:], trace.marks[2:], strict=False)}
-        for feature in members(mask & ~self.models.not_finite(mask)):  # the others were counted where they failed
+        worked = mask & ~self.models.not_finite(mask)  # the others were noted where they failed
+        for feature in members(worked):
             if times[feature] > self._deadline_ns:
-                self._failures.failed(feature, self._items)
-            else:
-                self._failures.worked(1 << feature)
+                self._failures.hung(feature, self._items, times[feature])
+                worked ^= 1 << feature
+        self._failures.judge(worked, self._items)
+
+    def _new_book(self) -> FailureBook:
+        return FailureBook(len(self.bundle.names), own_usage if self._clock is hardware_clock else None)
 
 
 if TYPE_CHECKING:  # checked by mypy here, not where a predictor is first handed over

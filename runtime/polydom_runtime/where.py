@@ -1,8 +1,10 @@
 """Where in the user's code an error came from."""
 
+import os
 from pathlib import Path
 
-OURS = frozenset(["polydom_runtime", "polydom_builder"])
+OURS = frozenset(["polydom_runtime", "polydom_builder", "site-packages", "dist-packages"])
+STANDARD = (os.path.dirname(os.__file__), "<")
 
 
 def raised(error: BaseException) -> str:
@@ -13,16 +15,12 @@ def raised(error: BaseException) -> str:
     >>> raised(ValueError("no sound"))
     "It raised ValueError('no sound')."
     """
-    import sysconfig  # only here: most nodes never need it
-    import traceback
-
     if isinstance(error, SyntaxError) and error.filename:
         return f"It raised {error!r} ({error.filename}, line {error.lineno})."
-    others = (*(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib")), "<")
-    theirs = [
-        frame
-        for frame in traceback.extract_tb(error.__traceback__)
-        if not frame.filename.startswith(others) and OURS.isdisjoint(Path(frame.filename).parts)
-    ]
-    where = f" ({theirs[-1].filename}, line {theirs[-1].lineno})" if theirs else ""
+    where, step = "", error.__traceback__
+    while step is not None:  # not by the module `traceback`, which takes milliseconds to import
+        file = step.tb_frame.f_code.co_filename
+        if not file.startswith(STANDARD) and OURS.isdisjoint(Path(file).parts):
+            where = f" ({file}, line {step.tb_lineno})"
+        step = step.tb_next
     return f"It raised {error!r}{where}."

@@ -28,9 +28,11 @@ class Course:
         What the state's model has said already.
     reason : str
         Why the plan was not followed; empty if it was.
+    failures : list of pairs
+        What failed, and how: the name of a feature, "size" or "the model", and the exception or a text.
     """
 
-    __slots__ = ("begun", "cell", "last", "now", "number", "plan", "planned", "reason", "slowdown", "start")
+    __slots__ = ("begun", "cell", "failures", "last", "now", "number", "plan", "planned", "reason", "slowdown", "start")
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -40,3 +42,4 @@ class Course:
         self.last: Move | None = None
         self.number: int | float | None = None
         self.reason = ""
+        self.failures: list[tuple[str, Exception | str]] = []

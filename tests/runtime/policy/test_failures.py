@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from polydom_runtime import Predictor
-from polydom_runtime.policy.failures import FIRST_PAUSE, K_IN_A_ROW, MAX_PAUSE, FailureBook
+from polydom_runtime.pauses import Usage
+from polydom_runtime.policy.failures import FIRST_PAUSE, K_IN_A_ROW, MAX_PAUSE, MAX_PAUSE_OF_HUNG, FailureBook
 from polydom_runtime.prediction import Policy
 from tests.runtime.lattice_world import US, LatticeWorld, lattice_bundle, microseconds
 
@@ -57,21 +58,22 @@ def test_pauses_double_between_tries(world: LatticeWorld) -> None:
     items = tries(world.predictor(500 * US), world, "b", 1000)
 
     last = K_IN_A_ROW - 1
-    assert items == [*range(K_IN_A_ROW), *(last + FIRST_PAUSE * (2**k - 1) for k in range(1, 6))]
+    doubled = [last + FIRST_PAUSE * (2**k - 1) for k in range(1, 6)]
+    assert items == [*range(K_IN_A_ROW), *doubled, doubled[-1] + MAX_PAUSE]
 
 
 def test_longest_pause_is_never_exceeded() -> None:
     book = FailureBook(1)
     item, pauses = 0, []
     for _ in range(40):
-        book.failed(0, item)
+        book.hung(0, item)
         start = item
         while book.banned(item):
             item += 1
         pauses.append(item - start)
 
-    rising = [FIRST_PAUSE << k for k in range(20) if FIRST_PAUSE << k < MAX_PAUSE]
-    assert pauses == [0] * (K_IN_A_ROW - 1) + rising + [MAX_PAUSE] * (41 - K_IN_A_ROW - len(rising))
+    rising = [FIRST_PAUSE << k for k in range(20) if FIRST_PAUSE << k < MAX_PAUSE_OF_HUNG]
+    assert pauses == [0] * (K_IN_A_ROW - 1) + rising + [MAX_PAUSE_OF_HUNG] * (41 - K_IN_A_ROW - len(rising))
 
 
 def test_feature_that_works_again_comes_back(world: LatticeWorld, policy: Policy) -> None:
@@ -126,16 +128,63 @@ def test_feature_that_fails_late_is_counted_once(world: LatticeWorld, result: An
 
 
 def test_several_features_may_be_out(world: LatticeWorld, policy: Policy) -> None:
-    world.results |= dict.fromkeys("abcd", RuntimeError())
+    world.results |= dict.fromkeys("bcd", RuntimeError())
     predictor = world.predictor(500 * US, policy=policy)
     for _ in range(4 * K_IN_A_ROW):
         assert predictor.predict_one(1.0).deadline_met
 
-    assert predictor.out == frozenset("abcd")
-    world.calls.clear()
-    answer = predictor.predict_one(1.0)
-    assert (answer.features, answer.label, world.calls) == ((), 0, [])
-    assert answer.reason.endswith(" failed")
+    assert predictor.out == frozenset("bcd")
+
+
+@pytest.mark.parametrize("n_bad", [1, 4, 5000])
+def test_bad_items_cost_no_good_one_its_features(world: LatticeWorld, policy: Policy, n_bad: int) -> None:
+    predictor = world.predictor(500 * US, policy=policy)
+    world.results |= {key: [np.nan] for key in "abcd"}
+    for _ in range(n_bad):
+        assert predictor.predict_one(1.0).features == ()
+    world.results.clear()
+
+    lost = [k for k in range(20) if set(predictor.predict_one(1.0).features) != set("abcd")]
+    assert len(lost) <= 1
+    assert (predictor.out, predictor.failures) == (frozenset(), {})
+
+
+def test_features_that_failed_together_come_back_together(world: LatticeWorld, policy: Policy) -> None:
+    """`a` works on bad items, too, so the others are out, and each waits for its own turn."""
+    predictor = world.predictor(500 * US, policy=policy)
+    world.results |= {key: [np.nan] for key in "bcd"}
+    for _ in range(5000):
+        predictor.predict_one(1.0)
+    world.results.clear()
+
+    sets = [set(predictor.predict_one(1.0).features) for _ in range(MAX_PAUSE + 2)]
+    first = next(k for k, names in enumerate(sets) if len(names) > 1)
+    assert all(names == set("abcd") for names in sets[first + 1 :])
+
+
+def test_feature_that_fails_and_leaves_no_time_for_others_is_out(world: LatticeWorld) -> None:
+    world.results["d"], world.taken["d"] = RuntimeError(), 495_000
+    predictor = world.predictor(500 * US, adapt=False)
+    answers = [predictor.predict_one(1.0) for _ in range(2 * FIRST_PAUSE)]
+
+    assert predictor.out == {"d"}
+    assert sum("d" not in answer.features and len(answer.features) == 3 for answer in answers) >= FIRST_PAUSE
+
+
+BUSY = [Usage(k * 600_000, 0) for k in range(9)]
+WAITING = [Usage(0, k) for k in range(9)]
+PAUSED = [Usage(k * 9_000, 4) for k in range(9)]
+
+
+@pytest.mark.parametrize(("usages", "out"), [(BUSY, 1), (WAITING, 1), (PAUSED, 0)], ids=["busy", "waiting", "paused"])
+def test_feature_that_neither_computes_nor_waits_is_excused(usages: list[Usage], out: int) -> None:
+    book = FailureBook(1, iter(usages).__next__)
+    for item in range(4):
+        book.banned(item)
+        book.hung(0, item, taken_ns=501_000)
+        book.judge(0, item)
+
+    assert book.out == out
 
 
 def test_warming_up_leaves_no_trace_of_cold_failures(world: LatticeWorld) -> None:

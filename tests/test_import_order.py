@@ -13,7 +13,7 @@ BUILDER = ROOT / "builder" / "polydom_builder"
 
 ROOMS = {
     RUNTIME: (
-        *("exceptions", "where", "clock", "arrays", "files", "costs", "features", "pauses", "testing", "stages"),
+        *("exceptions", "causes", "clock", "arrays", "files", "costs", "features", "pauses", "testing", "stages"),
         *("unit_times", "items", "kernels", "bundles", "device", "policy", "prediction", "predictor", "measuring"),
         *("diagnosis", "records", "loop", "supervision", "certification", "commands", "__main__", "__init__"),
     ),

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .causes import raised
 from .exceptions import FeatureError
-from .where import raised
 
 MAX_FEATURES = 60
 """The most features of a bundle and a lattice: a feature set is a bit mask in a signed 64-bit integer."""

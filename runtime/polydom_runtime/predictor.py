@@ -17,12 +17,12 @@ from .bundles.greedy import Walk
 from .bundles.index import Staircase
 from .bundles.index_file import load_bundle
 from .bundles.regimes import Regime
+from .causes import Causes, error_text
 from .clock import Clock, hardware_clock
 from .exceptions import BundleMismatchError, FeatureError
 from .features import FeatureSpace, members
 from .pauses import keep_freed_memory, own_usage
 from .policy.anytime import AnytimePlanner
-from .policy.causes import Causes, error_text
 from .policy.course import Course
 from .policy.deadline import checked_deadline
 from .policy.failures import FailureBook

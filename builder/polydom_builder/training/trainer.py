@@ -17,8 +17,8 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import get_scorer
 
 from polydom_builder.exceptions import TrainingError
+from polydom_runtime.causes import raised
 from polydom_runtime.features import members
-from polydom_runtime.where import raised
 
 from .code import training_code
 from .folds import Splits

@@ -1,14 +1,18 @@
 """A command line with several commands, each in a module that is imported only when the command is used."""
 
 import os
+import signal
 import sys
 import warnings
 from argparse import ArgumentParser
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from importlib import import_module
 
+from polydom_runtime.causes import raised
 from polydom_runtime.exceptions import PolyDomError
-from polydom_runtime.where import raised
+
+from .signals import Stopped, interruptible
 
 TRACEBACK = "POLYDOM_TRACEBACK"
 """The environment variable that asks for the traceback of an error that nobody expected."""
@@ -42,7 +46,8 @@ def add_commands(parser: ArgumentParser, commands: Mapping[str, str], package: s
 def run_command(parser: Callable[[Sequence[str]], ArgumentParser], argv: Sequence[str] | None, to_go_on: str) -> int:
     """Run a command and return its exit code; every error is one line on stderr.
 
-    The codes are those of the command; 2 for an error; 130 after Ctrl-C; 141 if the reader of the output has gone.
+    The codes are those of the command; 2 for an error; 128 + n after signal n, such as 130 after Ctrl-C; 141 if the
+    reader of the output has gone.
 
     Parameters
     ----------
@@ -58,8 +63,9 @@ def run_command(parser: Callable[[Sequence[str]], ArgumentParser], argv: Sequenc
     if argv is None:
         warnings.showwarning = lambda message, *where: print(f"{command.prog}: {message}", file=sys.stderr)
     try:
-        arguments = command.parse_args(words)
-        code: int = arguments.run(arguments) or 0
+        with interruptible() if argv is None else nullcontext():
+            arguments = command.parse_args(words)
+            code: int = arguments.run(arguments) or 0
         sys.stdout.flush()
     except BrokenPipeError:
         if argv is None:  # then nothing more may be written, not even by the interpreter when it ends
@@ -68,9 +74,9 @@ def run_command(parser: Callable[[Sequence[str]], ArgumentParser], argv: Sequenc
     except (PolyDomError, OSError) as e:
         print(f"{command.prog}: {e}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as e:
         print(f"{command.prog}: stopped. {to_go_on}", file=sys.stderr)
-        return 130
+        return 128 + (e.number if isinstance(e, Stopped) else signal.SIGINT)
     except Exception as e:
         if os.environ.get(TRACEBACK):
             raise

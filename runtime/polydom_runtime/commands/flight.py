@@ -47,6 +47,7 @@ def as_dict(header: FlightHeader, record: FlightRecord) -> dict[str, Any]:
         "label": header.classes[int(r.label)] if is_known else finite(r.label),
         "features": [header.names[position] for position in r.answered],
         "reason": r.reason,
+        "error": r.error,
         "deadline_met": r.deadline_met,
         "elapsed_ns": r.elapsed_ns,
         "waited_ns": r.waited_ns,
@@ -73,8 +74,8 @@ def summary(flight: Flight) -> dict[str, Any]:
     for r in flight.records:
         trace.features, trace.marks = list(r.features), marks_of(r)
         names = tuple(header.names[position] for position in r.answered)
-        answer = Prediction(r.label, names, 0.0, r.elapsed_ns, r.deadline_met, r.reason, r.slowdown, r.waited_ns)
-        metrics.add(answer, trace)
+        times = r.elapsed_ns, r.deadline_met, r.reason, r.slowdown, r.waited_ns
+        metrics.add(Prediction(r.label, names, 0.0, *times, r.error), trace)
     about = {"bundle": header.bundle, "policy": header.policy, "capacity": header.capacity, "torn": flight.n_torn}
     return {**about, **{name: value for name, value in metrics.as_dict().items() if name not in ("failures", "out")}}
 

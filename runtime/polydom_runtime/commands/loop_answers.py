@@ -1,36 +1,55 @@
 """The source of items and the output of answers for a loop on the command line."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from polydom_runtime.exceptions import ItemError, PolyDomError
+from polydom_runtime.features import FeatureSpace
 from polydom_runtime.items.json_lines import UNREADABLE
-from polydom_runtime.items.sources import UNLABELLED
+from polydom_runtime.items.sources import UNLABELLED, Arrived, Pairs
+from polydom_runtime.loop.stop import Stop
+from polydom_runtime.measuring.item_sizes import checked_size
 
 if TYPE_CHECKING:
-    from polydom_runtime.prediction import Prediction
+    from polydom_runtime.prediction import AnyPredictor, Prediction
 
+    from .record_options import Records
     from .tally import Tally
 
 
 class LabelledSource:
-    """The items of (item, label) pairs, for a `Monitor`. In place of an unreadable one there is no item yet.
+    """The items of (item, label) pairs, for a loop. In place of an unreadable one there is no item yet.
 
     Parameters
     ----------
-    pairs : iterable
+    name : str
+        Of the source.
+    pairs : Pairs
     tally : Tally
         Counts the unreadable ones.
+    stop : Stop
+        Of the loop; requested if the first item is refused.
+    check : callable, optional
+        Called with the first item that has values; raises an `ItemError` if it is not like those of the build.
 
     Attributes
     ----------
     label
         The label of the item taken last.
+    refused : ItemError, optional
+        Why the first item was refused.
     """
 
-    def __init__(self, pairs: Iterable[tuple[Any, Any]], tally: "Tally") -> None:
+    def __init__(
+        self, name: str, pairs: Pairs, tally: "Tally", stop: Stop, check: Callable[[Any], object] | None = None
+    ) -> None:
+        self.name = name
         self.label: Any = UNLABELLED
-        self._pairs, self._tally = iter(pairs), tally
+        self.refused: ItemError | None = None
+        self._pairs, self._tally, self._stop, self._check = pairs, tally, stop, check
 
     def __iter__(self) -> Iterator[Any]:
         return self
@@ -40,37 +59,96 @@ class LabelledSource:
         if item is UNREADABLE:
             self._tally.unreadable += 1
             return None
+        if self._check is not None and item is not None and has_values(bare := _bare(item)):
+            check, self._check = self._check, None
+            try:
+                check(bare)
+            except ItemError as e:
+                self.refuse(e)
+                return None
         return item
+
+    def refuse(self, error: ItemError) -> None:
+        """Refuse all items on account of the first one."""
+        self.refused, self._stop.requested = error, True
+
+    def close(self) -> None:
+        """Close the source."""
+        self._pairs.close()
 
 
 class Answers:
-    """Counts the answers and prints a line for each; `on_answer` is one of `Monitor`.
+    """Counts, records and prints the answers; `on_answer` is one of `Monitor`.
 
     Parameters
     ----------
-    tally : Tally
+    predictor : Predictor or SupervisedPredictor
     source : LabelledSource
+    tally : Tally
+    records : Records
+    stop : Stop
+        Of the loop; requested when the reader of the lines has gone.
     quiet : bool
         Whether answers are counted and not printed.
 
     Attributes
     ----------
-    on_closed : callable
-        Called when the reader of the lines has gone; then `is_read` is False.
+    is_read : bool
+        Whether the reader of the lines has not gone.
     """
 
-    def __init__(self, tally: "Tally", source: LabelledSource, quiet: bool = False) -> None:
-        self._tally, self._source, self._quiet = tally, source, quiet
-        self.on_closed: Callable[[], object] = lambda: None
+    def __init__(
+        self,
+        predictor: "AnyPredictor",
+        source: LabelledSource,
+        tally: "Tally",
+        records: "Records",
+        stop: Stop,
+        *,
+        quiet: bool = False,
+    ) -> None:
+        self.source, self.records, self.stop = source, records, stop
         self.is_read = True
+        self._predictor, self._tally, self._quiet = predictor, tally, quiet
 
     def on_answer(self, number: int, item: Any, prediction: "Prediction") -> None:
-        """Count and print one answer."""
-        self._tally.add(prediction, self._source.label)
+        """Count, record and print one answer."""
+        self._tally.add(prediction, self.source.label)
+        self.records.add(prediction, self._predictor.trace, number)
+        if number == 0 and prediction.error and not prediction.features and has_values(item):
+            self.source.refuse(ItemError(_unlike(self.source.name, item, prediction.error)))
         if self._quiet or not self.is_read:
             return
         try:
             print(json.dumps({"item": number, **prediction._asdict()}), flush=True)
         except BrokenPipeError:
-            self.is_read = False
-            self.on_closed()
+            self.is_read, self.stop.requested = False, True
+
+
+def _bare(item: Any) -> Any:
+    return item.item if isinstance(item, Arrived) else item
+
+
+def has_values(item: Any) -> bool:
+    """Tell whether an item has no number that is not finite: a sensor may begin with readings that are none."""
+    return not (isinstance(item, np.ndarray) and item.dtype.kind in "fc" and not np.isfinite(item).all())
+
+
+def check_first(space: FeatureSpace, source: str, item: Any) -> None:
+    """Check that all features can be computed on the first item of a source, as `fit` checks all training items.
+
+    Raises
+    ------
+    ItemError
+        If not: then the source most likely gives something else than items.
+    """
+    try:
+        checked_size(space, item)
+        space.extract_all(item)
+    except PolyDomError as e:
+        raise ItemError(_unlike(source, item, str(e))) from e
+
+
+def _unlike(source: str, item: Any, why: str) -> str:
+    what = f"an array of shape {item.shape}" if hasattr(item, "shape") else f"{item!r:.60}"
+    return f"The first item of {source} must be like those that the bundle was built with. Got {what}. {why}"

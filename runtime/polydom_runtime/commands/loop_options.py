@@ -2,10 +2,9 @@
 
 import argparse
 import math
-import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from polydom_runtime.diagnosis.findings import Finding
 from polydom_runtime.loop import realtime
 from polydom_runtime.loop.loop_counts import LoopSummary, Miss
 from polydom_runtime.loop.monitor import Monitor
+from polydom_runtime.loop.stop import Stop
 from polydom_runtime.loop.wakeups import OVERRUNS, Overrun, Sleeper
 from polydom_runtime.loop.watchdogs import WATCHDOG_DEVICE, HardwareWatchdog, ServiceManager, Watchdog
 
@@ -118,6 +118,7 @@ def build_loop(
     *,
     on_miss: Callable[[Miss], object] = lambda miss: None,
     on_slack: Sequence[Callable[[float], object]] = (),
+    stop: Stop | None = None,
 ) -> Monitor:
     """Return the loop that the command line asks for.
 
@@ -125,7 +126,7 @@ def build_loop(
     ----------
     arguments : Namespace
         With the options of `add_arguments`.
-    predictor, source, on_answer, on_miss
+    predictor, source, on_answer, on_miss, stop
         As in `Monitor`.
     on_slack : sequence of callable
         Called one after another, all with the seconds that remained before the first was called.
@@ -147,21 +148,21 @@ def build_loop(
         watchdogs=known,
         rehearse=arguments.rehearse,
         sleeper=Sleeper(spin=arguments.spin),
+        stop=stop,
     )
     hooks += [StatusLine(w, monitor).on_slack for w in known if isinstance(w, ServiceManager)]
     return monitor
 
 
 def run_loop(arguments: argparse.Namespace, monitor: Monitor) -> LoopSummary:
-    """Run the loop as punctually as allowed, until the source ends, or SIGTERM or SIGINT.
+    """Run the loop as punctually as allowed, until the source ends or a signal stops it.
 
     A real-time setting that could not be applied is reported on standard error, one line each.
     """
     for finding in realtime.apply(cpu=arguments.cpu, priority=arguments.priority, lock_memory=arguments.lock_memory):
         if finding.level != "ok":
             print(f"polydom-node: {_line(finding)}", file=sys.stderr)
-    with handled(monitor.on_signal):
-        summary = monitor.run()
+    summary = monitor.run()
     if arguments.rehearse and not monitor.rehearsals.fit:
         needed = format_seconds(monitor.rehearsals.usual_ns * 1e-9)
         print(
@@ -170,19 +171,6 @@ def run_loop(arguments: argparse.Namespace, monitor: Monitor) -> LoopSummary:
             file=sys.stderr,
         )
     return summary
-
-
-@contextmanager
-def handled(
-    handler: Callable[[int, Any], object], signals: Sequence[int] = (signal.SIGTERM, signal.SIGINT)
-) -> Iterator[None]:
-    """Handle signals, and restore their former handlers afterwards. For the main thread."""
-    before = [(number, signal.signal(number, handler)) for number in signals]
-    try:
-        yield
-    finally:
-        for number, earlier in before:
-            signal.signal(number, earlier)
 
 
 def as_dict(summary: LoopSummary) -> dict[str, Any]:

@@ -4,25 +4,28 @@ import argparse
 import gc
 import json
 import math
-import sys
-from contextlib import ExitStack, closing, suppress
+import os
+from collections.abc import Callable
+from contextlib import ExitStack, closing
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from polydom_runtime.exceptions import EnergyError, ItemError, PolyDomError, WorkerError
-from polydom_runtime.features import FeatureSpace
-from polydom_runtime.items.json_lines import UNREADABLE
+from polydom_runtime.causes import raised
+from polydom_runtime.exceptions import EnergyError, WorkerError
 from polydom_runtime.items.sources import Arrived, iterate, space_of
+from polydom_runtime.loop.stop import StopWaiting
 from polydom_runtime.loop.throttle_watch import ThrottleWatch
-from polydom_runtime.measuring.item_sizes import checked_size
 from polydom_runtime.pauses import collector_off
 from polydom_runtime.policy.energy import EnergyBudget
-from polydom_runtime.prediction import AnyPredictor, Prediction
+from polydom_runtime.prediction import AnyPredictor
 from polydom_runtime.predictor import Predictor
 
 from . import loop_options, record_options
 from .arguments import add_answering, joules, positive
-from .loop_answers import Answers, LabelledSource
-from .record_options import Records
+from .command_line import TRACEBACK
+from .loop_answers import Answers, LabelledSource, check_first
+from .record_options import say
+from .signals import stopping
 from .tally import Tally
 from .tuned_bundle import bundle_of
 
@@ -68,22 +71,42 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Answer every item: a JSON line each, and a summary line."""
+    if not arguments.compare:
+        say("the features are not compared with those of the build")
+    if not arguments.supervised:
+        return _answer_all(arguments, _predictor(arguments), dict)
+    with _supervised(arguments) as supervised:
+        return _answer_all(
+            arguments, supervised, lambda: {"answered_by": dict(supervised.counts), "restarts": supervised.restarts}
+        )
+
+
+def _answer_all(arguments: argparse.Namespace, predictor: AnyPredictor, more: Callable[[], dict[str, Any]]) -> int:
+    """Answer until the items end or a signal comes, and print the summary."""
+    bundle, tally = predictor.bundle, Tally(predictor.deadline)
+    if bundle.times.origin.estimated:
+        say(f"{bundle.times.origin}")
     with ExitStack() as stack:
-        supervised = stack.enter_context(closing(_supervised(arguments))) if arguments.supervised else None
-        predictor: AnyPredictor = supervised or _predictor(arguments)
+        stop = stack.enter_context(stopping())
         records = stack.enter_context(record_options.open_records(arguments, predictor))
-        if predictor.bundle.times.origin.estimated:
-            print(f"polydom-node: {predictor.bundle.times.origin}", file=sys.stderr)
-        tally = Tally(predictor.deadline)
-        code, loop = (_periodic if arguments.period else _one_by_one)(arguments, predictor, tally, records)
+        check = None if arguments.supervised else partial(check_first, space_of(arguments.space), arguments.items)
+        source = stack.enter_context(
+            closing(LabelledSource(arguments.items, iterate(arguments.items), tally, stop, check))
+        )
+        answers = Answers(predictor, source, tally, records, stop, quiet=arguments.quiet)
+        code, loop = (_periodic if arguments.period else _one_by_one)(arguments, predictor, answers)
+        if source.refused is not None:
+            raise source.refused
+        if not answers.is_read:
+            raise BrokenPipeError
         summary = {
             **tally.summary(),
             "oversized": predictor.n_oversized,
-            "costs": str(predictor.bundle.times.origin),
+            "costs": str(bundle.times.origin),
+            "compared": arguments.compare and bool(bundle.references.items),
             **loop,
+            **more(),
         }
-        if supervised is not None:
-            summary |= {"answered_by": dict(supervised.counts), "restarts": supervised.restarts}
         print(json.dumps({"summary": summary}), flush=True)
     return code or int(not tally.is_sound)
 
@@ -95,7 +118,13 @@ def _supervised(arguments: argparse.Namespace) -> "SupervisedPredictor":
         raise EnergyError("--supervised must be without --early-stop and --energy. Leave one out.")
     if arguments.tune is not None:
         raise WorkerError("--supervised must be without --tune: workers plan by the bundle alone. Leave one out.")
-    return SupervisedPredictor(arguments.bundle, arguments.space, deadline=arguments.deadline, policy=arguments.policy)
+    return SupervisedPredictor(
+        arguments.bundle,
+        arguments.space,
+        deadline=arguments.deadline,
+        policy=arguments.policy,
+        compare=arguments.compare,
+    )
 
 
 def _predictor(arguments: argparse.Namespace) -> Predictor:
@@ -123,62 +152,42 @@ Outcome = tuple[int, dict[str, Any]]
 """The exit code, and the part of the summary about the loop."""
 
 
-def _one_by_one(arguments: argparse.Namespace, predictor: AnyPredictor, tally: Tally, records: Records) -> Outcome:
-    with collector_off(), suppress(KeyboardInterrupt):
-        number = -1
-        for item, label in iterate(arguments.items):
-            tally.unreadable += item is UNREADABLE
-            if item is None or item is UNREADABLE:
+def _one_by_one(arguments: argparse.Namespace, predictor: AnyPredictor, answers: Answers) -> Outcome:
+    number, error = 0, None
+    with collector_off():
+        while True:
+            try:
+                item = answers.stop.next_of(answers.source)
+            except (StopIteration, StopWaiting):
+                break
+            except Exception as e:  # of the user's code
+                if os.environ.get(TRACEBACK):
+                    raise
+                error = e
+                break
+            if item is None:
                 continue
-            number += 1
+            arrived_ns = None
+            if isinstance(item, Arrived):
+                item, arrived_ns = item.item, item.arrived_ns
             if number == 0:
-                first = item.item if isinstance(item, Arrived) else item
-                if not arguments.supervised:
-                    check_first(space_of(arguments.space), first, arguments.items)
-                predictor.warm_up(first)
-            answer = predictor.predict_one(*((item.item, item.arrived_ns) if isinstance(item, Arrived) else (item,)))
-            tally.add(answer, label)
-            records.add(answer, predictor.trace, number)
-            if not arguments.quiet:
-                print(json.dumps({"item": number, **answer._asdict()}), flush=True)
-            records.on_slack(math.inf)
-            if number % COLLECT_EVERY == COLLECT_EVERY - 1:
+                predictor.warm_up(item)
+            answers.on_answer(number, item, predictor.predict_one(item, arrived_ns))
+            answers.records.on_slack(math.inf)
+            number += 1
+            if number % COLLECT_EVERY == 0:
                 gc.collect()
-    return 0, {}
+    if error is not None:
+        say(f"the items ended with an error. {raised(error)}")
+    return int(error is not None), {}
 
 
-def check_first(space: FeatureSpace, item: Any, source: str) -> None:
-    """Check that all features can be computed on the first item of a source, as `fit` checks all training items.
-
-    Raises
-    ------
-    ItemError
-        If not: then the source most likely gives something else than items.
-    """
-    try:
-        checked_size(space, item)
-        space.extract_all(item)
-    except PolyDomError as e:
-        what = f"an array of shape {item.shape}" if hasattr(item, "shape") else f"{item!r:.60}"
-        raise ItemError(
-            f"The first item of {source} must be like those that the bundle was built with. Got {what}. {e}"
-        ) from e
-
-
-def _periodic(arguments: argparse.Namespace, predictor: AnyPredictor, tally: Tally, records: Records) -> Outcome:
-    source = LabelledSource(iterate(arguments.items), tally)
-    answers = Answers(tally, source, arguments.quiet)
-
-    def on_answer(number: int, item: Any, prediction: Prediction) -> None:
-        records.add(prediction, predictor.trace, number)
-        answers.on_answer(number, item, prediction)
-
-    hooks = [records.on_slack]
+def _periodic(arguments: argparse.Namespace, predictor: AnyPredictor, answers: Answers) -> Outcome:
+    hooks = [answers.records.on_slack]
     if isinstance(predictor, Predictor):
         hooks.append(ThrottleWatch(predictor.expect_slowdown).on_slack)
-    monitor = loop_options.build_loop(arguments, predictor, source, on_answer, on_slack=hooks)
-    answers.on_closed = monitor.stop
+    monitor = loop_options.build_loop(
+        arguments, predictor, answers.source, answers.on_answer, on_slack=hooks, stop=answers.stop
+    )
     summary = loop_options.run_loop(arguments, monitor)
-    if not answers.is_read:
-        raise BrokenPipeError
     return loop_options.exit_code(summary), {"loop": loop_options.as_dict(summary)}

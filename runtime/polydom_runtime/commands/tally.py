@@ -1,18 +1,18 @@
 """Counting the answers of a run."""
 
-from collections import Counter
+from bisect import bisect_left
 from contextlib import suppress
 from typing import Any
 
 from polydom_runtime.items.sources import UNLABELLED
 from polydom_runtime.prediction import Prediction
 from polydom_runtime.records.histogram import Histogram
+from polydom_runtime.records.metrics import MAX_ERRORS, MAX_REASONS, MAX_SETS, PRIOR, BoundedCounter, labelled
 
-PRIOR = "(class prior)"
 QUANTILES = (("p50", 0.5), ("p99", 0.99))
 
-MAX_MISSES, REST = 1000, "others"
-"""The number of different misses that are counted separately: memory must not grow in a loop that runs for months."""
+LATE_BY = (1.1, 1.5, 2.0, 5.0, 10.0)
+"""Late answers are counted by the time that they took, divided by the deadline: up to each of these, or more."""
 
 
 class Tally:
@@ -24,21 +24,24 @@ class Tally:
         self.items = self.labelled = self.correct = self.unreadable = self.failed = 0
         self.error = 0.0
         self.regresses = False
-        self.features: Counter[str] = Counter()
-        self.reasons: Counter[str] = Counter()
-        self.missed: Counter[str] = Counter()
+        self.features = BoundedCounter[str](MAX_SETS)
+        self.reasons, self.missed = BoundedCounter[str](MAX_REASONS), BoundedCounter[str](MAX_REASONS)
+        self.late_by = [0] * (len(LATE_BY) + 1)
+        self.errors = BoundedCounter[str](MAX_ERRORS)
 
     def add(self, answer: Prediction, label: Any) -> None:
         """Count one answer; `label` is the true label, or `UNLABELLED`."""
         self.items += 1
         self.elapsed.add(answer.elapsed_ns)
         self.waited.add(answer.waited_ns)
-        self.features["+".join(answer.features) or PRIOR] += 1
-        self.reasons[answer.reason] += 1
+        self.features.add("+".join(answer.features) or PRIOR)
+        self.reasons.add(answer.reason)
         self.failed += not answer.features and answer.reason.endswith(" failed")
+        if answer.error:
+            self.errors.add(answer.error)
         if not answer.deadline_met:
-            miss = f"{answer.elapsed_ns / self.deadline_ns:.2f} of the deadline, {answer.reason}"
-            self.missed[miss if miss in self.missed or len(self.missed) < MAX_MISSES else REST] += 1
+            self.missed.add(answer.reason)
+            self.late_by[bisect_left(LATE_BY, answer.elapsed_ns / self.deadline_ns)] += 1
         if label is UNLABELLED:
             return
         if type(answer.label) is not float:
@@ -64,13 +67,19 @@ class Tally:
             "deadline": self.deadline_ns * 1e-9,
             "accuracy": round(self.correct / self.labelled, 6) if known and not self.regresses else None,
             **({"mean_absolute_error": float(f"{self.error / self.labelled:.6g}")} if self.regresses else {}),
-            "missed": self.missed.total(),
-            "misses": dict(self.missed),
+            "missed": sum(self.late_by),
+            "misses": {"reasons": labelled(self.missed, str), "elapsed_share": self._late_by()},
             "elapsed_share": self._shares(self.elapsed),
             "waited_share": self._shares(self.waited),
-            "features": dict(self.features.most_common()),
-            "reasons": dict(self.reasons.most_common()),
+            "features": labelled(self.features, str),
+            "reasons": labelled(self.reasons, str),
+            "errors": labelled(self.errors, str),
         }
+
+    def _late_by(self) -> dict[str, int]:
+        """Return how many late answers took how long, divided by the deadline."""
+        names = *(f"up to {share:g}" for share in LATE_BY), f"more than {LATE_BY[-1]:g}"
+        return {name: n for name, n in zip(names, self.late_by, strict=True) if n}
 
     def _shares(self, times: Histogram) -> dict[str, float]:
         """Return quantiles and maximum of times, divided by the deadline."""

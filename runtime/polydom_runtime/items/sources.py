@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from polydom_runtime.causes import raised, report_failure
 from polydom_runtime.exceptions import FeatureError, ItemError
 from polydom_runtime.features import FeatureSpace
-from polydom_runtime.where import raised
 
 from .json_lines import UNREADABLE, json_lines
 from .packed import read_packed
@@ -87,7 +87,31 @@ class Sample(NamedTuple):
     group: Any = None
 
 
-def iterate(source: str) -> Iterator[tuple[Any, Any]]:
+class Pairs(Iterator[tuple[Any, Any]]):
+    """The (item, label) pairs of a source; not a generator, which would be exhausted once its source has raised.
+
+    Parameters
+    ----------
+    produced : iterator
+        Of items or of (item, label) tuples.
+    """
+
+    def __init__(self, produced: Iterator[Any]) -> None:
+        self._produced = produced
+
+    def __next__(self) -> tuple[Any, Any]:
+        item = next(self._produced)
+        return item if isinstance(item, tuple) and len(item) == 2 else (item, UNLABELLED)
+
+    def close(self) -> None:
+        """Close the source, if it can be closed: a generator then runs its ``finally``."""
+        try:
+            getattr(self._produced, "close", lambda: None)()
+        except Exception as e:  # of the user's code
+            report_failure("source", 1, e)
+
+
+def iterate(source: str) -> Pairs:
     """Return an iterator over (item, label) pairs; the label of an item without one is `UNLABELLED`.
 
     Parameters
@@ -104,11 +128,11 @@ def iterate(source: str) -> Iterator[tuple[Any, Any]]:
     """
     if source == "-":
         stream = None if sys.stdin is None else sys.stdin.buffer
-        return ((item, UNLABELLED) for item in json_lines(stream))
+        return Pairs(json_lines(stream))
     if not is_function(source):
         items, labels, _ = read_packed(source)
-        return zip(items, labels if labels is not None else [UNLABELLED] * len(items), strict=True)
-    return map(_as_pair, _produced(source))  # not a generator, which would be exhausted once its source has raised
+        return Pairs(zip(items, labels if labels is not None else [UNLABELLED] * len(items), strict=True))
+    return Pairs(_produced(source))
 
 
 def readable(source: str) -> list[Any]:
@@ -168,7 +192,3 @@ def _produced(source: str) -> Iterator[Any]:
         if first == second > 2:
             raise ItemError(f"{source!r} must give one (item, label) after the other. Got all items and all labels.")
     return iter(produced)
-
-
-def _as_pair(item: Any) -> tuple[Any, Any]:
-    return item if isinstance(item, tuple) and len(item) == 2 else (item, UNLABELLED)

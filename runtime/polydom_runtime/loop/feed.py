@@ -6,6 +6,7 @@ from typing import Any
 from polydom_runtime.clock import Clock, hardware_clock
 
 from .loop_counts import LoopCounts
+from .stop import Stop
 from .wakeups import own_waits
 
 MAX_BACK_OFF_NS = 1_000_000_000
@@ -13,10 +14,6 @@ MAX_DOUBLINGS = 32
 
 BLOCKED_NS = 1_000_000
 """A source that took longer, and slept meanwhile, has waited for its item. Otherwise it has worked on it."""
-
-
-class StopWaiting(BaseException):
-    """Raised by `Monitor.on_signal` to interrupt a source that blocks."""
 
 
 class Feed:
@@ -37,14 +34,16 @@ class Feed:
         Of the loop.
     waits : callable
         Returns how often this thread has waited for something so far.
+    stop : Stop, optional
+        Of the loop.
 
     Attributes
     ----------
     taken : int
         The number of items taken so far.
-    waiting, ended, broke, polled, blocked : bool
-        Whether the source is being called now; whether it has ended; whether it ended right after it had raised;
-        whether it has ever yielded None; whether it waited for the last item.
+    ended, broke, polled, blocked : bool
+        Whether the source has ended; whether it ended right after it had raised; whether it has ever yielded None;
+        whether it waited for the last item.
     """
 
     def __init__(
@@ -54,9 +53,11 @@ class Feed:
         counts: LoopCounts,
         clock: Clock = hardware_clock,
         waits: Callable[[], int] = own_waits,
+        stop: Stop | None = None,
     ) -> None:
         self.taken = 0
-        self.waiting = self.ended = self.broke = self.polled = self.blocked = False
+        self._stop = stop or Stop()
+        self.ended = self.broke = self.polled = self.blocked = False
         self._clock, self._waits = clock, waits
         self._items = iter(source)
         self._counts = counts
@@ -70,13 +71,18 @@ class Feed:
         self._clock()
 
     def ask(self, k: int) -> Any:
-        """Return the next item in period k, or None if there is none in this period."""
+        """Return the next item in period k, or None if there is none in this period.
+
+        Raises
+        ------
+        StopWaiting
+            If the loop is to stop.
+        """
         if self.ended or k < self._not_before:
             return None
-        self.waiting = True
         waits, began = self._waits(), self._clock()
         try:
-            item = next(self._items)
+            item = self._stop.next_of(self._items)
         except StopIteration:
             self.ended, self.broke = True, self._in_a_row > 0
             return None
@@ -86,7 +92,6 @@ class Feed:
             self._in_a_row += 1
             return None
         finally:
-            self.waiting = False
             self.blocked = self._clock() - began > BLOCKED_NS and self._waits() > waits
         self._in_a_row = 0
         if item is None:

@@ -3,10 +3,10 @@
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
+from polydom_runtime.causes import error_text, report_failure
+
 from .rehearsals import RehearsalCounts
 from .wakeups import Lateness
-
-MAX_ERROR_CHARS = 200
 
 
 class Miss(NamedTuple):
@@ -58,7 +58,7 @@ class LoopCounts:
     failures : dict of str to int
         The number of exceptions of each part: source, predictor, rehearsal, on_answer, on_miss, on_slack, watchdog.
     errors : dict of str to str
-        The last exception of each part.
+        The first exception of each part.
     """
 
     answered: int = 0
@@ -73,9 +73,10 @@ class LoopCounts:
     errors: dict[str, str] = field(default_factory=dict)
 
     def failed(self, what: str, error: Exception) -> None:
-        """Count an exception of the part named `what`, and keep its text."""
-        self.failures[what] = self.failures.get(what, 0) + 1
-        self.errors[what] = f"{type(error).__name__}: {error}"[:MAX_ERROR_CHARS]
+        """Count an exception of the part named `what`; keep the text of the first one, and report some."""
+        n = self.failures[what] = self.failures.get(what, 0) + 1
+        self.errors.setdefault(what, error_text(error))
+        report_failure(what, n, error)
 
 
 End = Literal["stopped", "the source ended", "the source broke"]

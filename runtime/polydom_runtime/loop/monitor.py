@@ -11,9 +11,10 @@ from polydom_runtime.exceptions import DeadlineError, LoopError
 from polydom_runtime.items.sources import Arrived
 from polydom_runtime.prediction import Rehearsing
 
-from .feed import Feed, StopWaiting
+from .feed import Feed
 from .loop_counts import End, LoopCounts, LoopSummary, Miss
 from .rehearsals import Rehearsals, room_ns
+from .stop import Stop, StopWaiting
 from .wakeups import OVERRUNS, Overrun, Schedule, SlackCollector, Sleeper, precise_timers
 from .watchdogs import Pulse, Watchdog
 
@@ -78,6 +79,8 @@ class Monitor:
         Sleeps until a period begins, by the same clock.
     collector : SlackCollector, optional
         Collects garbage in slack.
+    stop : Stop, optional
+        For a program that handles signals by itself.
 
     Raises
     ------
@@ -106,6 +109,7 @@ class Monitor:
         clock: Clock = hardware_clock,
         sleeper: Sleeper | None = None,
         collector: SlackCollector | None = None,
+        stop: Stop | None = None,
     ) -> None:
         _check(period, predictor.deadline, overrun)
         self.counts = LoopCounts()
@@ -114,19 +118,20 @@ class Monitor:
         self._on_answer, self._on_miss, self._on_slack = on_answer, on_miss, on_slack
         self.schedule = Schedule(0, round(period * 1e9))
         self._sleeper = sleeper or Sleeper(clock)
-        self._feed = Feed(source, self.schedule.period_ns, self.counts, clock, self._sleeper.waits)
+        self._stop = stop or Stop()
+        self._feed = Feed(source, self.schedule.period_ns, self.counts, clock, self._sleeper.waits, self._stop)
         self._collector = collector or SlackCollector()
         self._pulse = Pulse(watchdogs, clock, lambda error: self.counts.failed("watchdog", error))
         self._misses: list[Miss] = []
         self._asked_in = -1
-        self._warm = self._stopping = False
+        self._warm = False
         self._idle_in_a_row = self._free_ns = 0
         room = room_ns(predictor, self.schedule.period_ns, rehearse)
         self.rehearsals = Rehearsals(self._rehearse, clock, room, self._sleeper.preemptions)
 
     def stop(self) -> None:
         """End the loop after the current item. May be called from callbacks, signal handlers and other threads."""
-        self._stopping = True
+        self._stop.requested = True
 
     def on_signal(self, signum: int, frame: object) -> None:
         """Stop the loop on a signal; a handler for `signal.signal` in the thread of the loop.
@@ -136,9 +141,7 @@ class Monitor:
         StopWaiting
             If the source blocks, so that the loop leaves it at once; `run` catches it.
         """
-        self.stop()
-        if self._feed.waiting:
-            raise StopWaiting
+        self._stop.on_signal(signum, frame)
 
     def run(self) -> LoopSummary:
         """Run the loop and return its result. Meanwhile garbage is collected only in slack."""
@@ -176,11 +179,11 @@ class Monitor:
     def _is_time_for(self, k: int) -> bool:
         """Sleep until period k begins; return False if the loop was stopped."""
         start = self.schedule.start_of(k)
-        if start > self.clock() and not self._stopping:
+        if start > self.clock() and not self._stop.requested:
             nap_ns, lead_ns = self._pulse.nap_ns, self._lead_ns()
             meanwhile = self.rehearsals.run if lead_ns else None
             self._sleeper.until(start, self._goes_on, nap_ns=nap_ns, early_ns=lead_ns, meanwhile=meanwhile)
-        return not self._stopping
+        return not self._stop.requested
 
     def _lead_ns(self) -> int:
         """Return how long before the period to wake up for a rehearsal; 0 if it would be useless.
@@ -192,14 +195,14 @@ class Monitor:
         return 0 if useless else self.rehearsals.lead_ns
 
     def _rehearse(self) -> None:
-        if isinstance(self._predictor, Rehearsing) and not self._stopping:
+        if isinstance(self._predictor, Rehearsing) and not self._stop.requested:
             self._call("rehearsal", self._predictor.rehearse)
             self._feed.rehearse()
             self.schedule.period_at(self.clock())
 
     def _goes_on(self) -> bool:
         self._pulse.beat()
-        return not self._stopping
+        return not self._stop.requested
 
     def _begun(self, k: int) -> int:
         """Return the period to answer when k is due: a later one if it has begun by now, except in catching up."""

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from polydom_runtime.causes import raised
 from polydom_runtime.exceptions import ItemError
 from polydom_runtime.features import FeatureSpace
-from polydom_runtime.where import raised
 
 
 def checked_size(space: FeatureSpace, item: Any) -> float:

@@ -22,12 +22,12 @@ from polydom_runtime.measuring.frames import frame, frames
 from .flight_record import FlightRecord
 
 MAGIC = b"polydom-flight "
-VERSION = 2
-"""Version 1, which is still read, has no time before the call."""
+VERSION = 3
+"""Versions 1 and 2 are still read. Both have no errors, and version 1 has no time before the call."""
 
 PAGE = 4096
 MAX_HEADER_BYTES, MAX_CLASSES_BYTES, MAX_FILE_BYTES = 1 << 20, 1 << 16, 1 << 28
-MAX_REASON_BYTES = 80
+MAX_REASON_BYTES, MAX_ERROR_BYTES = 80, 120
 MET, IS_FLOAT = 1, 2
 CRC = struct.Struct("<I")
 
@@ -79,10 +79,11 @@ class FlightHeader:
         """The layout of a record after its CRC-32.
 
         In order: sequence, number, time, size, slow-down, before, model, elapsed, feature set of the answer, label;
-        flags, number of features, length of the reason; reason, features, times; waited, from version 2 on.
+        flags, number of features, length of the reason; reason, features, times; waited, from version 2 on; length of
+        the error and error, from version 3 on.
         """
-        n, waited = len(self.names), "q" if self.version > 1 else ""
-        return struct.Struct(f"<QqqddqqqQd3B{MAX_REASON_BYTES}s{n}s{8 * n}s{waited}")
+        n, later = len(self.names), ("", "q", f"qB{MAX_ERROR_BYTES}s")[self.version - 1]
+        return struct.Struct(f"<QqqddqqqQd3B{MAX_REASON_BYTES}s{n}s{8 * n}s{later}")
 
     @cached_property
     def record_bytes(self) -> int:
@@ -204,7 +205,9 @@ def decoded_record(header: FlightHeader, slot: int, raw: bytes) -> FlightRecord 
         return None
     values: tuple[Any, ...] = header.layout.unpack_from(raw, CRC.size)
     sequence, number, time_ns, size, slowdown, before_ns, model_ns, elapsed_ns, mask, label = values[:10]
-    flags, n, length, reason, features, times, *waited = values[10:]
+    flags, n, length, reason, features, times, *later = values[10:]
+    absent: tuple[Any, ...] = (0, 0, b"")
+    waited_ns, error_length, error = (*later, *absent[len(later) :])
     n_names, is_class = len(header.names), not flags & IS_FLOAT
     sound = (
         sequence > 0
@@ -231,5 +234,6 @@ def decoded_record(header: FlightHeader, slot: int, raw: bytes) -> FlightRecord 
         deadline_met=bool(flags & MET),
         reason=reason[:length].decode("utf-8", "replace"),
         label=int(label) if is_class else label,
-        waited_ns=waited[0] if waited else 0,
+        waited_ns=waited_ns,
+        error=error[:error_length].decode("utf-8", "replace"),
     )

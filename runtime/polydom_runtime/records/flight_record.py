@@ -35,6 +35,8 @@ class FlightRecord:
         The class number, or the number that a regressor predicted.
     waited_ns : int
         Nanoseconds from the arrival to the call; 0 in recordings of format version 1.
+    error : str
+        What failed first on the item, and how, cut to 120 bytes; empty in recordings of versions 1 and 2.
     """
 
     sequence: int
@@ -52,3 +54,4 @@ class FlightRecord:
     reason: str
     label: int | float
     waited_ns: int = 0
+    error: str = ""

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from polydom_runtime.prediction import Prediction
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
-MAX_REASONS, MAX_SETS = 200, 100
-"""The number of different reasons and feature sets that are counted; all others are counted together."""
+MAX_REASONS, MAX_SETS, MAX_ERRORS = 200, 100, 50
+"""The number of different reasons, feature sets and errors that are counted; all others are counted together."""
 
 OTHER, PRIOR = "(other)", "(class prior)"
 
@@ -96,6 +96,7 @@ class Metrics:
         self._adds = tuple(stage.add for stage in self.stages)  # looked up once, not for every item
         self._reasons = BoundedCounter[str](MAX_REASONS)
         self._sets = BoundedCounter[tuple[str, ...]](MAX_SETS)
+        self._errors = BoundedCounter[str](MAX_ERRORS)
 
     def add(self, prediction: "Prediction", trace: "Trace") -> None:
         """Count one answer. It takes some microseconds and keeps no new objects; call it after the answer was given.
@@ -108,6 +109,8 @@ class Metrics:
             self.misses += 1
         self._reasons.add(prediction.reason)
         self._sets.add(prediction.features)
+        if prediction.error:
+            self._errors.add(prediction.error)
         self.slowdown = s = prediction.slowdown
         if s > self.largest_slowdown:
             self.largest_slowdown = s
@@ -127,12 +130,17 @@ class Metrics:
     @property
     def reasons(self) -> dict[str, int]:
         """The number of answers for each reason."""
-        return _labelled(self._reasons, str)
+        return labelled(self._reasons, str)
+
+    @property
+    def errors(self) -> dict[str, int]:
+        """The number of items on which each error was the first one."""
+        return labelled(self._errors, str)
 
     @property
     def answers(self) -> dict[str, int]:
         """The number of answers by each feature set."""
-        return _labelled(self._sets, lambda names: "+".join(names) or PRIOR)
+        return labelled(self._sets, lambda names: "+".join(names) or PRIOR)
 
     def as_dict(self) -> dict[str, Any]:
         """Return all metrics for JSON, times in seconds; quantiles are within `histogram.RELATIVE_ERROR`.
@@ -151,6 +159,7 @@ class Metrics:
             "stages": {name: summary(stage) for name, stage in zip(self.names, self.stages, strict=True)},
             "features": self.answers,
             "reasons": self.reasons,
+            "errors": self.errors,
             "failures": dict(self.watched.failures),
             "out": sorted(self.watched.out),
         }
@@ -173,7 +182,8 @@ def finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _labelled(counter: BoundedCounter[K], label: Callable[[K], str]) -> dict[str, int]:
+def labelled(counter: BoundedCounter[K], label: Callable[[K], str]) -> dict[str, int]:
+    """Return the counts by label, the most frequent first; those that were counted together are `OTHER`."""
     counts = Counter({OTHER: counter.n_other} if counter.n_other else {})
     for key, n in counter.counts.items():
         counts[label(key)] += n  # a name may contain the +, so that two sets have the same label

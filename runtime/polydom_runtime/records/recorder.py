@@ -23,6 +23,7 @@ from .flight_file import (
     CRC,
     IS_FLOAT,
     MAX_CLASSES_BYTES,
+    MAX_ERROR_BYTES,
     MAX_FILE_BYTES,
     MAX_REASON_BYTES,
     MET,
@@ -131,6 +132,7 @@ class FlightRecorder:
         if len(marks) != len(features) + 3:
             features, marks = [], [0, 0, 0]
         reason = prediction.reason.encode("utf-8", "replace")[:MAX_REASON_BYTES]
+        error = prediction.error.encode("utf-8", "replace")[:MAX_ERROR_BYTES]
         label, flags = (self._numbers[prediction.label], 0) if self._numbers else (prediction.label, IS_FLOAT)
         n = len(features)
         return self._pack(
@@ -151,6 +153,8 @@ class FlightRecorder:
             bytes(features),
             TIMES[n].pack(*[b - a for a, b in pairwise(marks[1:-1])]),
             prediction.waited_ns,
+            len(error),
+            error,
         )
 
     def _mask(self, features: tuple[str, ...]) -> int:

@@ -41,7 +41,7 @@ class Keeper:
     Parameters
     ----------
     order : dict
-        The order to the nursery: ``folder``, ``space``, ``policy``, and ``deadline`` in seconds.
+        The order to the nursery: ``folder``, ``space``, ``policy``, ``compare``, and ``deadline`` in seconds.
     width : int
         Width of the row of features.
     item_bytes : int
@@ -84,8 +84,9 @@ class Keeper:
         """
         if not self._first.wait(seconds) or not self.workers:
             raise WorkerError(
-                f"A worker must be ready within {seconds:g} s. {self._failure or 'None was.'} "
-                "Run the same bundle without supervision to see more."
+                self._failure
+                or f"A worker must be ready within {seconds:g} s. None was. Run the same bundle without supervision to "
+                "see more."
             )
 
     def take(self, seconds: float) -> Link | None:

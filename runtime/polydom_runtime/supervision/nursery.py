@@ -26,8 +26,11 @@ from numpy.typing import NDArray
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.bundles.regimes import Regime
+from polydom_runtime.causes import Causes
 from polydom_runtime.clock import hardware_clock
 from polydom_runtime.costs import CostFunction
+from polydom_runtime.exceptions import BundleMismatchError
+from polydom_runtime.features import FeatureSpace
 from polydom_runtime.items.sources import space_of
 from polydom_runtime.predictor import Predictor
 
@@ -38,7 +41,9 @@ from .worker import MAX_MESSAGE_BYTES, serve
 END = msgpack.packb(None)
 """Stands for the end of a connection."""
 
-ECHO = msgpack.packb([1, [0, ["feature"] * 8, 0.5, 1 << 20, True, "planned", 1.0, 0], 1e3, [*range(8)], [1 << 50] * 10])
+ECHO = msgpack.packb(
+    [1, [0, ["feature"] * 8, 0.5, 1 << 20, True, "planned", 1.0, 0, ""], 1e3, [*range(8)], [1 << 50] * 10]
+)
 """As long as a reply of a worker, and packed in the same way."""
 
 WORKERS = 2
@@ -50,6 +55,9 @@ LOOK_AFTER_S = 0.5
 STUCK_AFTER_DEADLINES, MIN_STUCK_S = 10.0, 1.0
 """A worker is stuck if an item takes longer than ten deadlines, and than a second. The supervisor kills it earlier if
 further items come."""
+
+COMPARE_S, MAX_DIFFERENCE_BYTES = 10.0, 4096
+"""The time that the features of the reference items may take, and the bytes of a message about them."""
 
 FAILED, WORKER, WARM = "failed", "worker", "warm"
 
@@ -63,8 +71,8 @@ class Nursery:
         To the supervisor. The nursery ends when it is closed.
     block : SharedBlock
     order : dict
-        ``folder``, ``space`` (MODULE:SPACE), ``deadline`` in seconds, ``hand_over`` (seconds by regime) and
-        ``policy``.
+        ``folder``, ``space`` (MODULE:SPACE), ``deadline`` in seconds, ``hand_over`` (seconds by regime),
+        ``policy``, and ``compare``: whether to compare features with those of the build.
 
     Raises
     ------
@@ -91,6 +99,9 @@ class Nursery:
                 values=slot.values,
                 progress=slot.words[:1],
             )
+        self._predictor.causes = Causes(muted=True)  # the supervisor tells
+        if order["compare"] and (text := difference(bundle, space)):
+            raise BundleMismatchError(text)
         self._item: Any = None
         self._workers: dict[int, tuple[int, int]] = {}  # pidfd: pid and slot
         self._poll = select.poll()
@@ -201,6 +212,30 @@ class Nursery:
         return True
 
 
+def difference(bundle: Bundle, space: FeatureSpace) -> str:
+    """Return how the features differ from those of the build; empty if they do not, or hang or crash.
+
+    A process of its own computes them.
+    """
+    read, write = os.pipe()
+
+    def compare() -> None:
+        try:
+            bundle.check_features(space)
+        except BundleMismatchError as e:
+            os.write(write, str(e).encode()[:MAX_DIFFERENCE_BYTES])
+
+    try:
+        survives(compare, COMPARE_S)
+        os.set_blocking(read, False)
+        return os.read(read, MAX_DIFFERENCE_BYTES).decode(errors="replace")
+    except BlockingIOError:
+        return ""
+    finally:
+        os.close(read)
+        os.close(write)
+
+
 def with_hand_over(bundle: Bundle, seconds: Mapping[Regime, float]) -> Bundle:
     """Return the bundle with the time of a hand-over and its reply added to dispatch, in each regime.
 
@@ -224,7 +259,8 @@ def main(control: str, block: str, parent: str) -> int:
     """Run a nursery: echo until the hand-over is measured, then load the bundle that is ordered, then keep workers."""
     die_with_parent(int(parent))
     run_behind()
-    for number in (signal.SIGINT, signal.SIGTERM):  # meant for the supervisor, which may still have an item to answer
+    # Signals are meant for the supervisor, which may still have an item to answer.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     with socket.socket(fileno=int(control)) as connection:
         while isinstance(order := msgpack.unpackb(connection.recv(MAX_MESSAGE_BYTES) or END), list):

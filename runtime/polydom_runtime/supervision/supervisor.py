@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from polydom_runtime.bundles.bundle import Label
 from polydom_runtime.bundles.index_file import load_bundle
+from polydom_runtime.causes import Causes
 from polydom_runtime.clock import hardware_clock
 from polydom_runtime.device.jitter import wake_up_jitter
 from polydom_runtime.exceptions import ItemError
@@ -79,6 +80,8 @@ class SupervisedPredictor:
     margin : float, optional
         How many seconds before the deadline the supervisor stops waiting for the worker. If not given, it is measured
         how late the system wakes this process.
+    compare : bool
+        Whether to compare features with those of the build, in a process of its own.
     reply : callable
         Called with a worker's link and a number of nanoseconds. Returns the worker's reply, or None if there is none
         within this time. A test can return early when the worker hangs, since no reply can come then.
@@ -102,13 +105,15 @@ class SupervisedPredictor:
         How many workers in a row each feature has ended.
     out : frozenset of str
         The features that are out of the choice, as the worker reports.
+    causes : Causes
+        As of a `Predictor`.
 
     Raises
     ------
     BundleFormatError, BundleMismatchError, DeadlineError
         As for `Predictor`.
     WorkerError
-        If no worker can be started.
+        If no worker can be started, or a feature gives other numbers than at the build.
     """
 
     def __init__(
@@ -120,6 +125,7 @@ class SupervisedPredictor:
         policy: Policy = "anytime",
         item_bytes: int = 1 << 26,
         margin: float | None = None,
+        compare: bool = True,
         reply: Callable[[Link, int], Reply | None] = Link.reply,
     ) -> None:
         self.bundle = load_bundle(Path(folder))
@@ -133,7 +139,7 @@ class SupervisedPredictor:
         self._budget_ns = int(self.deadline * 1e9)
         self._margin_ns = _margin_ns(self._budget_ns, margin)
         # The worker must be done when the supervisor stops waiting.
-        worker = {"policy": policy, "deadline": self.deadline - self.margin}
+        worker = {"policy": policy, "deadline": self.deadline - self.margin, "compare": compare}
         order = {"folder": os.path.abspath(folder), "space": space, **worker}
         self._keeper = Keeper(order, sum(self.bundle.space.widths), item_bytes)
         self._finalizer = weakref.finalize(self, self._keeper.close)
@@ -143,6 +149,7 @@ class SupervisedPredictor:
         self._kept = KeptItems()
         self.slowdown = 1.0
         self.trace = Trace()
+        self.causes = Causes()
         self.counts: Counter[str] = Counter()
         self.restarts = self.n_oversized = 0
         self.failures: dict[str, int] = {}
@@ -301,6 +308,7 @@ class SupervisedPredictor:
         """Kill a worker, if it lives, and count that as a failure of the features that it was busy with."""
         for name in self._stages.features(link.stage):
             self.failures[name] = self.failures.get(name, 0) + 1
+            self.causes.add(name, "Its process crashed, or was busy for too long and had to be ended.")
         self.restarts += 1
         link.kill()
         self._link = None
@@ -316,6 +324,8 @@ class SupervisedPredictor:
             self.failures.pop(name, None)
         self.out = frozenset(reply.out)
         self.slowdown = reply.answer.slowdown
+        if error := reply.answer.error:
+            self.causes.add(*error.split(": ", 1))
         self.counts["worker"] += 1
         self.n_oversized += reply.size > self.bundle.promise.sizes[1]
         elapsed = hardware_clock() - due.arrived

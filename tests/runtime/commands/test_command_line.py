@@ -54,7 +54,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("no.such.module:space", "broken_sources:items", "No module named 'no'"),
         ("tests.runtime.node_space:space", "broken_sources:raises", "no such recording') ("),
         ("tests.runtime.node_space:space", "broken_sources:leaves", "SystemExit(3) ("),
-        ("tests.runtime.node_space:space", "broken_sources:breaks_off", "the sensor is gone') ("),
     ],
 )
 @pytest.mark.filterwarnings("ignore:The bundle was built for deadlines")
@@ -65,6 +64,18 @@ def test_error_in_the_user_s_module_is_one_line(
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("polydom-node: ")
     assert said in line
+
+
+@pytest.mark.parametrize("period", [(), ("--period", "5ms")])
+@pytest.mark.filterwarnings("ignore:The bundle was built for deadlines")
+def test_source_that_breaks_off_keeps_what_was_answered(
+    period: tuple[str, ...], folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sources = ("tests.runtime.node_space:space", "--items", "broken_sources:breaks_off", "--deadline", "5ms")
+    assert main(["run", str(GOLDEN), *sources, *period]) == 1
+    out, error = capsys.readouterr()
+    assert json.loads(out.splitlines()[-1])["summary"]["items"] == 1
+    assert "the sensor is gone" in error.splitlines()[-1]
 
 
 def test_traceback_of_an_unexpected_error_is_there_for_who_asks(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

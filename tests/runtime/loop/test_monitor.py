@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from polydom_runtime.exceptions import DeadlineError, LoopError
 from polydom_runtime.loop.loop_counts import LoopSummary, Miss
 from polydom_runtime.loop.monitor import Monitor
+from polydom_runtime.loop.stop import Stop
 from polydom_runtime.loop.wakeups import SlackCollector, Sleeper
 from polydom_runtime.prediction import Prediction
 from polydom_runtime.testing import ManualClock
@@ -439,6 +440,27 @@ def test_a_signal_leaves_a_source_that_blocks() -> None:
     assert rig.answers == [(0, 1)]
 
 
+def test_a_signal_right_before_the_source_is_asked_leaves_it_alone() -> None:
+    """The source would wait forever, and nobody sends a second signal."""
+    rig = Rig()
+    asked: list[int] = []
+
+    def source() -> Iterator[int]:
+        yield 1
+        asked.append(1)
+
+    class Signalled(Stop):
+        def next_of(self, items: Iterator[Any]) -> Any:
+            if rig.answers:
+                monitor.on_signal(signal.SIGTERM, None)
+            return super().next_of(items)
+
+    monitor = rig.monitor(source(), stop=Signalled())
+
+    assert monitor.run().ended == "stopped"
+    assert (rig.answers, asked) == ([(0, 1)], [])
+
+
 def test_a_signal_while_a_newer_item_is_asked_for_leaves_the_one_taken_to_be_answered() -> None:
     rig = Rig()
 
@@ -554,7 +576,7 @@ def test_an_unknown_policy_and_a_deadline_beyond_the_period_are_refused() -> Non
 SPACE = "tests.runtime.node_space:space"
 
 SOURCES = """
-import itertools, time
+import itertools, os, signal, sys, threading, time
 import numpy as np
 
 ITEM = np.arange(9.0)
@@ -565,6 +587,18 @@ def endless():
 def blocking():
     yield ITEM
     time.sleep(3600)
+
+def elsewhere():
+    # The signal reaches another thread, so that it does not interrupt the wait.
+    yield ITEM
+    threading.Timer(0.2, lambda: signal.pthread_kill(threading.get_ident(), signal.SIGTERM)).start()
+    os.read(os.pipe()[0], 1)
+
+def closed():
+    try:
+        yield from itertools.repeat(ITEM)
+    finally:
+        print("closed", file=sys.stderr)
 
 def idle():
     yield ITEM
@@ -590,20 +624,26 @@ def started(bundle: Path, folder: Path, items: str, *options: str, **environment
     )
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP], ids=lambda n: n.name)
 @pytest.mark.parametrize(
-    ("items", "period", "number"),
+    ("items", "options"),
     [
-        ("sources:endless", "1ms", signal.SIGTERM),
-        ("sources:endless", "1ms", signal.SIGINT),
-        ("sources:endless", "3600s", signal.SIGTERM),
-        ("sources:blocking", "1ms", signal.SIGTERM),
-        ("-", "1ms", signal.SIGTERM),
+        ("sources:endless", ("--period", "1ms")),
+        ("sources:endless", ("--period", "3600s")),
+        ("sources:blocking", ("--period", "1ms")),
+        ("-", ("--period", "1ms")),
+        ("sources:endless", ()),
+        ("sources:blocking", ()),
+        ("-", ()),
+        ("sources:endless", ("--supervised",)),
     ],
+    ids=lambda value: value if isinstance(value, str) else " ".join(value) or "without a period",
 )
 def test_a_process_told_to_stop_writes_its_summary_and_ends_well(
-    items: str, period: str, number: int, bundle_folder: Path, tmp_path: Path
+    items: str, options: tuple[str, ...], number: signal.Signals, bundle_folder: Path, tmp_path: Path
 ) -> None:
-    with started(bundle_folder, tmp_path, items, "--period", period) as process:
+    metrics = tmp_path / "metrics.jsonl"
+    with started(bundle_folder, tmp_path, items, "--metrics-json", str(metrics), *options) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         if items == "-":
@@ -616,9 +656,33 @@ def test_a_process_told_to_stop_writes_its_summary_and_ends_well(
 
     summary = json.loads(last)["summary"]
     answers = [json.loads(line) for line in (first, *rest)]
-    assert summary["loop"]["ended"] == "stopped"
-    assert summary["items"] == summary["loop"]["answered"] == len(answers)
+    assert summary["items"] == len(answers)
+    assert json.loads(metrics.read_text().splitlines()[-1])["items"] == len(answers)
     assert [answer["item"] for answer in answers] == list(range(len(answers)))
+    if "--period" in options:
+        assert (summary["loop"]["ended"], summary["loop"]["answered"]) == ("stopped", len(answers))
+
+
+@pytest.mark.parametrize("options", [(), ("--period", "1ms")], ids=["without a period", "period"])
+def test_a_signal_that_interrupts_nothing_ends_the_wait(
+    options: tuple[str, ...], bundle_folder: Path, tmp_path: Path
+) -> None:
+    with started(bundle_folder, tmp_path, "sources:elsewhere", *options) as process:
+        out, _ = process.communicate()
+
+    assert process.returncode == 0
+    assert json.loads(out.splitlines()[-1])["summary"]["items"] == 1
+
+
+@pytest.mark.parametrize("options", [(), ("--period", "1ms")], ids=["without a period", "period"])
+def test_the_source_is_closed(options: tuple[str, ...], bundle_folder: Path, tmp_path: Path) -> None:
+    with started(bundle_folder, tmp_path, "sources:closed", *options) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.send_signal(signal.SIGTERM)
+        _, error = process.communicate()
+
+    assert error.splitlines()[-1] == "closed"
 
 
 def test_a_source_that_breaks_is_a_failure_of_the_process(bundle_folder: Path, tmp_path: Path) -> None:

@@ -163,7 +163,7 @@ from polydom_runtime.records.recorder import FlightRecorder
 
 predictor = Some(bundle=load_bundle(sys.argv[1]), deadline=2e-4, policy="anytime")
 answer = Some(label="yes", features=("mean",), deadline_met=True, reason="planned", slowdown=1.0, elapsed_ns=0)
-answer.waited_ns = 0
+answer.waited_ns, answer.error = 0, ""
 trace = Some(size=0.0, features=[0], marks=[])
 
 def write():
@@ -298,10 +298,10 @@ def test_record_of_another_ring_is_not_taken(file: Path, tmp_path: Path) -> None
 
 def test_other_version_says_so(file: Path) -> None:
     recorded(file, range(1))
-    data = file.read_bytes().replace(b"polydom-flight 2\n", b"polydom-flight 3\n")
+    data = file.read_bytes().replace(b"polydom-flight 3\n", b"polydom-flight 4\n")
 
     with pytest.raises(
-        RecordingError, match=r"format version 2 or an older one\. Got 3\. Read it with the version that wrote it"
+        RecordingError, match=r"format version 3 or an older one\. Got 4\. Read it with the version that wrote it"
     ):
         decoded_flight(file, data)
 
@@ -459,15 +459,25 @@ def test_waited_time_is_recorded(file: Path) -> None:
     assert [record.waited_ns for record in read_flight(file)] == [7_000]
 
 
-def test_recording_of_version_1_is_read_and_has_no_waited_times(file: Path) -> None:
+def test_first_error_of_an_item_is_recorded(file: Path) -> None:
+    with closing(FlightRecorder(file, Watched(), 4)) as recorder:
+        recorder.add(ANSWER._replace(error="mean: ValueError: no sound"), traced(), 0)
+        recorder.add(ANSWER._replace(error="µ" * 100), traced(), 1)
+
+    assert [record.error for record in read_flight(file)] == ["mean: ValueError: no sound", "µ" * 60]
+
+
+@pytest.mark.parametrize(("version", "lacks"), [(1, 8 + 121), (2, 121)])
+def test_recordings_of_earlier_versions_are_read(file: Path, version: int, lacks: int) -> None:
+    """Version 1 ends before the waited time, version 2 after it."""
     recorded(file, range(3))
     new = load_flight(file)
-    old = replace(new.header, version=1)
+    old = replace(new.header, version=version)
     ring = b""
     for slot in range(new.header.capacity):
         raw = file.read_bytes()[new.header.slot_start(slot) : new.header.slot_start(slot + 1)]
-        body = raw[4:-8]  # version 1 ends before the waited time
+        body = raw[4:-lacks]
         ring += struct.pack("<I", zlib.crc32(body, old.seed)) + body if any(raw) else bytes(old.record_bytes)
 
     flight = decoded_flight(file, old.packed + ring)
-    assert (flight.records, flight.n_torn, flight.header.version) == (new.records, 0, 1)
+    assert (flight.records, flight.n_torn, flight.header.version) == (new.records, 0, version)

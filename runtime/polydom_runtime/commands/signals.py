@@ -1,0 +1,113 @@
+"""What signals do to a command: a loop finishes its item, all else is interrupted as by Ctrl-C."""
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Thread, main_thread
+from time import sleep
+from types import FrameType
+
+from polydom_runtime.loop.stop import Stop
+
+SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+
+SEND_AGAIN_S = 0.05
+"""Seconds after which a signal that has not been handled yet is sent again."""
+
+
+class Stopped(KeyboardInterrupt):
+    """Raised by a signal: as Ctrl-C, with the number of the signal."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+def interrupt(number: int, frame: FrameType | None) -> None:
+    """Interrupt what runs; a handler for `signal.signal`.
+
+    Raises
+    ------
+    Stopped
+        Always.
+    """
+    raise Stopped(number)
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Let signals raise `Stopped` within a ``with`` block. For the main thread."""
+    before = [(number, signal.signal(number, interrupt)) for number in _heeded()]
+    try:
+        yield
+    finally:
+        for number, handler in before:
+            signal.signal(number, handler)
+
+
+@contextmanager
+def stopping() -> Iterator[Stop]:
+    """Let a signal stop a loop within a ``with`` block, and a second one end the process at once. For the main thread.
+
+    Python handles a signal between two of its instructions. One that comes right before a system call that waits would
+    be handled after it, maybe never. So another thread, which the system's handler wakes up, sends it again, which
+    interrupts the call.
+    """
+    stop, again = Stop(), _SendAgain()
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        again.handled += 1
+        if again.handled > 1 + again.sent:
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+        stop.on_signal(number, frame)
+
+    before = [(number, signal.signal(number, handle)) for number in _heeded()]
+    try:
+        with again.running():
+            yield stop
+    finally:
+        for number, handler in before:
+            signal.signal(number, handler)
+
+
+def _heeded() -> list[int]:
+    """Return the signals that end a command; not those that are ignored, as under ``nohup``."""
+    return [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+
+
+class _SendAgain:
+    """Sends a signal again to the main thread until it has been handled.
+
+    Attributes
+    ----------
+    handled, sent : int
+        How often Python has handled signals, and how often they were sent again.
+    """
+
+    def __init__(self) -> None:
+        self.handled = self.sent = 0
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Watch for signals within a ``with`` block."""
+        read, write = os.pipe()
+        os.set_blocking(write, False)
+        before = signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+        thread = Thread(target=self._watch, args=(read,), name="polydom-signals", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            signal.set_wakeup_fd(before)
+            os.close(write)
+            thread.join()
+            os.close(read)
+
+    def _watch(self, descriptor: int) -> None:
+        while numbers := os.read(descriptor, 1):
+            sleep(SEND_AGAIN_S)
+            while not self.handled and numbers[0] in SIGNALS:
+                self.sent += 1
+                signal.pthread_kill(main_thread().ident or 0, numbers[0])
+                sleep(SEND_AGAIN_S)

@@ -1,0 +1,52 @@
+"""The end of a loop from outside, also while it waits for its source."""
+
+from collections.abc import Iterator
+from typing import Any
+
+
+class StopWaiting(BaseException):
+    """Raised where the next item is asked for, or waited for, after the loop was told to stop."""
+
+
+class Stop:
+    """Whether a loop is to stop. An item in work is always finished.
+
+    Attributes
+    ----------
+    requested : bool
+    waiting : bool
+        Whether the source is being called now.
+    """
+
+    __slots__ = ("requested", "waiting")
+
+    def __init__(self) -> None:
+        self.requested = self.waiting = False
+
+    def on_signal(self, signum: int, frame: object) -> None:
+        """Let the loop stop; a handler for `signal.signal` in the thread of the loop.
+
+        Raises
+        ------
+        StopWaiting
+            If the source is being called, which may take forever.
+        """
+        self.requested = True
+        if self.waiting:
+            raise StopWaiting
+
+    def next_of(self, items: Iterator[Any]) -> Any:
+        """Return the next item, as `next` does.
+
+        Raises
+        ------
+        StopWaiting
+            If the loop is to stop, before or meanwhile.
+        """
+        self.waiting = True  # from here on a signal raises; one that came earlier is seen in the next line
+        try:
+            if self.requested:
+                raise StopWaiting
+            return next(items)
+        finally:
+            self.waiting = False

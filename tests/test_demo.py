@@ -140,7 +140,7 @@ def test_items_of_the_loop_are_drawn_from_all(tmp_path: Path) -> None:
 
     labels = write_loop_items(tmp_path, items, list(range(50)), 10)
 
-    written, stored, _ = read_packed(tmp_path / "loop.npz")
+    written, stored, *_ = read_packed(tmp_path / "loop.npz")
     assert stored is not None
     assert [int(item[0]) for item in written] == list(stored) == labels
     assert len(set(labels)) == 10

@@ -92,12 +92,13 @@ class GreedySearch(BaseEstimator):  # type: ignore[misc]
         labels: Sequence[Any],
         groups: Sequence[Any] | None = None,
         costs: CostSamples | DeviceProfile | UnitTimes | None = None,
+        sample_weight: Sequence[float] | None = None,
     ) -> "GreedySearch":
         """Measure, extract and find the sequences.
 
         Parameters
         ----------
-        items, labels, groups, costs
+        items, labels, groups, costs, sample_weight
             As in `PolyDomSearch.fit`.
 
         Raises
@@ -106,7 +107,7 @@ class GreedySearch(BaseEstimator):  # type: ignore[misc]
             As in `PolyDomSearch.fit`.
         """
         lambdas = checked_lambdas(self.lambdas)
-        publish(self, prepare(self, list(items), labels, groups, costs))
+        publish(self, prepare(self, list(items), labels, groups, costs, sample_weight))
         self.median_size_ = float(np.median(self.sizes_))
         with counted_scores(self.trainer_, self.verbose) as score:
             self.sequences_, self.expanded_ = greedy_sequences(

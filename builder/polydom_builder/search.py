@@ -184,6 +184,7 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
         labels: Sequence[Any],
         groups: Sequence[Any] | None = None,
         costs: CostSamples | DeviceProfile | UnitTimes | None = None,
+        sample_weight: Sequence[float] | None = None,
     ) -> "PolyDomSearch":
         """Measure, extract, search and index.
 
@@ -197,6 +198,9 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
         costs : CostSamples, DeviceProfile or UnitTimes, optional
             Time samples of the target device; or its profile, to which times measured here, now, are carried over; or
             its costs. If not given, this machine is the target and is measured.
+        sample_weight : sequence of n_items numbers of at least 0, optional
+            How much each item counts: given to the estimator's fit (of a pipeline, to its last step) and to the scorer,
+            both of which must take it, and counted in the prior and in the choice of early stops.
 
         Raises
         ------
@@ -207,7 +211,7 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
         check_choice("lattice", self.lattice, SEARCHES)
         check_choice("index", self.index, tuple(INDEXES))
         alphas = checked_slacks(self)
-        publish(self, prepare(self, list(items), labels, groups, costs, self.slowdown), self.combine)
+        publish(self, prepare(self, list(items), labels, groups, costs, sample_weight, self.slowdown), self.combine)
 
         explored = self._explore(alphas)
         self.expanded_, self.alpha_, self.tolerance_ = explored.expanded, explored.alpha, explored.tolerance

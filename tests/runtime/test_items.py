@@ -17,7 +17,7 @@ ITEMS = [np.arange(3, dtype=np.int16), np.arange(5, dtype=np.int16)]
 
 def test_packed_items_come_back(tmp_path: Path) -> None:
     write_packed(tmp_path / "items.npz", ITEMS, ["a", "b"])
-    items, labels, _ = read_packed(tmp_path / "items.npz")
+    items, labels, *_ = read_packed(tmp_path / "items.npz")
 
     assert [x.tolist() for x in items] == [x.tolist() for x in ITEMS]
     assert labels == ["a", "b"]
@@ -25,7 +25,7 @@ def test_packed_items_come_back(tmp_path: Path) -> None:
 
 def test_packed_pictures_keep_their_shape(tmp_path: Path) -> None:
     write_packed(tmp_path / "items.npz", [np.zeros((2, 3)), np.ones((4, 1))])
-    items, labels, _ = read_packed(tmp_path / "items.npz")
+    items, labels, *_ = read_packed(tmp_path / "items.npz")
 
     assert [x.shape for x in items] == [(2, 3), (4, 1)]
     assert labels is None
@@ -40,6 +40,7 @@ def test_packed_pictures_keep_their_shape(tmp_path: Path) -> None:
         ({"signal": np.zeros(4), "offset": [-1, 2]}, "one integer more"),
         ({"signal": np.zeros(4), "offset": [0.0, 2.0]}, "one integer more"),
         ({"signal": np.zeros(4), "offset": [0, 4], "label": [1, 2]}, "as many as items"),
+        ({"signal": np.zeros(4), "offset": [0, 4], "weight": [1.0, 2.0]}, "'weight' .* as many as items"),
         ({"signal": np.zeros(4), "offset": [0, 4], "shape": [[3, 2]]}, "fit the items"),
     ],
 )
@@ -174,13 +175,18 @@ def test_function_that_gives_something_else_than_items_is_refused(name: str, sai
 
 
 def grouped() -> list[Any]:
-    return [([1.0], "a", 7), ([2.0], "b"), [3.0]]
+    return [([1.0], "a", 7), ([2.0], "b"), [3.0], ([4.0], "a", None, 0.5)]
 
 
-def test_samples_have_labels_and_groups(tmp_path: Path) -> None:
-    assert samples("tests.runtime.test_items:grouped") == [([1.0], "a", 7), ([2.0], "b", None), Sample([3.0])]
-    write_packed(tmp_path / "items.npz", ITEMS, ["a", "b"], groups=[5, 5])
-    assert [(s.label, s.group) for s in samples(str(tmp_path / "items.npz"))] == [("a", 5), ("b", 5)]
+def test_samples_have_labels_groups_and_weights(tmp_path: Path) -> None:
+    assert samples("tests.runtime.test_items:grouped") == [
+        ([1.0], "a", 7, None),
+        ([2.0], "b", None, None),
+        Sample([3.0]),
+        ([4.0], "a", None, 0.5),
+    ]
+    write_packed(tmp_path / "items.npz", ITEMS, ["a", "b"], groups=[5, 5], weights=[0, 2.5])
+    assert [s[1:] for s in samples(str(tmp_path / "items.npz"))] == [("a", 5, 0.0), ("b", 5, 2.5)]
 
 
 @pytest.mark.parametrize("labels", [[1, "1"], [True, 1], ["a", None], ["a"], [object(), object()]])

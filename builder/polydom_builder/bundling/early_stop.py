@@ -24,10 +24,18 @@ class HeldOut:
         Whether each answer is right.
     confidence : float array of shape (n_items,)
         The largest probability of each answer.
+    weights : float array of shape (n_items,)
+        How much each item counts, above 0.
     """
 
     hits: NDArray[np.bool_]
     confidence: NDArray[np.float64]
+    weights: NDArray[np.float64]
+
+    @property
+    def accuracy(self) -> float:
+        """The share of right answers, by weight."""
+        return float(np.average(self.hits, weights=self.weights))
 
 
 def fit_stops(trainer: Trainer, orders: Sequence[tuple[int, ...]], given_up: float) -> tuple[float, ...]:
@@ -49,14 +57,15 @@ def fit_stops(trainer: Trainer, orders: Sequence[tuple[int, ...]], given_up: flo
     held_out = trainer.memory.cache(_held_out, ignore=["trainer"])
     tasks = (delayed(held_out)(trainer.lean, trainer.key, order) for order in orders)
     models: list[HeldOut] = list(Parallel(n_jobs=trainer.n_jobs)(tasks))
-    best = max(models, key=lambda m: m.hits.mean(), default=None)
+    best = max(models, key=lambda m: m.accuracy, default=None)
     return tuple(math.inf if best is None or m is best else _threshold(m, best, given_up) for m in models)
 
 
 def _threshold(model: HeldOut, best: HeldOut, given_up: float) -> float:
     """Return the least confidence from which on the model loses at most `given_up` against the best one."""
     surest = np.argsort(-model.confidence, kind="stable")
-    loss = np.cumsum(best.hits[surest].astype(float) - model.hits[surest]) / np.arange(1, len(surest) + 1)
+    weights = model.weights[surest]
+    loss = np.cumsum(weights * (best.hits[surest].astype(float) - model.hits[surest])) / np.cumsum(weights)
     confidence = model.confidence[surest]
     last = np.append(confidence[1:] < confidence[:-1], True)  # a threshold includes all items of equal confidence
     fine = np.flatnonzero((loss <= given_up) & last & (np.arange(len(surest)) >= MIN_ITEMS - 1))
@@ -64,10 +73,13 @@ def _threshold(model: HeldOut, best: HeldOut, given_up: float) -> float:
 
 
 def _held_out(trainer: Trainer, key: str, order: tuple[int, ...]) -> HeldOut:
-    hits, confidence = [], []
+    every = np.ones(len(trainer.table.rows)) if trainer.weights is None else trainer.weights
+    hits, confidence, weights = [], [], []
     for train, test in trainer.splits:
         model = trainer.fit(order, train)
+        test = test[every[test] > 0.0]
         rows = trainer.table.rows_of(order, test)
         hits.append(trainer.codes(model, rows) == trainer.table.targets[test])
         confidence.append(np.asarray(model.predict_proba(rows), dtype=np.float64).max(axis=1))
-    return HeldOut(np.concatenate(hits), np.concatenate(confidence))
+        weights.append(every[test])
+    return HeldOut(*map(np.concatenate, (hits, confidence, weights)))

@@ -15,7 +15,7 @@ from polydom_runtime.commands.arguments import positive, share
 from polydom_runtime.device.device_profile import DeviceProfile
 from polydom_runtime.exceptions import ItemError, ProfileError
 from polydom_runtime.features import FeatureSpace
-from polydom_runtime.items.sources import UNLABELLED, load_object, samples, space_of
+from polydom_runtime.items.sources import UNLABELLED, Sample, load_object, samples, space_of
 from polydom_runtime.measuring.cost_samples import CostSamples
 from polydom_runtime.measuring.costs_file import load_costs
 
@@ -137,13 +137,9 @@ def run(arguments: argparse.Namespace) -> None:
     found = samples(arguments.items)
     if any(sample.label is UNLABELLED for sample in found):
         raise ItemError(f"{arguments.items} must give a label for each item: the array 'label', or (item, label).")
-    items, labels, groups = ([*column] for column in zip(*found, strict=True)) if found else ([], [], [])
-    if (grouped := groups != [None] * len(groups)) and None in groups:
-        raise ItemError(
-            f"{arguments.items} must give a group for each item, or none. Got none for {groups.count(None)}."
-        )
+    groups, weights = (whole_or_none(found, name, arguments.items) for name in ("group", "weight"))
     search = search_for(arguments, space)
-    search.fit(items, labels, groups if grouped else None, costs)
+    search.fit([s.item for s in found], [s.label for s in found], groups, costs, sample_weight=weights)
     bundle = search.export(arguments.out)
     for name, reason in search.dropped_.items():
         print(f"dropped {name}: {reason}")
@@ -155,6 +151,22 @@ def run(arguments: argparse.Namespace) -> None:
         f"({2 ** len(search.space_)} possible), {len(bundle.models)} models with all prefixes; "
         f"alpha {promise.alpha:.4g}, tolerance {promise.tolerance:.4g}."
     )
+
+
+def whole_or_none(found: Sequence[Sample], name: str, source: str) -> list[Any] | None:
+    """Return the group or the weight of each item; None if no item has one.
+
+    Raises
+    ------
+    ItemError
+        If some items have one and some have none.
+    """
+    values = [getattr(sample, name) for sample in found]
+    if missing := sum(value is None for value in values):
+        if missing < len(values):
+            raise ItemError(f"{source} must give a {name} for each item, or for none. Got none for {missing}.")
+        return None
+    return values
 
 
 def search_for(arguments: argparse.Namespace, space: FeatureSpace) -> PolyDomSearch | GreedySearch:

@@ -20,6 +20,7 @@ from polydom_builder.training.folds import make_splits
 from polydom_builder.training.labels import targets_of
 from polydom_builder.training.table import Table, extract_table
 from polydom_builder.training.trainer import Trainer
+from polydom_builder.training.weights import check_weighable, checked_weights
 from polydom_runtime.bundles.references import References
 from polydom_runtime.costs import CostFunction
 from polydom_runtime.device.device_profile import DeviceProfile
@@ -96,7 +97,13 @@ class Prepared:
 
 
 def prepare(
-    search: Parameters, items: list[Any], labels: Sequence[Any], groups: Any, costs: Any, slowdown: float = 1.0
+    search: Parameters,
+    items: list[Any],
+    labels: Sequence[Any],
+    groups: Any,
+    costs: Any,
+    sample_weight: Any,
+    slowdown: float = 1.0,
 ) -> Prepared:
     """Check the parameters, measure costs, extract features, pre-select, and try an export before the long training.
 
@@ -104,7 +111,7 @@ def prepare(
     ----------
     search : PolyDomSearch or GreedySearch
         With its parameters.
-    items, labels, groups, costs
+    items, labels, groups, costs, sample_weight
         As in `PolyDomSearch.fit`.
     slowdown : float, >= 1
         The region begins at a deadline that is shorter by this factor.
@@ -135,7 +142,10 @@ def prepare(
     if not items:
         raise TrainingError("There must be items, and one label for each. Got none.")
     targets = targets_of(labels, len(items), regression=not is_classifier(search.estimator))
-    splits = make_splits(search.cv, targets, groups, search.random_state)
+    weights = checked_weights(sample_weight, len(items))
+    if weights is not None:
+        check_weighable(search.estimator, scoring)
+    splits = make_splits(search.cv, targets, groups, search.random_state, weights)
     sizes = [_size(search.space, k, item) for k, item in enumerate(items)]
     # A set fits on a machine that is slower by a factor s if it fits a deadline that is shorter by s.
     region = QueryRegion(checked_sizes(search.size_range, sizes), (budgets[0] / slowdown, budgets[1]))
@@ -143,7 +153,7 @@ def prepare(
     with progress_bar(search.verbose, "features", len(items)) as bar:
         table = extract_table(search.space, items, targets, n_jobs=search.n_jobs, memory=memory, progress=bar.update)
     space, target, table, dropped = _preselected(search, target, table, region)
-    trainer = Trainer(search.estimator, table, splits, scoring, search.n_jobs, memory, space.names)
+    trainer = Trainer(search.estimator, table, splits, scoring, search.n_jobs, memory, space.names, weights=weights)
     sure = getattr(search, "early_stop", None) is not None
     trainer = rehearsed(trainer, target.versions, search.max_mismatches, sure)
     timer = model_timer(target, space, items, trainer, search.random_state or 0, region.typical_size)

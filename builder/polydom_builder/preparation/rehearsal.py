@@ -97,12 +97,14 @@ def _with_labels_that_fit(trainer: Trainer, order: Order) -> Trainer:
 
 
 def _few(trainer: Trainer) -> NDArray[np.intp]:
-    table = trainer.table
+    table, weights = trainer.table, trainer.weights
+    counting: NDArray[np.intp] = np.arange(len(table.rows)) if weights is None else np.flatnonzero(weights)
+    targets = table.targets[counting]
     if len(table.classes):
-        return np.concatenate([np.flatnonzero(table.targets == c)[:FEW] for c in range(len(table.classes))])
+        return np.concatenate([counting[targets == c][:FEW] for c in range(len(table.classes))])
     # The lowest, the highest and some numbers between: some models cannot fit equal numbers.
-    spread = np.linspace(0, len(table.rows) - 1, min(len(table.rows), 2 * FEW)).astype(np.intp)
-    few: NDArray[np.intp] = np.argsort(table.targets, kind="stable")[spread]
+    spread = np.linspace(0, len(counting) - 1, min(len(counting), 2 * FEW)).astype(np.intp)
+    few: NDArray[np.intp] = counting[np.argsort(targets, kind="stable")[spread]]
     return few
 
 

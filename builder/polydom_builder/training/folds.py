@@ -10,11 +10,14 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, Str
 from polydom_builder.exceptions import TrainingError
 
 from .labels import Targets
+from .weights import NAME, Weights
 
 Splits = list[tuple[NDArray[np.intp], NDArray[np.intp]]]
 
 
-def make_splits(cv: Any, targets: Targets, groups: Sequence[Any] | None, random_state: int | None) -> Splits:
+def make_splits(
+    cv: Any, targets: Targets, groups: Sequence[Any] | None, random_state: int | None, weights: Weights = None
+) -> Splits:
     """Return the folds of the items, each a pair of train and test positions.
 
     Parameters
@@ -27,6 +30,8 @@ def make_splits(cv: Any, targets: Targets, groups: Sequence[Any] | None, random_
         Group of each item.
     random_state : int, optional
         Seed for shuffling the items of folds by number; without it they are not shuffled.
+    weights : array of shape (n_items,), optional
+        Items of weight 0 do not count where a fold needs items.
 
     Returns
     -------
@@ -36,8 +41,8 @@ def make_splits(cv: Any, targets: Targets, groups: Sequence[Any] | None, random_
     Raises
     ------
     TrainingError
-        If `groups` is not one group for each item, the items cannot be split in this way, or a class is missing where
-        a fold is trained.
+        If `groups` is not one group for each item, the items cannot be split in this way, a class is missing where a
+        fold is trained, or the items of a part of a fold all have weight 0.
     """
     try:
         groups = None if groups is None else list(groups)
@@ -55,14 +60,22 @@ def make_splits(cv: Any, targets: Targets, groups: Sequence[Any] | None, random_
         splits = [(np.asarray(a), np.asarray(b)) for a, b in splitter.split(positions, targets.numbers, groups)]
     except ValueError as e:
         raise TrainingError(f"The items must be splittable by cv={cv!r}. {e}") from e
-    _check_classes(splits, targets, groups is not None)
+    counting = np.ones(len(positions), dtype=bool) if weights is None else weights > 0.0
+    for k, parts in enumerate(splits):
+        for what, part in zip(("trained", "scored"), parts, strict=True):
+            if weights is not None and not counting[part].any():
+                raise TrainingError(
+                    f"Each fold must be trained and scored on items of which some have a {NAME} above 0. Those that "
+                    f"fold {k} is {what} on all have 0. Choose other folds, or other weights."
+                )
+    _check_classes(splits, targets, groups is not None, counting)
     return splits
 
 
-def _check_classes(splits: Splits, targets: Targets, grouped: bool) -> None:
+def _check_classes(splits: Splits, targets: Targets, grouped: bool, counting: NDArray[np.bool_]) -> None:
     """Check that each class is among the items that a fold is trained on: no model can learn the others."""
     for k, (train, _) in enumerate(splits):
-        seen = np.isin(np.arange(len(targets.classes)), targets.numbers[train])
+        seen = np.isin(np.arange(len(targets.classes)), targets.numbers[train][counting[train]])
         if not seen.all():
             missing = targets.classes[~seen].tolist()[0]
             hint = "Give groups that each hold several classes, or none" if grouped else "Choose other folds"

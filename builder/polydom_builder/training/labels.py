@@ -45,12 +45,12 @@ def targets_of(labels: Sequence[Any], n_items: int, *, regression: bool = False)
         If there is not one label of the right kind for each item, or the labels are all the same.
     """
     try:
-        plain = [_plain(label) for label in labels]
+        found = [plain(label) for label in labels]
     except TypeError as e:
         raise TrainingError(f"labels must be a sequence, one label for each item. Got {labels!r}.") from e
-    if n_items != len(plain):
-        raise TrainingError(f"There must be one label for each item. Got {n_items} items and {len(plain)} labels.")
-    return Targets(np.empty(0), _numbers(plain)) if regression else Targets(*_classes(plain))
+    if n_items != len(found):
+        raise TrainingError(f"There must be one label for each item. Got {n_items} items and {len(found)} labels.")
+    return Targets(np.empty(0), _numbers(found)) if regression else Targets(*_classes(found))
 
 
 def _classes(plain: list[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
@@ -83,7 +83,7 @@ def _classes(plain: list[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
 
 def _numbers(plain: list[Any]) -> NDArray[np.float64]:
     for k, label in enumerate(plain):
-        if isinstance(label, bool) or not isinstance(label, int | float) or not _is_finite(label):
+        if isinstance(label, bool) or not isinstance(label, int | float) or not is_finite(label):
             raise TrainingError(f"For a regressor the labels must be finite numbers. Got {label!r} for item {k}.")
     numbers = np.array(plain, dtype=np.float64)
     if len(np.unique(numbers)) < 2:
@@ -91,14 +91,15 @@ def _numbers(plain: list[Any]) -> NDArray[np.float64]:
     return numbers
 
 
-def _is_finite(number: float) -> bool:
+def is_finite(number: float) -> bool:
+    """Tell whether a number of Python is one of float64 too, and finite."""
     try:
         return math.isfinite(number)
     except OverflowError:  # of an integer that is no float
         return False
 
 
-def _plain(label: Any) -> Any:
+def plain(label: Any) -> Any:
     """Return a label of numpy, also an array of one, as one of Python."""
     return label.item() if isinstance(label, np.generic | np.ndarray) and label.size == 1 else label
 

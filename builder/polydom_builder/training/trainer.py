@@ -23,6 +23,7 @@ from polydom_runtime.features import members
 from .code import training_code
 from .folds import Splits
 from .table import Table
+from .weights import NAME, Weights, weight_parameter
 
 
 class LabelledModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -82,6 +83,8 @@ class Trainer:
     by_number : bool
         Whether the estimator sees class numbers 0, 1, ... instead of the labels as they were given. Scorers always see
         the labels.
+    weights : array of shape (n_items,), optional
+        Given to the estimator's fit and to the scorer.
     """
 
     estimator: Any
@@ -92,6 +95,7 @@ class Trainer:
     memory: Memory
     names: tuple[str, ...] = ()
     by_number: bool = False
+    weights: Weights = None
 
     @cached_property
     def lean(self) -> "Trainer":
@@ -102,7 +106,8 @@ class Trainer:
     def key(self) -> str:
         """Identifies everything that a score depends on, except the feature set."""
         code = training_code(self.estimator, self.scoring)
-        return str(content_hash((self.table.key, self.estimator, self.splits, self.scoring, self.by_number, code)))
+        given = self.table.key, self.weights, self.estimator, self.splits, self.scoring, self.by_number
+        return str(content_hash((*given, code)))
 
     @cached_property
     def seen(self) -> NDArray[Any]:
@@ -119,7 +124,9 @@ class Trainer:
     def prior(self) -> int | float:
         """The answer without features: the most frequent class number, or the mean."""
         targets = self.table.targets
-        return int(np.bincount(targets).argmax()) if len(self.table.classes) else float(np.mean(targets))
+        if len(self.table.classes):
+            return int(np.bincount(targets, self.weights).argmax())
+        return float(np.average(targets, weights=self.weights))
 
     def scores(self, masks: Sequence[int]) -> list[float]:
         """Return the mean held-out score of each feature set.
@@ -150,11 +157,18 @@ class Trainer:
         targets = self.seen if train is None else self.seen[train]
         if not order:
             prior = DummyClassifier(strategy="most_frequent") if len(self.table.classes) else DummyRegressor()
-            return prior.fit(np.zeros((len(targets), 1)), targets)
+            return prior.fit(np.zeros((len(targets), 1)), targets, **self._weights(train))
         try:
-            return clone(self.estimator).fit(self.table.rows_of(order, train), targets)
+            weights = self._weights(train, of=self.estimator)
+            return clone(self.estimator).fit(self.table.rows_of(order, train), targets, **weights)
         except Exception as e:  # of the user's code
             raise TrainingError(f"The estimator must train on {self.name_of(order)}. {raised(e)}") from e
+
+    def _weights(self, items: NDArray[np.intp] | None, of: Any = None) -> dict[str, NDArray[np.float64]]:
+        """Return the weights of items as an argument of a scorer, or of an estimator's fit; nothing without weights."""
+        if self.weights is None:
+            return {}
+        return {weight_parameter(of) if of else NAME: self.weights if items is None else self.weights[items]}
 
     def codes(self, model: Any, rows: NDArray[np.float32]) -> NDArray[Any]:
         """Return the answers of a fitted model: class numbers, or the numbers of a regressor, shape ``(n_rows,)``.
@@ -207,7 +221,8 @@ class Trainer:
             # The prior answers with one class only, so the precision of the others is undefined: it counts as 0.
             warnings.simplefilter("ignore", UndefinedMetricWarning)
             try:
-                return float(get_scorer(self.scoring)(shown, self.table.rows_of(order, test), self.table.labels[test]))
+                rows, labels = self.table.rows_of(order, test), self.table.labels[test]
+                return float(get_scorer(self.scoring)(shown, rows, labels, **self._weights(test)))
             except Exception as e:  # of the user's code
                 raise TrainingError(
                     f"The scorer {self.scoring!r} must score {self.name_of(order)} on these labels. {raised(e)} "

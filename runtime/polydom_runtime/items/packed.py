@@ -1,4 +1,4 @@
-"""Packed items: many arrays of one type in an .npz file, with their labels and groups."""
+"""Packed items: many arrays of one type in an .npz file, with their labels, groups and weights."""
 
 from collections.abc import Iterable
 from itertools import pairwise
@@ -10,7 +10,7 @@ import numpy as np
 
 from polydom_runtime.exceptions import ItemError
 
-ARRAYS = ("signal", "offset", "shape", "label", "group")
+ARRAYS = ("signal", "offset", "shape", "label", "group", "weight")
 
 
 class Packed(NamedTuple):
@@ -22,18 +22,20 @@ class Packed(NamedTuple):
     labels : list of int, str or bool, or None
     groups : list of int or str, or None
         Items of one group never stand on both sides of a fold.
+    weights : list of float, or None
     """
 
     items: list[np.ndarray[Any, Any]]
     labels: list[Any] | None
     groups: list[Any] | None
+    weights: list[Any] | None
 
 
 def read_packed(file: str | Path) -> Packed:
     """Read a packed .npz file.
 
     The items lie end to end in ``signal``; item i is ``signal[offset[i]:offset[i + 1]]``, reshaped to ``shape[i]`` if
-    the file has ``shape``. ``label`` and ``group`` are optional. Nothing is unpickled.
+    the file has ``shape``. ``label``, ``group`` and ``weight`` are optional. Nothing is unpickled.
 
     Raises
     ------
@@ -55,7 +57,7 @@ def read_packed(file: str | Path) -> Packed:
     if (np.diff(offset.astype(np.int64)) < 0).any() or offset[-1] > len(signal):
         raise ItemError(f"'offset' of {file} must rise and end within 'signal' ({len(signal)} entries).")
     items = [signal[a:b] for a, b in pairwise(offset)]
-    for name in ("shape", "label", "group"):
+    for name in ARRAYS[2:]:
         if name in arrays and len(arrays[name]) != len(items):
             raise ItemError(
                 f"{name!r} of {file} must have {len(items)} entries, as many as items. Got {len(arrays[name])}."
@@ -65,8 +67,7 @@ def read_packed(file: str | Path) -> Packed:
             items = [item.reshape(shape) for item, shape in zip(items, arrays["shape"], strict=True)]
         except ValueError as e:
             raise ItemError(f"'shape' of {file} must fit the items. {e}") from e
-    labels, groups = (arrays[name].tolist() if name in arrays else None for name in ("label", "group"))
-    return Packed(items, labels, groups)
+    return Packed(items, *(arrays[name].tolist() if name in arrays else None for name in ARRAYS[3:]))
 
 
 def write_packed(
@@ -74,13 +75,14 @@ def write_packed(
     items: Iterable[np.ndarray[Any, Any]],
     labels: Iterable[Any] | None = None,
     groups: Iterable[Any] | None = None,
+    weights: Iterable[float] | None = None,
 ) -> None:
     """Write items of one dtype in the format of `read_packed`; without ``shape`` if all items are 1-D.
 
     Raises
     ------
     ItemError
-        If there are not as many labels or groups as items, or they are not all numbers or all texts.
+        If there are not as many labels, groups or weights as items, or they are not all numbers or all texts.
     """
     items = list(items)
     flat_shapes = all(item.ndim == 1 for item in items)
@@ -90,7 +92,7 @@ def write_packed(
     }
     if not flat_shapes:
         arrays["shape"] = np.array([item.shape for item in items])
-    for name, values in (("label", labels), ("group", groups)):
+    for name, values in zip(ARRAYS[3:], (labels, groups, weights), strict=True):
         if values is not None:
             arrays[name] = _alike(name, list(values), len(items))
     np.savez(file, **arrays)

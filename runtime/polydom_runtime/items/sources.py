@@ -71,20 +71,21 @@ def space_of(reference: str) -> FeatureSpace:
 
 
 class Sample(NamedTuple):
-    """An item for training: with its label, and the group of items that it belongs to.
+    """An item for training: with its label, the group of items that it belongs to, and its weight.
 
     Attributes
     ----------
     item : object
     label : object
         `UNLABELLED` if it has none.
-    group : object
+    group, weight : object
         None if it has none.
     """
 
     item: Any
     label: Any = UNLABELLED
     group: Any = None
+    weight: Any = None
 
 
 class Pairs(Iterator[tuple[Any, Any]]):
@@ -130,7 +131,7 @@ def iterate(source: str) -> Pairs:
         stream = None if sys.stdin is None else sys.stdin.buffer
         return Pairs(json_lines(stream))
     if not is_function(source):
-        items, labels, _ = read_packed(source)
+        items, labels, *_ = read_packed(source)
         return Pairs(zip(items, labels if labels is not None else [UNLABELLED] * len(items), strict=True))
     return Pairs(_produced(source))
 
@@ -147,7 +148,9 @@ def readable(source: str) -> list[Any]:
 
 
 def samples(source: str) -> list[Sample]:
-    """Return the items of a source for training, as from `iterate`; groups from ``group``, or the third of a tuple.
+    """Return the items of a source for training, as from `iterate`, with groups and weights.
+
+    These are the arrays ``group`` and ``weight`` of a packed file, or the third and the fourth of a tuple.
 
     Raises
     ------
@@ -157,10 +160,10 @@ def samples(source: str) -> list[Sample]:
     if source == "-":
         return [Sample(*pair) for pair in iterate(source)]
     if is_function(source):
-        return [Sample(*s) if type(s) is tuple and len(s) in (2, 3) else Sample(s) for s in _produced(source)]
-    items, labels, groups = read_packed(source)
-    n = len(items)
-    return [*map(Sample, items, labels or [UNLABELLED] * n, groups or [None] * n)]
+        return [Sample(*s) if type(s) is tuple and len(s) in (2, 3, 4) else Sample(s) for s in _produced(source)]
+    items, labels, groups, weights = read_packed(source)
+    nothing = [None] * len(items)
+    return [*map(Sample, items, labels or [UNLABELLED] * len(items), groups or nothing, weights or nothing)]
 
 
 def is_function(source: str) -> bool:

@@ -33,12 +33,13 @@ def test_threshold_gives_up_no_more_than_it_may() -> None:
     rng = np.random.default_rng(0)
     for _ in range(50):
         confidence = rng.integers(40, 100, 300) / 100
-        model = HeldOut(rng.random(300) < confidence, confidence)
-        best = HeldOut(rng.random(300) < 0.9, confidence)
+        weights = rng.integers(1, 4, 300).astype(float)
+        model = HeldOut(rng.random(300) < confidence, confidence, weights)
+        best = HeldOut(rng.random(300) < 0.9, confidence, weights)
         losses = {
-            t: float(np.mean(best.hits[confidence >= t].astype(float) - model.hits[confidence >= t]))
+            t: float(np.average((best.hits.astype(float) - model.hits)[above], weights=weights[above]))
             for t in set(confidence.tolist())
-            if (confidence >= t).sum() >= 30
+            if (above := confidence >= t).sum() >= 30
         }
         allowed = [t for t, loss in losses.items() if loss <= 0.05 + 1e-12]
 

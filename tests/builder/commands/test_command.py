@@ -42,21 +42,34 @@ def test_build_writes_a_bundle(
     assert Predictor.load(out, task.space).deadline == 1000.0
 
 
-def test_build_keeps_groups_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_build_hands_over_groups_and_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     signals, labels = task.items(90)
     groups = [k // 9 for k in range(90)]
-    write_packed(tmp_path / "items.npz", signals, labels, groups)
+    weights = [k / 2 for k in range(90)]
+    write_packed(tmp_path / "items.npz", signals, labels, groups, weights)
     given: list[Any] = []
 
-    def fit(self: Any, items: Any, labels: Any, groups: Any, costs: Any) -> None:
-        given.extend(groups)
+    def fit(self: Any, items: Any, labels: Any, groups: Any, costs: Any, sample_weight: Any) -> None:
+        given.extend((groups, sample_weight))
         raise TrainingError("Seen.")
 
     monkeypatch.setattr(PolyDomSearch, "fit", fit)
     command = ["build", SPACE, "--items", str(tmp_path / "items.npz"), "--deadline", "1s"]
     assert main([*command, "--out", str(tmp_path / "x.bundle")]) == 2
 
-    assert given == groups
+    assert given == [groups, weights]
+
+
+def some_weighted() -> list[Any]:
+    return [("x", "a", None, 1.0), ("x", "b"), ("x", "b", 4)]
+
+
+def test_build_needs_weights_for_all_items_or_none(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    source = "tests.builder.commands.test_command:some_weighted"
+    command = ["build", SPACE, "--items", source, "--deadline", "1s", "--out", str(tmp_path / "x.bundle")]
+
+    assert main(command) == 2
+    assert "must give a group for each item, or for none. Got none for 2." in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

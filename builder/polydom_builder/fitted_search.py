@@ -11,6 +11,7 @@ from polydom_runtime.bundles.bundle import Bundle, Promise, StoredIndex
 from polydom_runtime.bundles.index import Candidate
 from polydom_runtime.bundles.references import References
 from polydom_runtime.features import FeatureSpace
+from polydom_runtime.items.kinds import ItemKind
 from polydom_runtime.measuring.cost_samples import CostSamples
 from polydom_runtime.policy.outlook_table import outlook_table
 
@@ -44,6 +45,7 @@ class FittedSearch(Protocol):
     trainer_: Trainer
     timer_: ModelTimer
     references_: References
+    item_kind_: ItemKind | None
     set_costs_: CostsOfSets
     expanded_: dict[int, float]
     prior_: tuple[int | float, float]
@@ -62,7 +64,7 @@ def publish(search: Any, prepared: Prepared, combine: Combine | None = None) -> 
     search.region_, search.space_, search.dropped_ = prepared.region, prepared.space, prepared.dropped
     search.target_, search.samples_, search.trainer_ = prepared.target, prepared.samples, prepared.trainer
     search.sizes_, search.times_, search.fits_ = prepared.sizes, prepared.target.worst, dict(prepared.target.fits)
-    search.timer_, search.references_ = prepared.timer, prepared.references
+    search.timer_, search.references_, search.item_kind_ = prepared.timer, prepared.references, prepared.item_kind
     search.set_costs_ = costs_of_sets(prepared.target.worst, prepared.model_seconds, combine)
 
 
@@ -133,7 +135,7 @@ def draft(
     bundle = draft_bundle(
         search.space_, search.trainer_, search.target_, promise, entries, prior=search.prior_, stored=stored
     )
-    return replace(bundle, references=search.references_)
+    return replace(bundle, references=search.references_, space=replace(bundle.space, item_kind=search.item_kind_))
 
 
 def write_fitted(

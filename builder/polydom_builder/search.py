@@ -243,7 +243,9 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
         exported = export_orders(self, [self._order(c.mask) for c in shipped])
         low, high = self.region_.budgets
         budgets = min(low * self.slowdown, high), high
-        promise = Promise(self.region_.sizes, budgets, self.alpha_, self.tolerance_, self.slowdown)
+        promise = Promise(
+            self.region_.sizes, budgets, self.alpha_, self.tolerance_, self.slowdown, assumption=self.assumption_
+        )
         bundle = indexed(draft(self, exported, promise, combine=self.combine), self.region_)
         if self.early_stop is not None:
             bundle = with_stops(bundle, self.trainer_, self.early_stop)

@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
 from polydom_builder import PolyDomSearch
-from polydom_runtime import Predictor
+from polydom_runtime import Predictor, load_bundle
 from polydom_runtime.measuring.cost_samples import DISPATCH
 from polydom_runtime.testing import ManualClock
 from tests.builder import searches, task
@@ -44,6 +44,16 @@ def test_node_computes_what_the_index_promises(fitted: PolyDomSearch, folder: Pa
             assert answer.reason in ("planned", "planned, larger than measured")
             promised = [predictor.bundle.index.best(len(x), c0).accuracy for c0 in (deadline, deadline + 5 * US)]
             assert promised[0] <= answer.accuracy <= promised[1]  # the still clock leaves dispatch unspent
+
+
+def test_bundle_states_how_far_the_tolerance_holds_and_the_kind_of_its_items(
+    fitted: PolyDomSearch, folder: Path
+) -> None:
+    bundle = load_bundle(folder)
+
+    assert bundle.promise.assumption == fitted.assumption_
+    assert fitted.assumption_.n_pairs > 0
+    assert bundle.space.item_kind == (1, False)
 
 
 def test_node_gives_the_labels_of_scikit_learn(fitted: PolyDomSearch, folder: Path) -> None:

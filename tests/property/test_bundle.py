@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polydom_runtime import CostFunction
+from polydom_runtime.bundles.assumption import Assumption
 from polydom_runtime.bundles.bundle import Bundle, BundleSpace, Prior, Promise, StoredIndex
 from polydom_runtime.bundles.bundle_times import BundleTimes
 from polydom_runtime.bundles.decoding import decode
@@ -14,6 +15,7 @@ from polydom_runtime.bundles.encoding import encode
 from polydom_runtime.bundles.index import Interval
 from polydom_runtime.bundles.model_entry import ModelEntry
 from polydom_runtime.exceptions import BundleFormatError
+from polydom_runtime.items.kinds import ItemKind
 from polydom_runtime.unit_times import UnitTimes
 
 weights = st.one_of(st.just(0.0), st.floats(0.0, 1e300, allow_subnormal=True))
@@ -63,9 +65,17 @@ def bundles(draw: st.DrawFn) -> Bundle:
 
     ratios, quantiles = st.floats(0.0, 1e9), st.floats(0.0, 1.0)
     other = st.none() | times(model_ratio=ratios, quantile=quantiles)
+    kinds = st.none() | st.builds(ItemKind, st.integers(0, 64), st.booleans())
+    tolerance, n_pairs = draw(st.floats(0.0, 1e9)), draw(st.integers(0, 2**26))
+    assumptions = st.builds(
+        Assumption, st.just(tolerance), st.just(n_pairs), st.integers(0, n_pairs), st.floats(0.0, 1e9)
+    )
     return Bundle(
         BundleSpace(
-            tuple(features), tuple(draw(st.lists(st.integers(1, 2**24), min_size=f, max_size=f))), tuple(classes)
+            tuple(features),
+            tuple(draw(st.lists(st.integers(1, 2**24), min_size=f, max_size=f))),
+            tuple(classes),
+            draw(kinds),
         ),
         BundleTimes.of(
             draw(times()),
@@ -78,9 +88,11 @@ def bundles(draw: st.DrawFn) -> Bundle:
             sizes=draw(ranges(1e300)),
             budgets=draw(ranges(float("inf"))),
             alpha=draw(st.floats(1.0, 1e9)),
-            tolerance=draw(st.floats(0.0, 1e9)),
+            tolerance=tolerance,
             slowdown=draw(st.floats(1.0, 1e9)),
             stop_loss=draw(st.floats(0.0, 1.0)),
+            scoring=draw(st.text(max_size=200)),
+            assumption=draw(st.none() | assumptions),
         ),
         Prior(draw(st.integers(0, len(classes) - 1)), draw(scores)),
         models,

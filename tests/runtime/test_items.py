@@ -9,6 +9,7 @@ import pytest
 
 from polydom_runtime.exceptions import ItemError
 from polydom_runtime.items.json_lines import LONGEST, UNREADABLE, json_lines
+from polydom_runtime.items.kinds import common_kind, kind_of
 from polydom_runtime.items.packed import read_packed, write_packed
 from polydom_runtime.items.sources import UNLABELLED, Sample, iterate, load_object, samples
 
@@ -187,6 +188,47 @@ def test_samples_have_labels_groups_and_weights(tmp_path: Path) -> None:
     ]
     write_packed(tmp_path / "items.npz", ITEMS, ["a", "b"], groups=[5, 5], weights=[0, 2.5])
     assert [s[1:] for s in samples(str(tmp_path / "items.npz"))] == [("a", 5, 0.0), ("b", 5, 2.5)]
+
+
+@pytest.mark.parametrize(
+    ("item", "kind"),
+    [
+        (np.zeros((3, 2), dtype=np.int16), (2, False)),
+        (np.zeros(3, dtype=np.complex64), (1, True)),
+        ([1, 2.5], (1, False)),
+        ([[1], [2, 3]], (2, False)),
+        ((np.zeros(3), np.zeros((4, 4))), (2, False)),
+        ([1j], (1, True)),
+        ("text", None),
+        (["a", "b"], None),
+        ({"x": np.zeros(3)}, None),
+        ([], None),
+        (3.5, None),
+        (None, None),
+    ],
+    ids=str,
+)
+def test_arrays_and_lists_have_a_kind(item: Any, kind: tuple[int, bool] | None) -> None:
+    assert kind_of(item) == kind
+
+
+@pytest.mark.parametrize(
+    ("other", "got"),
+    [
+        (np.zeros((30, 3), dtype=np.float32), r"Got an array of float32 of shape \(30, 3\)"),
+        (np.ones(30, dtype=np.complex64), r"Got an array of complex64 of shape \(30,\)"),
+        ([[1.0, 2.0], [3.0]], r"Got \[\[1.0, 2.0\], \[3.0\]\]"),
+    ],
+    ids=["pictures", "complex", "ragged"],
+)
+def test_items_of_several_kinds_are_refused_by_number(other: Any, got: str) -> None:
+    with pytest.raises(ItemError, match=f"Item 2 must be an array of 1 dimension, as item 1 is. {got}"):
+        common_kind(["text", np.zeros(4), other, np.zeros(5)])
+
+
+def test_items_that_are_no_arrays_may_be_anything() -> None:
+    assert common_kind(["text", {"a": 1}, None, object()]) is None
+    assert common_kind(["text", [1, 2], np.zeros(3, dtype=bool)]) == (1, False)
 
 
 @pytest.mark.parametrize("labels", [[1, "1"], [True, 1], ["a", None], ["a"], [object(), object()]])

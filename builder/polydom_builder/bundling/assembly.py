@@ -10,6 +10,7 @@ from polydom_builder.costs.model_timers import ModelTimer
 from polydom_builder.costs.target import Target
 from polydom_builder.index import build_index
 from polydom_builder.lattice.region import QueryRegion
+from polydom_builder.training.scoring import scoring_name
 from polydom_builder.training.trainer import Trainer
 from polydom_runtime.bundles.bundle import Bundle, BundleSpace, Prior, Promise, StoredIndex
 from polydom_runtime.bundles.bundle_times import BundleTimes
@@ -74,7 +75,7 @@ def draft_bundle(
     return Bundle(
         BundleSpace(space.names, space.widths, tuple(trainer.table.classes.tolist())),
         BundleTimes.of(replace(target.worst, model=None), origin=target.origin),
-        promise,
+        replace(promise, scoring=scoring_name(trainer.scoring)),
         Prior(*prior),
         models,
         stored or StoredIndex(),

@@ -63,6 +63,7 @@ def description(bundle: Bundle, deadline: float | None) -> dict[str, Any]:
         "sizes": list(bundle.promise.sizes),
         "deadlines": list(bundle.promise.budgets),
         "costs": str(bundle.times.origin),
+        "scoring": bundle.promise.scoring,
         "alpha": bundle.promise.alpha,
         "tolerance": bundle.promise.tolerance,
         "candidates": [

@@ -1,16 +1,15 @@
 """Violations of monotonicity, a(F_i) <= a(F_j) for F_i ⊂ F_j, in measured scores, and the tolerance e for them."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polydom_builder.exceptions import LatticeError
 from polydom_runtime.arrays import Floats
+from polydom_runtime.bundles.assumption import Assumption
 
 MAX_PAIRS = 1 << 26
 """The amounts and distances of so large a number of pairs take about 0.6 GB."""
@@ -157,36 +156,6 @@ def estimate_tolerance(scores: Mapping[int, float], quantile: float = 0.99) -> f
     _check_quantile(quantile)
     amounts = violations(scores).amounts
     return float(np.quantile(amounts, quantile, method="inverted_cdf")) if amounts.size else 0.0
-
-
-class Assumption(NamedTuple):
-    """How far the trained sets keep the assumption of a search: no set scores more than a superset plus the tolerance.
-
-    Attributes
-    ----------
-    tolerance : float
-    n_pairs : int
-        Pairs of a trained set and a trained superset; of the first 8,000 sets, if there are more.
-    n_broken : int
-        Those that break the assumption.
-    worst : float
-        The largest violation.
-    """
-
-    tolerance: float
-    n_pairs: int
-    n_broken: int
-    worst: float
-
-    def __str__(self) -> str:
-        if not self.n_broken:
-            return f"the tolerance of {self.tolerance:g} holds for all {self.n_pairs} pairs of trained sets"
-        up = math.ceil(self.worst * 1e3) / 1e3
-        return (
-            f"the tolerance of {self.tolerance:g} does not hold for {self.n_broken} of {self.n_pairs} pairs of trained "
-            f"sets, which differ by up to {self.worst:.3g}; sets that were not trained may be better by as "
-            f"much: a tolerance of {up:g} would hold"
-        )
 
 
 def check_assumption(scores: Mapping[int, float], tolerance: float) -> Assumption:

@@ -26,6 +26,7 @@ from polydom_runtime.costs import CostFunction
 from polydom_runtime.device.device_profile import DeviceProfile
 from polydom_runtime.exceptions import DeadlineError, ItemError
 from polydom_runtime.features import MAX_FEATURES, FeatureSpace
+from polydom_runtime.items.kinds import ItemKind, common_kind
 from polydom_runtime.measuring.cost_samples import CostSamples
 from polydom_runtime.measuring.item_sizes import checked_size
 from polydom_runtime.policy.deadline import too_short_for
@@ -82,6 +83,8 @@ class Prepared:
         A bound on the time of a run of any model, for the search: only the full set's model can be timed before it.
     references : References
         A few items and their features.
+    item_kind : ItemKind or None
+        What all items have in common; None if they are no arrays.
     """
 
     space: FeatureSpace
@@ -94,6 +97,7 @@ class Prepared:
     timer: ModelTimer
     model_seconds: float
     references: References
+    item_kind: ItemKind | None
 
 
 def prepare(
@@ -131,7 +135,7 @@ def prepare(
     FitError
         If the costs do not match the features or the sizes of the items.
     FeatureError, ItemError
-        If a feature or the size of an item cannot be computed.
+        If a feature or the size of an item cannot be computed, or two items are of different kinds.
     ExportError
         If a model of the estimator cannot be exported.
     """
@@ -146,6 +150,7 @@ def prepare(
     if weights is not None:
         check_weighable(search.estimator, scoring)
     splits = make_splits(search.cv, targets, groups, search.random_state, weights)
+    kind = common_kind(items)
     sizes = [_size(search.space, k, item) for k, item in enumerate(items)]
     # A set fits on a machine that is slower by a factor s if it fits a deadline that is shorter by s.
     region = QueryRegion(checked_sizes(search.size_range, sizes), (budgets[0] / slowdown, budgets[1]))
@@ -160,7 +165,7 @@ def prepare(
     target, model_seconds = _with_model_times(trainer, target, timer, region.typical_size, search.max_mismatches)
     _check_reachable(region, target, model_seconds)
     references = references_of(space, items, sizes, table.rows)
-    return Prepared(space, dropped, region, sizes, samples, target, trainer, timer, model_seconds, references)
+    return Prepared(space, dropped, region, sizes, samples, target, trainer, timer, model_seconds, references, kind)
 
 
 def _size(space: FeatureSpace, number: int, item: Any) -> float:

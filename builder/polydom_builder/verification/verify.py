@@ -5,8 +5,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 
-from polydom_builder.lattice.monotonicity import Assumption, check_assumption
+from polydom_builder.lattice.monotonicity import check_assumption
 from polydom_builder.lattice.proof import Proof
+from polydom_runtime.bundles.assumption import Assumption
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index_file import load_bundle
 

@@ -9,8 +9,10 @@ from typing import NamedTuple
 from polydom_runtime.costs import CostFunction
 from polydom_runtime.exceptions import BundleMismatchError
 from polydom_runtime.features import FeatureSpace
+from polydom_runtime.items.kinds import ItemKind
 from polydom_runtime.unit_times import UnitTimes, step_users
 
+from .assumption import Assumption
 from .bundle_times import BundleTimes
 from .greedy import GreedyIndex
 from .index import Candidate, Interval, PolyDomIndex
@@ -31,11 +33,14 @@ class BundleSpace:
         The name of each feature, and how many numbers it gives.
     classes : tuple of labels
         The label of each class number; empty if the models are regressors.
+    item_kind : ItemKind or None
+        What all training items have in common; None if it is not known, or they are no arrays.
     """
 
     names: tuple[str, ...]
     widths: tuple[int, ...]
     classes: tuple[Label, ...]
+    item_kind: ItemKind | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +59,10 @@ class Promise:
         The largest slow-down of the device for which it has the best models at the shortest of its deadlines.
     stop_loss : float
         How much accuracy may be lost, at most, on the items that are answered early.
+    scoring : str
+        The name of the score, as in scikit-learn, or of a callable; empty if it is not known.
+    assumption : Assumption or None
+        How far the trained sets kept to what the promise rests on; None if it is not known.
     """
 
     sizes: tuple[float, float]
@@ -62,6 +71,8 @@ class Promise:
     tolerance: float = 0.0
     slowdown: float = 1.0
     stop_loss: float = 0.0
+    scoring: str = ""
+    assumption: Assumption | None = None
 
     @property
     def covered(self) -> tuple[float, float]:

@@ -9,8 +9,10 @@ from pathlib import Path
 
 from polydom_runtime.costs import HUGE, CostFunction
 from polydom_runtime.features import MAX_FEATURES
+from polydom_runtime.items.kinds import ItemKind
 
 from . import references, schema
+from .assumption import Assumption
 from .bundle import Bundle, BundleSpace, Label, Prior, Promise, StoredIndex
 from .bundle_times import UNKNOWN_CALM
 from .decoding_times import MAX_SECONDS, Document, costs, decoded_times
@@ -85,6 +87,11 @@ def _from_version_7(d: Document) -> Document:
     return {**d, "references": [], "rising": False}
 
 
+def _from_version_8(d: Document) -> Document:
+    """Add the scoring, the state of the assumption and the kind of the items: none is known."""
+    return {**d, "scoring": "", "assumption": [], "item_kind": []}
+
+
 UPGRADES: Mapping[int, Callable[[Document], Document]] = {
     1: _from_version_1,
     2: _from_version_2,
@@ -93,6 +100,7 @@ UPGRADES: Mapping[int, Callable[[Document], Document]] = {
     5: _from_version_5,
     6: _from_version_6,
     7: _from_version_7,
+    8: _from_version_8,
 }
 """For each older version, the function that changes its document into one of the next version."""
 
@@ -122,20 +130,41 @@ def _space(d: Document) -> BundleSpace:
     widths = tuple(schema.in_range("A width", w, 1, 1 << 24) for w in schema.field(d, "widths", list))
     if len(widths) != f or len(set(names)) != f:
         raise schema.bad("There must be one width for each of the different feature names", (names, widths))
-    return BundleSpace(names, widths, _classes(d))
+    return BundleSpace(names, widths, _classes(d), _item_kind(d))
 
 
 def _promise(d: Document) -> Promise:
     sizes = schema.ordered("sizes", schema.floats(d, "sizes", (2,)), 0.0)
     if sizes[1] == math.inf:
         raise schema.bad("Field 'sizes' must be finite", sizes)
+    scoring, tolerance = schema.field(d, "scoring", str), schema.number(d, "tolerance", 0.0)
     return Promise(
         sizes=sizes,
         budgets=schema.ordered("budgets", schema.floats(d, "budgets", (2,)), 0.0),
         alpha=schema.number(d, "alpha", 1.0),
-        tolerance=schema.number(d, "tolerance", 0.0),
+        tolerance=tolerance,
         slowdown=schema.number(d, "slowdown", 1.0, HUGE),
         stop_loss=schema.number(d, "stop_loss", 0.0, 1.0),
+        scoring=scoring and schema.text("The scoring", scoring),
+        assumption=_assumption(d, tolerance),
+    )
+
+
+def _assumption(d: Document, tolerance: float) -> Assumption | None:
+    if not (row := schema.field(d, "assumption", list)):
+        return None
+    n_pairs, n_broken, worst = schema.row(row, 3)
+    n_pairs = schema.in_range("The number of pairs", n_pairs, 0, 1 << 30)
+    n_broken = schema.in_range("The number of pairs that break the tolerance", n_broken, 0, n_pairs)
+    return Assumption(tolerance, n_pairs, n_broken, schema.number({"worst": worst}, "worst", 0.0, HUGE))
+
+
+def _item_kind(d: Document) -> ItemKind | None:
+    if not (row := schema.field(d, "item_kind", list)):
+        return None
+    ndim, is_complex = schema.row(row, 2)
+    return ItemKind(
+        schema.in_range("The number of dimensions", ndim, 0, 64), schema.field({"complex": is_complex}, "complex", bool)
     )
 
 

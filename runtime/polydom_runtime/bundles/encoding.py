@@ -7,13 +7,14 @@ import msgpack
 from polydom_runtime.unit_times import UnitTimes
 
 from . import references, schema
+from .assumption import Assumption
 from .bundle import Bundle
 from .bundle_times import BundleTimes, CostOrigin
 from .engines import ENGINES
 from .regimes import REGIMES, Regime, RegimeTimes
 
 FORMAT = "polydom-bundle"
-VERSION = 8
+VERSION = 9
 """The format version. A change of the layout raises it, and `decoding` gets one more upgrade."""
 
 
@@ -32,6 +33,9 @@ def encode(bundle: Bundle) -> bytes:
         "budgets": schema.pack_floats(promise.budgets),
         "alpha": float(promise.alpha),
         "tolerance": float(promise.tolerance),
+        "scoring": promise.scoring,
+        "assumption": _assumption_row(promise.assumption),
+        "item_kind": list(space.item_kind or ()),
         "costs": schema.pack_floats([c.weights for c in worst.features]),
         "steps": [[s.name, s.users] for s in worst.steps],
         "step_costs": schema.pack_floats([s.cost.weights for s in worst.steps]),
@@ -64,6 +68,10 @@ def encode(bundle: Bundle) -> bytes:
         "references": references.encoded(bundle.references),
     }
     return bytes(msgpack.packb(document))
+
+
+def _assumption_row(assumption: Assumption | None) -> list[object]:
+    return [] if assumption is None else [assumption.n_pairs, assumption.n_broken, float(assumption.worst)]
 
 
 class _Known:

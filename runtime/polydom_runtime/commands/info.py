@@ -32,6 +32,7 @@ def run(arguments: argparse.Namespace) -> None:
         print("regression: answers are numbers")
     sets = f"{len(stored.sequences)} greedy sequences" if stored.sequences else f"{len(stored.shipped)} candidates"
     print(f"{sets}, {len(bundle.models)} models with all prefixes, {_engines(bundle)}")
+    print(f"score: {promise.scoring or 'not stated'}")
     print(f"item sizes {smallest:g} to {largest:g}, deadlines {deadlines}")
     print(f"models for slow-downs up to {promise.slowdown:g} at the shortest deadline")
     for choice in times.choices or (Choice(high, times.planned, times.guarded, times.calm),):
@@ -41,9 +42,20 @@ def run(arguments: argparse.Namespace) -> None:
         print(f"  a slow-down counts from {choice.calm:.2f} on: up to there it shows on the measured device as well")
     print(f"longest step: {longest_step(bundle)}; an answer can be late by the time that a step exceeds its worst case")
     print(f"alpha {promise.alpha:g}, tolerance {promise.tolerance:g}, dispatch {times.worst.dispatch}")
+    print(f"promise: {_promise_text(bundle)}")
     print(times.origin)
     print(f"times measured: {regimes_text(bundle)}")
     print(outlook_table(bundle))
+
+
+def _promise_text(bundle: Bundle) -> str:
+    """Return the promise about the score, and how far the trained sets keep to what it rests on."""
+    if bundle.is_greedy:
+        return "none about the score, since the search was a greedy one"
+    promise = bundle.promise
+    factor = "" if promise.alpha == 1.0 else f"{promise.alpha:g} times "
+    held = promise.assumption or f"it is not stated whether the tolerance of {promise.tolerance:g} does"
+    return f"no set that fits scores more than {factor}the one chosen, as far as the tolerance holds; {held}"
 
 
 def _engines(bundle: Bundle) -> str:

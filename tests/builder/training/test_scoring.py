@@ -2,6 +2,7 @@
 
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -59,6 +60,27 @@ def test_other_scores_are_those_of_scikit_learn(scoring: str, tmp_path: Path) ->
     for entry in bundle.models:
         if entry.mask in search.expanded_:
             assert entry.accuracy == pytest.approx(search.expanded_[entry.mask], abs=2e-3)
+
+
+def share_of_right(model: Any, rows: Any, labels: Any) -> float:
+    return float(np.mean(model.predict(rows) == labels))
+
+
+@pytest.mark.parametrize(
+    ("scoring", "name"),
+    [
+        (None, "accuracy"),
+        ("f1_macro", "f1_macro"),
+        (make_scorer(f1_score, average="macro"), "make_scorer(f1_score, response_method='predict', average=macro)"),
+        (share_of_right, f"{__name__}.share_of_right"),
+    ],
+    ids=["default", "text", "scorer", "function"],
+)
+def test_bundle_states_its_scoring(scoring: Any, name: str, tmp_path: Path) -> None:
+    found = PolyDomSearch(LOGISTIC, task.space, deadline=400 * US, cv=2, scoring=scoring)
+    bundle = found.fit(*task.items(60), costs=task.costs).export(tmp_path / "b")
+
+    assert bundle.promise.scoring == name
 
 
 def test_average_precision_needs_no_probabilities(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from tests.runtime.node_space import space
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 FOLDERS = sorted(GOLDEN.glob("format_*.bundle"))
-NEWEST = GOLDEN / "format_8.bundle"
+NEWEST = GOLDEN / "format_9.bundle"
 
 every_format = pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.stem)
 
@@ -39,7 +39,7 @@ def test_formats_before_6_know_one_engine() -> None:
         assert {model.engine for model in load_bundle(GOLDEN / f"{name}.bundle").models} == {"onnxruntime"}
 
 
-@pytest.mark.parametrize("name", ["format_6", "format_7", "format_8"])
+@pytest.mark.parametrize("name", ["format_6", "format_7", "format_8", "format_9"])
 def test_format_6_still_says_which_engine_runs_a_model(name: str) -> None:
     bundle = load_bundle(GOLDEN / f"{name}.bundle")
     assert [model.engine for model in bundle.models] == ["numpy", "onnxruntime", "numpy"]
@@ -52,13 +52,27 @@ def test_format_8_still_has_reference_items() -> None:
     assert not [*references.differences(space)]
 
 
+def test_format_9_still_says_its_score_how_far_the_tolerance_holds_and_the_kind_of_its_items() -> None:
+    bundle = load_bundle(NEWEST)
+
+    assert bundle.promise.scoring == "f1_macro"
+    assert bundle.promise.assumption == (0.01, 19, 2, 0.0305)
+    assert bundle.space.item_kind == (1, False)
+
+
+def test_formats_before_9_say_nothing_of_it() -> None:
+    for version in range(4, 9):
+        bundle = load_bundle(GOLDEN / f"format_{version}.bundle")
+        assert (bundle.promise.scoring, bundle.promise.assumption, bundle.space.item_kind) == ("", None, None)
+
+
 def test_format_7_still_says_from_when_on_a_slow_down_counts_at_each_deadline() -> None:
     assert [choice.calm for choice in load_bundle(NEWEST).times.choices] == [1.5, 1.25]
     assert load_bundle(NEWEST).times.at(3e-4).calm == 1.25
     assert load_bundle(NEWEST).times.at(2e-4 / 2**0.5).calm == pytest.approx(1.375)
 
 
-@pytest.mark.parametrize("name", ["format_5", "format_6", "format_7", "format_8"])
+@pytest.mark.parametrize("name", ["format_5", "format_6", "format_7", "format_8", "format_9"])
 def test_format_5_still_says_what_it_holds_of_regimes_and_deadlines(name: str) -> None:
     bundle = load_bundle(GOLDEN / f"{name}.bundle")
     hot, cold = bundle.times, bundle.regimes["cold"]

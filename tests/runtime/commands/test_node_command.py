@@ -17,6 +17,8 @@ from polydom_runtime.commands.arguments import duration
 from polydom_runtime.device.device_profile import DeviceProfile
 from polydom_runtime.items.packed import write_packed
 from polydom_runtime.measuring.costs_file import load_costs
+from tests.bundle_parts import changed
+from tests.runtime.conftest import make_bundle, write
 
 SPACE = "tests.runtime.node_space:space"
 
@@ -66,6 +68,42 @@ def test_info_says_what_was_chosen_and_what_deadlines_buy(capsys: pytest.Capture
     assert "times measured: hot; rehearsed after 20 ms asleep, cold after 50 ms asleep" in said
     assert "    200 µs   0.800    0.2 %   25.0 %  spread+mean" in said
     assert "cold, after 50 ms asleep:" in said
+
+
+@pytest.mark.parametrize(
+    ("version", "score", "promise"),
+    [
+        (
+            9,
+            "f1_macro",
+            "no set that fits scores more than the one chosen, as far as the tolerance holds; the tolerance of 0.01 "
+            "does not hold for 2 of 19 pairs of trained sets, which differ by up to 0.0305; sets that were not trained "
+            "may be better by as much: a tolerance of 0.031 would hold",
+        ),
+        (
+            8,
+            "not stated",
+            "no set that fits scores more than the one chosen, as far as the tolerance holds; it is not stated whether "
+            "the tolerance of 0 does",
+        ),
+    ],
+)
+def test_info_says_what_is_promised_about_which_score(
+    version: int, score: str, promise: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["info", str(Path(__file__).parents[2] / "golden" / f"format_{version}.bundle")]) == 0
+    said = capsys.readouterr().out.splitlines()
+
+    assert f"score: {score}" in said
+    assert f"promise: {promise}" in said
+
+
+def test_info_says_that_greedy_promises_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bundle, models = make_bundle()
+    greedy = changed(bundle, sequences=((0, 1, 2),), shipped=(), intervals=(), median_size=10.0)
+
+    assert main(["info", str(write(tmp_path / "greedy.bundle", greedy, models))]) == 0
+    assert "promise: none about the score, since the search was a greedy one\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

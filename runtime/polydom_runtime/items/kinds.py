@@ -1,0 +1,81 @@
+"""Kinds of items: how many dimensions an array has, and whether its numbers are complex."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from polydom_runtime.exceptions import ItemError
+
+
+class ItemKind(NamedTuple):
+    """What all items have in common that are arrays, or lists of arrays or numbers.
+
+    Their shapes and their types of numbers may differ: a picture of another format is one of the same kind, and JSON
+    turns integers into floats.
+    """
+
+    ndim: int
+    is_complex: bool
+
+    def __str__(self) -> str:
+        numbers = " of complex numbers" if self.is_complex else ""
+        return f"an array of {self.ndim} dimension{'s' * (self.ndim != 1)}{numbers}"
+
+
+def kind_of(item: Any) -> ItemKind | None:
+    """Return the kind of an item; None if it is something else, such as a text, which may be of any form.
+
+    Of a list the first entry counts. Its entries may differ in length.
+
+    >>> kind_of([[1, 2], [3]]), kind_of("text")
+    (ItemKind(ndim=2, is_complex=False), None)
+    """
+    depth = 0
+    while isinstance(item, list | tuple) and item:
+        item, depth = item[0], depth + 1
+    if type(ndim := getattr(item, "ndim", None)) is int:
+        return ItemKind(depth + ndim, "complex" in str(getattr(item, "dtype", "")))
+    return ItemKind(depth, isinstance(item, complex)) if depth and isinstance(item, int | float | complex) else None
+
+
+def check_kind(item: Any, kind: ItemKind | None, name: str, like: str) -> None:
+    """Check that an item is of a kind; one that has none is not checked.
+
+    Parameters
+    ----------
+    item : object
+    kind : ItemKind or None
+    name, like : str
+        What the item is, and which items are of that kind, for the message.
+
+    Raises
+    ------
+    ItemError
+        If it is of another kind.
+    """
+    if kind and (kind_of(item) or kind) != kind:
+        raise ItemError(f"{name} must be {kind}, as {like}. Got {described(item)}.")
+
+
+def common_kind(items: Sequence[Any]) -> ItemKind | None:
+    """Return the kind of all items that have one.
+
+    Raises
+    ------
+    ItemError
+        If two items are of different kinds.
+    """
+    first = next((k for k, item in enumerate(items) if kind_of(item)), 0)
+    kind = kind_of(items[first])
+    for k, item in enumerate(items):
+        check_kind(item, kind, f"Item {k}", f"item {first} is")
+    return kind
+
+
+def described(item: Any) -> str:
+    """Return what an item is, in a few words.
+
+    >>> described("text")
+    "'text'"
+    """
+    kind = f" of {item.dtype}" if hasattr(item, "dtype") else ""
+    return f"an array{kind} of shape {item.shape}" if hasattr(item, "shape") else f"{item!r:.60}"

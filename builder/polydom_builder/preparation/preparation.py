@@ -154,9 +154,12 @@ def prepare(
     sizes = [_size(search.space, k, item) for k, item in enumerate(items)]
     # A set fits on a machine that is slower by a factor s if it fits a deadline that is shorter by s.
     region = QueryRegion(checked_sizes(search.size_range, sizes), (budgets[0] / slowdown, budgets[1]))
-    target, samples = _target(search, items, sizes, costs, region, memory)
+    # Given costs are checked at once; before a measurement all features are tried on all items.
+    here = costs is None or isinstance(costs, DeviceProfile)
+    given = None if here else _target(search, items, sizes, costs, region, memory)
     with progress_bar(search.verbose, "features", len(items)) as bar:
         table = extract_table(search.space, items, targets, n_jobs=search.n_jobs, memory=memory, progress=bar.update)
+    target, samples = given or _target(search, items, sizes, costs, region, memory)
     space, target, table, dropped = _preselected(search, target, table, region)
     trainer = Trainer(search.estimator, table, splits, scoring, search.n_jobs, memory, space.names, weights=weights)
     sure = getattr(search, "early_stop", None) is not None

@@ -9,6 +9,7 @@ import numpy as np
 from polydom_runtime.exceptions import ItemError, PolyDomError
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.items.json_lines import UNREADABLE
+from polydom_runtime.items.kinds import ItemKind, check_kind, described
 from polydom_runtime.items.sources import UNLABELLED, Arrived, Pairs
 from polydom_runtime.loop.stop import Stop
 from polydom_runtime.measuring.item_sizes import checked_size
@@ -32,7 +33,7 @@ class LabelledSource:
         Counts the unreadable ones.
     stop : Stop
         Of the loop; requested if the first item is refused.
-    check : callable, optional
+    check : callable
         Called with the first item that has values; raises an `ItemError` if it is not like those of the build.
 
     Attributes
@@ -44,12 +45,13 @@ class LabelledSource:
     """
 
     def __init__(
-        self, name: str, pairs: Pairs, tally: "Tally", stop: Stop, check: Callable[[Any], object] | None = None
+        self, name: str, pairs: Pairs, tally: "Tally", stop: Stop, check: Callable[[Any], object]
     ) -> None:
         self.name = name
         self.label: Any = UNLABELLED
         self.refused: ItemError | None = None
-        self._pairs, self._tally, self._stop, self._check = pairs, tally, stop, check
+        self._pairs, self._tally, self._stop = pairs, tally, stop
+        self._check: Callable[[Any], object] | None = check
 
     def __iter__(self) -> Iterator[Any]:
         return self
@@ -134,14 +136,27 @@ def has_values(item: Any) -> bool:
     return not (isinstance(item, np.ndarray) and item.dtype.kind in "fc" and not np.isfinite(item).all())
 
 
-def check_first(space: FeatureSpace, source: str, item: Any) -> None:
-    """Check that all features can be computed on the first item of a source, as `fit` checks all training items.
+def check_first(space: FeatureSpace | None, kind: ItemKind | None, source: str, item: Any) -> None:
+    """Check that the first item of a source is like those that the bundle was built with.
+
+    Parameters
+    ----------
+    space : FeatureSpace, optional
+        All its features must work on the item; not checked if None, as under supervision.
+    kind : ItemKind, optional
+        Of the items of the build.
+    source : str
+        Its name.
+    item : object
 
     Raises
     ------
     ItemError
-        If not: then the source most likely gives something else than items.
+        If it is not: then the source most likely gives something else than items.
     """
+    check_kind(item, kind, f"The first item of {source}", "those that the bundle was built with are")
+    if space is None:
+        return
     try:
         checked_size(space, item)
         space.extract_all(item)
@@ -150,5 +165,4 @@ def check_first(space: FeatureSpace, source: str, item: Any) -> None:
 
 
 def _unlike(source: str, item: Any, why: str) -> str:
-    what = f"an array of shape {item.shape}" if hasattr(item, "shape") else f"{item!r:.60}"
-    return f"The first item of {source} must be like those that the bundle was built with. Got {what}. {why}"
+    return f"The first item of {source} must be like those that the bundle was built with. Got {described(item)}. {why}"

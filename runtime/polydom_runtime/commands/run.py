@@ -89,7 +89,8 @@ def _answer_all(arguments: argparse.Namespace, predictor: AnyPredictor, more: Ca
     with ExitStack() as stack:
         stop = stack.enter_context(stopping())
         records = stack.enter_context(record_options.open_records(arguments, predictor))
-        check = None if arguments.supervised else partial(check_first, space_of(arguments.space), arguments.items)
+        space = None if arguments.supervised else space_of(arguments.space)
+        check = partial(check_first, space, bundle.space.item_kind, arguments.items)
         source = stack.enter_context(
             closing(LabelledSource(arguments.items, iterate(arguments.items), tally, stop, check))
         )

@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from polydom_builder.exceptions import ExportError, FitError, TrainingError
 from polydom_runtime import Feature, FeatureSpace, Predictor, Step
 from polydom_runtime.costs import CostFunction
-from polydom_runtime.exceptions import FeatureError
+from polydom_runtime.exceptions import FeatureError, ItemError
 from polydom_runtime.testing import ManualClock
 from polydom_runtime.unit_times import StepTime
 from tests.builder import task
@@ -154,6 +154,38 @@ def test_labels_and_folds_are_checked_before_anything_is_measured() -> None:
     groups = [str(label) for label in LABELS]
     with pytest.raises(TrainingError, match=r"Fold 0 has none of class .* Give groups"):
         search().fit(ITEMS, LABELS, groups, costs="no costs")  # type: ignore[arg-type]
+
+
+def not_measured(*arguments: Any) -> None:
+    raise AssertionError("Measured.")
+
+
+@pytest.mark.parametrize(
+    ("bad", "error", "said"),
+    [
+        (np.ones((30, 3)), ItemError, r"Item 7 must be an array of 1 dimension, as item 0 is.*shape \(30, 3\)"),
+        (1j * np.ones(30), ItemError, r"Item 7 must be .*an array of complex128"),
+        ([[1.0, 2.0], [3.0]], ItemError, r"Item 7 must be .*Got \[\[1.0, 2.0\], \[3.0\]\]"),
+        ([1.0, [2.0, 3.0]], FeatureError, "Item 7: Feature 'level' must work"),
+        ("text", FeatureError, "Item 7: Feature 'level' must work"),
+    ],
+    ids=["2-D", "complex", "nested", "ragged", "text"],
+)
+def test_item_unlike_the_others_is_refused_by_number_before_anything_is_measured(
+    bad: Any, error: type[Exception], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("polydom_builder.preparation.preparation.measure_here", not_measured)
+    with pytest.raises(error, match=said):
+        search().fit([*ITEMS[:7], bad, *ITEMS[8:]], LABELS)
+
+
+def test_given_costs_are_checked_before_features_are_computed() -> None:
+    def broken(x: np.ndarray) -> list[float]:
+        raise ValueError
+
+    space = FeatureSpace([Feature("broken", broken)], size=len)
+    with pytest.raises(FitError, match="features and steps"):
+        search(space=space).fit(ITEMS, LABELS, costs=task.costs)
 
 
 def test_scaler_and_threshold_that_the_conversion_loses_are_refused(tmp_path: Path) -> None:

@@ -163,6 +163,29 @@ def test_first_item_that_is_none_of_those_of_the_build_is_refused(
     assert "Got 1.0. The space's size function" in said.err
 
 
+def pictures() -> list[Any]:
+    return [np.ones((5, 2))]
+
+
+def waves() -> list[Any]:
+    return [np.ones(5, dtype=np.complex64)]
+
+
+@pytest.mark.parametrize("items", ["pictures", "waves"])
+@pytest.mark.parametrize("more", [[], ["--supervised"]], ids=["", "supervised"])
+def test_first_item_of_another_kind_than_at_the_build_is_refused(
+    items: str, more: list[str], command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Features may well give numbers for it. Under supervision none is tried before."""
+    command[1] = str(Path(__file__).parents[2] / "golden" / "format_9.bundle")
+    command[4] = f"tests.runtime.commands.test_run:{items}"
+
+    assert main([*command, *more]) == 2
+    found = capsys.readouterr()
+    assert found.out == ""
+    assert f"The first item of {command[4]} must be an array of 1 dimension, as those that the bundle" in found.err
+
+
 def test_broken_items_in_between_are_answered(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     command[4] = "tests.runtime.commands.test_run:broken_after_the_first"
     assert main(command) == 0

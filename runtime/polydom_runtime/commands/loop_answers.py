@@ -44,9 +44,7 @@ class LabelledSource:
         Why the first item was refused.
     """
 
-    def __init__(
-        self, name: str, pairs: Pairs, tally: "Tally", stop: Stop, check: Callable[[Any], object]
-    ) -> None:
+    def __init__(self, name: str, pairs: Pairs, tally: "Tally", stop: Stop, check: Callable[[Any], object]) -> None:
         self.name = name
         self.label: Any = UNLABELLED
         self.refused: ItemError | None = None

@@ -83,7 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _answer_all(arguments: argparse.Namespace, predictor: AnyPredictor, more: Callable[[], dict[str, Any]]) -> int:
     """Answer until the items end or a signal comes, and print the summary."""
-    bundle, tally = predictor.bundle, Tally(predictor.deadline)
+    bundle, tally = predictor.bundle, Tally(predictor.deadline, predictor.bundle)
     if bundle.times.origin.estimated:
         say(f"{bundle.times.origin}")
     with ExitStack() as stack:

@@ -1,13 +1,16 @@
 """Counting the answers of a run."""
 
+import math
 from bisect import bisect_left
-from contextlib import suppress
 from typing import Any
 
+from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.items.sources import UNLABELLED
 from polydom_runtime.prediction import Prediction
 from polydom_runtime.records.histogram import Histogram
 from polydom_runtime.records.metrics import MAX_ERRORS, MAX_REASONS, MAX_SETS, PRIOR, BoundedCounter, labelled
+
+from .scores import score_of
 
 QUANTILES = (("p50", 0.5), ("p99", 0.99))
 
@@ -16,14 +19,13 @@ LATE_BY = (1.1, 1.5, 2.0, 5.0, 10.0)
 
 
 class Tally:
-    """Counts over all answers of a run, in bounded memory."""
+    """Counts over all answers of a run by a bundle, in bounded memory."""
 
-    def __init__(self, deadline: float) -> None:
+    def __init__(self, deadline: float, bundle: Bundle) -> None:
         self.deadline_ns = deadline * 1e9
         self.elapsed, self.waited = Histogram(), Histogram()
-        self.items = self.labelled = self.correct = self.unreadable = self.failed = 0
-        self.error = 0.0
-        self.regresses = False
+        self.items = self.unreadable = self.failed = 0
+        self.scoring, self.score = bundle.promise.scoring, score_of(bundle)
         self.features = BoundedCounter[str](MAX_SETS)
         self.reasons, self.missed = BoundedCounter[str](MAX_REASONS), BoundedCounter[str](MAX_REASONS)
         self.late_by = [0] * (len(LATE_BY) + 1)
@@ -42,16 +44,8 @@ class Tally:
         if not answer.deadline_met:
             self.missed.add(answer.reason)
             self.late_by[bisect_left(LATE_BY, answer.elapsed_ns / self.deadline_ns)] += 1
-        if label is UNLABELLED:
-            return
-        if type(answer.label) is not float:
-            self.labelled += 1
-            self.correct += bool(answer.label == label)
-            return
-        with suppress(ValueError, TypeError):  # a label that is no number cannot be compared with a number
-            self.error += abs(answer.label - float(label))
-            self.labelled += 1
-            self.regresses = True
+        if label is not UNLABELLED:
+            self.score.add(answer.label, label)
 
     @property
     def is_sound(self) -> bool:
@@ -59,14 +53,18 @@ class Tally:
         return not self.unreadable and (not self.items or self.failed < self.items)
 
     def summary(self) -> dict[str, Any]:
-        """Return the counts; `elapsed_share` and `waited_share` are times divided by the deadline."""
-        known = self.labelled > 0
+        """Return the counts; `elapsed_share` and `waited_share` are times divided by the deadline.
+
+        The `score` is by the scoring of the bundle; None if no item has a label, or it cannot be found from counts.
+        """
+        score = self.score.value(self.scoring)
         return {
             "items": self.items,
             "unreadable": self.unreadable,
             "deadline": self.deadline_ns * 1e-9,
-            "accuracy": round(self.correct / self.labelled, 6) if known and not self.regresses else None,
-            **({"mean_absolute_error": float(f"{self.error / self.labelled:.6g}")} if self.regresses else {}),
+            **self.score.summary(),
+            "scoring": self.scoring or None,
+            "score": float(f"{score:.6g}") if score is not None and math.isfinite(score) else None,
             "missed": sum(self.late_by),
             "misses": {"reasons": labelled(self.missed, str), "elapsed_share": self._late_by()},
             "elapsed_share": self._shares(self.elapsed),

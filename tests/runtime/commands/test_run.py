@@ -13,6 +13,8 @@ import pytest
 from polydom_runtime import FeatureSpace
 from polydom_runtime.__main__ import main
 from polydom_runtime.items.packed import write_packed
+from tests.bundle_parts import changed
+from tests.runtime.conftest import make_bundle, write
 from tests.runtime.node_space import space
 
 SPACE = "tests.runtime.node_space:space"
@@ -127,6 +129,38 @@ def test_lines_that_are_no_items_are_counted_and_not_answered(
     assert main([*lines(monkeypatch, text, command), *way]) == code
     said = summary_of(capsys.readouterr().out)
     assert (said["items"], said["unreadable"]) == (items, unreadable)
+
+
+@pytest.mark.parametrize(
+    ("scoring", "score"),
+    [
+        ("accuracy", 0.333333),
+        ("balanced_accuracy", 0.5),
+        ("f1_macro", 0.25),
+        ("roc_auc", None),
+        ("own.accuracy", None),
+        ("r2", None),
+        ("", None),
+    ],
+)
+def test_summary_has_the_score_of_the_bundle_beside_the_accuracy(
+    scoring: str, score: float | None, command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All three answers are "yes", which one is."""
+    bundle, models = make_bundle()
+    command[1] = str(write(tmp_path / "scored.bundle", changed(bundle, scoring=scoring), models))
+
+    assert main(command) == 0
+    said = summary_of(capsys.readouterr().out)
+    assert (said["scoring"], said["score"], said["accuracy"]) == (scoring or None, score, 0.333333)
+
+
+def test_summary_without_labels_has_no_score(
+    command: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(lines(monkeypatch, b"[1, 2]\n", command)) == 0
+    said = summary_of(capsys.readouterr().out)
+    assert (said["score"], said["accuracy"]) == (None, None)
 
 
 def windows_with_gaps() -> Iterator[Any]:

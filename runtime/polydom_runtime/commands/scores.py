@@ -1,0 +1,135 @@
+"""The score of a bundle over the labelled items of a run, by its own scoring, in bounded memory.
+
+The scores are those of scikit-learn, from counts of each class or from running sums.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polydom_runtime.bundles.bundle import Bundle
+
+
+class Score(Protocol):
+    """Answers compared with labels."""
+
+    def add(self, answer: Any, label: Any) -> None:
+        """Count one answer to a labelled item."""
+
+    def summary(self) -> dict[str, Any]:
+        """Return the accuracy, or the mean absolute error, by name."""
+
+    def value(self, scoring: str) -> float | None:
+        """Return the score by a scoring of scikit-learn; None if it is of another kind, or there is no item."""
+
+
+def score_of(bundle: Bundle) -> Score:
+    """Return the counts for the answers of a bundle."""
+    return ClassCounts(bundle.space.classes) if bundle.space.classes else ErrorSums()
+
+
+def plain(label: Any) -> Any:
+    """Return an array of one label as this label."""
+    return label.item() if isinstance(label, np.ndarray) and label.size == 1 else label
+
+
+class ClassCounts:
+    """How often each class was right, told and true. Labels that are no classes count as one more class."""
+
+    def __init__(self, classes: Sequence[Any]) -> None:
+        self._numbers = {label: number for number, label in enumerate(classes)}
+        self._right, self._told, self._true = np.zeros((3, len(classes) + 1), dtype=np.int64)
+
+    def add(self, answer: Any, label: Any) -> None:
+        """Count one answer to a labelled item."""
+        told, true = self._number(answer), self._number(plain(label))
+        self._told[told] += 1
+        self._true[true] += 1
+        self._right[true] += told == true
+
+    def _number(self, label: Any) -> int:
+        try:
+            return self._numbers.get(label, len(self._numbers))
+        except TypeError:  # of a label that cannot be looked up
+            return len(self._numbers)
+
+    def summary(self) -> dict[str, Any]:
+        """Return the accuracy; None without items."""
+        accuracy = self.value("accuracy")
+        return {"accuracy": None if accuracy is None else round(accuracy, 6)}
+
+    def value(self, scoring: str) -> float | None:
+        """Return accuracy, balanced accuracy, precision, recall or F1: of class 1 of two, macro, micro or weighted."""
+        right, told, true = self._right, self._told, self._true
+        kind, _, average = scoring.partition("_")
+        shares = {"precision": (right, told), "recall": (right, true), "f1": (2 * right, told + true)}
+        if not true.any():
+            return None
+        if scoring == "accuracy" or (kind in shares and average == "micro"):
+            return float(right.sum() / true.sum())
+        if scoring == "balanced_accuracy":
+            return float(_shares(right, true)[true > 0].mean())
+        if kind not in shares:
+            return None
+        found = _shares(*shares[kind])
+        match average:
+            case "macro":
+                return float(found[told + true > 0].mean())
+            case "weighted":
+                return float(np.average(found, weights=true))
+            case "" if len(self._numbers) == 2 and 1 in self._numbers:
+                return float(found[self._numbers[1]])
+        return None
+
+
+def _shares(part: NDArray[np.int64], whole: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return part / whole; 0 where both are."""
+    return part / np.maximum(whole, 1)
+
+
+class ErrorSums:
+    """Sums over the errors of answers that are numbers. Labels that are no finite numbers do not count."""
+
+    def __init__(self) -> None:
+        self.n = 0
+        self._absolute = self._squared = self._mean = self._spread = 0.0
+
+    def add(self, answer: Any, label: Any) -> None:
+        """Count one answer to a labelled item."""
+        try:
+            true = float(plain(label))
+        except (ValueError, TypeError, OverflowError):
+            return
+        if not math.isfinite(true):
+            return
+        error = answer - true
+        self.n += 1
+        self._absolute += abs(error)
+        self._squared += error * error
+        before = true - self._mean  # sums of squares would lose the spread of numbers far from 0
+        self._mean += before / self.n
+        self._spread += before * (true - self._mean)
+
+    def summary(self) -> dict[str, Any]:
+        """Return the mean absolute error; an accuracy there is not."""
+        if not self.n:
+            return {"accuracy": None}
+        return {"accuracy": None, "mean_absolute_error": float(f"{self._absolute / self.n:.6g}")}
+
+    def value(self, scoring: str) -> float | None:
+        """Return R², or minus a mean error."""
+        if not self.n:
+            return None
+        match scoring:
+            case "r2" if self.n > 1:
+                return 1.0 - self._squared / self._spread if self._spread else float(not self._squared)
+            case "neg_mean_absolute_error":
+                return -self._absolute / self.n
+            case "neg_mean_squared_error":
+                return -self._squared / self.n
+            case "neg_root_mean_squared_error":
+                return -math.sqrt(self._squared / self.n)
+        return None

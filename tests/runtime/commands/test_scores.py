@@ -1,0 +1,45 @@
+"""Scores over labelled items, from counts of classes and sums of errors."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from polydom_runtime.commands.scores import ClassCounts, ErrorSums
+
+
+def test_label_that_is_no_class_counts_as_one_more_class() -> None:
+    counts = ClassCounts(("a", "b"))
+    for label in ("a", "c", ["d"], None):
+        counts.add("a", label)
+
+    assert counts.value("accuracy") == 0.25
+    assert counts.value("balanced_accuracy") == 0.5
+
+
+@pytest.mark.parametrize("label", [1, True, np.int64(1), np.array(1), np.array([1])], ids=repr)
+def test_label_may_be_of_numpy(label: Any) -> None:
+    counts = ClassCounts((0, 1))
+    counts.add(1, label)
+
+    assert counts.value("accuracy") == 1.0
+
+
+@pytest.mark.parametrize("label", [None, "x", float("nan"), float("inf"), 10**400, [1, 2]], ids=str)
+def test_label_that_is_no_finite_number_has_no_error(label: Any) -> None:
+    sums = ErrorSums()
+    sums.add(1.0, label)
+    sums.add(1.0, np.array([3]))
+
+    assert sums.n == 1
+    assert sums.summary() == {"accuracy": None, "mean_absolute_error": 2.0}
+
+
+def test_score_of_another_kind_or_of_no_items_is_none() -> None:
+    classes, numbers = ClassCounts(("a", "b")), ErrorSums()
+    assert [classes.value("accuracy"), numbers.value("r2"), numbers.summary()] == [None, None, {"accuracy": None}]
+    classes.add("a", "a")
+    numbers.add(1.0, 1.0)
+
+    assert [classes.value(name) for name in ("r2", "roc_auc", "f1", "f1_samples", "x.f1_macro", "")] == [None] * 6
+    assert [numbers.value(name) for name in ("accuracy", "r2", "explained_variance", "")] == [None] * 4

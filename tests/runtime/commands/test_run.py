@@ -2,6 +2,7 @@
 
 import io
 import json
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from polydom_runtime import FeatureSpace
 from polydom_runtime.__main__ import main
 from polydom_runtime.items.packed import write_packed
+from polydom_runtime.items.sources import Arrived
 from tests.bundle_parts import changed
 from tests.runtime.conftest import make_bundle, write
 from tests.runtime.node_space import space
@@ -186,15 +188,21 @@ def test_none_is_no_item_yet(command: list[str], capsys: pytest.CaptureFixture[s
     assert [a["item"] for a in answers] == [0, 1]
 
 
+WAYS = pytest.mark.parametrize(
+    "more", [[], ["--supervised"], ["--period", HOUR]], ids=["one by one", "supervised", "period"]
+)
+
+
+@WAYS
 def test_first_item_that_is_none_of_those_of_the_build_is_refused(
-    command: list[str], capsys: pytest.CaptureFixture[str]
+    more: list[str], command: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     command[4] = "tests.runtime.commands.test_run:numbers"
-    assert main(command) == 2
+    assert main([*command, *more]) == 2
     said = capsys.readouterr()
-    assert said.out == ""
+    assert '"summary"' not in said.out
     assert "The first item of tests.runtime.commands.test_run:numbers must be like those" in said.err
-    assert "Got 1.0. The space's size function" in said.err
+    assert "Got 1.0. " in said.err
 
 
 def pictures() -> list[Any]:
@@ -206,7 +214,7 @@ def waves() -> list[Any]:
 
 
 @pytest.mark.parametrize("items", ["pictures", "waves"])
-@pytest.mark.parametrize("more", [[], ["--supervised"]], ids=["", "supervised"])
+@WAYS
 def test_first_item_of_another_kind_than_at_the_build_is_refused(
     items: str, more: list[str], command: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -227,24 +235,72 @@ def test_broken_items_in_between_are_answered(command: list[str], capsys: pytest
 
 
 def test_run_with_nothing_but_failures_ends_with_code_1(
-    command: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    command: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """At a period, a service starts whatever its first item is."""
-    command[command.index(HOUR)] = "5ms"
+    """A sensor may begin with readings that are no numbers."""
     text = b"[null, null, null]\n" * 3
-    assert main([*lines(monkeypatch, text, command), "--period", "10ms", "--overrun", "catch-up"]) == 1
-    assert summary_of(capsys.readouterr().out)["items"] == 3
+    assert main(lines(monkeypatch, text, command)) == 1
+    summary = summary_of(capsys.readouterr().out)
+    assert (summary["items"], summary["errors"]) == (3, {"mean: Its values must be finite numbers.": 3})
+    assert caplog.messages[0] == "mean failed. Its values must be finite numbers."
 
 
-def test_features_that_were_edited_since_the_build_are_refused_unless_asked(
+def fails_later() -> Iterator[Any]:
+    yield np.arange(5.0)
+    yield from [np.zeros((0,))] * 12
+
+
+def test_what_fails_is_told_while_it_runs_and_in_every_record(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    flight, metrics = str(tmp_path / "node.flight"), tmp_path / "metrics.jsonl"
+    command[4] = "tests.runtime.commands.test_run:fails_later"
+    assert main([*command, "--record", flight, "--metrics-json", str(metrics)]) == 0
+    errors: Any = summary_of(capsys.readouterr().out)["errors"]
+    (error,) = errors
+
+    assert error.startswith("size: ValueError: ")
+    assert [message.split(". ")[0] for message in caplog.messages] == ["size failed", "size failed for the 10th time"]
+    assert json.loads(metrics.read_text().splitlines()[-1])["errors"] == {error: 12}
+    main(["flight", flight])
+    assert [json.loads(line)["error"] for line in capsys.readouterr().out.splitlines()] == ["", *[error] * 12]
+
+
+def test_late_answers_are_counted_by_reason_and_by_how_late_they_were(
     command: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    command[1] = str(Path(__file__).parents[2] / "golden" / "format_8.bundle")
+    command[4], command[command.index(HOUR)] = "tests.runtime.commands.test_run:old", "1ms"
     assert main(command) == 0
+
+    summary: Any = summary_of(capsys.readouterr().out)
+    assert summary["missed"] == 12
+    reasons, shares = summary["misses"].values()
+    assert (sum(reasons.values()), shares) == (12, {"more than 10": 12})
+
+
+def old() -> Iterator[Any]:
+    """Yield items that arrived a minute ago."""
+    for _ in range(12):
+        yield Arrived(np.arange(5.0), time.perf_counter_ns() - 60_000_000_000)
+
+
+@pytest.mark.parametrize("more", [[], ["--supervised"]], ids=["", "supervised"])
+def test_features_that_were_edited_since_the_build_are_refused_unless_asked(
+    more: list[str], command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    command[1] = str(Path(__file__).parents[2] / "golden" / "format_8.bundle")
+    assert main([*command, *more]) == 0
+    assert summary_of(capsys.readouterr().out)["compared"] is True
     command[2] = "tests.runtime.commands.test_run:edited"
-    assert main(command) == 2
+    assert main([*command, *more]) == 2
     assert "On a reference item, feature 'mean' gives" in capsys.readouterr().err
-    assert main([*command, "--no-compare"]) == 0
+    assert main([*command, *more, "--no-compare"]) == 0
+    said = capsys.readouterr()
+    assert summary_of(said.out)["compared"] is False
+    assert "features are not compared" in said.err
 
 
 edited = FeatureSpace(

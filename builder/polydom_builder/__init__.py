@@ -3,15 +3,30 @@
 What this module exports is promised; everything else may move between versions.
 """
 
-from .costs.set_costs import SetCosts
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from .exceptions import ExportError, FitError, LatticeError, RegionError, TrainingError
-from .greedy_search import GreedySearch
-from .lattice.region import QueryRegion
-from .preselection import BlockSelector
-from .search import PolyDomSearch
-from .verification import verify_bundle
+
+if TYPE_CHECKING:
+    from .costs.set_costs import SetCosts
+    from .greedy_search import GreedySearch
+    from .lattice.region import QueryRegion
+    from .preselection import BlockSelector
+    from .search import PolyDomSearch
+    from .verification import verify_bundle
 
 __version__ = "0.1.0"
+
+_LAZY = {
+    "BlockSelector": "preselection",
+    "GreedySearch": "greedy_search",
+    "PolyDomSearch": "search",
+    "QueryRegion": "lattice.region",
+    "SetCosts": "costs.set_costs",
+    "verify_bundle": "verification",
+}
+"""Where to import from, when it is first used: to import scikit-learn takes a second."""
 
 __all__ = [
     "BlockSelector",
@@ -26,3 +41,10 @@ __all__ = [
     "TrainingError",
     "verify_bundle",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name when it is first used."""
+    if name in _LAZY:
+        return getattr(import_module(f".{_LAZY[name]}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -101,6 +101,7 @@ def run(arguments: argparse.Namespace) -> int:
     with UnderLoad(arguments.load), ProgressBar("certified") as bar:
         certificate = certify(predictor, items_of(arguments.items), claim, plan=plan, progress=bar.update, **options)
     conditions.have_moved()
+    conditions.seen = conditions.with_losses(conditions.seen)
     context["machine"] = {**machine, **conditions.summary()}
     certificate = replace(certificate, context=context)
     print(certificate)

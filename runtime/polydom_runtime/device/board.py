@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from .groups import GroupLimits, limits_of, text_of
+
 THROTTLED_NOW = 0b1111
 """Bits of the Raspberry Pi's throttle flags about now: undervoltage, capped, throttled, soft temperature limit."""
 
@@ -65,7 +67,10 @@ class Board:
     @property
     def device(self) -> str:
         """The name of the board, or of the processor if the board has none."""
-        return self.text("proc/device-tree/model") or self.cpu
+        if name := self.text("proc/device-tree/model"):
+            return name
+        model = re.search(r"^Model\s*:\s*(.+)$", self.text("proc/cpuinfo") or "", re.MULTILINE)
+        return model[1] if model else self.cpu  # a container does not see the device tree
 
     @property
     def cpu(self) -> str:
@@ -87,6 +92,20 @@ class Board:
         found = re.search(rf"^{what}:\s*(\d+) kB$", self.text("proc/meminfo") or "", re.MULTILINE)
         return int(found[1]) * 1024 if found else None
 
+    def limits(self) -> GroupLimits:
+        """Return what the control groups of this process allow, as in a container."""
+        return limits_of(self._root)
+
+    @property
+    def total_bytes(self) -> int | None:
+        """The memory of this machine, or the limit of this process if that is less."""
+        return _least(self.memory_bytes(), self.limits().memory_bytes)
+
+    @property
+    def available_bytes(self) -> int | None:
+        """The memory that this process can still get."""
+        return _least(self.memory_bytes("MemAvailable"), self.limits().memory_left)
+
     def stolen_seconds(self) -> float:
         """Return the processor time that a hypervisor gave to others (steal) since the start, of all processors."""
         fields = (self.text("proc/stat") or "").partition("\n")[0].split()
@@ -94,14 +113,15 @@ class Board:
 
     def text(self, path: str | Path) -> str | None:
         """Return the text of a file without white space around it; None if it cannot be read."""
-        try:
-            return (self._root / path).read_text(errors="replace").strip("\0\n\t ")
-        except OSError:
-            return None
+        return text_of(self._root / path)
 
     def _numbers(self, pattern: str, base: int) -> list[int]:
         texts = (self.text(file) for file in sorted(self._root.glob(pattern)))
         return [int(t, base) for t in texts if t and re.fullmatch(r"-?(0x)?[0-9a-fA-F]+", t)]
+
+
+def _least(*known: int | None) -> int | None:
+    return min((count for count in known if count is not None), default=None)
 
 
 def usable_cpus() -> list[int]:

@@ -10,7 +10,7 @@ from polydom_runtime.device.jitter import Jitter, Permissions
 from polydom_runtime.device.memory import memory_need
 from polydom_runtime.device.timer import reading_ns, step_back_ns, timer_tick_ns
 from polydom_runtime.measuring.cost_samples import Pauses
-from polydom_runtime.measuring.disturbances import BUSY_SHARE
+from polydom_runtime.measuring.disturbances import BUSY_SHARE, QUOTA_CURE
 
 from .findings import Finding, Level, finding
 
@@ -54,7 +54,28 @@ def check_jitter(jitter: Jitter) -> Finding:
     )
 
 
-def check_busy(pauses: Pauses) -> Finding:
+def check_processors(board: Board) -> Finding:
+    """Check whether control groups, as of a container, let this process use whole processors."""
+    limits, texts, fixes = board.limits(), [], []
+    if allowed := re.search(r"^Cpus_allowed_list:\s*(\S+)$", board.text("proc/self/status") or "", re.MULTILINE):
+        texts.append(f"may use {allowed[1]} of {board.text('sys/devices/system/cpu/online') or 'an unknown number'}")
+    if quota := limits.quota:
+        texts.append(f"a quota of {format_seconds(quota.seconds)} in each {format_seconds(quota.period)}")
+        texts += [f"used up {limits.throttled} times so far"] * bool(limits.throttled)
+        fixes += [QUOTA_CURE] * _is_short(board)
+    if limits.weight < 1.0:
+        texts.append(f"{100 * limits.weight:.0f} % of the usual weight")
+        fixes.append("the usual weight: `docker run` without --cpu-shares, CPUWeight=100 in the systemd unit")
+    why = "other programs get the processor first if they want it, too"
+    if quota and quota.processors < 1.0:
+        stop = format_seconds(quota.period - quota.seconds)
+        why = f"once the quota is used up, the kernel stops all threads, for up to {stop}; an answer is late by that"
+    elif quota:
+        why = "once the quota is used up, the kernel stops all threads until its next period"
+    return finding("processors", "warning" if fixes else "ok", "; ".join(texts) or "no limit", why, "; ".join(fixes))
+
+
+def check_busy(pauses: Pauses, board: Board) -> Finding:
     """Check whether a process that never waits gets a whole processor."""
     share = pauses.processor_share
     longest = f", the longest {format_seconds(pauses.lengths[0])}" if pauses.lengths else ""
@@ -64,7 +85,9 @@ def check_busy(pauses: Pauses) -> Finding:
         "warning" if share < BUSY_SHARE else "ok",
         f"{found}; got {100 * share:.0f} % of a processor",
         "no plan avoids a pause that is longer than the deadline",
-        "stop other programs; `chrt -f 50` before the command (SCHED_FIFO); a core of its own by isolcpus=3 in "
+        QUOTA_CURE
+        if _is_short(board)
+        else "stop other programs; `chrt -f 50` before the command (SCHED_FIFO); a core of its own by isolcpus=3 in "
         "/boot/firmware/cmdline.txt and `taskset -c 3`",
     )
 
@@ -85,7 +108,8 @@ def check_governor(board: Board) -> Finding:
         "ok" if governors == ("performance",) else "warning",
         ", ".join(governors),
         "an item after a pause is computed at a low clock, up to several times slower than measured",
-        "echo performance | sudo tee /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor",
+        "echo performance | sudo tee /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor; for a container, on the "
+        "machine that runs it",
     )
 
 
@@ -119,6 +143,8 @@ def check_temperature(board: Board) -> Finding:
 
 def check_swap(board: Board) -> Finding:
     """Check for swap: memory that the system may move to a disk."""
+    if not board.limits().may_swap:  # whatever the whole machine has
+        return finding("swap", "ok", "none for this process", "")
     total, free = board.memory_bytes("SwapTotal"), board.memory_bytes("SwapFree")
     used = f"{_size(total)}, {_size(total - free)} in use" if total and free is not None else _size(total)
     return finding(
@@ -127,7 +153,8 @@ def check_swap(board: Board) -> Finding:
         "none" if total == 0 else used,
         "reading a page back from an SD card takes milliseconds, in the middle of an answer",
         "sudo swapoff -a; to stay off after a start, `sudo systemctl disable dphys-swapfile` or Mechanism=none in "
-        "/etc/rpi/swap.conf; to keep it for emergencies, `sudo sysctl vm.swappiness=1`",
+        "/etc/rpi/swap.conf; to keep it for emergencies, `sudo sysctl vm.swappiness=1`; for a container, `docker run` "
+        "with an equal --memory and --memory-swap",
     )
 
 
@@ -140,7 +167,7 @@ def check_realtime(allowed: Permissions) -> Finding:
         f"SCHED_FIFO is {'allowed' if allowed.realtime else 'refused'}; {lock} may be locked",
         "without it any other program may take the processor away in the middle of an answer",
         "the line `USER - rtprio 50`, with the user's name, in a file in /etc/security/limits.d and a new login, or "
-        "LimitRTPRIO=50 or AmbientCapabilities=CAP_SYS_NICE in the systemd unit",
+        "LimitRTPRIO=50 or AmbientCapabilities=CAP_SYS_NICE in the systemd unit; `docker run --ulimit rtprio=50`",
     )
 
 
@@ -161,15 +188,23 @@ def check_kernel(board: Board) -> Finding:
 def check_memory(board: Board, model_bytes: Sequence[int] = ()) -> Finding:
     """Check whether a node with all models of these sizes open fits into the available memory."""
     need = memory_need(model_bytes)
-    available = board.memory_bytes("MemAvailable")
+    available = board.available_bytes
+    limit = f" below a limit of {_size(most)}" if (most := board.limits().memory_bytes) else ""
     level: Level = "warning" if available is None else "problem" if available < need else "ok"
     return finding(
         "memory",
         level,
-        f"{_size(available)} available, up to {_size(need)} needed with {len(model_bytes)} models",
+        f"{_size(available)} available{limit}, up to {_size(need)} needed with {len(model_bytes)} models",
         "when memory runs out, the system drops pages of code and reads them again, or kills the process",
-        "stop other programs, or build the bundle for fewer or smaller models (higher alpha or tolerance)",
+        "stop other programs, or build the bundle for fewer or smaller models (higher alpha or tolerance)"
+        + "; or a higher limit: `docker run --memory=`, MemoryMax= and MemoryHigh= in the systemd unit" * bool(limit),
     )
+
+
+def _is_short(board: Board) -> bool:
+    """Tell whether a quota stops one thread that always works, or has stopped this process."""
+    limits = board.limits()
+    return limits.quota is not None and (limits.quota.processors < 1.0 or limits.throttled > 0)
 
 
 def _flags(bits: int) -> list[str]:

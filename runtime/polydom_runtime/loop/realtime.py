@@ -147,7 +147,8 @@ def _processor(system: SystemCalls, cpu: int) -> Finding:
         "processor",
         lambda: system.pin(cpu),
         "moving to another processor means a cold cache, and the processor asked for may be the least busy",
-        "name a processor that `lscpu -e` shows, and allow it: AllowedCPUs= in its systemd unit",
+        "name a processor that `lscpu -e` shows, and allow it: AllowedCPUs= in its systemd unit, or "
+        "`docker run --cpuset-cpus=`",
     )
 
 
@@ -156,7 +157,8 @@ def _memory(system: SystemCalls) -> Finding:
         "memory",
         system.lock_memory,
         "a page brought back from a disk takes milliseconds, in the middle of an answer",
-        "LimitMEMLOCK=infinity in its systemd unit, or a memlock line in /etc/security/limits.conf",
+        "LimitMEMLOCK=infinity in its systemd unit, a memlock line in /etc/security/limits.conf, or `docker run "
+        "--ulimit memlock=-1`",
     )
 
 
@@ -165,7 +167,8 @@ def _priority(system: SystemCalls, priority: int) -> Finding:
         "priority",
         lambda: system.run_first(priority),
         "any other process can take the processor from an answer",
-        f"LimitRTPRIO={priority} in its systemd unit, or an rtprio line in /etc/security/limits.conf",
+        f"LimitRTPRIO={priority} in its systemd unit, an rtprio line in /etc/security/limits.conf, or `docker run "
+        f"--ulimit rtprio={priority}`",
     )
 
 

@@ -46,8 +46,8 @@ def describe(board: Board, cpu: int | None = None, clock: Clock = hardware_clock
         "threads": {name: os.environ.get(name, "") for name in THREAD_VARIABLES},
         "governors": list(board.governors),
         "pinned_cpu": cpu,
-        "memory_bytes": board.memory_bytes(),
-        "available_bytes": board.memory_bytes("MemAvailable"),
+        "memory_bytes": board.total_bytes,
+        "available_bytes": board.available_bytes,
         "timer_tick_ns": timer_tick_ns(clock),
         "timer_reading_ns": reading_ns(clock),
         "began": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
@@ -90,7 +90,7 @@ class Conditions:
     def __init__(self, board: Board, machine: Mapping[str, Any], earlier: Sequence[str] = ()) -> None:
         self._board = board
         self._first = self._last = board.state()
-        self._stolen = board.stolen_seconds()
+        self._stolen, self._throttled = board.stolen_seconds(), board.limits().throttled
         kept = [warning for warning in earlier if not warning.startswith(BUSY)]  # its figure changes
         self._warnings = dict.fromkeys([*kept, *_lasting_warnings(machine)])
         self.seen = Disturbances()
@@ -103,10 +103,11 @@ class Conditions:
         self._warn(now)
         return now.is_throttled or _fell(self._first, now) or _heated(self._first, now)
 
-    def with_steal(self, chunk: Disturbances) -> Disturbances:
-        """Return what disturbed a chunk, with the processor time that a hypervisor took since the last call."""
-        before, self._stolen = self._stolen, self._board.stolen_seconds()
-        return replace(chunk, stolen=max(self._stolen - before, 0.0))
+    def with_losses(self, chunk: Disturbances) -> Disturbances:
+        """Return what disturbed a chunk, with what a hypervisor and a quota took away since the last call."""
+        stolen, self._stolen = self._stolen, self._board.stolen_seconds()
+        throttled, self._throttled = self._throttled, self._board.limits().throttled
+        return replace(chunk, stolen=max(self._stolen - stolen, 0.0), throttled=max(self._throttled - throttled, 0))
 
     def warn(self, warning: str) -> None:
         """Add a reason why the times may be wrong."""
@@ -133,6 +134,7 @@ class Conditions:
             "processor_share": self.seen.pauses.processor_share,
             "involuntary_switches": self.seen.switches,
             "stolen_seconds": self.seen.stolen,
+            "throttled_periods": self.seen.throttled,
         }
 
     def _warn(self, now: BoardState) -> None:

@@ -93,19 +93,19 @@ def _check_order(path: Path, positions: Floats) -> None:
 
 
 def _disturbances(path: Path, document: Mapping[str, Any]) -> Disturbances:
-    watched, switches, stolen = (document.get(name, 0) for name in ("watched", "switches", "stolen"))
+    watched, stolen = (document.get(name, 0) for name in ("watched", "stolen"))
+    counts = switches, throttled = [document.get(name, 0) for name in ("switches", "throttled")]
     raw = document.get("pauses", b"")
     lengths = np.frombuffer(raw, dtype="<f8") if isinstance(raw, bytes) and len(raw) % 8 == 0 else np.array([np.nan])
     if (
         not _is_number(watched, MAX_SECONDS)
         or not _is_number(stolen, MAX_SECONDS)
-        or type(switches) is not int
-        or not 0 <= switches <= MAX_SWITCHES
+        or not all(type(count) is int and 0 <= count <= MAX_SWITCHES for count in counts)
         or len(lengths) > MAX_PAUSES
         or not ((lengths > 0.0) & (lengths <= MAX_SECONDS)).all()
     ):
-        raise unsound(path, "hold possible pauses", (watched, switches, stolen, lengths[:3]))
-    return Disturbances(Pauses.of(float(watched), lengths.tolist()), switches, float(stolen))
+        raise unsound(path, "hold possible pauses", (watched, counts, stolen, lengths[:3]))
+    return Disturbances(Pauses.of(float(watched), lengths.tolist()), switches, float(stolen), throttled)
 
 
 def _is_number(value: object, most: float) -> bool:

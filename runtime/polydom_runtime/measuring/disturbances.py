@@ -1,4 +1,4 @@
-"""What disturbed a measurement: pauses, switches to other programs, and a hypervisor that took the processor."""
+"""What disturbed a measurement: pauses, switches to other programs, a quota, a hypervisor that took the processor."""
 
 from dataclasses import dataclass, field
 
@@ -7,8 +7,14 @@ from .cost_samples import Pauses
 BUSY_SHARE = 0.9
 """A machine on which a measurement got less of a processor than this is busy."""
 
-BUSY = "the machine was busy: "
-"""How the warning of a busy machine begins."""
+BUSY = "the machine was busy: ", "a quota stopped the measurement "
+"""How the warnings of a busy machine begin."""
+
+QUOTA_CURE = (
+    "a quota of more processors, or none: `docker run` with a larger --cpus or without it, a larger CPUQuota= in the "
+    "systemd unit or none; to keep to one processor, --cpuset-cpus=3 or AllowedCPUs=3"
+)
+"""How to avoid that the kernel stops a process since its quota is used up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,20 +28,29 @@ class Disturbances:
         How often the system took the processor away from the thread.
     stolen : float
         Seconds that a hypervisor took, summed over all processors of the machine (steal).
+    throttled : int
+        In how many periods a quota of processor time was used up (see `GroupLimits`).
     """
 
     pauses: Pauses = field(default_factory=Pauses)
     switches: int = 0
     stolen: float = 0.0
+    throttled: int = 0
 
     def plus(self, more: "Disturbances") -> "Disturbances":
         """Return these and others together."""
-        return Disturbances(self.pauses.plus(more.pauses), self.switches + more.switches, self.stolen + more.stolen)
+        return Disturbances(
+            self.pauses.plus(more.pauses),
+            self.switches + more.switches,
+            self.stolen + more.stolen,
+            self.throttled + more.throttled,
+        )
 
     @property
     def warning(self) -> str | None:
-        """The warning that the machine was busy; None if it was not."""
+        """The warning that a quota was used up, or else that the machine was busy; None if neither is so."""
         share = self.pauses.processor_share
-        if share >= BUSY_SHARE:
-            return None
-        return f"{BUSY}the measurement got {100 * share:.0f} % of a processor; times are of undisturbed work"
+        got = f"the measurement got {100 * share:.0f} % of a processor; times are of undisturbed work"
+        if self.throttled:
+            return f"{BUSY[1]}in {self.throttled} periods: {got}; cure: {QUOTA_CURE}"
+        return f"{BUSY[0]}{got}" if share < BUSY_SHARE else None

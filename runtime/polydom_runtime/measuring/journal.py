@@ -230,5 +230,6 @@ def _watched(seen: Disturbances, warnings: Sequence[str]) -> dict[str, Any]:
         "pauses": _packed(np.array(seen.pauses.lengths)),
         "switches": seen.switches,
         "stolen": seen.stolen,
+        "throttled": seen.throttled,
         "warnings": list(warnings),
     }

@@ -232,7 +232,7 @@ class _Session:
 
     def _seen(self) -> Disturbances:
         """Return what disturbed the last chunk, after adding it to the measurement."""
-        seen = self._conditions.with_steal(self._bench.stopwatch.taken())
+        seen = self._conditions.with_losses(self._bench.stopwatch.taken())
         self._measurement.seen = self._conditions.seen = self._measurement.seen.plus(seen)
         return seen
 

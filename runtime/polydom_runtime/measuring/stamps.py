@@ -38,7 +38,9 @@ def _is_amount(value: Any) -> bool:
 
 CHECKS: dict[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("device", "cpu", "machine", "kernel", "python", "numpy", "onnxruntime", "began"), _is_text),
-    **dict.fromkeys(("cores", "timer_tick_ns", "timer_reading_ns", "involuntary_switches"), _is_count),
+    **dict.fromkeys(
+        ("cores", "timer_tick_ns", "timer_reading_ns", "involuntary_switches", "throttled_periods"), _is_count
+    ),
     **dict.fromkeys(("processor_share", "stolen_seconds"), _is_amount),
     **dict.fromkeys(("memory_bytes", "available_bytes"), lambda value: value is None or _is_count(value)),
     **dict.fromkeys(("governors", "warnings"), _is_texts),

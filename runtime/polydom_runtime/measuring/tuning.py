@@ -105,7 +105,7 @@ def tune_bundle(
             answers = bench.after_sleep(regime, period, SHARES[regime] * seconds, MAX_SLEEPS)
             regimes[regime] = _after_sleep(answers, hot, models, len(space.steps), period)
             progress(SHARES["hot"] + SHARES[regime] * (len(regimes) - 1))
-    conditions.seen = conditions.seen.plus(bench.stopwatch.taken())
+    conditions.seen = conditions.seen.plus(conditions.with_losses(bench.stopwatch.taken()))
     conditions.have_moved()
     by_name, warnings = {name: regimes[name] for name in REGIMES}, tuple(conditions.warnings)
     return Tune(bundle_sha256(bundle), this_machine(board), machine["began"], warnings, engines, by_name)

@@ -30,7 +30,10 @@ ALLOWED = Permissions(realtime=True, lockable_bytes=None)
 GOVERNOR = "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"
 THROTTLED = "sys/devices/platform/soc/soc:firmware/get_throttled"
 TEMPERATURE = "sys/class/thermal/thermal_zone0/temp"
+GROUP = "sys/fs/cgroup/node"
 HEALTHY = {
+    "proc/self/cgroup": "0::/node\n",
+    f"{GROUP}/memory.current": "10000000\n",
     "proc/device-tree/model": "Raspberry Pi 4 Model B Rev 1.4\0",
     "proc/cpuinfo": "CPU part\t: 0xd08\n",
     "proc/meminfo": "MemTotal: 3885396 kB\nMemAvailable: 3400000 kB\nSwapTotal: 0 kB\nSwapFree: 0 kB\n",
@@ -100,7 +103,7 @@ def test_a_healthy_board_has_no_fault(machine: Machine, bundle_folder: Path) -> 
     assert {f.check for f in findings if f.level != "ok"} == set()
     assert [f.fix for f in findings if f.fix] == []
     assert exit_code(findings) == 0
-    assert len({f.check for f in findings}) == len(findings) == 17
+    assert len({f.check for f in findings}) == len(findings) == 18
 
 
 ILL = "a child process that imports it was killed by SIGILL"
@@ -149,6 +152,9 @@ FILES = [
         "105 MB, 10 MB in use",
     ),
     ("proc/meminfo", "MemAvailable: 30000 kB\nSwapTotal: 0 kB\n", "memory", "problem", "31 MB available"),
+    (f"{GROUP}/cpu.max", "50000 100000\n", "processors", "warning", "a quota of 50 ms in each 100 ms"),
+    (f"{GROUP}/cpu.weight", "39\n", "processors", "warning", "39 % of the usual weight"),
+    (f"{GROUP}/memory.max", "40000000\n", "memory", "problem", "30 MB available below a limit of 40 MB"),
 ]
 
 
@@ -199,6 +205,47 @@ def test_fixes_name_the_command(machine: Machine) -> None:
     assert faults["governor"].fix.startswith("echo performance | sudo tee ")
     assert "power supply" in faults["throttling"].fix
     assert "fan" in faults["throttling"].fix
+
+
+def test_a_quota_is_the_cause_of_pauses(machine: Machine) -> None:
+    """Other programs are not to blame."""
+    machine.put(f"{GROUP}/cpu.max", "50000 100000\n")
+    faults = machine.faults(pauses=Pauses.of(0.1, [50e-3] * 2))
+
+    assert set(faults) == {"processors", "other work"}
+    assert "stops all threads, for up to 50 ms;" in faults["processors"].why
+    assert "--cpus" in faults["processors"].fix
+    assert faults["other work"].fix == faults["processors"].fix
+
+
+def test_a_quota_of_whole_processors_is_a_fault_if_it_was_used_up(machine: Machine) -> None:
+    machine.put(f"{GROUP}/cpu.max", "200000 100000\n")
+    assert machine.faults() == {}
+
+    machine.put(f"{GROUP}/cpu.stat", "nr_periods 70\nnr_throttled 3\n")
+    assert "used up 3 times so far" in machine.faults()["processors"].found
+
+
+def test_processors_of_the_process_are_named(machine: Machine) -> None:
+    machine.put("proc/self/status", "Name:\tpython\nCpus_allowed_list:\t3\n")
+    machine.put("sys/devices/system/cpu/online", "0-3\n")
+
+    assert {f.check: f.found for f in machine.examine()}["processors"] == "may use 3 of 0-3"
+
+
+def test_swap_that_the_process_may_not_use_is_none(machine: Machine) -> None:
+    machine.put("proc/meminfo", "MemAvailable: 3400000 kB\nSwapTotal: 102396 kB\n")
+    machine.put(f"{GROUP}/memory.swap.max", "0\n")
+
+    assert machine.faults() == {}
+
+
+def test_a_board_is_named_where_its_device_tree_is_hidden(machine: Machine) -> None:
+    """As in a container."""
+    machine.put("proc/device-tree/model", None)
+    machine.put("proc/cpuinfo", "CPU part\t: 0xd08\n\nModel\t\t: Raspberry Pi 4 Model B Rev 1.4\n")
+
+    assert Board(machine.root).device == "Raspberry Pi 4 Model B Rev 1.4"
 
 
 def test_a_kernel_with_full_preemption_is_named(machine: Machine) -> None:
@@ -303,7 +350,7 @@ def test_the_report_says_the_worst_first(machine: Machine) -> None:
     lines = as_text(findings).splitlines()
 
     assert [line.split()[0] for line in lines[:10:3]] == ["problem", "warning", "warning", "ok"]
-    assert lines[-1] == "problem: 1, warning: 2, ok: 12"
+    assert lines[-1] == "problem: 1, warning: 2, ok: 13"
     assert exit_code(findings) == 1
 
 

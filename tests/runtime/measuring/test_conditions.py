@@ -16,6 +16,7 @@ from polydom_runtime.measuring.conditions import Conditions, describe, onnx_limi
 from polydom_runtime.measuring.cost_samples import CostSamples, ItemSamples, Pauses
 from polydom_runtime.measuring.disturbances import Disturbances
 from polydom_runtime.measuring.own_profile import own_profile
+from polydom_runtime.measuring.stamps import stamp_fault
 
 CLOCK = "sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq"
 GOVERNOR = "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"
@@ -136,8 +137,34 @@ def test_time_that_a_hypervisor_took_is_counted(root: Path) -> None:
     conditions = Conditions(Board(root), describe(Board(root)))
     write(root, "proc/stat", f"cpu  1 2 3 4 5 6 7 {100 + 3 * TICKS_PER_SECOND} 0 0")
 
-    assert conditions.with_steal(Disturbances(switches=2)) == Disturbances(switches=2, stolen=3.0)
-    assert conditions.with_steal(Disturbances()) == Disturbances()
+    assert conditions.with_losses(Disturbances(switches=2)) == Disturbances(switches=2, stolen=3.0)
+    assert conditions.with_losses(Disturbances()) == Disturbances()
+
+
+def test_quota_is_named_as_the_cause_with_its_cure(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
+    write(root, "proc/self/cgroup", "0::/")
+    write(root, "sys/fs/cgroup/cpu.stat", "nr_throttled 100")
+    conditions = Conditions(Board(root), describe(Board(root)))
+    write(root, "sys/fs/cgroup/cpu.stat", "nr_throttled 103")
+    conditions.seen = conditions.with_losses(Disturbances(Pauses.of(1.0, [1.0])))
+
+    (warning,) = conditions.warnings
+    assert warning.startswith("a quota stopped the measurement in 3 periods: the measurement got 50 % of a processor;")
+    assert "--cpus" in warning
+    assert stamp_fault(conditions.summary()) is None
+    assert conditions.summary()["throttled_periods"] == 3
+    assert Conditions(Board(root), describe(Board(root)), [warning]).warnings == []
+    assert conditions.with_losses(Disturbances()) == Disturbances()
+
+
+def test_memory_is_that_of_the_container(root: Path) -> None:
+    write(root, "proc/self/cgroup", "0::/")
+    write(root, "sys/fs/cgroup/memory.max", "500000000")
+    write(root, "sys/fs/cgroup/memory.current", "100000000")
+    stamp = describe(Board(root))
+
+    assert (stamp["memory_bytes"], stamp["available_bytes"]) == (500_000_000, 400_000_000)
 
 
 def test_limits_that_could_not_be_tried_are_said(samples: CostSamples) -> None:

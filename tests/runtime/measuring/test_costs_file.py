@@ -17,7 +17,7 @@ from polydom_runtime.measuring.journal import FileJournal
 HEADER = SamplesHeader(
     ("mean", "(dispatch)"), (10.0, 100.0), (1, 1, 4, 4), ("timer",), "f" * 64, {"device": "a board"}, ("linear",), 0.02
 )
-SEEN = Disturbances(Pauses.of(2.0, [0.25, 0.5]), 7, 0.75)
+SEEN = Disturbances(Pauses.of(2.0, [0.25, 0.5]), 7, 0.75, 2)
 
 
 def rounds(count: int = 20) -> np.ndarray:
@@ -90,6 +90,18 @@ def test_answers_and_pauses_come_back(costs: Path) -> None:
     assert cold.seconds.shape == (2, 2, 1)
     assert samples.pauses.watched == 6.0
     assert samples.pauses.lengths == (0.5, 0.5, 0.5, 0.25, 0.25, 0.25)
+
+
+def test_unfinished_file_keeps_what_disturbed_it(tmp_path: Path) -> None:
+    journal = FileJournal(tmp_path / "new.costs")
+    journal.begin(HEADER)
+    for _ in range(2):
+        journal.append(rounds(), [], SEEN)
+    journal.close()
+    earlier = FileJournal(tmp_path / "new.costs", resume=True).resumed()
+
+    assert earlier is not None
+    assert earlier.seen == SEEN.plus(SEEN) == Disturbances(SEEN.pauses.plus(SEEN.pauses), 14, 1.5, 4)
 
 
 def test_file_of_version_1_is_read_as_hot_and_says_so(tmp_path: Path) -> None:
@@ -231,6 +243,7 @@ def test_unsound_header_is_refused_behind_a_right_digest(costs: Path, change: di
         {"rounds": rounds().tobytes(), "stolen": "all"},
         {"rounds": rounds().tobytes(), "switches": 1.5},
         {"rounds": rounds().tobytes(), "switches": -1},
+        {"rounds": rounds().tobytes(), "throttled": -1},
     ],
 )
 def test_unsound_frame_is_refused_behind_a_right_digest(costs: Path, content: dict[str, Any]) -> None:

@@ -1,0 +1,143 @@
+"""What the control groups of Linux (cgroups) allow to this process, in a container or in a unit of systemd.
+
+Version 2 has one tree of groups, version 1 one for each kind of resource, and a machine may have both. A process is
+held to the limits of its group and of all groups above, so the tightest one counts.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+USUAL_WEIGHTS = {"cpu.weight": 100, "cpu.shares": 1024}
+"""The files with the weight of a group, in version 2 and 1, and what they hold if nobody has set it."""
+
+NO_LIMIT = 1 << 62
+"""Version 1 writes a larger number of bytes for no limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """The processor time that a group gets in each period, in seconds."""
+
+    seconds: float
+    period: float
+
+    @property
+    def processors(self) -> float:
+        """The number of processors that it is enough for."""
+        return self.seconds / self.period
+
+
+@dataclass(frozen=True, slots=True)
+class GroupLimits:
+    """The limits of a process, each from the tightest of its groups.
+
+    Parameters
+    ----------
+    quota : Quota or None
+        The tightest quota of processor time; None without one.
+    weight : float
+        The smallest weight of a group when others want the processor, too: 1 is usual.
+    memory_bytes, memory_left : int or None
+        The memory that the process may use, and how much of it is free; None without a limit. What only caches files
+        counts as free.
+    may_swap : bool
+        Whether its memory may be moved to a disk.
+    throttled : int
+        How often a quota was used up, and the threads were stopped until the end of the period.
+    """
+
+    quota: Quota | None = None
+    weight: float = 1.0
+    memory_bytes: int | None = None
+    memory_left: int | None = None
+    may_swap: bool = True
+    throttled: int = 0
+
+
+def limits_of(root: Path) -> GroupLimits:
+    """Return the limits of this process by the files below `root`; what cannot be read is no limit."""
+    groups = list(_groups(root))
+    memory = [m for m in map(_memory, groups) if m]
+    return GroupLimits(
+        min((q for q in map(_quota, groups) if q), key=lambda q: (q.processors, -q.period), default=None),
+        min((w / usual for g in groups for f, usual in USUAL_WEIGHTS.items() for w in _counts(g / f)), default=1.0),
+        min((limit for limit, _ in memory), default=None),
+        min((left for _, left in memory), default=None),
+        not any(map(_forbids_swap, groups)),
+        sum(_table(g / "cpu.stat").get("nr_throttled", 0) for g in groups),
+    )
+
+
+def text_of(file: Path) -> str | None:
+    """Return the text of a file without white space around it; None if it cannot be read."""
+    try:
+        return file.read_text(errors="replace").strip("\0\n\t ")
+    except (OSError, ValueError):  # the latter for a name with a null character
+        return None
+
+
+def _groups(root: Path) -> Iterator[Path]:
+    """Yield the folders of the groups of this process, and of all groups above."""
+    found: dict[Path, None] = {}
+    for line in (text_of(root / "proc/self/cgroup") or "").splitlines():
+        _, kinds, path = (line.split(":", 2) + [""] * 2)[:3]
+        names = (kinds, *kinds.split(",")) if kinds else ("unified", ".")  # the latter if there is no version 1
+        mounts = [root / "sys/fs/cgroup" / name for name in names]
+        found |= dict.fromkeys(_path(next(filter(os.path.isdir, mounts), root), path))
+    return iter(found)
+
+
+def _path(mount: Path, path: str) -> Iterable[Path]:
+    """Return a group and those above, up to the mount.
+
+    A container may see the path of its group on the whole machine, while its own group is the top of the mount. So
+    folders that are not there are left out from the start of the path.
+    """
+    parts = [part for part in path.split("/") if part not in ("", "..")]
+    start = next(k for k in range(len(parts) + 1) if k == len(parts) or os.path.isdir(mount.joinpath(*parts[k:])))
+    return [mount.joinpath(*parts[start:end]) for end in range(len(parts), start - 1, -1)]
+
+
+def _quota(group: Path) -> Quota | None:
+    for files in (["cpu.max"], ["cpu.cfs_quota_us", "cpu.cfs_period_us"]):
+        counts = [count for file in files for count in _counts(group / file)]
+        if len(counts) == 2 and all(counts):
+            return Quota(*(count / 1e6 for count in counts))
+    return None
+
+
+def _memory(group: Path) -> tuple[int, int] | None:
+    """Return the limit of a group, and how much of it is free."""
+    files = "memory.max", "memory.high", "memory.limit_in_bytes"
+    limit = min((count for file in files for count in _counts(group / file)), default=NO_LIMIT)
+    if limit >= NO_LIMIT:
+        return None
+    used = sum(count for file in ("memory.current", "memory.usage_in_bytes") for count in _counts(group / file))
+    stat = _table(group / "memory.stat")
+    cached = stat.get("total_inactive_file", stat.get("inactive_file", 0))
+    return limit, max(limit - max(used - cached, 0), 0)
+
+
+def _forbids_swap(group: Path) -> bool:
+    """Tell whether the limit of swap is 0, or that of memory and swap together is the limit of memory."""
+    both, memory = (_counts(group / f"memory.{kind}limit_in_bytes") for kind in ("memsw.", ""))
+    return _counts(group / "memory.swap.max") == [0] or (both == memory != [] and both[0] < NO_LIMIT)
+
+
+def _counts(file: Path) -> list[int]:
+    """Return the whole numbers that a file holds, without words such as ``max`` and negative numbers."""
+    return [int(word) for word in (text_of(file) or "").split() if re.fullmatch(r"[0-9]{1,19}", word)]
+
+
+def _table(file: Path) -> dict[str, int]:
+    """Return the numbers of a file with a name and a number in each line."""
+    found = {}
+    for line in (text_of(file) or "").splitlines():
+        with suppress(ValueError):
+            name, number = line.split()
+            found[name] = int(number)
+    return found

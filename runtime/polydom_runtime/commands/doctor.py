@@ -2,21 +2,41 @@
 
 import argparse
 import json
+from contextlib import suppress
 from dataclasses import asdict
 
+from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.device.board import Board
 from polydom_runtime.diagnosis.doctor import examine
 from polydom_runtime.diagnosis.findings import as_text, exit_code
+from polydom_runtime.diagnosis.software_findings import check_features
+from polydom_runtime.exceptions import BundleFormatError, BundleMismatchError
+from polydom_runtime.items.sources import space_of
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of ``polydom-node doctor``."""
     command.add_argument("--bundle", metavar="BUNDLE", help="a bundle folder; each of its models is run once")
+    command.add_argument(
+        "--space", metavar="MODULE:SPACE", help="with --bundle: its features, to compare with those of the build"
+    )
     command.add_argument("--json", action="store_true", help="print the findings as JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the findings; return 1 if one of them is a problem, else 0."""
+    """Print the findings; return 1 if one of them is a problem, else 0.
+
+    Raises
+    ------
+    BundleMismatchError
+        If features are given without a bundle, or those of another one.
+    """
+    if arguments.space and not arguments.bundle:
+        raise BundleMismatchError("--space must come with --bundle, which says what the features gave. It is missing.")
+    space = space_of(arguments.space) if arguments.space else None
     findings = examine(Board(), bundle=arguments.bundle)
+    if space is not None:
+        with suppress(BundleFormatError):  # which is a finding already
+            findings.append(check_features(load_bundle(arguments.bundle), space))
     print(json.dumps([asdict(f) for f in findings], indent=2) if arguments.json else as_text(findings))
     return exit_code(findings)

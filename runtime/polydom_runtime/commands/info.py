@@ -45,6 +45,8 @@ def run(arguments: argparse.Namespace) -> None:
     print(f"promise: {_promise_text(bundle)}")
     print(times.origin)
     print(f"times measured: {regimes_text(bundle)}")
+    n_items = len(bundle.references.items)
+    print(f"reference items, on which a node compares its features with those of the build: {n_items or 'none'}")
     print(outlook_table(bundle))
 
 

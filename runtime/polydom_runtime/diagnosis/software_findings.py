@@ -12,7 +12,8 @@ from polydom_runtime.bundles.model_entry import model_file
 from polydom_runtime.bundles.models import InputRow
 from polydom_runtime.device.board import Board
 from polydom_runtime.device.probe import Probe
-from polydom_runtime.exceptions import BundleFormatError
+from polydom_runtime.exceptions import BundleFormatError, BundleMismatchError
+from polydom_runtime.features import FeatureSpace
 from polydom_runtime.measuring.stamps import THREAD_VARIABLES
 
 from .findings import Finding, Level, finding
@@ -96,6 +97,25 @@ def check_bundle(bundle: Bundle, found: Probe | str) -> Finding:
         f"{found.opset}, ai.onnx.ml {found.ml_opset} at most"
         if found.onnxruntime
         else "install onnxruntime, or build with an estimator for which numpy has a kernel",
+    )
+
+
+def check_features(bundle: Bundle, space: FeatureSpace) -> Finding:
+    """Check that the features give the numbers that they gave when the bundle was built, on its reference items."""
+    try:
+        bundle.check_features(space)
+    except BundleMismatchError as e:
+        level: Level = "problem"
+        text = str(e)
+    else:
+        n = len(bundle.references.items)
+        level, text = "ok" if n else "warning", f"as at the build, on {n} items" if n else "the bundle has no items"
+    return finding(
+        "features",
+        level,
+        text,
+        "models that get other numbers than those that they were trained on answer wrongly",
+        "use the module that the bundle was built with, or build it again",
     )
 
 

@@ -9,19 +9,23 @@ from itertools import chain, count, repeat
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from polydom_runtime.bundles.bundle_times import CostOrigin
+from polydom_runtime.bundles.references import References, stored
 from polydom_runtime.device.board import Board
 from polydom_runtime.device.jitter import Jitter, Permissions, permissions, wake_up_jitter
 from polydom_runtime.device.probe import Probe
 from polydom_runtime.device.timer import reading_ns, step_back_ns, timer_tick_ns
 from polydom_runtime.diagnosis.doctor import as_text, examine, exit_code
 from polydom_runtime.diagnosis.findings import Finding
-from polydom_runtime.diagnosis.software_findings import REQUIRED, check_software
+from polydom_runtime.diagnosis.software_findings import REQUIRED, check_features, check_software
+from polydom_runtime.features import FeatureSpace
 from polydom_runtime.measuring.cost_samples import Pauses
 from polydom_runtime.testing import ManualClock
 from tests.runtime.conftest import make_bundle, write
+from tests.runtime.node_space import space
 
 PROBE = Probe(bits=64, numpy="2.4.6", onnxruntime="1.28.0", threads=1, ir_version=13, opset=26, ml_opset=5)
 STEADY = Jitter(periods=200, period_ns=2_000_000, p50_ns=80_000, p99_ns=400_000, max_ns=2_000_000)
@@ -61,6 +65,14 @@ def scripted(*steps_ns: int) -> Callable[[], int]:
         return now
 
     return read
+
+
+ITEM = np.arange(4.0)
+REFERENCES = References(
+    (stored(ITEM),),  # type: ignore[arg-type]
+    (tuple(space.extract_all(ITEM).tolist()),),
+    (1e-6,) * sum(feature.width for feature in space.features),
+)
 
 
 class Machine:
@@ -280,6 +292,25 @@ def test_spread_of_the_costs_is_told_with_its_cure(machine: Machine) -> None:
     faults = machine.faults(bundle=replace(bundle, models=(), times=replace(bundle.times, origin=origin)))
 
     assert note in faults["costs"].found
+
+
+@pytest.mark.parametrize(
+    ("references", "factor", "level", "text"),
+    [
+        (REFERENCES, 1.0, "ok", "as at the build, on 1 items"),
+        (REFERENCES, 2.0, "problem", "feature 'mean' gives"),
+        (References(), 1.0, "warning", "the bundle has no items"),
+    ],
+)
+def test_features_are_compared_with_those_of_the_build(
+    references: References, factor: float, level: str, text: str
+) -> None:
+    mean = replace(space.features[0], extract=lambda x: [factor * x.mean()])
+    bundle = replace(make_bundle()[0], references=references)
+    found = check_features(bundle, FeatureSpace([mean, *space.features[1:]], size=len))
+
+    assert found.level == level
+    assert text in found.found
 
 
 def test_a_damaged_bundle_is_a_problem(machine: Machine, bundle_folder: Path) -> None:

@@ -62,16 +62,14 @@ def check_processors(board: Board) -> Finding:
     if quota := limits.quota:
         texts.append(f"a quota of {format_seconds(quota.seconds)} in each {format_seconds(quota.period)}")
         texts += [f"used up {limits.throttled} times so far"] * bool(limits.throttled)
-        fixes += [QUOTA_CURE] * _is_short(board)
     if limits.weight < 1.0:
         texts.append(f"{100 * limits.weight:.0f} % of the usual weight")
         fixes.append("the usual weight: `docker run` without --cpu-shares, CPUWeight=100 in the systemd unit")
     why = "other programs get the processor first if they want it, too"
-    if quota and quota.processors < 1.0:
-        stop = format_seconds(quota.period - quota.seconds)
-        why = f"once the quota is used up, the kernel stops all threads, for up to {stop}; an answer is late by that"
-    elif quota:
-        why = "once the quota is used up, the kernel stops all threads until its next period"
+    if quota and _is_short(board):
+        stop = f"for up to {format_seconds(quota.period - quota.seconds)}" if quota.processors < 1.0 else "for a while"
+        why = f"once the quota is used up, the kernel stops all threads, {stop}; an answer is late by that"
+        fixes = [QUOTA_CURE, *fixes]
     return finding("processors", "warning" if fixes else "ok", "; ".join(texts) or "no limit", why, "; ".join(fixes))
 
 

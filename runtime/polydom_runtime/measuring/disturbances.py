@@ -52,5 +52,6 @@ class Disturbances:
         share = self.pauses.processor_share
         got = f"the measurement got {100 * share:.0f} % of a processor; times are of undisturbed work"
         if self.throttled:
-            return f"{BUSY[1]}in {self.throttled} periods: {got}; cure: {QUOTA_CURE}"
+            of_it = f": {got}" if self.pauses.watched else ""
+            return f"{BUSY[1]}in {self.throttled} periods{of_it}; cure: {QUOTA_CURE}"
         return f"{BUSY[0]}{got}" if share < BUSY_SHARE else None

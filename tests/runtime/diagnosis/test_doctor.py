@@ -235,7 +235,19 @@ def test_a_quota_of_whole_processors_is_a_fault_if_it_was_used_up(machine: Machi
     assert machine.faults() == {}
 
     machine.put(f"{GROUP}/cpu.stat", "nr_periods 70\nnr_throttled 3\n")
-    assert "used up 3 times so far" in machine.faults()["processors"].found
+    fault = machine.faults()["processors"]
+    assert "used up 3 times so far" in fault.found
+    assert "stops all threads, for a while" in fault.why
+
+
+def test_a_small_weight_is_told_apart_from_a_quota_that_is_enough(machine: Machine) -> None:
+    machine.put(f"{GROUP}/cpu.max", "200000 100000\n")
+    machine.put(f"{GROUP}/cpu.weight", "39\n")
+    fault = machine.faults()["processors"]
+
+    assert fault.why.startswith("other programs get the processor first")
+    assert "--cpu-shares" in fault.fix
+    assert "--cpuset-cpus" not in fault.fix
 
 
 def test_processors_of_the_process_are_named(machine: Machine) -> None:

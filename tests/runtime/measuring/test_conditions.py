@@ -158,6 +158,11 @@ def test_quota_is_named_as_the_cause_with_its_cure(root: Path, monkeypatch: pyte
     assert conditions.with_losses(Disturbances()) == Disturbances()
 
 
+def test_quota_is_named_where_no_pauses_were_watched() -> None:
+    """As while answers are certified."""
+    assert (Disturbances(throttled=3).warning or "").startswith("a quota stopped the measurement in 3 periods; cure: a")
+
+
 def test_memory_is_that_of_the_container(root: Path) -> None:
     write(root, "proc/self/cgroup", "0::/")
     write(root, "sys/fs/cgroup/memory.max", "500000000")

@@ -13,6 +13,19 @@ MAX_CHARS = 200
 
 MAX_REPORT = 500
 
+LONGEST_SHOWN = 100
+
+
+def shown(value: object) -> str:
+    """Return a value for a message: on one line, and cut if it is long.
+
+    >>> shown("ms"), shown([[1],
+    ...                     [2]])
+    ("'ms'", '[[1], [2]]')
+    """
+    text = " ".join(repr(value).split())
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
+
 
 def raised(error: BaseException) -> str:
     """Return a sentence about an exception of a user's code, with the file and the line that it came from.

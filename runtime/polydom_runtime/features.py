@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .causes import raised
+from .causes import raised, shown
 from .exceptions import FeatureError
 
 MAX_FEATURES = 60
@@ -83,7 +83,7 @@ class FeatureSpace:
     """
 
     def __init__(self, features: Sequence[Feature], size: Callable[[Any], Any]) -> None:
-        self.features = tuple(features)
+        self.features = _listed(features)
         self.size = size
         self.names = tuple(f.name for f in self.features)
         self.widths = tuple(f.width for f in self.features)
@@ -143,22 +143,25 @@ class FeatureSpace:
                     if step not in values:
                         values[step] = step.compute(item)
                     source = values[step]
-                found = np.asarray(feature.extract(source))
+                returned = feature.extract(source)
+                found = np.asarray(returned)
             except Exception as e:
                 raise FeatureError(f"Feature {feature.name!r} must work on every item. {raised(e)}") from e
             # A node copies what it gets into the row: it drops imaginary parts, reads texts, and fails for a column.
             is_row = found.ndim < 2 or found.shape == (1, feature.width)
             if found.dtype.kind not in "biuf" or not is_row or found.size != feature.width:
                 raise FeatureError(
-                    f"Feature {feature.name!r} must return {feature.width} real numbers in one row. Got an array of "
-                    f"{found.dtype}, of shape {found.shape}, for an item of size {self.size(item)}."
+                    f"Feature {feature.name!r} must return {feature.width} real numbers in one row. Got "
+                    f"{shown(returned)}, an array of {found.dtype}, of shape {found.shape}, for an item of size "
+                    f"{self.size(item)}. Correct what it returns, or its width."
                 )
             with np.errstate(over="ignore"):  # then it is not finite
                 row[columns] = found.reshape(-1)
             if not np.isfinite(row[columns]).all():
                 raise FeatureError(
                     f"Feature {feature.name!r} must return {feature.width} finite numbers. "
-                    f"Got {found} for an item of size {self.size(item)}."
+                    f"Got {shown(returned)} for an item of size {self.size(item)}. Let it return a finite number in "
+                    "such a case, or leave such items out."
                 )
         return row
 
@@ -180,11 +183,40 @@ def read_only(item: Any) -> Any:
     return view
 
 
+def checked_space(space: object) -> FeatureSpace:
+    """Return a feature space.
+
+    Raises
+    ------
+    FeatureError
+        If it is something else.
+    """
+    if not isinstance(space, FeatureSpace):
+        raise FeatureError(f"The space must be a FeatureSpace. Got {shown(space)}. Import the module that has it.")
+    return space
+
+
+def _listed(features: object) -> tuple[Feature, ...]:
+    found = tuple(features) if isinstance(features, Iterable) else ()
+    if wrong := [f for f in found if not isinstance(f, Feature)] or [features] * (not isinstance(features, Iterable)):
+        raise FeatureError(
+            f"The features must be a list of Feature objects. Got {shown(wrong[0])}. Write, for example, "
+            "FeatureSpace([Feature('mean', np.mean)], size=len)."
+        )
+    return found
+
+
 def _check_features(space: FeatureSpace) -> None:
     if not 1 <= len(space) <= MAX_SPACE_FEATURES:
         raise FeatureError(f"A feature space must have 1 to {MAX_SPACE_FEATURES} features. Got {len(space)}.")
+    if not callable(space.size):
+        raise FeatureError(f"The size must be a function of an item, such as len. Got {shown(space.size)}.")
     for f in space.features:
-        if not callable(f.extract) or not (f.step is None or isinstance(f.step, Step)):
-            raise FeatureError(f"Feature {f.name!r} must have a function, and a Step or none. Got {f}.")
+        is_step = isinstance(f.step, Step) and callable(f.step.compute)
+        if not callable(f.extract) or not (f.step is None or is_step):
+            raise FeatureError(
+                f"Feature {f.name!r} must have a function, and a Step with a function or none. Got {f}. Write "
+                "Feature('name', function, step=Step('name', function))."
+            )
         if not (isinstance(f.width, int) and f.width >= 1):
             raise FeatureError(f"The width of feature {f.name!r} must be a positive integer. Got {f.width!r}.")

@@ -5,7 +5,6 @@ import os
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from .bundles.greedy import Walk
 from .bundles.index import Staircase
 from .bundles.index_file import load_bundle
 from .bundles.regimes import Regime
-from .causes import Causes, error_text
+from .causes import Causes, error_text, shown
 from .clock import Clock, hardware_clock
 from .exceptions import BundleMismatchError, FeatureError
 from .features import FeatureSpace, members
@@ -137,7 +136,11 @@ class Predictor:
     ) -> None:
         if not isinstance(space, FeatureSpace):
             raise BundleMismatchError(
-                f"The space must be a FeatureSpace. Got {space!r}. Import the module that has it."
+                f"The space must be a FeatureSpace. Got {shown(space)}. Import the module that has it."
+            )
+        if not isinstance(bundle, Bundle):
+            raise BundleMismatchError(
+                f"The bundle must be a loaded one. Got {shown(bundle)}. Write Predictor.load(folder, space)."
             )
         self.policy: Policy = policy_for(bundle, policy)
         space = bundle.space_of(space)
@@ -210,7 +213,7 @@ class Predictor:
             As for `Predictor`; the first one also if the tune file is of another bundle or machine, or a feature gives
             other numbers than at the build.
         """
-        bundle = load_bundle(Path(folder))
+        bundle = load_bundle(folder)
         if tune is not None:
             from .device.tune import tuned  # only here, since most nodes have no such file
             from .device.tune_file import load_tune

@@ -8,7 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from .arrays import Floats, Masks
+from .causes import shown
 from .costs import ZERO, CostFunction, total
+from .exceptions import CostFunctionError
 from .features import FeatureSpace, members
 
 
@@ -79,12 +81,21 @@ class UnitTimes:
         dispatch : CostFunction
         model : float, optional
             Seconds of one run of any model.
+
+        Raises
+        ------
+        CostFunctionError
+            If a time is no cost function.
         """
         steps, bit = steps or {}, {name: 1 << i for i, name in enumerate(features)}
         users = tuple(sum(bit[name] for name in using) for using, _ in steps.values())
-        return cls(
-            (*features, *steps), users, (*features.values(), *(time for _, time in steps.values())), dispatch, model
-        )
+        terms = (*features.values(), *(time for _, time in steps.values()))
+        if wrong := [time for time in (*terms, dispatch) if not isinstance(time, CostFunction)]:
+            raise CostFunctionError(
+                f"Each time must be a CostFunction of the size. Got {shown(wrong[0])}. Write, for example, "
+                "CostFunction.of(2e-6, linear=1e-9), in seconds."
+            )
+        return cls((*features, *steps), users, terms, dispatch, model)
 
     @property
     def n_features(self) -> int:

@@ -88,7 +88,9 @@ def test_extracting_names_the_feature_that_failed(result: object) -> None:
 )
 def test_what_is_no_row_of_real_numbers_is_refused(value: Any) -> None:
     space = FeatureSpace([Feature("pair", lambda x: value, width=2)], size=len)
-    with pytest.raises(FeatureError, match=r"'pair' must return 2 real numbers in one row\. Got an array of .*shape"):
+    with pytest.raises(
+        FeatureError, match=r"'pair' must return 2 real numbers in one row\. Got .*, an array of .*shape"
+    ):
         space.extract_all([1.0])
 
 

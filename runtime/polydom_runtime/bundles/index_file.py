@@ -4,6 +4,8 @@ import hashlib
 import os
 from pathlib import Path
 
+from polydom_runtime.causes import shown
+
 from . import schema
 from .bundle import Bundle
 from .decoding import decode
@@ -20,9 +22,12 @@ def load_bundle(folder: str | os.PathLike[str]) -> Bundle:
     BundleFormatError
         If a file is missing, cut, altered, too large, of a newer version, or inconsistent with another.
     """
+    if not isinstance(folder, str | os.PathLike):
+        raise schema.bad("A bundle must be given by the path of its folder", shown(folder), "The space comes after it.")
     path = Path(folder)
     if not (path / INDEX_FILE).is_file():
-        raise schema.bad(f"{path} must be a bundle folder", f"no file {INDEX_FILE} there", "Give its path.")
+        got = f"no file {INDEX_FILE} there" if path.is_dir() else "a file" if path.is_file() else "no such folder"
+        raise schema.bad(f"{path} must be a bundle folder", got, "Give the path of the folder, or copy it whole.")
     data = read_bounded(path / INDEX_FILE, schema.MAX_INDEX_BYTES)
     digest = read_bounded(path / DIGEST_FILE, 4096)
     if digest != digest_line(data):

@@ -14,8 +14,9 @@ from polydom_runtime.certification.binomial import MAX_MISSES, SamplingPlan
 from polydom_runtime.certification.certificate import Claim
 from polydom_runtime.certification.certify import certify
 from polydom_runtime.certification.load import UnderLoad, loads
+from polydom_runtime.costs import format_seconds
 from polydom_runtime.device.board import Board
-from polydom_runtime.exceptions import CertificateError
+from polydom_runtime.exceptions import CertificateError, DeadlineError
 from polydom_runtime.items.json_lines import UNREADABLE
 from polydom_runtime.items.sources import Arrived, iterate, space_of
 from polydom_runtime.loop.pace import Pace
@@ -86,6 +87,11 @@ def run(arguments: argparse.Namespace) -> int:
     claim, plan = Claim(arguments.miss_rate, arguments.confidence), plan_of(arguments)
     space, bundle = space_of(arguments.space), bundle_of(arguments)
     deadline = bundle.promise.budgets[1] if arguments.deadline is None else arguments.deadline
+    if arguments.guard >= deadline:
+        raise DeadlineError(
+            f"The margin --guard must be shorter than the deadline of {format_seconds(deadline)}. "
+            f"Got {format_seconds(arguments.guard)}. Give a smaller one."
+        )
     guarded = None if deadline == math.inf else deadline - arguments.guard
     predictor = Predictor(bundle, space, deadline=guarded, policy=arguments.policy)
     bundle.check_features(space)

@@ -72,7 +72,7 @@ def run_command(parser: Callable[[Sequence[str]], ArgumentParser], argv: Sequenc
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 141
     except (PolyDomError, OSError) as e:
-        print(f"{command.prog}: {e}", file=sys.stderr)
+        print(f"{command.prog}: {' '.join(str(e).split())}", file=sys.stderr)
         return 2
     except KeyboardInterrupt as e:
         print(f"{command.prog}: stopped. {to_go_on}", file=sys.stderr)

@@ -98,7 +98,7 @@ def load_tune(file: str | os.PathLike[str], bundle: Bundle, board: Board | None 
     try:
         tune = _decoded(_content(path), len(bundle.models), len(bundle.times.worst.names))
     except BundleFormatError as e:
-        raise BundleFormatError(f"{path} must be a sound tune file. {e} {REMEDY}") from e
+        raise BundleFormatError(f"{path} must be a sound tune file. {str(e).strip()} {REMEDY}") from e
     if tune.bundle_sha256 != bundle_sha256(bundle):
         raise BundleMismatchError(
             f"{path} must be a tune of the bundle {bundle.path}. It is of another one, or of an earlier build. {REMEDY}"
@@ -111,6 +111,8 @@ def load_tune(file: str | os.PathLike[str], bundle: Bundle, board: Board | None 
 
 
 def _content(path: Path) -> bytes:
+    if not path.is_file():
+        raise schema.bad("It must be a file", "none", "")
     data = read_bounded(path, MAX_FILE_BYTES)
     line, _, rest = data.partition(b"\n")
     if not line.startswith(MAGIC):

@@ -11,6 +11,7 @@ import numpy as np
 from polydom_runtime.exceptions import ItemError
 
 ARRAYS = ("signal", "offset", "shape", "label", "group", "weight")
+CURE = "Write one with polydom_runtime.write_packed, or give MODULE:FUNCTION, a function that returns the items."
 
 
 class Packed(NamedTuple):
@@ -47,10 +48,12 @@ def read_packed(file: str | Path) -> Packed:
             arrays = {name: packed[name] for name in ARRAYS if name in packed}
     except OSError as e:
         raise ItemError(f"{file} must be a readable file, or MODULE:FUNCTION. {e}") from e
-    except (ValueError, KeyError, EOFError, AttributeError, BadZipFile) as e:
-        raise ItemError(f"{file} must be a packed .npz file of plain arrays (no pickled objects). It is not.") from e
+    except (ValueError, KeyError, EOFError, AttributeError, TypeError, BadZipFile) as e:  # TypeError for a .npy file
+        raise ItemError(
+            f"{file} must be a packed .npz file of plain arrays (no pickled objects). It is not. {CURE}"
+        ) from e
     if missing := {"signal", "offset"} - arrays.keys():
-        raise ItemError(f"{file} must hold the arrays 'signal' and 'offset'. Missing: {sorted(missing)}.")
+        raise ItemError(f"{file} must hold the arrays 'signal' and 'offset'. Missing: {sorted(missing)}. {CURE}")
     signal, offset = arrays["signal"], arrays["offset"]
     if offset.ndim != 1 or offset.dtype.kind not in "iu" or len(offset) < 2 or offset[0] < 0:
         raise ItemError(f"'offset' of {file} must hold one integer more than there are items. Got {offset!r:.80}.")
@@ -82,9 +85,15 @@ def write_packed(
     Raises
     ------
     ItemError
-        If there are not as many labels, groups or weights as items, or they are not all numbers or all texts.
+        If the items are no arrays, or there are none; if there are not as many labels, groups or weights as items, or
+        they are not all numbers or all texts.
     """
     items = list(items)
+    if not items or not all(isinstance(item, np.ndarray) for item in items):
+        got = next((type(item).__name__ for item in items if not isinstance(item, np.ndarray)), "none")
+        raise ItemError(
+            f"The items must be numpy arrays, at least one. Got {got}. Make each one an array (np.asarray)."
+        )
     flat_shapes = all(item.ndim == 1 for item in items)
     arrays: dict[str, Any] = {
         "signal": np.concatenate([item.reshape(-1) for item in items]),

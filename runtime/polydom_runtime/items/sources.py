@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from polydom_runtime.causes import raised, report_failure
+from polydom_runtime.causes import raised, report_failure, shown
 from polydom_runtime.exceptions import FeatureError, ItemError
 from polydom_runtime.features import FeatureSpace
 
@@ -43,15 +43,38 @@ def load_object(reference: str) -> Any:
     ItemError
         If the reference is malformed, or the module or name does not exist.
     """
-    module, _, name = reference.partition(":")
-    if not module or not name:
-        raise ItemError(f"A reference must be MODULE:NAME. Got {reference!r}.")
+    module, name = _parts(reference)
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
         return getattr(importlib.import_module(module), name)
     except (Exception, SystemExit) as e:  # whatever the user's module does
-        raise ItemError(f"{reference!r} must name something importable from {os.getcwd()}. {raised(e)}") from e
+        absent = isinstance(e, ModuleNotFoundError) and module.startswith(e.name or module)
+        remedy = " Start the command in the folder of the module, or install it." if absent else ""
+        raise ItemError(f"{reference!r} must name something importable from {os.getcwd()}. {raised(e)}{remedy}") from e
+
+
+def _parts(reference: object) -> tuple[str, str]:
+    """Return the module and the name of a reference.
+
+    Raises
+    ------
+    ItemError
+        If it is no reference; the message says what to write if it is a path, a call, or has a dot for the colon.
+    """
+    if not isinstance(reference, str):
+        raise ItemError(f"A reference must be a text MODULE:NAME. Got {shown(reference)}.")
+    module, colon, name = reference.rpartition(":")
+    if not colon:
+        is_path = "/" in reference or reference.endswith(".py")
+        module, name = (reference, "NAME") if is_path else reference.rpartition(".")[::2]
+    folder, _, file = module.replace("\\", "/").rpartition("/")
+    plain = file.removesuffix(".py").lstrip("."), name.removesuffix("()")
+    if colon and module and plain == (module, name) and name:
+        return module, name
+    written = f"Write{'' if colon else ', for example,'} {':'.join(plain) if all(plain) else 'my_module:space'!r}"
+    where = f" and start the command in the folder {folder}" if folder not in ("", ".") else ""
+    raise ItemError(f"A reference must be MODULE:NAME, and no path. Got {reference!r}. {written}{where}.")
 
 
 def space_of(reference: str) -> FeatureSpace:
@@ -171,6 +194,14 @@ def is_function(source: str) -> bool:
     return ":" in source and not os.path.exists(source)
 
 
+def not_items(given: Any) -> str | None:
+    """Return what a value is that cannot be a number of items; None for one that can."""
+    flat = isinstance(given, np.ndarray) and given.ndim < 2
+    if flat or isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+        return f"one array of shape {given.shape}" if flat else type(given).__name__
+    return None
+
+
 def _produced(source: str) -> Iterator[Any]:
     """Return what a function gives, after a check that it is not one item, or all items and all labels.
 
@@ -185,10 +216,8 @@ def _produced(source: str) -> Iterator[Any]:
     try:
         produced: Any = function()
     except (Exception, SystemExit) as e:  # of the user's code
-        raise ItemError(f"{source!r} must return items. {raised(e)}") from e
-    flat = isinstance(produced, np.ndarray) and produced.ndim < 2
-    if flat or isinstance(produced, str | bytes | Mapping) or not isinstance(produced, Iterable):
-        got = f"one array of shape {produced.shape}" if flat else type(produced).__name__
+        raise ItemError(f"{source!r} must be a function without arguments that returns items. {raised(e)}") from e
+    if got := not_items(produced):
         raise ItemError(f"{source!r} must return an iterable of items, such as a list or a generator. Got {got}.")
     if type(produced) is tuple and len(produced) == 2:
         first, second = (len(part) if isinstance(part, Sized) else 0 for part in produced)

@@ -41,7 +41,10 @@ def load_costs(file: str | os.PathLike[str]) -> CostSamples:
         with open(path, "rb") as stream:
             data = stream.read(MAX_FILE_BYTES + 1)
     except OSError as e:
-        raise MeasurementError(f"{path} must be a readable file of cost samples. {e}") from e
+        raise MeasurementError(
+            f"{path} must be a readable costs file, with the times of your features on the device. {e}. "
+            "Run `polydom-node measure` there; a device profile has no such times."
+        ) from e
     start, version = start_of_frames(path, data)
     found: list[tuple[int, dict[str, Any]]] = [(start, {}), *frames(data, start)]
     (before, _), (stop, last) = found[-2:] if len(found) > 2 else [(0, {}), (0, {})]

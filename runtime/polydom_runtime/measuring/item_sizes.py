@@ -7,9 +7,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polydom_runtime.causes import raised
+from polydom_runtime.causes import raised, shown
 from polydom_runtime.exceptions import ItemError
 from polydom_runtime.features import FeatureSpace
+from polydom_runtime.items.sources import not_items
+
+
+def checked_items(items: Any) -> list[Any]:
+    """Return the items as a list.
+
+    Raises
+    ------
+    ItemError
+        If they are not a list or another iterable, or one array that is a single item.
+    """
+    if got := not_items(items):
+        raise ItemError(f"The items must be a list of items. Got {got}. Put a single item into a list.")
+    return list(items)
 
 
 def checked_size(space: FeatureSpace, item: Any) -> float:
@@ -21,9 +35,13 @@ def checked_size(space: FeatureSpace, item: Any) -> float:
         If the size function raises, or the size is not a positive, finite number.
     """
     try:
-        n = float(space.size(item))
+        size = space.size(item)
     except Exception as e:
         raise ItemError(f"The space's size function must work on every item. {raised(e)}") from e
+    try:
+        n = float(size)
+    except (TypeError, ValueError, OverflowError) as e:
+        raise ItemError(f"The space's size function must return one number. Got {shown(size)}.") from e
     if not 0.0 < n < math.inf:
         raise ItemError(f"The size of an item must be a positive, finite number. Got {n}. Drop empty items first.")
     return n

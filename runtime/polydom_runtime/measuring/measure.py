@@ -13,7 +13,7 @@ from polydom_runtime.bundles.regimes import Regime
 from polydom_runtime.clock import Clock, hardware_clock
 from polydom_runtime.device.board import Board
 from polydom_runtime.exceptions import ItemError, MeasurementError
-from polydom_runtime.features import FeatureSpace
+from polydom_runtime.features import FeatureSpace, checked_space
 from polydom_runtime.pauses import collector_off, memory_kept
 from polydom_runtime.policy.rehearsal import as_kept
 
@@ -24,7 +24,7 @@ from .conditions import Conditions, describe
 from .cost_samples import CostSamples, units_of
 from .disturbances import Disturbances
 from .fingerprint import source_fingerprint
-from .item_sizes import chosen_items, drawn_items
+from .item_sizes import checked_items, chosen_items, drawn_items
 from .journal import Journal
 from .measurement import Measurement, SamplesHeader, same_measurement
 from .spread import spreads
@@ -108,6 +108,7 @@ def measure(
     MeasurementError
         If the journal belongs to another measurement, cannot be written, or `cpu` is not a processor that may be used.
     """
+    space, items = checked_space(space), checked_items(items)
     _check(n_sizes, period, rule := StoppingRule(rounds, seconds, quantile, precision))
     board, journal = board or Board(), journal or Journal()
     chosen = [items[i] for i in chosen_items(space, items, n_sizes, size_range)]
@@ -274,7 +275,10 @@ def pinned(cpu: int | None) -> Iterator[None]:
         return
     before = os.sched_getaffinity(0)
     if cpu not in before:
-        raise MeasurementError(f"The processor must be one of {sorted(before)}. Got {cpu}.")
+        raise MeasurementError(
+            f"The processor must be one of {sorted(before)}. Got {cpu}. A container gets others "
+            "by `docker run --cpuset-cpus=`."
+        )
     os.sched_setaffinity(0, {cpu})
     try:
         yield

@@ -50,7 +50,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     [
         ("broken_syntax:space", "broken_sources:items", "broken_syntax.py, line 2"),
         ("broken_module:space", "broken_sources:items", "broken_module.py, line 2"),
-        (".relative:space", "broken_sources:items", "must name something importable"),
+        (".relative:space", "broken_sources:items", "Write 'relative:space'."),
         ("no.such.module:space", "broken_sources:items", "No module named 'no'"),
         ("tests.runtime.node_space:space", "broken_sources:raises", "no such recording') ("),
         ("tests.runtime.node_space:space", "broken_sources:leaves", "SystemExit(3) ("),

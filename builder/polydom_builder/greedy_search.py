@@ -107,7 +107,7 @@ class GreedySearch(BaseEstimator):  # type: ignore[misc]
             As in `PolyDomSearch.fit`.
         """
         lambdas = checked_lambdas(self.lambdas)
-        publish(self, prepare(self, list(items), labels, groups, costs, sample_weight))
+        publish(self, prepare(self, items, labels, groups, costs, sample_weight))
         self.median_size_ = float(np.median(self.sizes_))
         with counted_scores(self.trainer_, self.verbose) as score:
             self.sequences_, self.expanded_ = greedy_sequences(

@@ -211,7 +211,7 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
         check_choice("lattice", self.lattice, SEARCHES)
         check_choice("index", self.index, tuple(INDEXES))
         alphas = checked_slacks(self)
-        publish(self, prepare(self, list(items), labels, groups, costs, sample_weight, self.slowdown), self.combine)
+        publish(self, prepare(self, items, labels, groups, costs, sample_weight, self.slowdown), self.combine)
 
         explored = self._explore(alphas)
         self.expanded_, self.alpha_, self.tolerance_ = explored.expanded, explored.alpha, explored.tolerance

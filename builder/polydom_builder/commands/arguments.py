@@ -1,6 +1,7 @@
 """Values on the command line of ``polydom``: the user's text, checked."""
 
 import argparse
+from contextlib import suppress
 
 from polydom_builder.simulation.report import POLICIES
 from polydom_runtime.commands.arguments import duration, positive
@@ -28,22 +29,28 @@ def count(text: str) -> int:
 
 
 def slack(text: str) -> float | str:
-    """Return a number, or "auto".
+    """Return a number, or "auto"; ArgumentTypeError for any other text.
 
     >>> slack("0.01"), slack("auto")
     (0.01, 'auto')
     """
-    return text if text == "auto" else float(text)
+    if text == "auto":
+        return text
+    with suppress(ValueError):
+        return float(text)
+    raise argparse.ArgumentTypeError(f"must be a number, or auto. Got {text!r}")
 
 
 def size_range(text: str) -> tuple[float, float]:
-    """Return a range of sizes written LOW:HIGH, or one size twice.
+    """Return a range of sizes written LOW:HIGH, or one size twice; ArgumentTypeError for text of another form.
 
     >>> size_range("100:5000"), size_range("64")
     ((100.0, 5000.0), (64.0, 64.0))
     """
     low, _, high = text.partition(":")
-    return positive(low), positive(high or low)
+    with suppress(argparse.ArgumentTypeError):
+        return positive(low), positive(high or low)
+    raise argparse.ArgumentTypeError(f"must be LOW:HIGH or one size, of positive numbers. Got {text!r}")
 
 
 def add_replaying(command: argparse.ArgumentParser, *, deadlines: str, slower_than: str) -> None:

@@ -13,9 +13,10 @@ from joblib import Memory
 from joblib import hash as content_hash
 from sklearn.base import is_classifier, is_regressor
 from sklearn.compose import ColumnTransformer
-from sklearn.metrics import get_scorer
+from sklearn.metrics import check_scoring, get_scorer
 
 from polydom_builder.exceptions import TrainingError
+from polydom_runtime.causes import shown
 from polydom_runtime.exceptions import DeadlineError
 
 DEFAULT_ALPHAS = (2.0, 1.5, 1.3, 1.2, 1.15, 1.1, 1.07, 1.05, 1.03, 1.02, 1.01, 1.005, 1.0)
@@ -39,15 +40,16 @@ def checked_estimator(search: Any) -> Scoring:
     kind = not isinstance(model, type) and hasattr(model, "fit") and (is_classifier(model) or is_regressor(model))
     if not kind:
         raise TrainingError(
-            f"The estimator must be a scikit-learn classifier or regressor object. Got {search.estimator!r}."
+            f"The estimator must be a scikit-learn classifier or regressor object. Got {shown(model)}. Give an object, "
+            "such as LogisticRegression() with its brackets; on the command line the name of one in a module of yours."
         )
     _check_columns(model)
     check_number("quantile", search.quantile, 1e-9, 1.0)
-    if search.n_jobs == 0:
-        raise TrainingError("n_jobs must be a number of workers, or -1 for all cores. Got 0.")
+    if search.n_jobs is not None and (not isinstance(search.n_jobs, int | np.integer) or search.n_jobs == 0):
+        raise TrainingError(f"n_jobs must be a number of workers, or -1 for all cores. Got {shown(search.n_jobs)}.")
     scoring: Scoring = search.scoring or ("accuracy" if is_classifier(search.estimator) else "r2")
     try:
-        get_scorer(scoring)
+        get_scorer(scoring) if isinstance(scoring, str) else check_scoring(model, scoring)
         content_hash((scoring, search.estimator))
     except ValueError as e:
         raise TrainingError(f"scoring must be a scikit-learn scorer. {e}") from e
@@ -97,7 +99,7 @@ def checked_memory(memory: str | Memory | None) -> Memory:
         Path(memory).mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=memory).close()
         folder = Path(memory).stat()
-    except OSError as e:
+    except (OSError, TypeError) as e:
         raise TrainingError(f"The memory folder must be writable. {e}. Choose another, or None to keep nothing.") from e
     if folder.st_mode & stat.S_IWOTH:  # what is read from it is unpickled, which can run any code
         raise TrainingError(
@@ -121,7 +123,9 @@ def checked_budgets(deadline: Any) -> tuple[float, float]:
     except (TypeError, ValueError):
         given = np.empty(0)
     if len(given) not in (1, 2) or not 0.0 < given[0] <= given[-1] < np.inf:
-        raise DeadlineError(f"The deadline must be positive seconds, or a range (low, high). Got {deadline!r}.")
+        raise DeadlineError(
+            f"The deadline must be positive seconds, such as 0.002, or a range (low, high). Got {shown(deadline)}."
+        )
     return float(given[0]), float(given[-1])
 
 
@@ -139,7 +143,7 @@ def checked_slacks(search: Any) -> tuple[float, ...]:
     limited = search.max_trainings is not None or search.max_seconds is not None
     alphas = checked_alphas(search.alpha, limited)
     if search.tolerance != "auto":
-        check_number("tolerance", search.tolerance, 0.0, np.inf)
+        check_number("tolerance", search.tolerance, 0.0, np.inf, ", or 'auto'")
     if search.max_trainings is not None:
         check_count("max_trainings", search.max_trainings)
     if search.max_seconds is not None:
@@ -171,7 +175,7 @@ def checked_alphas(alpha: Any, limited: bool) -> tuple[float, ...]:
     return (*(a for a in DEFAULT_ALPHAS if a > alpha), float(alpha)) if limited else (float(alpha),)
 
 
-def check_number(name: str, value: Any, low: float, high: float) -> None:
+def check_number(name: str, value: Any, low: float, high: float, or_else: str = "") -> None:
     """Check a parameter that must be a number.
 
     Parameters
@@ -181,6 +185,8 @@ def check_number(name: str, value: Any, low: float, high: float) -> None:
         Given by the user.
     low, high : float
         The smallest and the largest number allowed.
+    or_else : str
+        What it may be as well, for the message.
 
     Raises
     ------
@@ -188,7 +194,7 @@ def check_number(name: str, value: Any, low: float, high: float) -> None:
         If it is not a number, or out of range.
     """
     if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not low <= value <= high:
-        raise TrainingError(f"{name} must be a number from {low:g} to {high:g}. Got {value!r}.")
+        raise TrainingError(f"{name} must be a number from {low:g} to {high:g}{or_else}. Got {shown(value)}.")
 
 
 def checked_lambdas(lambdas: Any) -> tuple[float, ...]:

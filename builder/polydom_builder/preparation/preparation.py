@@ -1,5 +1,6 @@
 """The first steps of every search: the costs of the target device, the features of the items, the trainer."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -22,13 +23,14 @@ from polydom_builder.training.table import Table, extract_table
 from polydom_builder.training.trainer import Trainer
 from polydom_builder.training.weights import check_weighable, checked_weights
 from polydom_runtime.bundles.references import References
-from polydom_runtime.costs import CostFunction
+from polydom_runtime.causes import shown
+from polydom_runtime.costs import CostFunction, format_seconds
 from polydom_runtime.device.device_profile import DeviceProfile
 from polydom_runtime.exceptions import DeadlineError, ItemError
-from polydom_runtime.features import MAX_FEATURES, FeatureSpace
+from polydom_runtime.features import MAX_FEATURES, FeatureSpace, checked_space
 from polydom_runtime.items.kinds import ItemKind, common_kind
 from polydom_runtime.measuring.cost_samples import CostSamples
-from polydom_runtime.measuring.item_sizes import checked_size
+from polydom_runtime.measuring.item_sizes import checked_items, checked_size
 from polydom_runtime.policy.deadline import too_short_for
 from polydom_runtime.unit_times import UnitTimes
 
@@ -39,6 +41,10 @@ from .rehearsal import rehearsed
 
 MODEL_MARGIN = 1.2
 """This factor times the measured time of the full set's model bounds the time of every model during the search."""
+
+
+LONG_DEADLINE, IDLE_FACTOR = 1.0, 100.0
+"""A deadline of more seconds, and this number of times as long as all features take, looks like milliseconds."""
 
 
 class Parameters(Protocol):
@@ -102,7 +108,7 @@ class Prepared:
 
 def prepare(
     search: Parameters,
-    items: list[Any],
+    items: Sequence[Any],
     labels: Sequence[Any],
     groups: Any,
     costs: Any,
@@ -140,7 +146,7 @@ def prepare(
         If a model of the estimator cannot be exported.
     """
     scoring, budgets = checked_estimator(search), checked_budgets(search.deadline)
-    memory = checked_memory(search.memory)
+    memory, space, items = checked_memory(search.memory), checked_space(search.space), checked_items(items)
     if search.max_features is not None:
         check_count("max_features", search.max_features)
     if not items:
@@ -151,7 +157,7 @@ def prepare(
         check_weighable(search.estimator, scoring)
     splits = make_splits(search.cv, targets, groups, search.random_state, weights)
     kind = common_kind(items)
-    sizes = [_size(search.space, k, item) for k, item in enumerate(items)]
+    sizes = [_size(space, k, item) for k, item in enumerate(items)]
     # A set fits on a machine that is slower by a factor s if it fits a deadline that is shorter by s.
     region = QueryRegion(checked_sizes(search.size_range, sizes), (budgets[0] / slowdown, budgets[1]))
     # Given costs are checked at once; before a measurement all features are tried on all items.
@@ -167,6 +173,7 @@ def prepare(
     timer = model_timer(target, space, items, trainer, search.random_state or 0, region.typical_size)
     target, model_seconds = _with_model_times(trainer, target, timer, region.typical_size, search.max_mismatches)
     _check_reachable(region, target, model_seconds)
+    _warn_of_milliseconds(region, target, model_seconds)
     references = references_of(space, items, sizes, table.rows)
     return Prepared(space, dropped, region, sizes, samples, target, trainer, timer, model_seconds, references, kind)
 
@@ -184,7 +191,10 @@ def _target(
     if isinstance(costs, UnitTimes):
         return Target.given(search.space, costs), None
     if not (costs is None or isinstance(costs, CostSamples | DeviceProfile)):
-        raise TrainingError(f"costs must be CostSamples, a DeviceProfile, or UnitTimes. Got {type(costs).__name__}.")
+        raise TrainingError(
+            f"costs must be CostSamples, a DeviceProfile, or UnitTimes. Got {shown(costs)}. Write load_costs(file) for "
+            "a costs file, DeviceProfile.named(name) for a profile."
+        )
     if isinstance(costs, CostSamples):
         samples = costs
     else:
@@ -247,6 +257,18 @@ def _with_model_times(
     added = timer.after_sleep((*models[1], after_one.engine), sleeps)
     regimes = {name: target.regimes[name].with_model_added(constant) for name, constant in added.items()}
     return replace(target, regimes={**target.regimes, **regimes}), MODEL_MARGIN * time.seconds
+
+
+def _warn_of_milliseconds(region: QueryRegion, target: Target, model_seconds: float) -> None:
+    """Warn if a deadline of more than a second leaves nothing to choose: it may be meant in milliseconds."""
+    longest = region.budgets[1]
+    everything = target.worst.of_set((1 << target.worst.n_features) - 1)(region.sizes[1]) + model_seconds
+    if max(LONG_DEADLINE, IDLE_FACTOR * everything) < longest < np.inf:
+        warnings.warn(
+            f"Deadlines are in seconds: 0.002 is 2 ms. The deadline of {longest:g} s is more than {IDLE_FACTOR:g} "
+            f"times the time of all features, {format_seconds(everything)}.",
+            stacklevel=4,
+        )
 
 
 def _check_reachable(region: QueryRegion, target: Target, model_seconds: float) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polydom_builder.exceptions import TrainingError
+from polydom_runtime.causes import shown
 
 KINDS = {bool: "a boolean", int: "an integer", str: "a string"}
 LARGEST = 1 << 63
@@ -47,7 +48,7 @@ def targets_of(labels: Sequence[Any], n_items: int, *, regression: bool = False)
     try:
         found = [plain(label) for label in labels]
     except TypeError as e:
-        raise TrainingError(f"labels must be a sequence, one label for each item. Got {labels!r}.") from e
+        raise TrainingError(f"labels must be a sequence, one label for each item. Got {shown(labels)}.") from e
     if n_items != len(found):
         raise TrainingError(f"There must be one label for each item. Got {n_items} items and {len(found)} labels.")
     return Targets(np.empty(0), _numbers(found)) if regression else Targets(*_classes(found))
@@ -63,8 +64,9 @@ def _classes(plain: list[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
     for k, label in enumerate(plain):
         if type(label) not in KINDS:
             raise TrainingError(
-                f"The labels must be integers, strings or booleans, one for each item. Got {label!r} for item {k}. "
-                "Leave items without a label out, and name the classes by integers or strings."
+                f"The labels must be integers, strings or booleans, one for each item. Got {shown(label)} for item "
+                f"{k}. Leave items without a label out, and name the classes by integers or strings. To predict "
+                "numbers, give a regressor."
             )
         if type(label) is not kind:
             raise TrainingError(
@@ -84,7 +86,10 @@ def _classes(plain: list[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
 def _numbers(plain: list[Any]) -> NDArray[np.float64]:
     for k, label in enumerate(plain):
         if isinstance(label, bool) or not isinstance(label, int | float) or not is_finite(label):
-            raise TrainingError(f"For a regressor the labels must be finite numbers. Got {label!r} for item {k}.")
+            raise TrainingError(
+                f"For a regressor the labels must be finite numbers. Got {shown(label)} for item {k}. For classes give "
+                "a classifier."
+            )
     numbers = np.array(plain, dtype=np.float64)
     if len(np.unique(numbers)) < 2:
         raise TrainingError(f"For a regressor the labels must not be all the same. Got {numbers[:5].tolist()}.")

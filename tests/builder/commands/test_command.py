@@ -32,14 +32,14 @@ def test_build_writes_a_bundle(
 ) -> None:
     """With costs that are measured here, and with those of a board."""
     out, cache = tmp_path / "built.bundle", tmp_path / "cache"
-    command = ["build", SPACE, "--items", source.replace("FILE", str(items)), "--deadline", "1000s", "--out", str(out)]
+    command = ["build", SPACE, "--items", source.replace("FILE", str(items)), "--deadline", "1s", "--out", str(out)]
     device = ["--profile", str(board_costs)] if source != "FILE" else []
     assert main([*command, "--alpha", "1.5", "--cache", str(cache), *device]) == 0
 
     said = capsys.readouterr().out
     assert "feature sets of" in said
     assert "hot, items back to back:\n  deadline   score     late    prior  most answers by\n" in said
-    assert Predictor.load(out, task.space).deadline == 1000.0
+    assert Predictor.load(out, task.space).deadline == 1.0
 
 
 def test_build_hands_over_groups_and_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -260,6 +260,8 @@ COMMANDS: dict[str, tuple[str, ...]] = {
         "Got 200 µs",
         "Give a shorter deadline or a longer period",
     ),
+    "run node.bundle SPACE --items items.npz --cpu 0": ("--cpu must come with --period", "It is missing"),
+    "run node.bundle SPACE --items items.npz --lock-memory": ("--lock-memory must come with --period", "It is missing"),
     "run node.bundle SPACE --items items.npz --tune no.tune": (
         "must be a sound tune file",
         "Got none",

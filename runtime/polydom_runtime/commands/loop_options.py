@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.diagnosis.findings import Finding
+from polydom_runtime.exceptions import LoopError
 from polydom_runtime.loop import realtime
 from polydom_runtime.loop.loop_counts import LoopSummary, Miss
 from polydom_runtime.loop.monitor import Monitor
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 STATUS_EVERY_NS = 10_000_000_000
 PRIORITIES = range(1, 100)
+UNASKED = {"overrun": "skip", "spin": 0.0, "priority": None, "cpu": None, "lock_memory": False, "watchdog": None}
+"""The options that mean nothing without a period, and what they hold if they are not given."""
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -60,6 +63,19 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         metavar="DEVICE",
         help=f"the hardware watchdog, which resets the board if the loop hangs (default DEVICE {WATCHDOG_DEVICE})",
     )
+
+
+def check_arguments(arguments: argparse.Namespace) -> None:
+    """Check that no option of the loop is given without a period.
+
+    Raises
+    ------
+    LoopError
+        If one is.
+    """
+    given = [f"--{name.replace('_', '-')}" for name, unasked in UNASKED.items() if getattr(arguments, name) != unasked]
+    if given and arguments.period is None:
+        raise LoopError(f"{given[0]} must come with --period, the time from one item to the next. It is missing.")
 
 
 def overrun(text: str) -> Overrun:

@@ -71,6 +71,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Answer every item: a JSON line each, and a summary line."""
+    loop_options.check_arguments(arguments)
     if not arguments.compare:
         say("the features are not compared with those of the build")
     if not arguments.supervised:

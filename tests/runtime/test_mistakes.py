@@ -151,6 +151,10 @@ CODE: dict[str, tuple[Callable[[], object], tuple[str, ...]]] = {
         lambda: Predictor(BUNDLE, space, deadline="2ms"),  # type: ignore[arg-type]
         ("must be a positive number of seconds", "Got '2ms'"),
     ),
+    "an engine of another kind": (
+        lambda: Predictor(BUNDLE, space, engine="torch"),  # type: ignore[arg-type]
+        ("must be one of onnxruntime, numpy", "Got 'torch'"),
+    ),
     "a deadline of 0": (lambda: Predictor(BUNDLE, space, deadline=0), ("must be a positive number", "Got 0")),
     "a deadline that is too short": (
         lambda: Predictor(BUNDLE, space, deadline=2e-9),
@@ -268,6 +272,11 @@ COMMANDS: dict[str, tuple[str, ...]] = {
         "Run `polydom-node tune` again.\n",
     ),
     "certify node.bundle SPACE --items items.npz --guard 200us": ("must be shorter than the deadline", "Got 200 µs"),
+    "certify node.bundle SPACE --items items.npz --period 100us": (
+        "must not be longer than the period of 100 µs",
+        "Got 200 µs",
+        "Give a shorter deadline or a longer period",
+    ),
     "certify node.bundle SPACE --items items.npz --miss-rate 0.1%": ("a number above 0, at most 1", "Got '0.1%'"),
     "measure SPACE --items items.npz --out times.txt": ("must end in .costs", "Got times.txt"),
     "measure SPACE --items items.npz --out no/such.costs": ("must exist and be writable", "It is not"),

@@ -1,13 +1,12 @@
 """The loop with a fixed period: take an item, answer it, and be ready in time for the next."""
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from polydom_runtime.clock import Clock, hardware_clock
 from polydom_runtime.costs import format_seconds
-from polydom_runtime.exceptions import DeadlineError, LoopError
+from polydom_runtime.exceptions import LoopError
 from polydom_runtime.items.sources import Arrived
 from polydom_runtime.prediction import Rehearsing
 
@@ -15,7 +14,7 @@ from .feed import Feed
 from .loop_counts import End, LoopCounts, LoopSummary, Miss
 from .rehearsals import Rehearsals, room_ns
 from .stop import Stop, StopWaiting
-from .wakeups import OVERRUNS, Overrun, Schedule, SlackCollector, Sleeper, precise_timers
+from .wakeups import OVERRUNS, Overrun, Schedule, SlackCollector, Sleeper, check_period, precise_timers
 from .watchdogs import Pulse, Watchdog
 
 if TYPE_CHECKING:
@@ -111,7 +110,9 @@ class Monitor:
         collector: SlackCollector | None = None,
         stop: Stop | None = None,
     ) -> None:
-        _check(period, predictor.deadline, overrun)
+        check_period(period, predictor.deadline)
+        if overrun not in OVERRUNS:
+            raise LoopError(f"The overrun policy must be one of {', '.join(OVERRUNS)}. Got {overrun!r}.")
         self.counts = LoopCounts()
         self.clock = clock
         self._predictor, self._overrun = predictor, overrun
@@ -316,15 +317,3 @@ class Monitor:
             function(*arguments)
         except Exception as e:
             self.counts.failed(name, e)
-
-
-def _check(period: float, deadline: float, overrun: str) -> None:
-    if not 1e-9 <= period < math.inf:
-        raise LoopError(f"The period must be a positive number of seconds. Got {period!r}.")
-    if overrun not in OVERRUNS:
-        raise LoopError(f"The overrun policy must be one of {', '.join(OVERRUNS)}. Got {overrun!r}.")
-    if deadline > period:
-        raise DeadlineError(
-            f"The deadline must not be longer than the period of {format_seconds(period)}. "
-            f"Got {format_seconds(deadline)}. Give a shorter deadline or a longer period."
-        )

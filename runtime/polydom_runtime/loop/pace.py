@@ -6,7 +6,7 @@ from polydom_runtime.clock import Clock, hardware_clock
 from polydom_runtime.prediction import Rehearsing
 
 from .rehearsals import Rehearsals, room_ns
-from .wakeups import Schedule, Sleeper
+from .wakeups import Schedule, Sleeper, check_period
 
 if TYPE_CHECKING:
     from polydom_runtime.prediction import Answering
@@ -26,6 +26,11 @@ class Pace:
     sleeper : Sleeper, optional
         By the same clock.
 
+    Raises
+    ------
+    LoopError, DeadlineError
+        As `check_period`.
+
     Attributes
     ----------
     period : float
@@ -42,6 +47,7 @@ class Pace:
         clock: Clock = hardware_clock,
         sleeper: Sleeper | None = None,
     ) -> None:
+        check_period(period, predictor.deadline)
         self.period = period
         self._clock, self._sleeper = clock, sleeper or Sleeper(clock)
         self._schedule = Schedule(clock(), round(period * 1e9))

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from polydom_runtime.clock import Clock, hardware_clock
-from polydom_runtime.exceptions import LoopError
+from polydom_runtime.costs import format_seconds
+from polydom_runtime.exceptions import DeadlineError, LoopError
 from polydom_runtime.pauses import collector_off
 from polydom_runtime.records.histogram import Histogram
 
@@ -68,6 +69,25 @@ class Schedule:
             return k + 1
         begun = self.period_at(now_ns)
         return begun if overrun == "latest" or now_ns == self.start_of(begun) else begun + 1
+
+
+def check_period(period: float, deadline: float) -> None:
+    """Check that a period can be kept, and that the deadline fits into it; both in seconds.
+
+    Raises
+    ------
+    LoopError
+        If the period is not a positive number.
+    DeadlineError
+        If the deadline is longer.
+    """
+    if not 1e-9 <= period < math.inf:
+        raise LoopError(f"The period must be a positive number of seconds. Got {period!r}.")
+    if deadline > period:
+        raise DeadlineError(
+            f"The deadline must not be longer than the period of {format_seconds(period)}. "
+            f"Got {format_seconds(deadline)}. Give a shorter deadline or a longer period."
+        )
 
 
 OWN_USAGE = getattr(resource, "RUSAGE_THREAD", resource.RUSAGE_SELF)

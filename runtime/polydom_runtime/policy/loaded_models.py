@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 from polydom_runtime.arrays import Masks, bit_counts
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.bundles.engines import Engine, load_model
+from polydom_runtime.bundles.engines import ENGINES, Engine, load_model
 from polydom_runtime.bundles.model_entry import ModelEntry
 from polydom_runtime.bundles.models import InputRow
+from polydom_runtime.causes import shown
+from polydom_runtime.exceptions import BundleMismatchError
 from polydom_runtime.features import members
 from polydom_runtime.stages import seems_finite
 
@@ -135,6 +137,8 @@ class LoadedModels:
         early_stop: bool = False,
         engine: Engine | None = None,
     ) -> None:
+        if engine is not None and engine not in ENGINES:
+            raise BundleMismatchError(f"The engine must be one of {', '.join(ENGINES)}. Got {shown(engine)}.")
         self._bundle, self._engine = bundle, engine
         self._early_stop = early_stop and bundle.stops_early
         ends = np.cumsum((0, *bundle.space.widths))

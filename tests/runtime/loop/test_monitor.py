@@ -621,7 +621,14 @@ def started(bundle: Path, folder: Path, items: str, *options: str, **environment
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=heed_signals,
     )
+
+
+def heed_signals() -> None:
+    """Let a process end by signals, although these tests may run where they are ignored, as under ``nohup``."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP], ids=lambda n: n.name)

@@ -61,7 +61,8 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
         Workers for extraction, training and export, through joblib; None leaves it to ``joblib.parallel_config``, so
         that a cluster can do the work.
     memory : str or joblib.Memory, optional
-        A folder that keeps features, time samples, scores and models, so that a build that was killed continues.
+        A folder that keeps features, time samples, scores and models, so that a build that was killed continues. They
+        are plain data with digests, not pickles; of a ``joblib.Memory`` only its folder is used.
     random_state : int, optional
         Seeds the shuffling of folds and the order of time measurements.
     verbose : int

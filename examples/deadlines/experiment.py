@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from joblib import Memory
 
 from examples.paper.figures import save, style
 from examples.paper.results import Row, load_rows, save_facts, save_rows, where
 from polydom_builder.simulation import Trials
+from polydom_builder.training.cache import Cache
 from polydom_runtime.bundles.regimes import REGIMES
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.measuring.cost_samples import CostSamples
@@ -122,7 +122,7 @@ def run_task(
     systems = build_systems(task, planned, out, verbose=verbose, deadlines=deadlines)
     if earlier and (bundle := earlier.bundle(task.name)):
         systems.bundles[BEFORE] = bundle
-    memory = Memory(out / "cache", verbose=0)
+    memory = Cache(out / "cache")
     runs = timed_models(task, fresh, systems.bundles, memory)
     regimes = [regime for regime in REGIMES if regime == "hot" or regime in samples.items]
     rows = [row for regime in regimes for row in Replay(systems, fresh, runs, memory, regime).rows()]

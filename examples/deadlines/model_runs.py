@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from joblib import Memory
 
 from polydom_builder.costs.fit_times import reference_runs
 from polydom_builder.simulation import Trials
+from polydom_builder.training.cache import Cache
 from polydom_runtime.arrays import Floats
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.engines import Engine
@@ -73,7 +73,7 @@ class ModelRuns:
         return {entry.order: self.of((entry.order, entry.engine), trials, regime) for entry in bundle.models}
 
 
-def timed_models(task: Task, samples: CostSamples, bundles: Mapping[str, Bundle], memory: Memory) -> ModelRuns:
+def timed_models(task: Task, samples: CostSamples, bundles: Mapping[str, Bundle], memory: Cache) -> ModelRuns:
     """Time all models of some bundles in answers to test items, hot, and some of them after sleeps.
 
     Parameters
@@ -83,7 +83,7 @@ def timed_models(task: Task, samples: CostSamples, bundles: Mapping[str, Bundle]
         Has the times of the reference model.
     bundles : dict of str to Bundle
         Of the same features, on the disk.
-    memory : Memory
+    memory : Cache
         Cache of the times.
     """
     if "hot" not in samples.items:  # then nothing is known of real answers

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from joblib import Memory
 from sklearn.base import ClassifierMixin
 from sklearn.ensemble import ExtraTreesClassifier, GradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -86,7 +85,7 @@ def model_row(task: Task, samples: CostSamples, estimator: Any, out: Path, tune_
         deadline=DEADLINE,
         alpha=1.2,
         quantile=QUANTILE,
-        memory=Memory(out / "cache", verbose=0),
+        memory=out / "cache",
         max_mismatches=math.ceil(MOST_MISMATCHES * len(task.items)),
         random_state=0,
     ).fit(task.items, task.labels, task.groups, samples)

@@ -4,11 +4,11 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from joblib import Memory
 from numpy.typing import NDArray
 
 from examples.paper.results import Row
 from polydom_builder.simulation import Outcome, Trials, simulate
+from polydom_builder.training.cache import Cache
 from polydom_builder.training.labels import Targets
 from polydom_builder.training.onnx import OnnxModel
 from polydom_builder.training.table import Table, extract_table
@@ -67,7 +67,7 @@ class Replay:
         Times to replay.
     runs : ModelRuns
         The real times of the models.
-    memory : Memory
+    memory : Cache
         Cache for the features of the test items and the answers of further sets.
     regime : {"hot", "rehearsed", "cold"}
         The items follow each other, or come after a sleep; nodes plan with the times of the regime.
@@ -80,7 +80,7 @@ class Replay:
         systems: Systems,
         samples: CostSamples,
         runs: ModelRuns,
-        memory: Memory,
+        memory: Cache,
         regime: Regime = "hot",
         seed: int = 0,
     ) -> None:
@@ -215,7 +215,7 @@ def _model_answers(bundle: Bundle, test: Table) -> dict[tuple[int, ...], Codes]:
     }
 
 
-def _test_table(systems: Systems, memory: Memory) -> Table:
+def _test_table(systems: Systems, memory: Cache) -> Table:
     """Return the features of the test items, and their classes by the class numbers of the training items."""
     task, classes = systems.task, systems.search.trainer_.table.classes
     targets = Targets(classes, np.searchsorted(classes, task.test_labels))

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from joblib import Memory
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -184,7 +183,7 @@ def _common(task: Task, deadlines: Sequence[float], folder: Path, n_jobs: int, v
         "scoring": task.scoring,
         "cv": task.folds,
         "n_jobs": n_jobs,
-        "memory": Memory(folder / "cache", verbose=0),
+        "memory": folder / "cache",
         "random_state": 0,
         "verbose": verbose,
         "quantile": QUANTILE,

@@ -5,12 +5,13 @@ import statistics
 import time
 
 import numpy as np
-from joblib import Memory, Parallel, delayed
+from joblib import Parallel, delayed
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
 from polydom_builder.lattice import expand_best_first
 from polydom_builder.lattice.region import QueryRegion
+from polydom_builder.training.cache import Cache
 from polydom_builder.training.folds import make_splits
 from polydom_builder.training.labels import Targets
 from polydom_builder.training.table import Table
@@ -67,7 +68,7 @@ def timed(n_jobs: int, masks: list[int]) -> float:
     columns = tuple(np.arange(4 * k, 4 * k + 4) for k in range(10))
     table = Table(rows.astype(np.float32), np.arange(5), classes.astype(np.int64), columns)
     splits = make_splits(5, Targets(table.classes, table.targets), None, 0)
-    trainer = Trainer(LogisticRegression(max_iter=300), table, splits, "accuracy", n_jobs, Memory(None, verbose=0))
+    trainer = Trainer(LogisticRegression(max_iter=300), table, splits, "accuracy", n_jobs, Cache())
     start = time.perf_counter()
     trainer.scores(masks)
     return time.perf_counter() - start

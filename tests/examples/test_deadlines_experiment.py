@@ -284,11 +284,11 @@ def test_a_model_takes_its_own_time_and_a_share_of_what_an_answer_adds() -> None
 def test_models_are_timed_where_they_run(
     made_up_task: Task, made_up_samples: CostSamples, built: Any, tmp_path: Path
 ) -> None:
-    from joblib import Memory
+    from polydom_builder.training.cache import Cache
 
     bundle, _ = built
 
-    runs = timed_models(made_up_task, made_up_samples, {"Poly-Dom": bundle}, Memory(tmp_path, verbose=0))
+    runs = timed_models(made_up_task, made_up_samples, {"Poly-Dom": bundle}, Cache(tmp_path))
     trials = Trials.as_they_came(made_up_samples, 10)
 
     assert set(runs.in_bundle(bundle, trials)) == {entry.order for entry in bundle.models}

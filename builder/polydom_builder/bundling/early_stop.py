@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -56,7 +57,7 @@ def fit_stops(trainer: Trainer, orders: Sequence[tuple[int, ...]], given_up: flo
     """
     held_out = trainer.memory.cache(_held_out, ignore=["trainer"])
     tasks = (delayed(held_out)(trainer.lean, trainer.key, order) for order in orders)
-    models: list[HeldOut] = list(Parallel(n_jobs=trainer.n_jobs)(tasks))
+    models = [HeldOut(*arrays) for arrays in Parallel(n_jobs=trainer.n_jobs)(tasks)]
     best = max(models, key=lambda m: m.accuracy, default=None)
     return tuple(math.inf if best is None or m is best else _threshold(m, best, given_up) for m in models)
 
@@ -72,7 +73,7 @@ def _threshold(model: HeldOut, best: HeldOut, given_up: float) -> float:
     return float(confidence[fine[-1]]) if len(fine) else math.inf
 
 
-def _held_out(trainer: Trainer, key: str, order: tuple[int, ...]) -> HeldOut:
+def _held_out(trainer: Trainer, key: str, order: tuple[int, ...]) -> list[NDArray[Any]]:
     every = np.ones(len(trainer.table.rows)) if trainer.weights is None else trainer.weights
     hits, confidence, weights = [], [], []
     for train, test in trainer.splits:
@@ -82,4 +83,4 @@ def _held_out(trainer: Trainer, key: str, order: tuple[int, ...]) -> HeldOut:
         hits.append(trainer.codes(model, rows) == trainer.table.targets[test])
         confidence.append(np.asarray(model.predict_proba(rows), dtype=np.float64).max(axis=1))
         weights.append(every[test])
-    return HeldOut(*map(np.concatenate, (hits, confidence, weights)))
+    return [np.concatenate(parts) for parts in (hits, confidence, weights)]

@@ -86,16 +86,18 @@ def export_models(
         for order in orders
     )
     models = []
-    for model in Parallel(n_jobs=trainer.n_jobs, return_as="generator")(tasks):
-        models.append(model)
+    for order, (data, accuracy) in zip(
+        orders, Parallel(n_jobs=trainer.n_jobs, return_as="generator")(tasks), strict=True
+    ):
+        models.append(ExportedModel(order, data, accuracy))
         progress(1)
     return models
 
 
 def _export_one(
     trainer: Trainer, key: str, order: Order, name: str, versions: OnnxVersions, max_mismatches: int
-) -> ExportedModel:
+) -> tuple[bytes, float]:
     data = checked_model(trainer, key, order, versions, max_mismatches)
     width, classes = trainer.table.rows_of(order).shape[1], trainer.seen_classes
     accuracy = trainer.score(order, lambda fold: OnnxModel(to_onnx(fold, width, versions, classes), len(classes) > 0))
-    return ExportedModel(order, data, accuracy)
+    return data, accuracy

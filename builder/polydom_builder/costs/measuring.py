@@ -1,25 +1,31 @@
 """Measurements on this machine. They are cached, so that a build that was killed does not repeat them."""
 
 import warnings
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from joblib import Memory
 from joblib import hash as content_hash
 
+from polydom_builder.training.cache import Cache, file_of
+from polydom_runtime.exceptions import MeasurementError
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.measuring.answering import MAX_ITEMS
 from polydom_runtime.measuring.conditions import identity
 from polydom_runtime.measuring.cost_samples import CostSamples
+from polydom_runtime.measuring.costs_file import load_costs
 from polydom_runtime.measuring.disturbances import BUSY
 from polydom_runtime.measuring.fingerprint import source_fingerprint
 from polydom_runtime.measuring.item_sizes import chosen_items, drawn_items
+from polydom_runtime.measuring.journal import FileJournal
 from polydom_runtime.measuring.measure import measure
 
 N_SIZES, SECONDS = 12, 20.0
 
 
 def measure_here(
-    space: FeatureSpace, items: list[Any], quantile: float, seed: int, memory: Memory, bar: Any
+    space: FeatureSpace, items: list[Any], quantile: float, seed: int, memory: Cache, bar: Any
 ) -> CostSamples:
     """Time the features on this machine, on items of all sizes and on some as they come; warn if it was busy meanwhile.
 
@@ -31,7 +37,7 @@ def measure_here(
         The quantile that must be known well before the measurement may end early, from 0 to 1.
     seed : int
         The seed of the order in which units are timed.
-    memory : Memory
+    memory : Cache
         The cache.
     bar : tqdm
         A progress bar with a total of 100.
@@ -43,33 +49,33 @@ def measure_here(
     """
     of_sizes, as_they_come = chosen_items(space, items, N_SIZES), drawn_items(space, items, MAX_ITEMS, seed)
     chosen = [items[i] for i in sorted({*of_sizes, *as_they_come})]
-    # The cache writes down what is in its key; to write many items can take so long that joblib warns.
-    cached = memory.cache(_measure, ignore=["space", "items", "bar"])
-    key = source_fingerprint(space), identity(), content_hash(chosen)
-    samples: CostSamples = cached(space, *key, chosen, quantile, seed, bar)
+    key = source_fingerprint(space), identity(), content_hash(chosen), quantile, seed, N_SIZES, SECONDS
+    samples = _measured(space, chosen, quantile, seed, memory, key, bar)
     for warning in samples.warnings:
         if warning.startswith(BUSY):
             warnings.warn(warning, stacklevel=2)
     return samples
 
 
-def _measure(
-    space: FeatureSpace,
-    source: str,
-    machine: dict[str, Any],
-    content: str,
-    items: list[Any],
-    quantile: float,
-    seed: int,
-    bar: Any,
+def _measured(
+    space: FeatureSpace, items: list[Any], quantile: float, seed: int, memory: Cache, key: tuple[Any, ...], bar: Any
 ) -> CostSamples:
-    """Measure. The key of the cache is what the times depend on: `source`, `machine` and the `content` of the items."""
-    return measure(
-        space,
-        items,
-        n_sizes=N_SIZES,
-        seconds=SECONDS,
-        quantile=quantile,
-        seed=seed,
-        progress=lambda done: bar.update(round(100 * done) - bar.n),
-    )
+    """Return the samples that the cache has, as a costs file, or measure and let it keep them."""
+    options: dict[str, Any] = {
+        "n_sizes": N_SIZES,
+        "seconds": SECONDS,
+        "quantile": quantile,
+        "seed": seed,
+        "progress": lambda done: bar.update(round(100 * done) - bar.n),
+    }
+    if memory.folder is None:
+        return measure(space, items, **options)
+    kept = file_of(memory.folder, "costs", key).with_suffix(".costs")
+    with suppress(MeasurementError):  # there is none, or it is damaged
+        return load_costs(kept)
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=kept.parent) as folder:  # another build may measure at the same time
+        written = Path(folder) / kept.name
+        samples = measure(space, items, journal=FileJournal(written), **options)
+        written.replace(kept)
+    return samples

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from joblib import Memory
 from joblib import hash as content_hash
 from numpy.typing import NDArray
 
 from polydom_builder.exceptions import ExportError
+from polydom_builder.training.cache import Cache
 from polydom_builder.training.trainer import Trainer
 from polydom_runtime.bundles.engines import Engine, agreeing_engines
 from polydom_runtime.bundles.regimes import Regime
@@ -158,7 +158,7 @@ class InPlaceTimer:
         0 for regressors.
     rows_of : callable
         Takes the features of a model; returns rows of its inputs, on which engines must agree.
-    memory : Memory
+    memory : Cache
         The cache.
     """
 
@@ -166,7 +166,7 @@ class InPlaceTimer:
     items: list[Any]
     n_classes: int
     rows_of: Callable[[Order], NDArray[np.float32]]
-    memory: Memory
+    memory: Cache
 
     def __call__(self, models: Sequence[TimedModel]) -> list[ModelTime]:
         """Return the 0.9 quantile of the seconds of each model, by the quicker engine; all are timed in turns."""

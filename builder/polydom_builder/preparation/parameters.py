@@ -16,6 +16,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.metrics import check_scoring, get_scorer
 
 from polydom_builder.exceptions import TrainingError
+from polydom_builder.training.cache import Cache
 from polydom_runtime.causes import shown
 from polydom_runtime.exceptions import DeadlineError
 
@@ -85,7 +86,7 @@ def _check_columns(estimator: Any) -> None:
             )
 
 
-def checked_memory(memory: str | Memory | None) -> Memory:
+def checked_memory(memory: str | Path | Memory | None) -> Cache:
     """Return the cache of a search; it stores nothing if `memory` is None.
 
     Raises
@@ -93,19 +94,21 @@ def checked_memory(memory: str | Memory | None) -> Memory:
     TrainingError
         If its folder is not writable, or all users may write there.
     """
-    if isinstance(memory, Memory) or memory is None:
-        return memory or Memory(None, verbose=0)
+    if isinstance(memory, Memory):
+        memory = memory.location  # its own files are pickles
+    if memory is None:
+        return Cache()
     try:
         Path(memory).mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=memory).close()
         folder = Path(memory).stat()
     except (OSError, TypeError) as e:
         raise TrainingError(f"The memory folder must be writable. {e}. Choose another, or None to keep nothing.") from e
-    if folder.st_mode & stat.S_IWOTH:  # what is read from it is unpickled, which can run any code
+    if folder.st_mode & stat.S_IWOTH:
         raise TrainingError(
             f"The memory folder must not be writable for all users. {memory} is. Choose another, or run chmod o-w."
         )
-    return Memory(memory, verbose=0)
+    return Cache(Path(memory).absolute())
 
 
 def checked_budgets(deadline: Any) -> tuple[float, float]:

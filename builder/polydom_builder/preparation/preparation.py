@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
-from joblib import Memory
 from sklearn.base import is_classifier
 
 from polydom_builder.costs.coverage import check_coverage
@@ -16,6 +15,7 @@ from polydom_builder.costs.target import Target
 from polydom_builder.exceptions import TrainingError
 from polydom_builder.lattice.region import QueryRegion
 from polydom_builder.preselection import BlockSelector
+from polydom_builder.training.cache import Cache
 from polydom_builder.training.conversion import converted_models
 from polydom_builder.training.folds import make_splits
 from polydom_builder.training.labels import targets_of
@@ -186,7 +186,7 @@ def _size(space: FeatureSpace, number: int, item: Any) -> float:
 
 
 def _target(
-    search: Parameters, items: list[Any], sizes: list[float], costs: Any, region: QueryRegion, memory: Memory
+    search: Parameters, items: list[Any], sizes: list[float], costs: Any, region: QueryRegion, memory: Cache
 ) -> tuple[Target, CostSamples | None]:
     if isinstance(costs, UnitTimes):
         return Target.given(search.space, costs), None

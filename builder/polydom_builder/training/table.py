@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from joblib import Memory, Parallel, delayed
+from joblib import Parallel, delayed
 from joblib import hash as content_hash
 from numpy.typing import NDArray
 
@@ -13,6 +13,7 @@ from polydom_runtime.exceptions import FeatureError
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.measuring.fingerprint import source_fingerprint
 
+from .cache import Cache
 from .labels import Targets
 
 CHUNK = 64
@@ -67,7 +68,7 @@ def extract_table(
     targets: Targets,
     *,
     n_jobs: int | None,
-    memory: Memory,
+    memory: Cache,
     progress: Callable[[int], None],
 ) -> Table:
     """Extract every feature of every item, in parallel.
@@ -82,7 +83,7 @@ def extract_table(
         What is known of the items, see `polydom_builder.training.labels`.
     n_jobs : int, optional
         Number of workers, as joblib understands it.
-    memory : joblib.Memory
+    memory : Cache
         Cache for the features.
     progress : callable
         Called with the number of items of each finished chunk.

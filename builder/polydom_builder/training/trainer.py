@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from joblib import Memory, Parallel, delayed
+from joblib import Parallel, delayed
 from joblib import hash as content_hash
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
@@ -20,6 +20,7 @@ from polydom_builder.exceptions import TrainingError
 from polydom_runtime.causes import raised
 from polydom_runtime.features import members
 
+from .cache import Cache
 from .code import training_code
 from .folds import Splits
 from .table import Table
@@ -76,7 +77,7 @@ class Trainer:
     scoring : str or callable
         With "r2" a score below 0, worse than the mean, counts as 0: alpha is a factor and needs scores >= 0.
     n_jobs : int, optional
-    memory : joblib.Memory
+    memory : Cache
         Cache for the scores. Each one is stored as soon as it is known, so that a run that was killed can continue.
     names : tuple of str
         Names of the features, for messages.
@@ -92,7 +93,7 @@ class Trainer:
     splits: Splits
     scoring: str | Callable[..., float]
     n_jobs: int | None
-    memory: Memory
+    memory: Cache
     names: tuple[str, ...] = ()
     by_number: bool = False
     weights: Weights = None
@@ -100,7 +101,7 @@ class Trainer:
     @cached_property
     def lean(self) -> "Trainer":
         """The trainer without its cache, to send to a worker."""
-        return replace(self, memory=Memory(None, verbose=0))
+        return replace(self, memory=Cache())
 
     @cached_property
     def key(self) -> str:

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from joblib import Memory
 
 from polydom_builder.costs import measuring
+from polydom_builder.training.cache import Cache
 from polydom_runtime.measuring.answering import MAX_ITEMS
 from polydom_runtime.measuring.cost_samples import CostSamples, Pauses
 from polydom_runtime.measuring.disturbances import Disturbances
@@ -33,7 +33,7 @@ def measured(monkeypatch: pytest.MonkeyPatch, result: CostSamples, items: list[A
         return result
 
     monkeypatch.setattr(measuring, "measure", measure)
-    assert measuring.measure_here(task.space, items, 0.99, 0, Memory(None), Bar()) is result
+    assert measuring.measure_here(task.space, items, 0.99, 0, Cache(), Bar()) is result
     return timed
 
 

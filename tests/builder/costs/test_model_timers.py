@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from joblib import Memory
 from sklearn.linear_model import LogisticRegression
 
 from polydom_builder.costs import model_timers
@@ -12,6 +11,7 @@ from polydom_builder.costs.model_timers import GivenTimer, InPlaceTimer, ModelTi
 from polydom_builder.costs.model_times import MARGIN, ModelTimes
 from polydom_builder.costs.target import Target, is_here
 from polydom_builder.exceptions import ExportError, FitError
+from polydom_builder.training.cache import Cache
 from polydom_builder.training.folds import make_splits
 from polydom_builder.training.labels import targets_of
 from polydom_builder.training.onnx import to_onnx
@@ -28,7 +28,7 @@ from tests.builder.searches import search
 
 US = 1e-6
 ITEMS, LABELS = task.items(60)
-MEMORY = Memory(None, verbose=0)
+MEMORY = Cache()
 ORDERS = [(0,), (0, 2)]
 
 

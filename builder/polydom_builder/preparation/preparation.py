@@ -19,6 +19,7 @@ from polydom_builder.training.cache import Cache
 from polydom_builder.training.conversion import converted_models
 from polydom_builder.training.folds import make_splits
 from polydom_builder.training.labels import targets_of
+from polydom_builder.training.onnx import OnnxVersions
 from polydom_builder.training.table import Table, extract_table
 from polydom_builder.training.trainer import Trainer
 from polydom_builder.training.weights import check_weighable, checked_weights
@@ -149,6 +150,11 @@ def prepare(
     memory, space, items = checked_memory(search.memory), checked_space(search.space), checked_items(items)
     if search.max_features is not None:
         check_count("max_features", search.max_features)
+    if min(search.max_features or len(space), len(space)) > MAX_FEATURES:
+        raise TrainingError(
+            f"A lattice must have at most {MAX_FEATURES} features. Got {len(space)}. "
+            "Give max_features, such as 12: then a pre-selection chooses at most this number of features."
+        )
     if not items:
         raise TrainingError("There must be items, and one label for each. Got none.")
     targets = targets_of(labels, len(items), regression=not is_classifier(search.estimator))
@@ -165,11 +171,15 @@ def prepare(
     given = None if here else _target(search, items, sizes, costs, region, memory)
     with progress_bar(search.verbose, "features", len(items)) as bar:
         table = extract_table(search.space, items, targets, n_jobs=search.n_jobs, memory=memory, progress=bar.update)
+    trainer = Trainer(search.estimator, table, splits, scoring, search.n_jobs, memory, space.names, weights=weights)
+    sure, tried = getattr(search, "early_stop", None) is not None, OnnxVersions()
+    if given is None:
+        trainer = rehearsed(trainer, tried, search.max_mismatches, sure, search.max_features)
     target, samples = given or _target(search, items, sizes, costs, region, memory)
     space, target, table, dropped = _preselected(search, target, table, region)
-    trainer = Trainer(search.estimator, table, splits, scoring, search.n_jobs, memory, space.names, weights=weights)
-    sure = getattr(search, "early_stop", None) is not None
-    trainer = rehearsed(trainer, target.versions, search.max_mismatches, sure)
+    if given or dropped or target.versions != tried:
+        trainer = replace(trainer, table=table, names=space.names)
+        trainer = rehearsed(trainer, target.versions, search.max_mismatches, sure)
     timer = model_timer(target, space, items, trainer, search.random_state or 0, region.typical_size)
     target, model_seconds = _with_model_times(trainer, target, timer, region.typical_size, search.max_mismatches)
     _check_reachable(region, target, model_seconds)
@@ -212,11 +222,6 @@ def _preselected(
     """Return the features of the lattice, their costs and table, and the reason for each feature that was dropped."""
     space, most = search.space, search.max_features
     if most is None or most >= len(space):
-        if len(space) > MAX_FEATURES:
-            raise TrainingError(
-                f"A lattice must have at most {MAX_FEATURES} features. Got {len(space)}. "
-                "Give max_features, such as 12: then a pre-selection chooses at most this number of features."
-            )
         return space, target, table, {}
     prices = [_price(target.worst, i)(region.typical_size) for i in range(len(space))]
     selector = BlockSelector(

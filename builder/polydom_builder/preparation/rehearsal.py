@@ -5,12 +5,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 
 from polydom_builder.exceptions import ExportError, TrainingError
-from polydom_builder.training.conversion import converted_models
-from polydom_builder.training.onnx import OnnxVersions, check_parity, to_onnx
+from polydom_builder.training.conversion import SOME_BETWEEN, between, converted_models
+from polydom_builder.training.onnx import OnnxVersions, check_parity, check_probabilities, to_onnx
 from polydom_builder.training.trainer import Trainer
 from polydom_runtime.bundles.models import InputRow, ModelRunner
 from polydom_runtime.exceptions import BundleFormatError
@@ -25,7 +25,9 @@ may find classes equally likely. A conversion that loses the labels differs on m
 Order = tuple[int, ...]
 
 
-def rehearsed(trainer: Trainer, versions: OnnxVersions, max_mismatches: int, sure: bool = False) -> Trainer:
+def rehearsed(
+    trainer: Trainer, versions: OnnxVersions, max_mismatches: int, sure: bool = False, most: int | None = None
+) -> Trainer:
     """Train models of the widest and the narrowest set, convert and load them, and compare answers.
 
     This is done on a few items first, and where models are exported later: in a worker if there are workers.
@@ -38,6 +40,8 @@ def rehearsed(trainer: Trainer, versions: OnnxVersions, max_mismatches: int, sur
         As in `polydom_builder.training.conversion.checked_model`.
     sure : bool
         Whether the node will ask models for their probabilities.
+    most : int, optional
+        The number of features that a pre-selection is going to leave.
 
     Returns
     -------
@@ -54,9 +58,19 @@ def rehearsed(trainer: Trainer, versions: OnnxVersions, max_mismatches: int, sur
     """
     widths = [len(columns) for columns in trainer.table.columns]
     narrowest = min(range(len(widths)), key=widths.__getitem__)
-    orders: list[Order] = [tuple(range(len(widths))), (narrowest,)]
+    orders: list[Order] = [tuple(range(len(widths))[:most]), (narrowest,)]
     trainer = _with_labels_that_fit(trainer, orders[0])
-    Parallel(n_jobs=trainer.n_jobs)(delayed(_rehearse)(trainer.lean, order, versions, sure) for order in orders)
+    try:
+        Parallel(n_jobs=trainer.n_jobs)(delayed(_rehearse)(trainer.lean, order, versions, sure) for order in orders)
+    except ExportError as e:
+        if effective_n_jobs(trainer.n_jobs) > 1:
+            for order in orders:
+                _rehearse(trainer.lean, order, versions, sure)
+            raise ExportError(
+                f"Models must be converted in worker processes, too. It works here, and not there: {e} Call "
+                "update_registered_converter in the module of the estimator, which workers import, or set n_jobs=1."
+            ) from e
+        raise
     converted_models(trainer, orders, versions, max_mismatches)
     return trainer
 
@@ -79,6 +93,9 @@ def _rehearse(trainer: Trainer, order: Order, versions: OnnxVersions, sure: bool
         raise ExportError(f"The node must be able to run the exported model of {name}. {e}") from e
     most = int(MOST_MISMATCHES * len(rows))
     check_parity(name, trainer.codes(model, rows), data, rows, most, classifies=len(classes) > 0)
+    if sure:
+        tried = np.concatenate([rows, between(rows)])
+        check_probabilities(name, np.asarray(model.predict_proba(tried)), data, tried, SOME_BETWEEN)
 
 
 def _with_labels_that_fit(trainer: Trainer, order: Order) -> Trainer:

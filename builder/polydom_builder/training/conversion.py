@@ -18,10 +18,12 @@ def converted_models(
     trainer: Trainer, orders: Sequence[tuple[int, ...]], versions: OnnxVersions, max_mismatches: int
 ) -> list[bytes]:
     """Return the checked model of each set, in parallel and cached; see `checked_model`."""
-    model = trainer.memory.cache(checked_model, ignore=["trainer"])
-    tasks = (delayed(model)(trainer.lean, trainer.key, order, versions, max_mismatches) for order in orders)
-    models: list[bytes] = Parallel(n_jobs=trainer.n_jobs)(tasks)
-    return models
+    known, model = trainer.converted, trainer.memory.cache(checked_model, ignore=["trainer"])
+    keys = [(order, versions, max_mismatches) for order in orders]
+    missing = [key for key in dict.fromkeys(keys) if key not in known]
+    tasks = (delayed(model)(trainer.lean, trainer.key, *key) for key in missing)
+    known.update(zip(missing, Parallel(n_jobs=trainer.n_jobs)(tasks), strict=True))
+    return [known[key] for key in keys]
 
 
 def checked_model(

@@ -24,6 +24,9 @@ REGISTER = (
 )
 """What to do about an estimator that skl2onnx does not know."""
 
+PROBABILITY = 0.01
+"""Probabilities may differ by this: nobody sets a threshold for early answers more finely."""
+
 LABEL_OPTIONS: tuple[dict[str, bool], ...] = ({"zipmap": False}, {"output_class_labels": True}, {})
 """Options of skl2onnx: each makes output 0 the label for some kinds of classifiers and is refused by others."""
 
@@ -233,4 +236,35 @@ def check_parity(
             f"The exported model of {name} must give the answers of scikit-learn for all but {max_mismatches} "
             f"{where}. It differs on {differ} of {len(rows)}. Drop a scaler in front of trees, choose another "
             f"estimator, or accept it with max_mismatches={differ}."
+        )
+
+
+def check_probabilities(
+    name: str, expected: NDArray[Any], onnx_bytes: bytes, rows: NDArray[np.float32], most: int
+) -> None:
+    """Check that the largest probability of an exported model is that of scikit-learn's, within `PROBABILITY`.
+
+    Parameters
+    ----------
+    name : str
+        Name of the model, for the message.
+    expected : array of shape (n_rows, n_classes)
+        From scikit-learn.
+    onnx_bytes : bytes
+    rows : float32 array of shape (n_rows, width)
+    most : int
+        The number of rows for which it may differ.
+
+    Raises
+    ------
+    ExportError
+        If it differs for more.
+    """
+    differences = np.abs(OnnxModel(onnx_bytes).predict_proba(rows).max(axis=1) - expected.max(axis=1))
+    differ = int((~(differences <= PROBABILITY)).sum())
+    if differ > most:
+        raise ExportError(
+            f"For early_stop the exported model of {name} must give scikit-learn's probabilities within {PROBABILITY}. "
+            f"They differ on {differ} of {len(rows)} rows, by up to {np.nanmax(differences):.2f}. Choose another "
+            "estimator, or leave early_stop out."
         )

@@ -104,6 +104,11 @@ class Trainer:
         return replace(self, memory=Cache())
 
     @cached_property
+    def converted(self) -> dict[Any, bytes]:
+        """Models that were converted already, for `converted_models`: most estimators take long on all items."""
+        return {}
+
+    @cached_property
     def key(self) -> str:
         """Identifies everything that a score depends on, except the feature set."""
         code = training_code(self.estimator, self.scoring)

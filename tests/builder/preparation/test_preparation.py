@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import TunedThresholdClassifierCV
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -193,6 +195,60 @@ def test_scaler_and_threshold_that_the_conversion_loses_are_refused(tmp_path: Pa
     tuned = TunedThresholdClassifierCV(LogisticRegression(), scoring="recall", cv=2, random_state=0)
     with pytest.raises(ExportError, match="must give the answers of scikit-learn"):
         search(estimator=tuned).fit(ITEMS, binary, costs=task.costs).export(tmp_path / "x.bundle")
+
+
+def test_probabilities_that_the_conversion_loses_are_refused_where_they_are_needed() -> None:
+    isotonic = CalibratedClassifierCV(GaussianNB(), method="isotonic", cv=2)
+    with pytest.raises(ExportError, match=r"For early_stop .* scikit-learn's probabilities .* leave early_stop out"):
+        search(estimator=isotonic, early_stop=0.01).fit(ITEMS, LABELS, costs=task.costs)
+
+
+class Forgetful(LogisticRegression):  # type: ignore[misc]
+    """Trained on many items, it says something else than what its converter sees."""
+
+    def predict(self, rows: Any) -> Any:
+        found = super().predict(rows)
+        return found if self.n_seen_ < len(ITEMS) else np.full_like(found, self.classes_[0])
+
+    def fit(self, rows: Any, labels: Any, sample_weight: Any = None) -> Any:
+        self.n_seen_ = len(rows)
+        return super().fit(rows, labels)
+
+
+def with_converter(kind: type) -> None:
+    from skl2onnx import update_registered_converter
+    from skl2onnx.operator_converters.linear_classifier import convert_sklearn_linear_classifier
+    from skl2onnx.shape_calculators.linear_classifier import calculate_linear_classifier_output_shapes
+
+    options = {"zipmap": [True, False, "columns"], "nocl": [True, False], "raw_scores": [True, False]}
+    update_registered_converter(
+        kind,
+        f"Registered{kind.__name__}",
+        calculate_linear_classifier_output_shapes,
+        convert_sklearn_linear_classifier,
+        options=options,
+    )
+
+
+@pytest.mark.parametrize("bad", [Unconvertible, Forgetful])
+def test_model_that_cannot_be_exported_is_refused_before_anything_is_measured(
+    bad: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if bad is Forgetful:
+        with_converter(Forgetful)
+    monkeypatch.setattr("polydom_builder.preparation.preparation.measure_here", not_measured)
+    with pytest.raises(ExportError, match="skl2onnx can convert" if bad is Unconvertible else "It differs on 40 of 60"):
+        search(estimator=bad()).fit(ITEMS, LABELS)
+
+
+class Registered(LogisticRegression):  # type: ignore[misc]
+    pass
+
+
+def test_converter_that_workers_do_not_have_is_told() -> None:
+    with_converter(Registered)
+    with pytest.raises(ExportError, match=r"in worker processes, too.* in the module of the estimator"):
+        search(estimator=Registered(), n_jobs=2).fit(ITEMS, LABELS, costs=task.costs)
 
 
 def test_search_that_finds_nothing_says_so() -> None:

@@ -90,8 +90,8 @@ class FeatureSpace:
         _check_features(self)
         self.steps = tuple(dict.fromkeys(f.step for f in self.features if f.step is not None))
         names = [*self.names, *(s.name for s in self.steps)]
-        if len(set(names)) != len(names) or not all(isinstance(n, str) and n for n in names):
-            raise FeatureError(f"Features and steps must have different, non-empty names. Got {names}.")
+        if len(set(names)) != len(names) or not all(isinstance(n, str) and n and n.isprintable() for n in names):
+            raise FeatureError(f"Features and steps must have different names of printable characters. Got {names}.")
 
     def __len__(self) -> int:
         return len(self.features)

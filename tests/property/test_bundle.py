@@ -21,7 +21,8 @@ from polydom_runtime.unit_times import UnitTimes
 weights = st.one_of(st.just(0.0), st.floats(0.0, 1e300, allow_subnormal=True))
 cost_functions = st.builds(CostFunction, st.tuples(*[weights] * 6))
 scores = st.floats(-1e9, 1e9)
-names = st.text(min_size=1, max_size=12)
+printable = st.characters(exclude_categories=["C", "Z"])
+names = st.text(printable, min_size=1, max_size=12)
 labels = st.one_of(
     st.lists(st.integers(-(2**63), 2**63 - 1), min_size=2, max_size=5, unique=True),
     st.lists(names, min_size=2, max_size=5, unique=True),
@@ -91,7 +92,7 @@ def bundles(draw: st.DrawFn) -> Bundle:
             tolerance=tolerance,
             slowdown=draw(st.floats(1.0, 1e9)),
             stop_loss=draw(st.floats(0.0, 1.0)),
-            scoring=draw(st.text(max_size=200)),
+            scoring=draw(st.text(printable, max_size=200)),
             assumption=draw(st.none() | assumptions),
         ),
         Prior(draw(st.integers(0, len(classes) - 1)), draw(scores)),

@@ -47,9 +47,11 @@ def test_stages_fill_the_row_in_their_order() -> None:
     [
         ([], "1 to 10000 features"),
         ([Feature(str(i), len) for i in range(10_001)], "1 to 10000 features"),
-        ([Feature("a", len), Feature("a", len)], "different, non-empty names"),
-        ([Feature("", len)], "different, non-empty names"),
-        ([Feature("a", len, step=Step("a", len))], "different, non-empty names"),
+        ([Feature("a", len), Feature("a", len)], "different names of printable"),
+        ([Feature("", len)], "different names of printable"),
+        ([Feature("a\x1b[2J", len)], "different names of printable"),
+        ([Feature("a\n", len)], "different names of printable"),
+        ([Feature("a", len, step=Step("a", len))], "different names of printable"),
         ([Feature("a", len, width=0)], "positive integer"),
     ],
 )

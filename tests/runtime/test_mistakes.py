@@ -76,7 +76,7 @@ CODE: dict[str, tuple[Callable[[], object], tuple[str, ...]]] = {
     ),
     "two features of one name": (
         lambda: FeatureSpace([Feature("a", np.mean), Feature("a", np.std)], size=len),
-        ("different, non-empty names", "Got ['a', 'a']"),
+        ("different names of printable", "Got ['a', 'a']"),
     ),
     "a width of 0": (lambda: feature("a", np.mean, width=0), ("must be a positive integer", "Got 0")),
     "a number for the size": (

@@ -11,7 +11,7 @@ from polydom_builder.training.trainer import Trainer
 
 @contextmanager
 def progress_bar(verbose: int, what: str, total: int | None, unit: str = "") -> Iterator[Any]:
-    """Show progress if `verbose`.
+    """Show progress if `verbose` and standard error is a terminal.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ def progress_bar(verbose: int, what: str, total: int | None, unit: str = "") -> 
     unit : str
         The unit of the count.
     """
-    with tqdm(desc=f"{what:>20}", total=total, unit=unit, disable=not verbose) as bar:
+    with tqdm(desc=f"{what:>20}", total=total, unit=unit, disable=None if verbose else True) as bar:
         yield bar
 
 

@@ -125,7 +125,7 @@ def _bundle(d: Document, path: Path | None) -> Bundle:
 
 
 def _space(d: Document) -> BundleSpace:
-    names = tuple(schema.text("A feature name", n) for n in schema.field(d, "names", list))
+    names = tuple(schema.printable_text("A feature name", n) for n in schema.field(d, "names", list))
     f = schema.in_range("The number of features", len(names), 1, MAX_FEATURES)
     widths = tuple(schema.in_range("A width", w, 1, 1 << 24) for w in schema.field(d, "widths", list))
     if len(widths) != f or len(set(names)) != f:
@@ -145,7 +145,7 @@ def _promise(d: Document) -> Promise:
         tolerance=tolerance,
         slowdown=schema.number(d, "slowdown", 1.0, HUGE),
         stop_loss=schema.number(d, "stop_loss", 0.0, 1.0),
-        scoring=scoring and schema.text("The scoring", scoring),
+        scoring=scoring and schema.printable_text("The scoring", scoring),
         assumption=_assumption(d, tolerance),
     )
 

@@ -76,7 +76,7 @@ def _hot(d: Document, names: Sequence[str]) -> BundleTimes:
 
 def _worst(d: Document, names: Sequence[str]) -> UnitTimes:
     rows = [schema.row(row, 2) for row in schema.field(d, "steps", list)]
-    steps = [schema.text("A step name", name) for name, _ in rows]
+    steps = [schema.printable_text("A step name", name) for name, _ in rows]
     users = [schema.in_range("A step's users", users, 1, (1 << len(names)) - 1) for _, users in rows]
     features, step_costs = costs(d, "costs", len(names)), costs(d, "step_costs", len(rows))
     return UnitTimes((*names, *steps), tuple(users), (*features, *step_costs), costs(d, "dispatch", 1)[0])

@@ -126,6 +126,13 @@ def text(name: str, value: object, longest: int = 200) -> str:
     return value
 
 
+def printable_text(name: str, value: object) -> str:
+    """Return `value` if it is a text as `text` and nothing in it controls a terminal; BundleFormatError otherwise."""
+    if not (found := text(name, value)).isprintable():
+        raise bad(f"{name} must have printable characters only", ascii(value))
+    return found
+
+
 def row(value: object, length: int) -> Sequence[Any]:
     """Return `value` if it is a list of `length`; BundleFormatError otherwise."""
     if type(value) is not list or len(value) != length:

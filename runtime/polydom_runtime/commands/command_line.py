@@ -6,13 +6,15 @@ import sys
 import warnings
 from argparse import ArgumentParser
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from importlib import import_module
+from pathlib import Path
 
-from polydom_runtime.causes import raised
+from polydom_runtime.causes import printable, raised
 from polydom_runtime.exceptions import PolyDomError
 
 from .signals import Stopped, interruptible
+from .terminal import close_output, prepare_streams
 
 TRACEBACK = "POLYDOM_TRACEBACK"
 """The environment variable that asks for the traceback of an error that nobody expected."""
@@ -58,28 +60,36 @@ def run_command(parser: Callable[[Sequence[str]], ArgumentParser], argv: Sequenc
     to_go_on : str
         What to do after an interruption.
     """
-    words = sys.argv[1:] if argv is None else argv
-    command = parser(words)
-    if argv is None:
-        warnings.showwarning = lambda message, *where: print(f"{command.prog}: {message}", file=sys.stderr)
+    words, own = sys.argv[1:] if argv is None else argv, argv is None
+    program = Path(sys.argv[0]).name
+    if own:
+        prepare_streams()
+        warnings.showwarning = lambda message, *where: _tell(program, str(message))
     try:
-        with interruptible() if argv is None else nullcontext():
+        with interruptible() if own else nullcontext():
+            command = parser(words)
+            program = command.prog
             arguments = command.parse_args(words)
             code: int = arguments.run(arguments) or 0
-        sys.stdout.flush()
+            sys.stdout.flush()
     except BrokenPipeError:
-        if argv is None:  # then nothing more may be written, not even by the interpreter when it ends
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return 141
+        code = 141
     except (PolyDomError, OSError) as e:
-        print(f"{command.prog}: {' '.join(str(e).split())}", file=sys.stderr)
-        return 2
+        _tell(program, str(e))
+        code = 2
     except KeyboardInterrupt as e:
-        print(f"{command.prog}: stopped. {to_go_on}", file=sys.stderr)
-        return 128 + (e.number if isinstance(e, Stopped) else signal.SIGINT)
+        _tell(program, f"stopped. {to_go_on}")
+        code = 128 + (e.number if isinstance(e, Stopped) else signal.SIGINT)
     except Exception as e:
         if os.environ.get(TRACEBACK):
             raise
-        print(f"{command.prog}: {raised(e)} For its traceback set {TRACEBACK}=1.", file=sys.stderr)
-        return 2
+        _tell(program, f"{raised(e)} For its traceback set {TRACEBACK}=1.")
+        code = 2
+    if own:
+        close_output()
     return code
+
+
+def _tell(program: str, text: str) -> None:
+    with suppress(OSError):  # nobody reads it
+        print(f"{program}: {printable(text)}", file=sys.stderr, flush=True)

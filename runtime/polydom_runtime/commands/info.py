@@ -5,6 +5,7 @@ from collections import Counter
 
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.bundle_times import Choice
+from polydom_runtime.causes import printable
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.policy.lateness import longest_step
 from polydom_runtime.policy.outlook_table import outlook_table, regimes_text
@@ -27,7 +28,7 @@ def run(arguments: argparse.Namespace) -> None:
     deadlines = format_seconds(low) if low == high else f"{format_seconds(low)} to {format_seconds(high)}"
     print(f"{len(bundle.names)} features: {', '.join(bundle.names)}")
     if bundle.space.classes:
-        print(f"{len(bundle.space.classes)} classes: {', '.join(map(str, bundle.space.classes))}")
+        print(f"{len(bundle.space.classes)} classes: {printable(', '.join(map(str, bundle.space.classes)))}")
     else:
         print("regression: answers are numbers")
     sets = f"{len(stored.sequences)} greedy sequences" if stored.sequences else f"{len(stored.shipped)} candidates"

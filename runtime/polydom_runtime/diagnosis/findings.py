@@ -4,6 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from polydom_runtime.causes import printable
+
 Level = Literal["ok", "warning", "problem"]
 WORST_FIRST: tuple[Level, ...] = ("problem", "warning", "ok")
 
@@ -59,7 +61,7 @@ def as_text(findings: Iterable[Finding]) -> str:
     margin = " " * (9 + width + 2)
     lines = []
     for f in ranked:
-        lines.append(f"{f.level:8} {f.check:{width}}  {f.found}")
+        lines.append(f"{f.level:8} {f.check:{width}}  {printable(f.found)}")
         if f.level != "ok":
             lines += [f"{margin}why: {f.why}", f"{margin}fix: {f.fix}"]
     levels = [f.level for f in ranked]

@@ -259,6 +259,7 @@ nan, inf = float("nan"), float("inf")
         ({"alpha": nan}, "from 1.0"),
         ({"names": ["mean", "mean", "ends"]}, "different feature names"),
         ({"names": []}, "number of features"),
+        ({"names": ["mean", "sp\x1b[2Jread", "ends"]}, "printable characters"),
         ({"widths": [1, 2, 0]}, "width"),
         ({"classes": ["yes", "yes"]}, "different"),
         ({"classes": ["yes", None]}, "integers, strings or booleans"),

@@ -1,0 +1,61 @@
+"""Output that is readable on every terminal, and that goes nowhere else if there is none."""
+
+import codecs
+import io
+import os
+import sys
+
+PLAIN = {
+    "\N{MICRO SIGN}": "u",
+    "\N{GREEK SMALL LETTER MU}": "u",
+    "\N{DEGREE SIGN}": "deg ",
+    "\N{MIDDLE DOT}": "*",
+    "\N{MULTIPLICATION SIGN}": "x",
+    "\N{LESS-THAN OR EQUAL TO}": "<=",
+    "\N{GREATER-THAN OR EQUAL TO}": ">=",
+    "\N{PLUS-MINUS SIGN}": "+-",
+    "\N{MINUS SIGN}": "-",
+    "\N{EN DASH}": "-",
+    "\N{RIGHTWARDS ARROW}": "->",
+    "\N{GREEK SMALL LETTER ALPHA}": "alpha",
+}
+"""What is written for characters that a terminal cannot show."""
+
+
+def plain(error: UnicodeError) -> tuple[str, int]:
+    r"""Write characters that cannot be encoded in others; an error handler for `codecs`.
+
+    >>> codecs.register_error("plain", plain)
+    >>> "30 \N{MICRO SIGN}s \N{LESS-THAN OR EQUAL TO} \N{GREEK SMALL LETTER OMEGA}".encode("ascii", "plain")
+    b'30 us <= \\u03c9'
+    """
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    found = error.object[error.start : error.end]
+    return "".join(PLAIN.get(c) or c.encode("ascii", "backslashreplace").decode() for c in found), error.end
+
+
+def prepare_streams() -> None:
+    """Make standard output and error take every character, and take the place of those that are closed.
+
+    Otherwise a file that is opened later would get the number of a closed one, and the messages of libraries.
+    """
+    codecs.register_error("plain", plain)
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # which takes the lowest number that is free
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="plain")
+
+
+def close_output() -> None:
+    """Write what is still to be written; if that is impossible, nothing more, also not when the interpreter ends."""
+    try:
+        sys.stdout.flush()
+    except OSError:  # its reader has gone, or the disk is full
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .causes import raised, shown
+from .causes import LONGEST_SHOWN, raised, shown
 from .exceptions import FeatureError
 
 MAX_FEATURES = 60
@@ -95,6 +95,10 @@ class FeatureSpace:
 
     def __len__(self) -> int:
         return len(self.features)
+
+    def __repr__(self) -> str:
+        names = ", ".join(self.names)
+        return f"<FeatureSpace of {len(self)} features: {names[:LONGEST_SHOWN]}{'...' * (len(names) > LONGEST_SHOWN)}>"
 
     def part(self, names: Sequence[str]) -> "FeatureSpace":
         """Return the space of some of the features, in the order of `names`."""

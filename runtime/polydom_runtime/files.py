@@ -11,19 +11,21 @@ def replace_file(file: str | os.PathLike[str], content: bytes, *, sync: bool = T
     Parameters
     ----------
     file : path
-        The file to replace or create.
+        The file to replace or create. Of a link, it is the file that it points at.
     content : bytes
         The whole new content.
     sync : bool
-        Whether the content must be on the disk before it replaces the old file. Otherwise it has only been handed to
-        the operating system.
+        Whether the content must be on the disk before it replaces the old file, and the new name at the end. Otherwise
+        both have only been handed to the operating system.
 
     Raises
     ------
     OSError
-        If the new file cannot be written; the old one then stays as it is.
+        If the new file cannot be written, or the name is that of something else; the old one then stays as it is.
     """
-    target = Path(file)
+    target = Path(os.path.realpath(file))
+    if target.exists() and not target.is_file():
+        raise OSError(f"{file} must be a file. It is something else. Give another name")
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         with open(part, "wb") as stream:
@@ -32,7 +34,24 @@ def replace_file(file: str | os.PathLike[str], content: bytes, *, sync: bool = T
                 stream.flush()
                 os.fsync(stream.fileno())
         os.replace(part, target)
+        if sync:
+            sync_folder(target.parent)
     except BaseException:
         with suppress(OSError):
             part.unlink()
         raise
+
+
+def sync_folder(folder: Path) -> None:
+    """Let the names in a folder reach the disk: otherwise a power cut may undo a rename.
+
+    Raises
+    ------
+    OSError
+        If that fails.
+    """
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

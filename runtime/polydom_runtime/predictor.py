@@ -18,6 +18,7 @@ from .bundles.index_file import load_bundle
 from .bundles.regimes import Regime
 from .causes import Causes, error_text, shown
 from .clock import Clock, hardware_clock
+from .costs import format_seconds
 from .exceptions import BundleMismatchError, FeatureError
 from .features import FeatureSpace, members
 from .pauses import keep_freed_memory, own_usage
@@ -223,6 +224,9 @@ class Predictor:
         if compare:
             bundle.check_features(space)
         return predictor
+
+    def __repr__(self) -> str:
+        return f"<Predictor {self.policy} within {format_seconds(self.deadline)} by {self.bundle!r}>"
 
     @property
     def slowdown(self) -> float:

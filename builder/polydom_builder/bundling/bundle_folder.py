@@ -11,6 +11,7 @@ from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.encoding import encode
 from polydom_runtime.bundles.index_file import DIGEST_FILE, INDEX_FILE, digest_line, load_bundle
 from polydom_runtime.bundles.model_entry import MODEL_FOLDER, model_file
+from polydom_runtime.files import sync_folder
 
 from .folders import replace_folder
 
@@ -25,7 +26,7 @@ def write_bundle(
     Parameters
     ----------
     folder : str or path
-        A new folder, or an old bundle, which is replaced.
+        A new folder, or an old bundle, which is replaced; of a link, the bundle that it points at.
     bundle : Bundle
     models : sequence of bytes
         The ONNX bytes of its models, in their order.
@@ -52,14 +53,17 @@ def write_bundle(
             if proof is not None:
                 _write(new / PROOF_FILE, proof)
             load_bundle(new)
+            for written in (new / MODEL_FOLDER, new):
+                sync_folder(written)
             replace_folder(new, target)
+            sync_folder(target.parent)
     except OSError as e:
         raise ExportError(f"{target} must be writable. {e}") from e
 
 
 def checked_target(folder: str | os.PathLike[str]) -> Path:
     """Return the absolute path of a bundle to write; ExportError if it is another kind of folder or not writable."""
-    target = Path(folder).absolute()
+    target = Path(os.path.realpath(folder))
     if target.exists() and not (target / INDEX_FILE).is_file():
         raise ExportError(f"{target} must be a new folder or an old bundle, which would be replaced. It is neither.")
     try:

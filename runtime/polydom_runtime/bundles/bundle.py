@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from polydom_runtime.costs import CostFunction
+from polydom_runtime.costs import CostFunction, format_seconds
 from polydom_runtime.exceptions import BundleMismatchError
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.items.kinds import ItemKind
@@ -109,7 +109,7 @@ class StoredIndex:
     median_size: float = 0.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Bundle:
     """A decoded and checked bundle.
 
@@ -140,6 +140,11 @@ class Bundle:
     path: Path | None = None
     regimes: Mapping[Regime, RegimeTimes] = field(default_factory=dict)
     references: References = field(default_factory=References)
+
+    def __repr__(self) -> str:
+        low, high = map(format_seconds, self.promise.budgets)
+        where = f" in {self.path}" if self.path else ""
+        return f"<Bundle of {len(self.names)} features and {len(self.models)} models for {low} to {high}{where}>"
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from polydom_runtime.costs import CostFunction
+from polydom_runtime.costs import CostFunction, format_seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +78,9 @@ class Staircase:
         self.deadline = deadline
         self._ends, self._steps = ends[::-1], steps[::-1]
 
+    def __repr__(self) -> str:
+        return f"<Staircase of {len(self._steps)} steps at a deadline of {format_seconds(self.deadline)}>"
+
     def best(self, n: float) -> Candidate:
         """Return the most accurate candidate that fits the deadline at size `n`; O(log steps)."""
         return self._steps[bisect_left(self._ends, n)]
@@ -131,6 +134,10 @@ class PolyDomIndex:
         self.intervals = tuple(intervals)
         self.sizes = sizes
         self.empty = next(c for c in self.candidates if c.mask == 0)
+
+    def __repr__(self) -> str:
+        smallest, largest = self.sizes
+        return f"<PolyDomIndex of {len(self.candidates)} candidates for sizes {smallest:g} to {largest:g}>"
 
     @cached_property
     def _rows(self) -> tuple[list[float], list[Sequence[int] | None]]:

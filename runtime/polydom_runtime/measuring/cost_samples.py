@@ -113,7 +113,7 @@ class Pauses:
         return min(hits * seconds / self.watched, 1.0) if hits else 0.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class CostSamples:
     """Raw times of every unit: shared steps, features (without their step), and `DISPATCH`.
 
@@ -153,6 +153,11 @@ class CostSamples:
     stopped: str = ""
     items: Mapping[Regime, ItemSamples] = field(default_factory=dict)
     pauses: Pauses = field(default_factory=Pauses)
+
+    def __repr__(self) -> str:
+        n_units, n_sizes, n_rounds = self.seconds.shape
+        device = self.machine.get("device", "an unknown device")
+        return f"<CostSamples of {n_units} units at {n_sizes} sizes in {n_rounds} rounds, from {device}>"
 
     @property
     def n_rounds(self) -> int:

@@ -12,6 +12,7 @@ import numpy as np
 from polydom_runtime.arrays import Floats
 from polydom_runtime.bundles.regimes import Regime
 from polydom_runtime.exceptions import MeasurementError
+from polydom_runtime.files import sync_folder
 
 from .costs_file import MAGIC, MAX_FILE_BYTES, VERSION, start_of_frames
 from .decoding import add_frame, decoded_header
@@ -188,6 +189,7 @@ class FileJournal(Journal):
         self._write(frame({"stopped": stopped, "machine": dict(machine), "sha256": digest}))
         try:
             os.rename(self._part, self._file)
+            sync_folder(self._file.absolute().parent)
         except OSError as e:
             raise MeasurementError(f"{self._part} must still be there, to become {self._file}. {e}.") from e
         self.close()

@@ -2,6 +2,8 @@
 
 import math
 
+from polydom_runtime.costs import format_seconds
+
 
 class Trace:
     """The way to one answer. A predictor overwrites its trace with every item.
@@ -23,3 +25,7 @@ class Trace:
         self.size = math.nan
         self.features: list[int] = []
         self.marks: list[int] = [0, 0, 0]
+
+    def __repr__(self) -> str:
+        taken = format_seconds((self.marks[-1] - self.marks[0]) * 1e-9)
+        return f"<Trace of an item of size {self.size:g}: features {self.features} in {taken}>"

@@ -9,6 +9,7 @@ from itertools import count
 from pathlib import Path
 
 from polydom_runtime.exceptions import RecordingError
+from polydom_runtime.files import sync_folder
 
 from .flight_file import MAGIC, MAX_FILE_BYTES, Flight, FlightHeader, decoded_flight
 
@@ -100,6 +101,7 @@ def _created(path: Path, header: FlightHeader, allocate: Allocate, instead: bool
         if instead:
             os.rename(path, _free_name(path))
         os.rename(part, path)
+        sync_folder(path.parent)
     except BaseException:
         part.unlink(missing_ok=True)
         os.close(descriptor)

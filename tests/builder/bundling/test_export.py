@@ -57,6 +57,17 @@ def test_old_bundle_is_replaced_and_a_stranger_is_not(fitted: PolyDomSearch, fol
         fitted.export(tmp_path / "mine")
 
 
+def test_link_to_a_bundle_stays_a_link(fitted: PolyDomSearch, tmp_path: Path) -> None:
+    place, link = tmp_path / "releases" / "first", tmp_path / "current"
+    link.symlink_to(place)
+    for _ in range(2):
+        fitted.export(link)
+
+        assert link.is_symlink()
+        assert (place / "index.msgpack").is_file()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["current", "releases"]
+
+
 def test_model_whose_export_differs_stops_by_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from polydom_builder.training import conversion
     from polydom_builder.training import onnx as onnx_models

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from polydom_runtime.exceptions import BundleFormatError
+from polydom_runtime.kernels.gate import check_model
 
 NO_VERSION = "none"
 """Stands for the version of onnxruntime where there is none, in files."""
@@ -79,8 +80,8 @@ class ModelRunner:
     Raises
     ------
     BundleFormatError
-        If onnxruntime cannot load or run the model on this input, or it returns a class that does not exist or a
-        number that is not finite.
+        If it is not let in (see `check_model`), onnxruntime cannot load or run it on this input, or it returns a class
+        that does not exist or a number that is not finite.
     """
 
     __slots__ = ("_binding", "_output", "_run", "_scores", "_session")
@@ -88,6 +89,7 @@ class ModelRunner:
     def __init__(self, onnx_bytes: bytes, row: InputRow, width: int, n_classes: int, sure: bool = False) -> None:
         self._output = row.label if n_classes else row.number
         self._scores = row.scores
+        check_model(onnx_bytes)
         ort = onnxruntime()
         try:
             self._session = ort.InferenceSession(onnx_bytes, _lean_options(ort), providers=["CPUExecutionProvider"])

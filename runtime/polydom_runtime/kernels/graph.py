@@ -112,12 +112,12 @@ def _graph(data: memoryview, opset: int) -> Graph:
     parts = _Parts()
     for f in fields(data):
         if f.tag == 1:
-            parts.nodes.append(_node(f.data))
+            parts.nodes.append(node_of(f.data))
         elif f.tag == 5:
-            name, array = _tensor(f.data)
+            name, array = tensor_of(f.data)
             parts.constants[name] = array
         elif f.tag in (11, 12):
-            (parts.inputs if f.tag == 11 else parts.outputs).append(_name(f.data))
+            (parts.inputs if f.tag == 11 else parts.outputs).append(name_of(f.data))
         elif f.tag == 15:
             raise unsound("dense constants", "sparse ones")
     inputs = [name for name in parts.inputs if name not in parts.constants]
@@ -136,11 +136,29 @@ def _graph(data: memoryview, opset: int) -> Graph:
     return Graph(inputs[0], parts.outputs, parts.nodes, parts.constants, opset)
 
 
-def _name(data: memoryview) -> str:
+def name_of(data: memoryview) -> str:
+    """Return the name of a ValueInfoProto."""
     return next((f.text for f in fields(data) if f.tag == 1), "")
 
 
-def _node(data: memoryview) -> Node:
+def _no_graph(data: memoryview) -> None:
+    raise UnknownModel("a graph inside an attribute")
+
+
+def node_of(data: memoryview, on_graph: Callable[[memoryview], object] = _no_graph) -> Node:
+    """Read a NodeProto.
+
+    Parameters
+    ----------
+    data : memoryview
+    on_graph : callable
+        Called with each graph inside.
+
+    Raises
+    ------
+    BundleFormatError
+        If it is not sound.
+    """
     inputs: list[str] = []
     outputs: list[str] = []
     kind = domain = ""
@@ -151,14 +169,14 @@ def _node(data: memoryview) -> Node:
         elif f.tag == 4:
             kind = f.text
         elif f.tag == 5:
-            name, value = _attribute(f.data)
+            name, value = _attribute(f.data, on_graph)
             attributes[name] = value
         elif f.tag == 7:
             domain = f.text
     return Node(kind if domain in ("", "ai.onnx") else f"{domain}.{kind}", inputs, outputs, attributes)
 
 
-def _attribute(data: memoryview) -> tuple[str, Any]:
+def _attribute(data: memoryview, on_graph: Callable[[memoryview], object]) -> tuple[str, Any]:
     """Return the name and the value of an AttributeProto. Lists may be packed or not."""
     name, value = "", None
     numbers: list[int] = []
@@ -178,8 +196,10 @@ def _attribute(data: memoryview) -> tuple[str, Any]:
             texts.append(f.text)
         elif f.tag == 20:
             kind = f.number
-        elif f.tag in (6, 10, 11):
-            raise UnknownModel("a graph inside an attribute")
+        elif f.tag == 6:
+            on_graph(f.data)
+        elif f.tag in (10, 11, 22, 23):
+            raise UnknownModel("lists of tensors or graphs inside an attribute")
     lists: dict[int, Any] = {6: np.concatenate([np.empty(0, np.float32), *reals]), 7: numbers, 8: texts}
     return name, lists.get(kind, value)
 
@@ -188,7 +208,7 @@ _SINGLE: Mapping[int, Callable[[Field], Any]] = {
     2: lambda f: f.real,
     3: lambda f: f.number,
     4: lambda f: f.text,
-    5: lambda f: _tensor(f.data)[1],
+    5: lambda f: tensor_of(f.data)[1],
 }
 
 
@@ -201,8 +221,14 @@ def _packed(f: Field) -> Array:
     return np.frombuffer(f.data, dtype="<f4")
 
 
-def _tensor(data: memoryview) -> tuple[str, Array]:
-    """Return the name and the numbers of a TensorProto. They are as many as its shape says, or it is refused."""
+def tensor_of(data: memoryview) -> tuple[str, Array]:
+    """Return the name and the numbers of a TensorProto.
+
+    Raises
+    ------
+    BundleFormatError
+        If they are not as many as its shape says, or not all in the file.
+    """
     name, dtype, raw = "", None, None
     shape: list[int] = []
     values: list[Array] = []

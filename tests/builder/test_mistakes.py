@@ -82,7 +82,7 @@ CODE: dict[str, tuple[Callable[[], object], tuple[str, ...]]] = {
     ),
     "estimator and space swapped": (
         lambda: PolyDomSearch(task.space, LOGISTIC).fit(ITEMS, LABELS),
-        ("classifier or regressor object", "Got <polydom_runtime.features.FeatureSpace"),
+        ("classifier or regressor object", "Got <FeatureSpace of"),
     ),
     "a list of features for a space": (
         lambda: fit(space=list(task.space.features)),

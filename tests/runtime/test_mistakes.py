@@ -125,19 +125,19 @@ CODE: dict[str, tuple[Callable[[], object], tuple[str, ...]]] = {
     ),
     "Predictor with swapped arguments": (
         lambda: Predictor(space, BUNDLE),  # type: ignore[arg-type]
-        ("must be a FeatureSpace", "Got Bundle(", "Import the module"),
+        ("must be a FeatureSpace", "Got <Bundle of 3 features", "Import the module"),
     ),
     "load with swapped arguments": (
         lambda: Predictor.load(space, WRONG["path"]),  # type: ignore[arg-type]
         (
             "must be given by the path of its folder",
-            "Got <polydom_runtime.features.FeatureSpace",
+            "Got <FeatureSpace of 3 features",
             "The space comes after",
         ),
     ),
     "load of a loaded bundle": (
         lambda: load_bundle(BUNDLE),  # type: ignore[arg-type]
-        ("must be given by the path of its folder", "Got Bundle("),
+        ("must be given by the path of its folder", "Got <Bundle of 3 features"),
     ),
     "Predictor with the name of a space": (
         lambda: Predictor(BUNDLE, WRONG["space"]),
@@ -170,7 +170,7 @@ CODE: dict[str, tuple[Callable[[], object], tuple[str, ...]]] = {
     ),
     "a supervised predictor of a space": (
         lambda: SupervisedPredictor("node.bundle", space),  # type: ignore[arg-type]
-        ("must be a text MODULE:NAME", "Got <polydom_runtime.features.FeatureSpace"),
+        ("must be a text MODULE:NAME", "Got <FeatureSpace of 3 features"),
     ),
     "measure a list of features": (
         lambda: measure(list(space.features), [ITEM]),  # type: ignore[arg-type]

@@ -1,6 +1,8 @@
 """The entry of a model in the index of a bundle, and the file of this model."""
 
 import hashlib
+import os
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -85,10 +87,13 @@ def read_bounded(file: Path, limit: int) -> bytes:
     Raises
     ------
     BundleFormatError
-        If it cannot be read or is larger.
+        If it cannot be read, is larger, or is a link, a device or a pipe, which may point elsewhere or have no end.
     """
     try:
-        with open(file, "rb") as stream:
+        descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with open(descriptor, "rb") as stream:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise schema.bad(f"{file} must be a file", "something else", "Copy the whole bundle folder again.")
             data = stream.read(limit + 1)
     except OSError as e:
         raise schema.bad(f"{file} must be a readable file", repr(e), "Copy the whole bundle folder again.") from e

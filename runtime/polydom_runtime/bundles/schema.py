@@ -13,7 +13,11 @@ from numpy.typing import NDArray
 
 from polydom_runtime.exceptions import BundleFormatError
 
-MAX_INDEX_BYTES = 64 << 20
+MAX_INDEX_BYTES = 8 << 20
+"""Decoded, an index takes a few times as much memory. Thousands of models need one MiB."""
+
+MAX_LIST, MAX_MAP = 200_000, 1000
+"""The most entries of a list and of a map."""
 
 T = TypeVar("T")
 
@@ -28,7 +32,9 @@ def unpack(data: bytes) -> Mapping[str, Any]:
     if len(data) > MAX_INDEX_BYTES:
         raise bad(f"The index must have at most {MAX_INDEX_BYTES} bytes", len(data))
     try:
-        document = msgpack.unpackb(data, raw=False, strict_map_key=True, ext_hook=_no_extension)
+        document = msgpack.unpackb(
+            data, raw=False, strict_map_key=True, ext_hook=_no_extension, max_array_len=MAX_LIST, max_map_len=MAX_MAP
+        )
     except Exception as e:  # msgpack raises many kinds
         raise bad("The index must be well-formed msgpack", repr(e)) from e
     if not isinstance(document, dict):

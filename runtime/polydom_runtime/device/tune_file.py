@@ -113,7 +113,7 @@ def load_tune(file: str | os.PathLike[str], bundle: Bundle, board: Board | None 
 def _content(path: Path) -> bytes:
     if not path.is_file():
         raise schema.bad("It must be a file", "none", "")
-    data = read_bounded(path, MAX_FILE_BYTES)
+    data = read_bounded(path.resolve(), MAX_FILE_BYTES)
     line, _, rest = data.partition(b"\n")
     if not line.startswith(MAGIC):
         raise schema.bad(f"It must start with {MAGIC.decode()!r}", line[:40], "")

@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+import os
 import random
 import shutil
 from collections.abc import Iterator
@@ -178,6 +179,39 @@ def test_written_bundle_loads(bundle_folder: Path) -> None:
 
 def files(folder: Path) -> Iterator[Path]:
     yield from sorted(p for p in folder.rglob("*") if p.is_file())
+
+
+@pytest.mark.parametrize("kind", ["link", "endless", "pipe", "folder"])
+def test_every_file_must_be_one(kind: str, bundle_folder: Path, tmp_path: Path) -> None:
+    """A pipe would be waited for, a device has no end, and a link may point at anything."""
+    for file in files(bundle_folder):
+        aside = tmp_path / "aside"
+        file.rename(aside)
+        if kind in ("link", "endless"):
+            file.symlink_to(aside if kind == "link" else "/dev/zero")
+        elif kind == "pipe":
+            os.mkfifo(file)
+        else:
+            file.mkdir()
+        with pytest.raises(BundleFormatError):
+            load_bundle(bundle_folder)
+        file.rmdir() if kind == "folder" else file.unlink()
+        aside.rename(file)
+    load_bundle(bundle_folder)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"format": [None] * 300_000},
+        {"format": {str(k): None for k in range(2000)}},
+        {"format": b"x" * (9 << 20)},
+    ],
+    ids=["list", "map", "bytes"],
+)
+def test_index_that_would_take_much_memory_is_refused(document: Any) -> None:
+    with pytest.raises(BundleFormatError, match=r"well-formed|at most"):
+        decode(msgpack.packb(document))
 
 
 def test_every_missing_file_is_noticed(bundle_folder: Path) -> None:

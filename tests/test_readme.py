@@ -19,6 +19,7 @@ from polydom_runtime.measuring.costs_file import load_costs
 
 ROOT = Path(__file__).parents[1]
 SHORT_TIME = r"\b0\.0\d+\b"
+WARNINGS = ("-W", "error", "-W", "default:the machine was busy", "-W", "default:Deadlines are in seconds")
 
 
 def thousandfold(number: re.Match[str]) -> str:
@@ -34,16 +35,7 @@ def test_readme_examples_run(tmp_path: Path) -> None:
     for code, name in blocks:
         (tmp_path / name).write_text(re.sub(SHORT_TIME, thousandfold, code))
         done = subprocess.run(
-            [
-                sys.executable,
-                "-W",
-                "error",
-                "-W",
-                "default:the machine was busy",
-                "-W",
-                "default:Deadlines are in seconds",
-                name,
-            ],
+            [sys.executable, *WARNINGS, name],
             cwd=tmp_path,
             env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
             capture_output=True,

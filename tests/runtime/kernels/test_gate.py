@@ -9,7 +9,7 @@ from polydom_runtime.device import tiny_models as tiny
 from polydom_runtime.exceptions import BundleFormatError
 from polydom_runtime.kernels.gate import check_model
 from tests.runtime.kernels.loading import WIDTH
-from tests.runtime.kernels.test_unsound_attributes import MIXED, TREE, one
+from tests.runtime.kernels.test_unsound_attributes import MIXED, NO_TREES, TREE, one
 from tests.runtime.kernels.test_unsound_graphs import MINUS_ONE, SIX, tensor, with_constant
 
 BELOW_0 = (1 << 64) - 1
@@ -80,12 +80,7 @@ def test_models_that_may_not_end_or_may_take_any_memory_are_refused(data: bytes,
 @pytest.mark.parametrize(
     "changed",
     [
-        {"nodes_truenodeids": [0, 0, 0] * 2},
-        {"nodes_truenodeids": [2, 0, 0] * 2},
-        {"nodes_falsenodeids": [3, 0, 0] * 2},
-        {"nodes_treeids": [0, 0, 5, 1, 1, 1]},
-        {"nodes_nodeids": [0, 1, 1] * 2},
-        {"nodes_nodeids": [0, 1]},
+        *NO_TREES,
         {
             "nodes_nodeids": [1, 0, 2] * 2,
             "nodes_modes": ["LEAF", "BRANCH_LEQ", "LEAF"] * 2,

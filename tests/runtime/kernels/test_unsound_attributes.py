@@ -52,6 +52,17 @@ VECTORS: Mapping[str, object] = {
 }
 
 
+NO_TREES: list[Mapping[str, object]] = [
+    {"nodes_truenodeids": [0, 0, 0] * 2},
+    {"nodes_truenodeids": [2, 0, 0] * 2},
+    {"nodes_falsenodeids": [3, 0, 0] * 2},
+    {"nodes_treeids": [0, 0, 5, 1, 1, 1]},
+    {"nodes_nodeids": [0, 1, 1] * 2},
+    {"nodes_nodeids": [0, 1]},
+]
+"""Changes of `TREE` after which it is none."""
+
+
 def node(kind: str, attributes: Mapping[str, object], domain: str = tiny.ML_DOMAIN) -> bytes:
     return tiny._node(kind, ["X"], ["label", "scores"], attributes, domain=domain)
 
@@ -113,12 +124,7 @@ def test_linear_models_that_do_not_fit_are_refused(changed: Mapping[str, object]
 @pytest.mark.parametrize(
     "changed",
     [
-        {"nodes_truenodeids": [0, 0, 0] * 2},
-        {"nodes_truenodeids": [2, 0, 0] * 2},
-        {"nodes_falsenodeids": [3, 0, 0] * 2},
-        {"nodes_treeids": [0, 0, 5, 1, 1, 1]},
-        {"nodes_nodeids": [0, 1, 1] * 2},
-        {"nodes_nodeids": [0, 1]},
+        *NO_TREES,
         {"nodes_modes": ["BRANCH_LEQ", "LEAF"] * 3},
         {"nodes_modes": ["BRANCH_LEQ"] * 6, "nodes_truenodeids": [1, 2, 0] * 2, "nodes_falsenodeids": [2, 0, 1] * 2},
         {"nodes_modes": [1, 2, 3]},

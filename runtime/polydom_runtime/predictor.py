@@ -57,7 +57,7 @@ class Predictor:
     deadline : float, optional
         In seconds, from the arrival of the item to the return of `predict_one`. The longest deadline that the bundle
         was built for if not given. Outside of the range that the bundle was built for there is a warning, since the
-        best models may be missing.
+        best models may be missing; from 60 s on it also asks whether milliseconds were meant.
     policy : {"anytime", "strict"}
         ``anytime`` plans again after each feature, with the time that is left then; ``strict`` plans once, by worst
         cases. See `policy_for` for the bundles that are always strict.

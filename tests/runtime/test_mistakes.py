@@ -280,7 +280,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "certify node.bundle SPACE --items items.npz --miss-rate 0.1%": ("a number above 0, at most 1", "Got '0.1%'"),
     "measure SPACE --items items.npz --out times.txt": ("must end in .costs", "Got times.txt"),
     "measure SPACE --items items.npz --out no/such.costs": ("must exist and be writable", "It is not"),
-    "measure SPACE --items items.npz --out new.costs --seconds 30s": ("must be a positive number", "Got '30s'"),
+    "measure SPACE --items items.npz --out new.costs --seconds 30s": ("must be a positive, finite number", "Got '30s'"),
     "info items.npz": ("must be a bundle folder", "Got a file", "Give the path of the folder"),
     "flight items.npz": ("must be a flight recording", "Copy it again"),
 }

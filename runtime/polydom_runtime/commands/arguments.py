@@ -5,6 +5,9 @@ import math
 from collections.abc import Mapping
 from contextlib import suppress
 
+MICRO = str.maketrans("µμ", "uu")
+"""Both signs for micro: the unit and the Greek letter."""
+
 
 def add_answering(command: argparse.ArgumentParser) -> None:
     """Add the arguments of every command that answers items: bundle, space, items, deadline and policy."""
@@ -36,12 +39,12 @@ def add_tune(command: argparse.ArgumentParser) -> None:
 
 
 def duration(text: str) -> float:
-    """Return seconds from ``2ms``, ``500us`` or ``0.5s``; ArgumentTypeError for a number without a unit.
+    """Return seconds from ``2ms``, ``500 us`` or ``0.5s``; ArgumentTypeError without a unit, if negative or not finite.
 
-    >>> duration("2ms")
-    0.002
+    >>> duration("2ms"), duration("500 µs")
+    (0.002, 0.0005)
     """
-    return _with_unit(text, {"ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9, "s": 1.0}, "2ms")
+    return _with_unit(text, {"ms": 1e-3, "us": 1e-6, "ns": 1e-9, "s": 1.0}, "2ms")
 
 
 def period(text: str) -> float:
@@ -56,19 +59,21 @@ def period(text: str) -> float:
 
 
 def joules(text: str) -> float:
-    """Return joules from ``5mJ``, ``200uJ`` or ``0.1J``; ArgumentTypeError for a number without a unit.
+    """Return joules from ``5mJ``, ``200 uJ`` or ``0.1J``; ArgumentTypeError as `duration`.
 
     >>> joules("5mJ")
     0.005
     """
-    return _with_unit(text, {"mJ": 1e-3, "uJ": 1e-6, "µJ": 1e-6, "J": 1.0}, "5mJ")
+    return _with_unit(text, {"mJ": 1e-3, "uJ": 1e-6, "J": 1.0}, "5mJ")
 
 
 def _with_unit(text: str, scales: Mapping[str, float], example: str) -> float:
-    for unit, scale in scales.items():
-        if text.endswith(unit):
-            with suppress(ValueError):
-                return float(text.removesuffix(unit)) * scale
+    plain = text.strip().translate(MICRO)
+    if unit := next(filter(plain.endswith, scales), None):
+        with suppress(ValueError):
+            if 0.0 <= (value := float(plain.removesuffix(unit))) < math.inf:
+                return value * scales[unit]
+            raise argparse.ArgumentTypeError(f"must be finite, and not below 0{unit}. Got {text!r}")
     raise argparse.ArgumentTypeError(
         f"must be a number with a unit ({', '.join(scales)}), such as {example}. Got {text!r}"
     )
@@ -95,7 +100,7 @@ def positive(text: str) -> float:
     with suppress(ValueError):
         if 0.0 < (value := float(text)) < math.inf:
             return value
-    raise argparse.ArgumentTypeError(f"must be a positive number. Got {text!r}")
+    raise argparse.ArgumentTypeError(f"must be a positive, finite number. Got {text!r}")
 
 
 def sizes(text: str) -> tuple[int, tuple[float, float] | None]:
@@ -111,6 +116,6 @@ def sizes(text: str) -> tuple[int, tuple[float, float] | None]:
         if len(parts) == 1:
             return int(text), None
         low, high, *count = parts
-        if len(count) <= 1 and 0.0 < float(low) < float(high):
+        if len(count) <= 1 and 0.0 < float(low) < float(high) < math.inf:
             return int(count[0]) if count else 12, (float(low), float(high))
     raise argparse.ArgumentTypeError(f"must be COUNT, LOW:HIGH or LOW:HIGH:COUNT. Got {text!r}")

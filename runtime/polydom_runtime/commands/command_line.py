@@ -1,6 +1,7 @@
 """A command line with several commands, each in a module that is imported only when the command is used."""
 
 import os
+import re
 import signal
 import sys
 import warnings
@@ -40,6 +41,9 @@ def add_commands(parser: ArgumentParser, commands: Mapping[str, str], package: s
     for name, text in commands.items():
         command = subparsers.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
         if name == used:
+            command._negative_number_matcher = re.compile(
+                r"-\.?\d"
+            )  # so that "--deadline -5ms" is a value, and refused
             module = import_module(f"{package}.{name}")
             module.add_arguments(command)
             command.set_defaults(run=module.run)

@@ -10,12 +10,20 @@ from polydom_runtime.exceptions import DeadlineError
 MAX_SECONDS = 1e6
 """Eleven days: short enough that a float holds every number of nanoseconds exactly."""
 
+LONG_SECONDS = 60.0
+"""A deadline of at least this is questioned: most likely milliseconds were meant."""
+
+UNUSUAL = "The deadline is unusually long."
+"""The begin of the question, if there is no other fault to tell."""
+
 ROUNDING = 1e-9
 """A deadline may be outside of the range by this share of it, which is mere rounding."""
 
 
 def checked_deadline(bundle: Bundle, deadline: float | None) -> float:
     """Return a deadline in seconds, the bundle's longest if none is given. Warn if it is outside the bundle's range.
+
+    A very long one is questioned, unless the bundle was built for it.
 
     Raises
     ------
@@ -39,10 +47,22 @@ def checked_deadline(bundle: Bundle, deadline: float | None) -> float:
     if not low * (1.0 - ROUNDING) <= seconds <= high * (1.0 + ROUNDING):
         warnings.warn(
             f"The bundle was built for deadlines from {format_seconds(low)} to {format_seconds(high)}; for "
-            f"{format_seconds(seconds)} it may lack the best models. Build it for a range that holds all deadlines.",
+            f"{format_seconds(seconds)} it may lack the best models. Build it for a range that holds all deadlines."
+            f"{doubt(seconds)}",
             stacklevel=4,
         )
+    elif deadline is not None and high == math.inf and (question := doubt(seconds)):
+        warnings.warn(UNUSUAL + question, stacklevel=4)
     return seconds
+
+
+def doubt(seconds: float) -> str:
+    """Return a question about a deadline of at least `LONG_SECONDS`, which is in seconds; an empty text for others.
+
+    >>> doubt(60)
+    ' Are 60 s meant, and not 60 ms?'
+    """
+    return f" Are {seconds:g} s meant, and not {seconds:g} ms?" if LONG_SECONDS <= seconds < math.inf else ""
 
 
 def too_short(bundle: Bundle, deadline: float) -> str:

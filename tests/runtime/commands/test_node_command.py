@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from polydom_runtime.__main__ import COMMANDS, main
-from polydom_runtime.commands.arguments import duration
 from polydom_runtime.device.device_profile import DeviceProfile
 from polydom_runtime.items.packed import write_packed
 from polydom_runtime.measuring.costs_file import load_costs
@@ -255,12 +254,6 @@ def test_help_of_a_command_describes_each_of_its_arguments(name: str, capsys: py
     for argument in command._actions:
         assert argument.help
         assert "".join(argument.help.split()) in said
-
-
-def test_durations() -> None:
-    assert [duration(t) for t in ("2ms", "500us", "500µs", "1.5s", "10ns")] == pytest.approx(
-        [2e-3, 5e-4, 5e-4, 1.5, 1e-8]
-    )
 
 
 def node_python() -> str:

@@ -1,5 +1,6 @@
 """What a deadline buys, and what is said about one that is too short."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -147,6 +148,17 @@ def test_too_short_deadline_says_typical_worst_and_what_to_do() -> None:
     assert too_short(bundle, 0.1 * US).endswith("Got 100 ns. Choose a longer one.")
     with pytest.raises(DeadlineError, match="which typically takes 250 ns"):
         checked_deadline(bundle, 0.5 * US)
+
+
+def test_long_deadline_is_questioned_unless_the_bundle_was_built_for_it() -> None:
+    bundle, _ = make_bundle()
+    general, long = changed(bundle, budgets=(0.0, math.inf)), changed(bundle, budgets=(1.0, 60.0))
+
+    with pytest.warns(UserWarning, match=r"built for deadlines.*Are 60 s meant, and not 60 ms\?"):
+        checked_deadline(bundle, 60)
+    with pytest.warns(UserWarning, match=r"^The deadline is unusually long. Are 60 s meant, and not 60 ms\?"):
+        checked_deadline(general, 60)
+    assert [checked_deadline(long, 60), checked_deadline(long, None), checked_deadline(general, 59)] == [60, 60, 59]
 
 
 def test_too_short_deadline_may_have_another_remedy() -> None:

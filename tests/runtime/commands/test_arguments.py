@@ -1,0 +1,61 @@
+"""Numbers with units on the command line: all ways to write one, and clear errors for what is none."""
+
+import argparse
+
+import pytest
+
+from polydom_runtime.__main__ import main
+from polydom_runtime.commands.arguments import duration, joules, positive, sizes
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("1us", 1e-6),
+        ("1 us", 1e-6),
+        ("1\u00b5s", 1e-6),
+        ("1\u03bcs", 1e-6),
+        (" 0.5ms ", 5e-4),
+        ("2s", 2.0),
+        ("10ns", 1e-8),
+        ("0s", 0.0),
+    ],
+)
+def test_duration_may_be_written_in_these_ways(text: str, seconds: float) -> None:
+    assert pytest.approx(seconds) == duration(text)
+
+
+@pytest.mark.parametrize("text", ["3uJ", "3 \u00b5J", "3\u03bcJ", "0.003mJ"])
+def test_energy_may_be_written_in_these_ways(text: str) -> None:
+    assert pytest.approx(3e-6) == joules(text)
+
+
+@pytest.mark.parametrize("text", ["nanms", "infms", "1e400ms", "-5ms", "-inf ms"])
+def test_duration_that_is_none_is_refused_in_its_unit(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match=f"must be finite, and not below 0ms. Got '{text}'"):
+        duration(text)
+
+
+@pytest.mark.parametrize("text", ["5", "ms", "1m s", "five ms", ""])
+def test_duration_without_number_or_unit_is_refused(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match=r"a number with a unit \(ms, us, ns, s\), such as"):
+        duration(text)
+
+
+@pytest.mark.parametrize("text", ["nan", "inf", "1e400", "-1", "0"])
+def test_number_that_is_not_positive_and_finite_is_refused(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match="must be a positive, finite number"):
+        positive(text)
+
+
+def test_size_must_be_finite() -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match="LOW:HIGH"):
+        sizes("1:1e400")
+
+
+@pytest.mark.parametrize("words", [["--deadline", "-5ms"], ["--deadline=-5ms"], ["--deadline", "-.5ms"]])
+def test_negative_duration_is_a_value_and_no_option(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["run", "x.bundle", "x:space", "--items", "-", *words])
+
+    assert "argument --deadline: must be finite, and not below 0ms. Got '-" in capsys.readouterr().err

@@ -125,7 +125,7 @@ class Nursery:
         try:
             while len(self._workers) < WORKERS:
                 self._fork()
-        except BrokenPipeError:
+        except ConnectionError:
             pass  # the supervisor is closing; the poll tells
         except OSError as e:
             print(f"polydom: no worker can be started now. {e}", file=sys.stderr)
@@ -163,7 +163,7 @@ class Nursery:
                 self._predictor.warm_up(self._item)  # the pages that an answer writes to are this process's own now
             serve(connection, self._predictor, self._block.item, self._words)
             code = 0
-        except BrokenPipeError:
+        except ConnectionError:
             code = 0
         except BaseException:
             traceback.print_exc()
@@ -193,7 +193,7 @@ class Nursery:
         for pidfd in list(self._workers):
             signal.pidfd_send_signal(pidfd, signal.SIGKILL)
             self._reap(pidfd)
-        with suppress(BrokenPipeError):
+        with suppress(ConnectionError):
             self._control.send(msgpack.packb((WARM, safe, 0)))
         return True
 

@@ -75,7 +75,7 @@ def serve(
 
     Raises
     ------
-    BrokenPipeError
+    ConnectionError
         If the supervisor is gone.
     """
     answered = 0

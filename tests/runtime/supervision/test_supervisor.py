@@ -6,6 +6,7 @@ longer. Where a test needs a deadline that ends, it asserts only facts that hold
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -20,6 +21,7 @@ import pytest
 
 from polydom_runtime.clock import hardware_clock
 from polydom_runtime.exceptions import BundleMismatchError, ItemError, WorkerError
+from polydom_runtime.supervision import nursery
 from polydom_runtime.supervision.nursery import with_hand_over
 from polydom_runtime.supervision.shared_block import NO_STAGE, SharedBlock, read_item, write_item
 from polydom_runtime.supervision.supervisor import SupervisedPredictor
@@ -523,3 +525,20 @@ def test_item_beyond_the_block_is_refused() -> None:
     with pytest.raises(ItemError, match="larger than"):
         write_item("x" * 100_000, block.item)
     block.close()
+
+
+@pytest.mark.parametrize("error", [BrokenPipeError, ConnectionResetError])
+def test_worker_whose_supervisor_is_gone_ends_in_silence(
+    error: type[ConnectionError], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is reset, and not only broken, if a message of the worker was never read."""
+
+    def gone(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(nursery, "die_with_parent", gone)
+    monkeypatch.setattr(os, "_exit", sys.exit)
+
+    with socket.socket() as connection, pytest.raises(SystemExit, match="0"):
+        object.__new__(nursery.Nursery)._become_worker(1, connection, 1)
+    assert capsys.readouterr().err == ""

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .graph import Node, name_of, node_of, tensor_of
+from .graph import Node, name_of, node_of
 from .wire import UnknownModel, fields, unsound
 
 ELEMENTWISE = [
@@ -157,7 +157,7 @@ def _check_graph(data: memoryview, outer: frozenset[str], depth: int) -> None:
             graphs: list[memoryview] = []
             nodes.append((node_of(f.data, graphs.append), graphs))
         elif f.tag == 5:
-            constants.add(tensor_of(f.data)[0])
+            constants.add(_tensor_name(f.data))
         elif f.tag == 11:
             inputs.add(name_of(f.data))
         elif f.tag == 15:
@@ -173,6 +173,17 @@ def _check_graph(data: memoryview, outer: frozenset[str], depth: int) -> None:
             _check_graph(graph, frozenset(known), depth + 1)
         is_known = node.kind in ("Shape", "Size") or (not graphs and known.issuperset(filter(None, node.inputs)))
         known = known.union(node.outputs) if is_known else known.difference(node.outputs)
+
+
+def _tensor_name(data: memoryview) -> str:
+    """Return the name of a tensor, of numbers or texts, after a check that they are in the file."""
+    name = ""
+    for f in fields(data):
+        if f.tag == 8:
+            name = f.text
+        elif f.tag == 13 or (f.tag == 14 and f.number):
+            raise unsound("numbers inside the file", "a reference to another one")
+    return name
 
 
 def _check_node(node: Node, known: set[str]) -> None:
@@ -215,7 +226,8 @@ def check_trees(attributes: Mapping[str, Any]) -> None:
     found = np.minimum(np.searchsorted(ranked, wanted), count - 1)
     if (ranked[1:] == ranked[:-1]).any() or (ranked[found] != wanted).any():
         raise unsound("different nodes, with children in the same tree", "others")
-    ids, most = attributes.get("class_ids"), len(attributes.get("classlabels_int64s") or ())
+    labels = (attributes.get(f"classlabels_{kind}") or () for kind in ("int64s", "strings"))
+    ids, most = attributes.get("class_ids"), max(map(len, labels))
     if ids is None:
         ids, most = attributes.get("target_ids") or [0], attributes.get("n_targets") or 1
     if min(ids) < 0 or max(ids) >= most or min(attributes.get("nodes_featureids") or [0]) < 0:

@@ -163,11 +163,13 @@ def test_feature_that_ends_its_process_costs_only_itself(predictor: SupervisedPr
 @pytest.mark.parametrize("fault", [faults.RAISES, faults.NOT_A_NUMBER, faults.WRONG_WIDTH, faults.HUGE])
 def test_feature_that_fails_costs_no_worker(predictor: SupervisedPredictor, fault: int) -> None:
     answer_by_worker(predictor)
-    worker = predictor.worker_pid
+    worker, told = predictor.worker_pid, predictor.causes.counts.get("ends", 0)
 
     answer = predictor.predict_one(item(fault))
 
     assert (answer.features, answer.reason) == (("mean", "spread"), "ends failed")
+    assert answer.error.startswith("ends: ")
+    assert predictor.causes.counts["ends"] == told + 1
     assert predictor.worker_pid == worker
 
 
@@ -179,6 +181,7 @@ def test_feature_that_keeps_crashing_is_left_out(own_predictor: SupervisedPredic
     assert (answer.features, answer.reason) == (("mean", "spread"), "planned")
     assert own_predictor.out == {"ends"}
     assert own_predictor.failures == {"ends": 3}
+    assert own_predictor.causes.counts == {"ends": 3}
 
 
 def test_workers_killed_at_random_instants_cost_no_answer(own_predictor: SupervisedPredictor) -> None:

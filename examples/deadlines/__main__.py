@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from examples.paper.results import ResultsError
-from polydom_runtime.exceptions import PolyDomError
+from polydom_runtime.commands.command_line import run_command
 
 OUT = Path(".cache/deadlines")
 NEED_NO_DATA = {"patches", "surface"}
@@ -44,6 +44,7 @@ def parser() -> argparse.ArgumentParser:
     instead.add_argument("--models", action="store_true", help="instead, compare stated and real times of models")
     instead.add_argument("--page", type=Path, metavar="FILE.md", help="instead, put all results into docs/anytime.md")
     command.add_argument("--quick", action="store_true", help="make a small run that checks that everything works")
+    command.set_defaults(run=run)
     return command
 
 
@@ -100,13 +101,8 @@ def _replay(arguments: argparse.Namespace) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit code; an error of the user gives one line and exit code 2."""
-    try:
-        run(parser().parse_args(argv))
-    except (PolyDomError, OSError) as e:
-        print(f"polydom: {e}", file=sys.stderr)
-        return 2
-    return 0
+    """Run the command; see `run_command` for its exit code."""
+    return run_command(lambda words: parser(), argv, "Start it again.")
 
 
 if __name__ == "__main__":

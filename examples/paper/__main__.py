@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from polydom_runtime.exceptions import PolyDomError
+from polydom_runtime.commands.command_line import run_command
 
 from .results import ResultsError
 
@@ -45,6 +45,19 @@ def scenes(arguments: argparse.Namespace) -> None:
         run_scenes(arguments.data, arguments.out, arguments.quick)
 
 
+def run(arguments: argparse.Namespace) -> None:
+    """Run the chosen experiments.
+
+    Raises
+    ------
+    ResultsError
+        If matplotlib is missing.
+    """
+    if importlib.util.find_spec("matplotlib") is None:
+        raise ResultsError("Figures need matplotlib. It is not installed. Run pip install 'polydom-builder[demo]'.")
+    arguments.experiments(arguments)
+
+
 def parser() -> argparse.ArgumentParser:
     """Return the command line."""
     top = argparse.ArgumentParser(prog="python -m examples.paper", description="Repeat the paper's experiments.")
@@ -52,16 +65,17 @@ def parser() -> argparse.ArgumentParser:
 
     command = commands.add_parser("synthetic", help="synthetic features with known costs and scores")
     command.add_argument("--seeds", type=positive, metavar="N", help="worlds of each kind (default 20, quick 3)")
-    command.set_defaults(run=synthetic)
+    command.set_defaults(experiments=synthetic)
 
     command = commands.add_parser("scenes", help="photographs of fifteen kinds of scenes")
     command.add_argument("--data", type=Path, metavar="PATH", help="folder of the photographs")
-    command.set_defaults(run=scenes)
+    command.set_defaults(experiments=scenes)
 
     for command in commands.choices.values():
         command.add_argument("--out", type=Path, default=OUT, metavar="DIR", help=f"folder for results (default {OUT})")
         command.add_argument("--redraw", action="store_true", help="only draw from the raw results in the folder")
         command.add_argument("--quick", action="store_true", help="make a small run that checks that everything works")
+        command.set_defaults(run=run)
     return top
 
 
@@ -85,16 +99,8 @@ def positive(text: str) -> int:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit code; an error of the user gives one line and exit code 2."""
-    arguments = parser().parse_args(argv)
-    try:
-        if importlib.util.find_spec("matplotlib") is None:
-            raise ResultsError("Figures need matplotlib. It is not installed. Run pip install 'polydom-builder[demo]'.")
-        arguments.run(arguments)
-    except (PolyDomError, OSError) as e:
-        print(f"polydom: {e}", file=sys.stderr)
-        return 2
-    return 0
+    """Run the command; see `run_command` for its exit code."""
+    return run_command(lambda words: parser(), argv, "Start it again.")
 
 
 if __name__ == "__main__":

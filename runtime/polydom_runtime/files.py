@@ -1,5 +1,6 @@
 """Replacing a file in one step."""
 
+import errno
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -48,10 +49,13 @@ def sync_folder(folder: Path) -> None:
     Raises
     ------
     OSError
-        If that fails.
+        If that fails, other than on a file system that cannot do it.
     """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
+    except OSError as e:
+        if e.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
     finally:
         os.close(descriptor)

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.bundles.regimes import Regime
-from polydom_runtime.causes import Causes
+from polydom_runtime.causes import Causes, printable, report
 from polydom_runtime.clock import hardware_clock
 from polydom_runtime.costs import CostFunction
 from polydom_runtime.exceptions import BundleMismatchError
@@ -259,6 +259,7 @@ def main(control: str, block: str, parent: str) -> int:
     """Run a nursery: echo until the hand-over is measured, then load the bundle that is ordered, then keep workers."""
     die_with_parent(int(parent))
     run_behind()
+    warnings.showwarning = lambda message, *where: report(printable(str(message)))
     # Signals are meant for the supervisor, which may still have an item to answer.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)

@@ -15,6 +15,9 @@ SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP"
 SEND_AGAIN_S = 0.05
 """Seconds after which a signal that has not been handled yet is sent again."""
 
+NO_SIGNAL = b"\0"
+"""Ends the thread that watches for signals."""
+
 
 class Stopped(KeyboardInterrupt):
     """Raised by a signal: as Ctrl-C, with the number of the signal."""
@@ -100,14 +103,15 @@ class _SendAgain:
             yield
         finally:
             signal.set_wakeup_fd(before)
-            os.close(write)
+            os.write(write, NO_SIGNAL)  # a process that was forked meanwhile may have the pipe open, too
             thread.join()
+            os.close(write)
             os.close(read)
 
     def _watch(self, descriptor: int) -> None:
-        while numbers := os.read(descriptor, 1):
+        while (number := os.read(descriptor, 1)) != NO_SIGNAL:
             sleep(SEND_AGAIN_S)
-            while not self.handled and numbers[0] in SIGNALS:
+            while not self.handled and number[0] in SIGNALS:
                 self.sent += 1
-                signal.pthread_kill(main_thread().ident or 0, numbers[0])
+                signal.pthread_kill(main_thread().ident or 0, number[0])
                 sleep(SEND_AGAIN_S)

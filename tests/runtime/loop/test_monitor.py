@@ -594,6 +594,17 @@ def elsewhere():
     threading.Timer(0.2, lambda: signal.pthread_kill(threading.get_ident(), signal.SIGTERM)).start()
     os.read(os.pipe()[0], 1)
 
+def forked():
+    # A process that outlives the loop, and has all its files open.
+    if os.fork() == 0:
+        os.close(1)
+        os.close(2)
+        parent = os.getppid()
+        while os.getppid() == parent:
+            time.sleep(0.05)
+        os._exit(0)
+    yield ITEM
+
 def closed():
     try:
         yield from itertools.repeat(ITEM)
@@ -679,6 +690,14 @@ def test_a_signal_that_interrupts_nothing_ends_the_wait(
 
     assert process.returncode == 0
     assert json.loads(out.splitlines()[-1])["summary"]["items"] == 1
+
+
+def test_a_process_that_the_source_left_behind_holds_up_nothing(bundle_folder: Path, tmp_path: Path) -> None:
+    with started(bundle_folder, tmp_path, "sources:forked", "--quiet") as process:
+        out, _ = process.communicate()
+
+    assert process.returncode == 0
+    assert json.loads(out)["summary"]["items"] == 1
 
 
 @pytest.mark.parametrize("options", [(), ("--period", "1ms")], ids=["without a period", "period"])

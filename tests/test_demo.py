@@ -33,7 +33,7 @@ RESULT: dict[str, Any] = {
     "missed": 0,
     "items": 1500,
     "features": {"level": 1500},
-    "misses": {},
+    "misses": {"reasons": {}, "elapsed_share": {}},
 }
 
 
@@ -102,6 +102,14 @@ def test_the_table_of_loops_has_rates_late_answers_and_the_share_of_rehearsals()
     assert "A loop with a period of 20 ms sleeps" in printed
     (line,) = [line for line in printed.splitlines() if "3/250" in line]
     assert line.split() == ["600", "µs", "0.900", "0.910", "3/250", "4.3%"]
+
+
+def test_missed_deadlines_are_told_by_how_late_they_were() -> None:
+    shares = {"up to 1.1": 3, "more than 10": 1}
+    late = {**RESULT, "missed": 4, "misses": {"reasons": {"planned": 4}, "elapsed_share": shares}}
+
+    assert as_table([RESULT, late]).splitlines()[-1].split() == "600 µs 4 of 1500: 3 up to 1.1, 1 more than 10".split()
+    assert as_table([RESULT]).splitlines()[-1] == "No deadline was missed."
 
 
 def test_without_loops_there_is_no_table_of_them() -> None:

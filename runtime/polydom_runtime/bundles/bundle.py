@@ -129,6 +129,8 @@ class Bundle:
         The times of the regimes ``rehearsed`` and ``cold``; empty if they were never measured.
     references : References
         A few items with their features, to compare those of the node with.
+    sha256 : str
+        Of the index file that it was decoded from, in hexadecimal; empty if it is not from the disk.
     """
 
     space: BundleSpace
@@ -140,6 +142,7 @@ class Bundle:
     path: Path | None = None
     regimes: Mapping[Regime, RegimeTimes] = field(default_factory=dict)
     references: References = field(default_factory=References)
+    sha256: str = field(default="", compare=False)
 
     def __repr__(self) -> str:
         low, high = map(format_seconds, self.promise.budgets)

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from polydom_runtime.causes import shown
@@ -9,6 +10,7 @@ from polydom_runtime.causes import shown
 from . import schema
 from .bundle import Bundle
 from .decoding import decode
+from .encoding import encode
 from .model_entry import read_bounded
 
 INDEX_FILE, DIGEST_FILE = "index.msgpack", "index.sha256"
@@ -32,10 +34,15 @@ def load_bundle(folder: str | os.PathLike[str]) -> Bundle:
     digest = read_bounded(path / DIGEST_FILE, 4096)
     if digest != digest_line(data):
         raise schema.bad(f"{path / DIGEST_FILE} must hold the SHA-256 of {INDEX_FILE}", digest[:80])
-    bundle = decode(data, path)
+    bundle = replace(decode(data, path), sha256=hashlib.sha256(data).hexdigest())
     for model in range(len(bundle.models)):
         bundle.model_bytes(model)
     return bundle
+
+
+def index_sha256(bundle: Bundle) -> str:
+    """Return the SHA-256 of a bundle's index in hexadecimal, as in ``index.sha256`` when it was loaded."""
+    return bundle.sha256 or hashlib.sha256(encode(bundle)).hexdigest()
 
 
 def digest_line(index: bytes) -> bytes:

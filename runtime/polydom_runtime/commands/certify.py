@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from polydom_runtime import __version__
+from polydom_runtime.bundles.index_file import index_sha256
 from polydom_runtime.certification.binomial import MAX_MISSES, SamplingPlan
 from polydom_runtime.certification.certificate import Claim
 from polydom_runtime.certification.certify import certify
@@ -22,7 +23,6 @@ from polydom_runtime.items.sources import Arrived, iterate, space_of
 from polydom_runtime.loop.pace import Pace
 from polydom_runtime.measuring.conditions import Conditions, describe
 from polydom_runtime.predictor import Predictor
-from polydom_runtime.records.recorder import index_digest
 
 from .arguments import add_answering, duration, period, positive, share
 from .progress import ProgressBar
@@ -129,7 +129,7 @@ def context_of(arguments: argparse.Namespace, predictor: Predictor) -> dict[str,
     file = Path(arguments.items)
     return {
         "polydom": __version__,
-        "bundle": {"path": arguments.bundle, "index_sha256": index_digest(predictor.bundle)},
+        "bundle": {"path": arguments.bundle, "index_sha256": index_sha256(predictor.bundle)},
         "costs": str(predictor.bundle.times.origin),
         "space": arguments.space,
         "policy": predictor.policy,

@@ -12,7 +12,7 @@ import numpy as np
 from polydom_runtime.bundles import schema
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.engines import ENGINES
-from polydom_runtime.bundles.index_file import INDEX_FILE
+from polydom_runtime.bundles.index_file import index_sha256
 from polydom_runtime.bundles.model_entry import read_bounded
 from polydom_runtime.bundles.models import NO_VERSION, onnxruntime_version
 from polydom_runtime.bundles.regimes import REGIMES, Regime
@@ -36,12 +36,6 @@ def this_machine(board: Board | None = None) -> dict[str, str]:
     board = board or Board()
     versions = np.__version__, onnxruntime_version() or NO_VERSION
     return dict(zip(MACHINE, (board.device, board.cpu, *versions), strict=True))
-
-
-def bundle_sha256(bundle: Bundle) -> str:
-    """Return the SHA-256 of the index of a bundle on the disk, in hexadecimal."""
-    assert bundle.path is not None
-    return hashlib.sha256(read_bounded(bundle.path / INDEX_FILE, schema.MAX_INDEX_BYTES)).hexdigest()
 
 
 def write_tune(file: str | os.PathLike[str], tune: Tune) -> None:
@@ -99,7 +93,7 @@ def load_tune(file: str | os.PathLike[str], bundle: Bundle, board: Board | None 
         tune = _decoded(_content(path), len(bundle.models), len(bundle.times.worst.names))
     except BundleFormatError as e:
         raise BundleFormatError(f"{path} must be a sound tune file. {str(e).strip()} {REMEDY}") from e
-    if tune.bundle_sha256 != bundle_sha256(bundle):
+    if tune.bundle_sha256 != index_sha256(bundle):
         raise BundleMismatchError(
             f"{path} must be a tune of the bundle {bundle.path}. It is of another one, or of an earlier build. {REMEDY}"
         )

@@ -8,10 +8,11 @@ import numpy as np
 from polydom_runtime.arrays import Floats
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.engines import Engine, agreeing_engines
+from polydom_runtime.bundles.index_file import index_sha256
 from polydom_runtime.bundles.regimes import REGIMES, Regime
 from polydom_runtime.device.board import Board
 from polydom_runtime.device.tune import RegimeTune, Tune
-from polydom_runtime.device.tune_file import bundle_sha256, this_machine
+from polydom_runtime.device.tune_file import this_machine
 from polydom_runtime.exceptions import ItemError, MeasurementError
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.pauses import collector_off, memory_kept
@@ -108,7 +109,7 @@ def tune_bundle(
     conditions.seen = conditions.seen.plus(conditions.with_losses(bench.stopwatch.taken()))
     conditions.have_moved()
     by_name, warnings = {name: regimes[name] for name in REGIMES}, tuple(conditions.warnings)
-    return Tune(bundle_sha256(bundle), this_machine(board), machine["began"], warnings, engines, by_name)
+    return Tune(index_sha256(bundle), this_machine(board), machine["began"], warnings, engines, by_name)
 
 
 def _choices(bundle: Bundle, space: FeatureSpace, items: Sequence[Any]) -> list[Choice]:

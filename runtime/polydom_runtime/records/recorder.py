@@ -1,6 +1,5 @@
 """The flight recorder: the last items of a node in a ring on disk, complete up to the instant of a kill."""
 
-import hashlib
 import mmap
 import os
 import struct
@@ -11,11 +10,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from polydom_runtime.bundles.bundle import Bundle, Label
-from polydom_runtime.bundles.encoding import encode
-from polydom_runtime.bundles.index_file import INDEX_FILE
-from polydom_runtime.bundles.model_entry import read_bounded
-from polydom_runtime.bundles.schema import MAX_INDEX_BYTES
+from polydom_runtime.bundles.bundle import Label
+from polydom_runtime.bundles.index_file import index_sha256
 from polydom_runtime.exceptions import RecordingError
 from polydom_runtime.features import MAX_FEATURES
 
@@ -191,15 +187,9 @@ def header_of(predictor: "AnyPredictor", capacity: int) -> FlightHeader:
     if sum(len(str(label)) for label in classes) > MAX_CLASSES_BYTES:
         classes = ()
     header = FlightHeader(
-        bundle.names, classes, index_digest(bundle), float(predictor.deadline), predictor.policy, capacity
+        bundle.names, classes, index_sha256(bundle), float(predictor.deadline), predictor.policy, capacity
     )
     if header.file_bytes > MAX_FILE_BYTES:
         most = (MAX_FILE_BYTES - len(header.packed)) // header.record_bytes
         raise RecordingError(f"A flight recorder of this bundle must keep at most {most} items. Got {capacity}.")
     return header
-
-
-def index_digest(bundle: Bundle) -> str:
-    """Return the SHA-256 of a bundle's index in hexadecimal, as in ``index.sha256``."""
-    index = encode(bundle) if bundle.path is None else read_bounded(bundle.path / INDEX_FILE, MAX_INDEX_BYTES)
-    return hashlib.sha256(index).hexdigest()

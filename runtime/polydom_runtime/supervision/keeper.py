@@ -14,6 +14,7 @@ from typing import Any
 import msgpack
 
 from polydom_runtime.bundles.regimes import Regime
+from polydom_runtime.causes import Causes
 from polydom_runtime.clock import hardware_clock
 from polydom_runtime.exceptions import ItemError, WorkerError
 
@@ -56,12 +57,15 @@ class Keeper:
         How many were started so far.
     nursery_pid : int
         The nursery's process; 0 while there is none.
+    causes : Causes
+        Counts and reports why workers could not be started again.
     """
 
     def __init__(self, order: dict[str, Any], width: int, item_bytes: int) -> None:
         self.block = SharedBlock(width, item_bytes)
         self.hand_over: dict[Regime, float] = {}
         self.nurseries = self.workers = self.nursery_pid = 0
+        self.causes = Causes()
         self._order = order
         self._ready: SimpleQueue[Link] = SimpleQueue()
         self._closing = Event()
@@ -194,6 +198,8 @@ class Keeper:
                 self._warmed.put(value)
             elif what == FAILED:
                 self._failure = value
+                if self.workers:  # or else the program is told by an exception
+                    self.causes.add("the start of a worker", value)
 
     def _welcome(self, pid: int, number: int, connection: int, pidfd: int) -> None:
         link = Link(pid, pidfd, socket.socket(fileno=connection), self.block.slot(number))

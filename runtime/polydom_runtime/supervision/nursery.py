@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.bundles.index_file import load_bundle
+from polydom_runtime.bundles.index_file import index_sha256, load_bundle
 from polydom_runtime.bundles.regimes import Regime
 from polydom_runtime.causes import Causes, printable, report
 from polydom_runtime.clock import hardware_clock
@@ -71,8 +71,8 @@ class Nursery:
         To the supervisor. The nursery ends when it is closed.
     block : SharedBlock
     order : dict
-        ``folder``, ``space`` (MODULE:SPACE), ``deadline`` in seconds, ``hand_over`` (seconds by regime),
-        ``policy``, and ``compare``: whether to compare features with those of the build.
+        ``folder``, ``sha256`` of the bundle's index, ``space`` (MODULE:SPACE), ``deadline`` in seconds, ``hand_over``
+        (seconds by regime), ``policy``, and ``compare``: whether to compare features with those of the build.
 
     Raises
     ------
@@ -88,6 +88,11 @@ class Nursery:
         slot = Slot.over(self._window, block.width)
         self._words = slot.words
         bundle = load_bundle(Path(order["folder"]))
+        if index_sha256(bundle) != order["sha256"]:
+            raise BundleMismatchError(
+                f"{order['folder']} must hold the bundle that the supervisor has loaded. Got another one. Start the "
+                "supervisor again."
+            )
         space = announced(bundle.space_of(space_of(order["space"])), self._window.data.cast("q"))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the supervisor has warned

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from polydom_runtime.bundles.bundle import Label
-from polydom_runtime.bundles.index_file import load_bundle
+from polydom_runtime.bundles.index_file import index_sha256, load_bundle
 from polydom_runtime.causes import Causes
 from polydom_runtime.clock import hardware_clock
 from polydom_runtime.device.jitter import wake_up_jitter
@@ -140,7 +140,7 @@ class SupervisedPredictor:
         self._margin_ns = _margin_ns(self._budget_ns, margin)
         # The worker must be done when the supervisor stops waiting.
         worker = {"policy": policy, "deadline": self.deadline - self.margin, "compare": compare}
-        order = {"folder": os.path.abspath(folder), "space": space, **worker}
+        order = {"folder": os.path.abspath(folder), "sha256": index_sha256(self.bundle), "space": space, **worker}
         self._keeper = Keeper(order, sum(self.bundle.space.widths), item_bytes)
         self._finalizer = weakref.finalize(self, self._keeper.close)
         self._link: Link | None = None

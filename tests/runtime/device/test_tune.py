@@ -16,12 +16,12 @@ from polydom_runtime import CostFunction, Predictor
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.bundle_times import BundleTimes, Choice
 from polydom_runtime.bundles.engines import Engine
-from polydom_runtime.bundles.index_file import load_bundle
+from polydom_runtime.bundles.index_file import index_sha256, load_bundle
 from polydom_runtime.bundles.outlook import Outlook
 from polydom_runtime.bundles.regimes import RegimeTimes
 from polydom_runtime.device import tune_file
 from polydom_runtime.device.tune import RegimeTune, Tune, tuned
-from polydom_runtime.device.tune_file import MAGIC, bundle_sha256, load_tune, this_machine, write_tune
+from polydom_runtime.device.tune_file import MAGIC, load_tune, this_machine, write_tune
 from polydom_runtime.exceptions import BundleFormatError, BundleMismatchError
 from polydom_runtime.unit_times import UnitTimes
 from tests.runtime.conftest import World, make_bundle, write
@@ -35,7 +35,7 @@ ENGINES_HERE: tuple[Engine, ...] = ("numpy", "onnxruntime", "numpy")
 
 
 def tune_of(bundle: Bundle, **changes: Any) -> Tune:
-    digest = "" if bundle.path is None else bundle_sha256(bundle)
+    digest = "" if bundle.path is None else index_sha256(bundle)
     made = Tune(digest, this_machine(), "2026-11-28T12:00:00Z", (), ENGINES_HERE, {"hot": HOT, "cold": COLD})
     return replace(made, **changes)
 

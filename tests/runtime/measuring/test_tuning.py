@@ -11,9 +11,9 @@ import pytest
 from polydom_runtime import Feature, FeatureSpace, Step
 from polydom_runtime.bundles.bundle import Bundle, StoredIndex
 from polydom_runtime.bundles.engines import ENGINES
-from polydom_runtime.bundles.index_file import load_bundle
+from polydom_runtime.bundles.index_file import index_sha256, load_bundle
 from polydom_runtime.bundles.models import InputRow
-from polydom_runtime.device.tune_file import bundle_sha256, load_tune, this_machine, write_tune
+from polydom_runtime.device.tune_file import load_tune, this_machine, write_tune
 from polydom_runtime.exceptions import BundleMismatchError, ItemError, MeasurementError
 from polydom_runtime.measuring import tuning
 from polydom_runtime.measuring.timers import Switches, Timers
@@ -114,7 +114,7 @@ def test_tune_can_be_written_and_used(bundle: Bundle, machine: Machine, tmp_path
     found = tune(bundle, machine)
     write_tune(tmp_path / "pi.tune", found)
 
-    assert (found.bundle_sha256, found.machine) == (bundle_sha256(bundle), this_machine())
+    assert (found.bundle_sha256, found.machine) == (index_sha256(bundle), this_machine())
     assert load_tune(tmp_path / "pi.tune", bundle) == found
 
 

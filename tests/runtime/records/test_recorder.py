@@ -22,11 +22,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from polydom_runtime import Predictor
+from polydom_runtime.bundles.index_file import index_sha256
 from polydom_runtime.commands.flight import add_arguments, marks_of, run
 from polydom_runtime.commands.record_options import open_records
 from polydom_runtime.exceptions import RecordingError
 from polydom_runtime.records.flight_file import CRC, MAX_FILE_BYTES, MAX_REASON_BYTES, FlightHeader, decoded_flight
-from polydom_runtime.records.recorder import FlightRecorder, header_of, index_digest, load_flight, read_flight
+from polydom_runtime.records.recorder import FlightRecorder, header_of, load_flight, read_flight
 from tests.bundle_parts import changed
 from tests.runtime.conftest import US, World, make_bundle
 from tests.runtime.records.test_metrics import ANSWER, Watched, files_of_at_most, options, traced
@@ -61,14 +62,14 @@ def test_header_says_what_it_is_of(file: Path) -> None:
     recorded(file, range(1))
 
     bundle = make_bundle()[0]
-    expected = FlightHeader(bundle.names, ("no", "yes"), index_digest(bundle), 200 * US, "anytime", 4)
+    expected = FlightHeader(bundle.names, ("no", "yes"), index_sha256(bundle), 200 * US, "anytime", 4)
     assert load_flight(file).header == expected
 
 
 def test_digest_is_that_of_the_index_file(bundle_folder: Path, world: World) -> None:
     bundle = Predictor.load(bundle_folder, world.space).bundle
 
-    assert (bundle_folder / "index.sha256").read_text().startswith(index_digest(bundle) + " ")
+    assert (bundle_folder / "index.sha256").read_text().startswith(index_sha256(bundle) + " ")
 
 
 @shared

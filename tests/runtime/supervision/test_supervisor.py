@@ -387,6 +387,24 @@ def test_nursery_that_is_killed_is_started_again(own_predictor: SupervisedPredic
     assert own_predictor.nursery_restarts == 1
 
 
+def test_bundle_that_was_exchanged_is_not_answered_from(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with supervised(tmp_path / "b") as predictor:
+        answer_by_worker(predictor)
+        keeper = predictor._keeper
+        (tmp_path / "b").rename(tmp_path / "aside")
+        bundle, models = make_bundle()
+        write(tmp_path / "b", changed(bundle, budgets=(1e-3, DEADLINE_S + 1.0), steps=()), models)
+        workers = keeper.workers
+        os.kill(predictor.nursery_pid, signal.SIGKILL)
+        wait_until(lambda: keeper.causes.counts)
+
+        assert keeper.workers == workers
+        assert "must hold the bundle that the supervisor has loaded" in caplog.messages[-1]
+        (tmp_path / "b").rename(tmp_path / "other")
+        (tmp_path / "aside").rename(tmp_path / "b")
+        answer_by_worker(predictor)
+
+
 def test_workers_are_born_warm_unless_that_crashes(own_predictor: SupervisedPredictor) -> None:
     assert own_predictor.warm_up(item())
     assert not own_predictor.warm_up(item(faults.CRASHES))

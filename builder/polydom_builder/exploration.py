@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .exceptions import LatticeError, TrainingError
+from .exceptions import LatticeError
 from .lattice import expand_best_first
 from .lattice.candidates import select_candidates
 from .lattice.climbing import climb
@@ -79,8 +79,6 @@ class Exploration:
 
         Raises
         ------
-        TrainingError
-            If limits are given with another search than best-first, or without a tolerance.
         LatticeError
             If a score or parameter is out of range, too many sets are in doubt, or the trainings within the limits
             prove no promise.
@@ -98,17 +96,13 @@ class Exploration:
         return self._kept(expanded, self.alphas[0], tolerance)
 
     def _limited(self) -> Explored:
-        if self.lattice != "best-first" or self.tolerance is None:
-            raise TrainingError(
-                "max_trainings and max_seconds go with the best-first lattice search and a tolerance that is a number. "
-                f"Got {self.lattice!r} and {'auto' if self.tolerance is None else self.tolerance!r}."
-            )
         progress = expand_progressively(
             self.costs,
             self.region,
             self.score,
             alphas=self.alphas,
             tolerance=self.tolerance,
+            quantile=self.quantile,
             batch=self.batch,
             max_trainings=self.max_trainings,
             max_seconds=self.max_seconds,
@@ -118,7 +112,7 @@ class Exploration:
                 f"The trainings must prove a promise for some alpha. {len(progress.expanded)} trainings prove none. "
                 "Raise max_trainings or max_seconds."
             )
-        return self._kept(progress.expanded, progress.alpha, self.tolerance)
+        return self._kept(progress.expanded, progress.alpha, progress.tolerance)
 
     def _expand(self, tolerance: float) -> dict[int, float]:
         alpha, n_features = self.alphas[0], self.costs.n_features

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from joblib import Memory
+from joblib import Memory, effective_n_jobs
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,7 +19,7 @@ from polydom_runtime.unit_times import UnitTimes
 from .bundling.bundle_folder import checked_target
 from .fitted_search import candidate, draft, export_orders, publish, warn_if_useless, write_fitted
 from .lattice.greedy import PAPER_LAMBDAS, greedy_sequences
-from .preparation.parameters import checked_lambdas
+from .preparation.parameters import checked_lambdas, checked_limits
 from .preparation.preparation import prepare
 from .preparation.progress import counted_scores
 
@@ -36,6 +36,9 @@ class GreedySearch(BaseEstimator):  # type: ignore[misc]
         As in `PolyDomSearch`.
     max_mismatches, max_features
         Likewise.
+    max_trainings, max_seconds : optional
+        The limits of training, in sets and in seconds; at least the first features of the sequences are found. The
+        sequences end where the limit does: the node never computes the features that are left.
     lambdas : sequence of float, >= 0
         The score that a millisecond must gain; the paper's numbers if not given. ``(0,)`` is Greedy-Acc,
         ``(math.inf,)`` Greedy-Cost.
@@ -70,6 +73,8 @@ class GreedySearch(BaseEstimator):  # type: ignore[misc]
         quantile: float = 0.999,
         max_mismatches: int = 0,
         max_features: int | None = None,
+        max_trainings: int | None = None,
+        max_seconds: float | None = None,
     ) -> None:
         self.estimator = estimator
         self.space = space
@@ -85,6 +90,8 @@ class GreedySearch(BaseEstimator):  # type: ignore[misc]
         self.quantile = quantile
         self.max_mismatches = max_mismatches
         self.max_features = max_features
+        self.max_trainings = max_trainings
+        self.max_seconds = max_seconds
 
     def fit(
         self,
@@ -107,11 +114,18 @@ class GreedySearch(BaseEstimator):  # type: ignore[misc]
             As in `PolyDomSearch.fit`.
         """
         lambdas = checked_lambdas(self.lambdas)
+        checked_limits(self)
         publish(self, prepare(self, items, labels, groups, costs, sample_weight))
         self.median_size_ = float(np.median(self.sizes_))
         with counted_scores(self.trainer_, self.verbose) as score:
             self.sequences_, self.expanded_ = greedy_sequences(
-                len(self.space_), score, lambda mask: 1e3 * self.set_costs_(mask)(self.median_size_), lambdas
+                len(self.space_),
+                score,
+                lambda mask: 1e3 * self.set_costs_(mask)(self.median_size_),
+                lambdas,
+                batch=effective_n_jobs(self.n_jobs),
+                max_trainings=self.max_trainings,
+                max_seconds=self.max_seconds,
             )
         rows = [[candidate(self, order[:k]) for k in range(len(order) + 1)] for order in self.sequences_]
         self.index_ = GreedyIndex(rows, self.median_size_)

@@ -2,10 +2,12 @@
 
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from polydom_builder.exceptions import LatticeError
+from polydom_builder.lattice.monotonicity import estimate_tolerance
 from polydom_builder.verification.verify import verify_bundle
 from polydom_runtime import Predictor
 from polydom_runtime.exceptions import BundleFormatError
@@ -47,6 +49,18 @@ def test_tolerance_is_estimated_from_what_was_trained() -> None:
     pairs = [(a, b) for a in found.expanded_ for b in found.expanded_ if a != b and a & b == a]
     largest = max(found.expanded_[a] - found.expanded_[b] for a, b in pairs)
     assert found.tolerance_ == pytest.approx(max(largest, 0.0))
+
+
+@pytest.mark.parametrize("limit", [{"max_trainings": 20}, {"max_seconds": 1e4}, {"max_trainings": 40}])
+def test_limits_go_with_an_estimated_tolerance(limit: dict[str, Any], every_score: list[float]) -> None:
+    """The tolerance is the largest violation among the trained sets, and the promise holds with it."""
+    found = fit(search(alpha=1.0, tolerance="auto", tolerance_quantile=1.0, **limit))
+
+    assert len(found.expanded_) <= limit.get("max_trainings", 32)
+    assert found.tolerance_ == estimate_tolerance(found.expanded_, 1.0) > 0.0
+    for n, budget in QUERIES:
+        best = max(every_score[m] for m in found.expanded_ if m == 0 or found.set_costs_(m)(n) <= budget)
+        assert found.alpha_ * found.index_.best(n, budget).accuracy + found.tolerance_ >= best - 1e-12
 
 
 def test_limited_trainings_prove_the_smallest_alpha_they_can(every_score: list[float]) -> None:

@@ -58,6 +58,23 @@ def test_greedy_needs_sound_lambdas() -> None:
             fit(GreedySearch(LOGISTIC, task.space, deadline=400 * US, cv=3, lambdas=wrong))
 
 
+def test_limited_sequences_answer_on_the_node(tmp_path: Path) -> None:
+    """Five features: six trainings find the first one, four more the second one, and the eleventh is too few."""
+    greedy = GreedySearch(LOGISTIC, task.space, deadline=400 * US, cv=3, lambdas=(0.0,), max_trainings=11)
+    fit(greedy).export(tmp_path / "greedy")
+    predictor = Predictor.load(tmp_path / "greedy", task.space, clock=ManualClock())
+
+    assert len(greedy.expanded_) == 11
+    assert [len(sequence) for sequence in greedy.sequences_] == [2]
+    assert len(predictor.predict_one(task.items(1)[0][0]).features) == 2
+
+
+@pytest.mark.parametrize("limit", [{"max_trainings": 0}, {"max_trainings": 2.5}, {"max_seconds": 0}])
+def test_limits_of_greedy_are_checked_first(limit: dict[str, Any]) -> None:
+    with pytest.raises(TrainingError, match=f"{next(iter(limit))} must be"):
+        GreedySearch(LOGISTIC, task.space, **limit).fit([], [])
+
+
 @pytest.mark.parametrize("lambdas", ["abc", 0.5, None, (0, None)])
 def test_lambdas_are_numbers(lambdas: object) -> None:
     search = GreedySearch(LOGISTIC, task.space, lambdas=lambdas, deadline=400 * US, cv=2)  # type: ignore[arg-type]

@@ -82,12 +82,13 @@ def _add_search(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--max-trainings",
         type=int,
-        help="the largest number of trainings; the bundle promises the smallest alpha that they prove",
+        help="the largest number of trainings; the bundle promises the smallest alpha that they prove, and the "
+        "sequences of a greedy search end there",
     )
     command.add_argument(
         "--max-seconds",
         type=positive,
-        help="the longest time for trainings, in seconds; the bundle promises the smallest alpha that they prove",
+        help="the longest time for trainings, in seconds, with the same effect",
     )
     command.add_argument(
         "--lattice",
@@ -180,6 +181,8 @@ def search_for(arguments: argparse.Namespace, space: FeatureSpace) -> PolyDomSea
         "memory": arguments.cache,
         "quantile": arguments.quantile,
         "max_features": arguments.max_features,
+        "max_trainings": arguments.max_trainings,
+        "max_seconds": arguments.max_seconds,
         "verbose": 1,
     }
     estimator = load_object(arguments.estimator) if arguments.estimator else default_estimator()
@@ -190,8 +193,6 @@ def search_for(arguments: argparse.Namespace, space: FeatureSpace) -> PolyDomSea
         space,
         alpha=arguments.alpha,
         tolerance=arguments.tolerance,
-        max_trainings=arguments.max_trainings,
-        max_seconds=arguments.max_seconds,
         lattice=arguments.lattice,
         slowdown=arguments.slowdown,
         early_stop=arguments.early_stop,

@@ -1,12 +1,15 @@
 """The paper's Greedy: sequences of feature sets that trade accuracy for cost at one item size."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from itertools import chain
 
 from polydom_builder.exceptions import LatticeError
 
-from .inputs import Score, ask, check_parameters
+from .inputs import Score, check_parameters
+from .limits import LimitedScore, Spent
 
 PAPER_LAMBDAS = (0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0)
 """The λs of the paper, in score per unit of cost. They were tuned by hand, so scale them to the unit of your costs."""
@@ -19,7 +22,15 @@ Price = Callable[[int], float]
 
 
 def greedy_sequences(
-    n_features: int, score: Score, cost: Price, lambdas: Sequence[float] = PAPER_LAMBDAS
+    n_features: int,
+    score: Score,
+    cost: Price,
+    lambdas: Sequence[float] = PAPER_LAMBDAS,
+    *,
+    batch: int = 1,
+    max_trainings: int | None = None,
+    max_seconds: float | None = None,
+    clock: Callable[[], float] = time.monotonic,
 ) -> tuple[list[Order], dict[int, float]]:
     """Add, for each λ, one feature after another, each time the one with the largest Δscore - λ·Δcost.
 
@@ -31,23 +42,35 @@ def greedy_sequences(
     n_features : int
     score : callable
         ``score(masks)`` trains a list of sets and returns their scores. It is called once for each length of the
-        sequences, with the sets that any of the λs needs, each once: they can all be trained in parallel.
+        sequences, with the sets that any of the λs needs, each once: they can all be trained in parallel. With
+        `max_seconds` it is called for `batch` sets at a time.
     cost : callable
         ``cost(mask)`` is the cost of a set at the median size, in the unit that the λs are given for.
     lambdas : sequence of float, >= 0
         λ, in score per unit of cost; ``math.inf`` is allowed.
+    batch : int, >= 1
+        Number of sets to train at a time, within `max_seconds`.
+    max_trainings : int, optional
+        Number of sets that may be trained, at least those that the first features need. The sequences end where the
+        next feature needs more; the first λs come first.
+    max_seconds : float, optional
+        Time in seconds after which no further batch begins; the first features are found in any case.
+    clock : callable
+        Returns the time in seconds.
 
     Returns
     -------
     orders : list of tuple of int
-        The distinct orders in which all features are added, in the order of the λs.
+        The distinct orders in which features are added, all of them unless the trainings are limited, in the order of
+        the λs. None is the beginning of another.
     scores : dict of int to float
         Score of each trained set, with the empty set and every prefix of every order.
 
     Raises
     ------
     LatticeError
-        If there is no λ, a λ is negative or NaN, or a score or cost is not finite.
+        If there is no λ, a λ is negative or NaN, a score or cost is not finite, or the limits do not allow the first
+        features.
 
     Notes
     -----
@@ -67,36 +90,56 @@ def greedy_sequences(
 
     With λ = 0.05 feature 0 gains .4 - .05·8 = 0, feature 1 gains .1 - .05·1 = .05, and feature 2 .3 - .05·3 = .15.
     """
-    check_parameters(n_features, 1.0, 0.0)
+    check_parameters(n_features, 1.0, 0.0, batch)
     _check_lambdas(lambdas)
     price = _checked(cost)
     orders: list[Order] = [() for _ in lambdas]
-    scores = dict(zip([0], ask(score, [0], 1.0), strict=True)) if n_features == 0 else {}
-    for _ in range(n_features):
+    least = 1 + (n_features if min(lambdas) < math.inf else min(n_features, 1))
+    limited = LimitedScore(score, least, "the empty set and the first features", max_trainings, max_seconds, clock)
+    for _ in range(max(n_features, 1)):
         rounds = [_contenders(order, n_features, x, price) for order, x in zip(orders, lambdas, strict=True)]
-        masks = sorted({0}.union(*rounds) - scores.keys())
-        scores.update(zip(masks, ask(score, masks, 1.0), strict=True))
-        chosen = [_best(sets, scores, x, price) for sets, x in zip(rounds, lambdas, strict=True)]
-        orders = [(*order, sets[mask]) for order, sets, mask in zip(orders, rounds, chosen, strict=True)]
-    return list(dict.fromkeys(orders)), scores
+        masks = [mask for mask in dict.fromkeys((0, *chain(*rounds))) if mask not in limited.trained]
+        spent = _is_spent(limited, masks, len(masks) if max_seconds is None else batch)
+        steps = zip(orders, rounds, lambdas, strict=True)
+        orders = [_longer(order, sets, limited.trained, x, price) for order, sets, x in steps]
+        if spent:
+            break
+    distinct = list(dict.fromkeys(orders))
+    begins_another = {order for order in distinct for other in distinct if order == other[: len(order)] != other}
+    return [order for order in distinct if order not in begins_another], limited.trained
+
+
+def _is_spent(limited: LimitedScore, masks: list[int], batch: int) -> bool:
+    """Train sets as far as the limits allow; tell whether they ended it."""
+    try:
+        for k in range(0, len(masks), batch):
+            limited(masks[k : k + batch])
+    except Spent:
+        return True
+    return False
 
 
 def _contenders(order: Order, n_features: int, weight: float, price: Price) -> dict[int, int]:
     """Return the sets that may come next, each with the feature that it adds; with λ = inf only the cheapest."""
     now = sum(1 << i for i in order)
     sets = {now | 1 << i: i for i in range(n_features) if not now >> i & 1}
-    if weight < math.inf:
+    if weight < math.inf or not sets:
         return sets
     cheapest = min(sets, key=lambda mask: (price(mask), sets[mask]))
     return {cheapest: sets[cheapest]}
 
 
-def _best(sets: Iterable[int], scores: Mapping[int, float], weight: float, price: Price) -> int:
-    """Return the set with the largest gain; all extend the same set, so score - λ·cost ranks them as the gain does."""
+def _longer(order: Order, sets: Mapping[int, int], scores: Mapping[int, float], weight: float, price: Price) -> Order:
+    """Return the order with the feature of the largest gain, or as it is if not all that may come next are trained.
+
+    All sets extend the same one, so score - λ·cost ranks them as the gain does.
+    """
+    if not sets or not sets.keys() <= scores.keys():
+        return order
     only, *others = sets
-    if not others:
-        return only  # also with λ = inf, where 0 · inf would be NaN
-    return max((only, *others), key=lambda mask: (scores[mask] - weight * price(mask), -price(mask), -mask))
+    if others:  # not with λ = inf, where 0 · inf would be NaN
+        only = max(sets, key=lambda mask: (scores[mask] - weight * price(mask), -price(mask), -mask))
+    return (*order, sets[only])
 
 
 def _checked(cost: Price) -> Price:

@@ -14,7 +14,9 @@ from polydom_runtime.arrays import Floats, Masks
 from .best_first import expand_best_first
 from .covers import Costs
 from .feasible import sets_in_doubt
-from .inputs import CostsOfSets, Score, ask, check_parameters, weights_of
+from .inputs import CostsOfSets, Score, check_parameters, weights_of
+from .limits import LimitedScore, Spent
+from .monotonicity import estimate_tolerance
 from .region import QueryRegion
 
 
@@ -29,10 +31,13 @@ class Progress:
     alpha : float, >= 1
         The smallest α that the trained sets prove: for each query and each set that fits, some trained set fits too,
         and α times its score is at least the score of the set. inf if they prove no α.
+    tolerance : float, >= 0
+        e, for which they prove it.
     """
 
     expanded: dict[int, float]
     alpha: float
+    tolerance: float
 
 
 def expand_progressively(
@@ -41,7 +46,8 @@ def expand_progressively(
     score: Score,
     *,
     alphas: Sequence[float],
-    tolerance: float = 0.0,
+    tolerance: float | None = 0.0,
+    quantile: float = 0.99,
     batch: int = 1,
     max_trainings: int | None = None,
     max_seconds: float | None = None,
@@ -52,6 +58,9 @@ def expand_progressively(
     Each search starts from all sets trained so far. If the budget ends in the middle of a search, the sets that it has
     trained still count: the returned α is the smallest that all trained sets prove, at most the last one completed.
 
+    A tolerance that is estimated only grows. Where it has grown, the search is made again with the same α, and nothing
+    that was completed before counts.
+
     Parameters
     ----------
     costs : CostsOfSets
@@ -60,8 +69,10 @@ def expand_progressively(
         ``score(masks)`` trains a list of at most `batch` sets and returns their scores.
     alphas : sequence of float, >= 1
         Strictly falling, such as ``(2, 1.5, 1.2, 1.1, 1.05, 1.02, 1)``.
-    tolerance : float, >= 0
-        e, by which the score of a subset may exceed that of a superset.
+    tolerance : float, >= 0, or None
+        e, by which the score of a subset may exceed that of a superset; None estimates it from the trained sets.
+    quantile : float, 0 to 1
+        The quantile of their violations that the estimate takes.
     batch : int, >= 1
         Number of sets to train at a time.
     max_trainings : int, optional
@@ -100,23 +111,28 @@ def expand_progressively(
     >>> len(progress.expanded), round(progress.alpha, 4)
     (6, 1.1429)
     """
-    check_parameters(costs.n_features, 1.0, tolerance, batch)
+    e = tolerance or 0.0
+    check_parameters(costs.n_features, 1.0, e, batch)
     _check_alphas(alphas)
+    if max_trainings is None and max_seconds is None:
+        raise LatticeError("The progressive search must have a budget. Give 'max_trainings', 'max_seconds' or both.")
     ends = min(1 << costs.n_features, 2)
-    _check_budget(max_trainings, max_seconds, ends)
-    limited = _LimitedScore(score, ends, max_trainings, max_seconds, clock)
-    completed = math.inf
-    for alpha in alphas:
-        limited.alpha = alpha
+    what = "the empty and the full set, which bound all others"
+    limited = LimitedScore(score, ends, what, max_trainings, max_seconds, clock)
+    completed, waiting, spent = math.inf, list(alphas), False
+    while waiting and not spent:
+        limited.alpha = alpha = waiting[0]
         try:
-            expand_best_first(
-                costs, region, limited, alpha=alpha, tolerance=tolerance, batch=batch, known=limited.trained
-            )
-        except _Spent:
-            break
-        completed = alpha
-    proven = proven_alpha(limited.trained, costs, region, tolerance)
-    return Progress(limited.trained, min(completed, proven))
+            expand_best_first(costs, region, limited, alpha=alpha, tolerance=e, batch=batch, known=limited.trained)
+        except Spent:
+            spent = True
+        larger = e if tolerance is not None else max(e, estimate_tolerance(limited.trained, quantile))
+        if larger > e:
+            completed, e = math.inf, larger
+        elif not spent:
+            completed = waiting.pop(0)
+    proven = proven_alpha(limited.trained, costs, region, e)
+    return Progress(limited.trained, min(completed, proven), e)
 
 
 def proven_alpha(expanded: Mapping[int, float], costs: CostsOfSets, region: QueryRegion, tolerance: float) -> float:
@@ -195,54 +211,8 @@ def _greatest_ratio(upper: Floats, lower: Floats) -> float:
     return alpha if (alpha * lower >= upper).all() else math.nextafter(alpha, math.inf)
 
 
-class _Spent(Exception):
-    """The budget does not allow the next training."""
-
-
-class _LimitedScore:
-    """A `score` that trains as long as the budget lasts, and keeps all scores."""
-
-    def __init__(
-        self, score: Score, ends: int, trainings: int | None, seconds: float | None, clock: Callable[[], float]
-    ) -> None:
-        self._score, self._ends, self._clock = score, ends, clock
-        self._trainings = math.inf if trainings is None else trainings
-        self._deadline = math.inf if seconds is None else clock() + seconds
-        self.alpha = math.inf
-        self.trained: dict[int, float] = {}
-
-    def __call__(self, masks: list[int]) -> list[float]:
-        """Train a batch, or the part of it that the budget allows.
-
-        Raises
-        ------
-        _Spent
-            If the budget does not allow the whole batch.
-        """
-        if len(self.trained) >= self._ends and self._clock() >= self._deadline:
-            raise _Spent
-        paid = masks[: int(min(self._trainings - len(self.trained), len(masks)))]
-        scores = ask(self._score, paid, self.alpha) if paid else []
-        self.trained.update(zip(paid, scores, strict=True))
-        if len(paid) < len(masks):
-            raise _Spent
-        return scores
-
-
 def _check_alphas(alphas: Sequence[float]) -> None:
     if not alphas or not all(1.0 <= alpha < math.inf for alpha in alphas):
         raise LatticeError(f"The 'alphas' of the progressive search must be one or more numbers >= 1. Got {alphas}.")
     if any(later >= earlier for earlier, later in pairwise(alphas)):
         raise LatticeError(f"The 'alphas' of the progressive search must fall strictly. Got {alphas}.")
-
-
-def _check_budget(max_trainings: int | None, max_seconds: float | None, ends: int) -> None:
-    if max_trainings is None and max_seconds is None:
-        raise LatticeError("The progressive search must have a budget. Give 'max_trainings', 'max_seconds' or both.")
-    if max_trainings is not None and max_trainings < ends:
-        raise LatticeError(
-            f"'max_trainings' must pay for the empty and the full set, which bound all others: at least {ends}. "
-            f"Got {max_trainings}."
-        )
-    if max_seconds is not None and not max_seconds > 0.0:
-        raise LatticeError(f"'max_seconds' must be > 0. Got {max_seconds}.")

@@ -141,21 +141,37 @@ def checked_slacks(search: Any) -> tuple[float, ...]:
     Raises
     ------
     TrainingError
-        If a slack is not a number in its range, or several alphas are given without a limit.
+        If a slack is not a number in its range, several alphas are given without a limit, or a limit with a lattice
+        search that heeds none.
     """
-    limited = search.max_trainings is not None or search.max_seconds is not None
+    limited = checked_limits(search)
+    if limited and search.lattice != "best-first":
+        raise TrainingError(
+            f"max_trainings and max_seconds go with the best-first lattice search. Got {search.lattice!r}."
+        )
     alphas = checked_alphas(search.alpha, limited)
     if search.tolerance != "auto":
         check_number("tolerance", search.tolerance, 0.0, np.inf, ", or 'auto'")
-    if search.max_trainings is not None:
-        check_count("max_trainings", search.max_trainings)
-    if search.max_seconds is not None:
-        check_number("max_seconds", search.max_seconds, 0.0, np.inf)
     check_number("tolerance_quantile", search.tolerance_quantile, 0.0, 1.0)
     if search.early_stop is not None:
         check_number("early_stop", search.early_stop, 0.0, 1.0)
     check_number("slowdown", search.slowdown, 1.0, MAX_SLOWDOWN)
     return alphas
+
+
+def checked_limits(search: Any) -> bool:
+    """Tell whether the trainings of a search are limited.
+
+    Raises
+    ------
+    TrainingError
+        If a limit is not a number in its range.
+    """
+    if search.max_trainings is not None:
+        check_count("max_trainings", search.max_trainings)
+    if search.max_seconds is not None:
+        check_number("max_seconds", search.max_seconds, 1e-9, np.inf)
+    return search.max_trainings is not None or search.max_seconds is not None
 
 
 def checked_alphas(alpha: Any, limited: bool) -> tuple[float, ...]:

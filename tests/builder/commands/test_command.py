@@ -125,6 +125,8 @@ def test_command_builds_greedy_and_limited_bundles(
 
     assert main([*common, "--lattice", "greedy-cost", "--out", str(tmp_path / "greedy")]) == 0
     assert "1 sequences" in capsys.readouterr().out
+    assert main([*common, "--lattice", "greedy", "--max-trainings", "6", "--out", str(tmp_path / "one-by-one")]) == 0
+    assert "of 6 trained (32 possible)" in capsys.readouterr().out
     limited = ["--max-trainings", "5", "--tolerance", "0.05", "--sizes", "8:1500", "--max-features", "4"]
     assert main([*common, *limited, "--out", str(tmp_path / "limited")]) == 0
     assert "of 5 trained (8 possible)" in capsys.readouterr().out

@@ -71,7 +71,7 @@ def test_all_lambdas_of_a_round_share_one_call_and_no_set_is_trained_twice() -> 
 
     assert score.calls == [
         [0b0000, 0b0001, 0b0010, 0b0100, 0b1000],
-        [0b0011, 0b0101, 0b0110, 0b1001, 0b1100],  # {1,.} for λ = 0, {3,.} for .02; {2,3} for inf is among them
+        [0b0011, 0b0101, 0b1001, 0b0110, 0b1100],  # {1,.} for λ = 0, {3,.} for .02; {2,3} for inf is among them
         [0b0111, 0b1011, 0b1110],  # {1,2,.}; {2,3,1} and {2,3,4}; {2,3,4}
         [0b1111],
     ]
@@ -111,6 +111,53 @@ def test_orders_that_several_lambdas_share_are_listed_once() -> None:
 
 def test_without_features_only_the_empty_set_is_trained() -> None:
     assert greedy_sequences(0, Recorder({0: 0.5}), lambda _: 0.0) == ([()], {0: 0.5})
+
+
+def test_sequences_end_where_the_trainings_do() -> None:
+    """Five sets give the first features; three more the second one for λ = 0 and none for λ = .02."""
+    score = Recorder(ACCURACY)
+
+    orders, trained = greedy_sequences(4, score, units, [0.0, 0.02], max_trainings=8)
+
+    assert orders == [(0, 1), (2,)]
+    assert list(trained) == score.trained == [0b0000, 0b0001, 0b0010, 0b0100, 0b1000, 0b0011, 0b0101, 0b1001]
+
+
+def test_sequence_that_begins_another_one_is_left_out() -> None:
+    """Both λs choose feature 2 first; the trainings pay only for the second one of λ = inf."""
+    orders, _ = greedy_sequences(4, Recorder(ACCURACY), units, [math.inf, 0.5], max_trainings=6)
+
+    assert orders == [(1, 2)]
+
+
+def test_no_trainings_begin_after_the_time_is_up() -> None:
+    """A training takes an hour: after 6.5 hours the seventh and the eighth, a batch, are done, and the ninth is not."""
+    score = Recorder(ACCURACY)
+
+    orders, trained = greedy_sequences(
+        4, score, units, [0.0, 0.02], batch=2, max_seconds=6.5, clock=lambda: float(len(score.trained))
+    )
+
+    assert [len(call) for call in score.calls] == [2, 2, 1, 2]
+    assert len(trained) == 7
+    assert orders == [(0,), (2,)]
+
+
+def test_first_features_are_found_however_short_the_time() -> None:
+    score = Recorder(ACCURACY)
+
+    orders, _ = greedy_sequences(4, score, units, [0.0], max_seconds=0.1, clock=lambda: float(len(score.trained)))
+
+    assert orders == [(0,)]
+
+
+@pytest.mark.parametrize("lambdas", [[0.0, math.inf], [math.inf]])
+def test_limit_must_pay_for_the_first_features(lambdas: list[float]) -> None:
+    least = 5 if 0.0 in lambdas else 2
+    with pytest.raises(LatticeError, match=f"empty set and the first features: at least {least}. Got {least - 1}"):
+        greedy_sequences(4, Recorder(ACCURACY), units, lambdas, max_trainings=least - 1)
+
+    assert greedy_sequences(4, Recorder(ACCURACY), units, lambdas, max_trainings=least)[0]
 
 
 @pytest.mark.parametrize("lambdas", [[], [-0.1], [0.0, math.nan], [-math.inf]])

@@ -17,6 +17,7 @@ from polydom_builder.exceptions import LatticeError
 from polydom_builder.lattice import expand_best_first, expand_progressively, feasible, progressive, proven_alpha
 from polydom_builder.lattice.candidates import select_candidates
 from polydom_builder.lattice.covers import Costs
+from polydom_builder.lattice.monotonicity import estimate_tolerance
 from polydom_builder.lattice.region import QueryRegion
 from polydom_runtime.costs import CostFunction
 from tests.builder.lattice.test_lattice import EVERYTHING, constant_costs, flat
@@ -132,6 +133,30 @@ def test_with_budget_for_every_set_the_last_alpha_is_proven(
 
 
 @law
+@given(st.data(), own.set_costs(max_features=4), own.tolerances, st.integers(2, 16), st.integers(1, 3))
+def test_tolerance_that_is_estimated_is_the_largest_violation_and_the_alpha_is_proven_for_it(
+    data: st.DataObject, costs: SetCosts, violated: float, budget: int, batch: int
+) -> None:
+    region = data.draw(own.regions(costs))
+    scores = data.draw(own.scores(costs.n_features, violated))
+
+    progress = expand_progressively(
+        costs,
+        region,
+        score_of(scores),
+        alphas=ALPHAS,
+        tolerance=None,
+        quantile=1.0,
+        batch=batch,
+        max_trainings=budget,
+    )
+
+    assert progress.tolerance == estimate_tolerance(progress.expanded, 1.0)
+    assert len(progress.expanded) <= budget
+    assert settles(progress.alpha * (1 + ROUNDING), ratios(progress.expanded, costs, region, progress.tolerance))
+
+
+@law
 @given(st.data(), own.set_costs(min_features=2, max_features=3), st.integers(1, 3))
 def test_a_larger_budget_never_proves_less(data: st.DataObject, costs: SetCosts, batch: int) -> None:
     """The same trainings come first, whatever the budget."""
@@ -161,6 +186,24 @@ def test_no_batch_begins_after_the_time_is_up(data: st.DataObject, costs: SetCos
     assert {0, (1 << costs.n_features) - 1} <= progress.expanded.keys()
     assert len(progress.expanded) == clock.now
     assert clock.now == 2.0 or clock.now < hours + batch
+
+
+def test_what_was_completed_with_a_smaller_tolerance_does_not_count() -> None:
+    """Two trainings complete α = 1.5. The third shows a violation of .2, so that {1} may score .8 + .2, over .6."""
+    scores = [0.6, 0.4, 0.4, 0.8]
+
+    progress = expand_progressively(
+        constant_costs(1.0, 2.0),
+        EVERYTHING,
+        lambda masks: [scores[m] for m in masks],
+        alphas=(2.0, 1.5, 1.2),
+        tolerance=None,
+        quantile=1.0,
+        max_trainings=3,
+    )
+
+    assert progress.alpha == pytest.approx(1.0 / 0.6)
+    assert progress.tolerance == pytest.approx(0.2)
 
 
 def test_part_of_a_batch_is_trained_with_the_last_of_the_budget() -> None:

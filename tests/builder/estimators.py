@@ -282,6 +282,15 @@ update_registered_converter(
 With several workers (`n_jobs`), put this into a module of your own, register a subclass of the estimator that the
 module defines, and use this subclass: then each worker imports the module.
 
+An estimator may say something about single columns by the names of features: the columns of a `ColumnTransformer` are
+lists of names, `monotonic_cst` is a dictionary by name, and `interaction_cst` has lists of names. In each feature set
+they become the positions of the columns there, and what is not in the set is left out. This works in the estimator
+itself, or in the first step of a pipeline after scalers. A feature that a `ColumnTransformer` does not name needs
+`remainder="passthrough"`. Positions are refused, since each set has other features there. So is
+`categorical_features`: skl2onnx converts such models as if there were no categories. Give a category as a feature with
+one column of 0 or 1 for each of its values. An encoder inside the estimator is refused as well, since scikit-learn and
+the converted model disagree on values between categories.
+
 """
 
 

@@ -12,13 +12,14 @@ import numpy as np
 from joblib import Memory
 from joblib import hash as content_hash
 from sklearn.base import is_classifier, is_regressor
-from sklearn.compose import ColumnTransformer
 from sklearn.metrics import check_scoring, get_scorer
 
 from polydom_builder.exceptions import TrainingError
 from polydom_builder.training.cache import Cache
+from polydom_builder.training.column_names import check_names
 from polydom_runtime.causes import shown
 from polydom_runtime.exceptions import DeadlineError
+from polydom_runtime.features import checked_space
 
 DEFAULT_ALPHAS = (2.0, 1.5, 1.3, 1.2, 1.15, 1.1, 1.07, 1.05, 1.03, 1.02, 1.01, 1.005, 1.0)
 """Values of alpha that are tried one after another if the trainings are limited."""
@@ -44,7 +45,7 @@ def checked_estimator(search: Any) -> Scoring:
             f"The estimator must be a scikit-learn classifier or regressor object. Got {shown(model)}. Give an object, "
             "such as LogisticRegression() with its brackets; on the command line the name of one in a module of yours."
         )
-    _check_columns(model)
+    check_names(model, checked_space(search.space).names)
     check_number("quantile", search.quantile, 1e-9, 1.0)
     if search.n_jobs is not None and (not isinstance(search.n_jobs, int | np.integer) or search.n_jobs == 0):
         raise TrainingError(f"n_jobs must be a number of workers, or -1 for all cores. Got {shown(search.n_jobs)}.")
@@ -62,31 +63,7 @@ def checked_estimator(search: Any) -> Scoring:
     return scoring
 
 
-BY_POSITION = ("categorical_features", "monotonic_cst", "interaction_cst")
-"""Parameters that say something about columns by their positions."""
-
-
-def _check_columns(estimator: Any) -> None:
-    """Check that no part of an estimator names columns: in each feature set, other features would be at its positions.
-
-    Raises
-    ------
-    TrainingError
-        If one does.
-    """
-    parts = {"": estimator, **estimator.get_params(deep=True)}
-    for name, value in parts.items():
-        last = name.rpartition("__")[2]
-        names_columns = last in BY_POSITION and value is not None and not isinstance(value, str)
-        if names_columns or isinstance(value, ColumnTransformer):
-            what = f"{name}={value!r}" if names_columns else f"a ColumnTransformer{f' in {name}' if name else ''}"
-            raise TrainingError(
-                f"The estimator must treat all columns alike: each feature set has other features at the same "
-                f"positions. Got {what}. Do what differs between features inside the features."
-            )
-
-
-def checked_memory(memory: str | Path | Memory | None) -> Cache:
+def checked_memory(memory: str | Memory | None) -> Memory:
     """Return the cache of a search; it stores nothing if `memory` is None.
 
     Raises

@@ -61,6 +61,14 @@ class Table:
         rows = self.rows if items is None else self.rows[items]
         return np.ascontiguousarray(rows[:, columns])
 
+    def places_of(self, features: Iterable[int]) -> dict[int, range]:
+        """Return the positions of each feature's columns in `rows_of`, in this order."""
+        places, end = dict[int, range](), 0
+        for i in sorted(features):
+            start, end = end, end + len(self.columns[i])
+            places[i] = range(start, end)
+        return places
+
 
 def extract_table(
     space: FeatureSpace,

@@ -11,7 +11,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from joblib import hash as content_hash
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import get_scorer
@@ -22,6 +22,7 @@ from polydom_runtime.features import members
 
 from .cache import Cache
 from .code import training_code
+from .column_names import placed
 from .folds import Splits
 from .table import Table
 from .weights import NAME, Weights, weight_parameter
@@ -80,7 +81,7 @@ class Trainer:
     memory : Cache
         Cache for the scores. Each one is stored as soon as it is known, so that a run that was killed can continue.
     names : tuple of str
-        Names of the features, for messages.
+        Names of the features, for messages and for an estimator that names columns by them.
     by_number : bool
         Whether the estimator sees class numbers 0, 1, ... instead of the labels as they were given. Scorers always see
         the labels.
@@ -112,7 +113,7 @@ class Trainer:
     def key(self) -> str:
         """Identifies everything that a score depends on, except the feature set."""
         code = training_code(self.estimator, self.scoring)
-        given = self.table.key, self.weights, self.estimator, self.splits, self.scoring, self.by_number
+        given = self.table.key, self.names, self.weights, self.estimator, self.splits, self.scoring, self.by_number
         return str(content_hash((*given, code)))
 
     @cached_property
@@ -166,7 +167,8 @@ class Trainer:
             return prior.fit(np.zeros((len(targets), 1)), targets, **self._weights(train))
         try:
             weights = self._weights(train, of=self.estimator)
-            return clone(self.estimator).fit(self.table.rows_of(order, train), targets, **weights)
+            columns = {self.name_of([i]): places for i, places in self.table.places_of(order).items()}
+            return placed(self.estimator, columns).fit(self.table.rows_of(order, train), targets, **weights)
         except Exception as e:  # of the user's code
             raise TrainingError(f"The estimator must train on {self.name_of(order)}. {raised(e)}") from e
 

@@ -8,14 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
-from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import TunedThresholdClassifierCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from polydom_builder.exceptions import ExportError, FitError, TrainingError
 from polydom_runtime import Feature, FeatureSpace, Predictor, Step
@@ -129,20 +126,6 @@ def test_estimator_without_a_converter_is_refused_before_training() -> None:
     with pytest.raises(ExportError, match="skl2onnx"):
         search(estimator=Unconvertible()).fit(ITEMS, LABELS, costs=task.costs)
     assert Unconvertible.trained == 2  # tried on a few labels, then converted
-
-
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        ColumnTransformer([("first", StandardScaler(), [0])]),
-        HistGradientBoostingClassifier(categorical_features=[0]),
-        HistGradientBoostingClassifier(monotonic_cst=[1, 0, 0]),
-    ],
-)
-def test_estimator_that_names_columns_is_refused(estimator: Any) -> None:
-    model = make_pipeline(estimator, LogisticRegression()) if hasattr(estimator, "transform") else estimator
-    with pytest.raises(TrainingError, match="treat all columns alike"):
-        search(estimator=model).fit(ITEMS, LABELS, costs=task.costs)
 
 
 def test_estimator_that_needs_several_columns_is_refused_before_the_search() -> None:

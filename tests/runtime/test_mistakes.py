@@ -64,7 +64,7 @@ CODE: dict[str, tuple[Callable[[], object], tuple[str, ...]]] = {
     ),
     "a function that was called": (
         lambda: feature("mean", np.mean([1.0])),
-        ("must have a function", "extract=np.float64(1.0)", "Write Feature('name', function"),
+        ("must have a function", "extract=", "Write Feature('name', function"),
     ),
     "a function for a Step": (
         lambda: feature("mean", np.mean, step=np.diff),

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from polydom_runtime.exceptions import BundleFormatError
+
 from .graph import Node, name_of, node_of
 from .wire import UnknownModel, fields, unsound
 
@@ -143,7 +145,9 @@ def check_model(onnx_bytes: bytes) -> None:
                 _check_graph(f.data, frozenset(), 1)
             elif f.tag == 25:
                 raise unsound("operators that are known", "a function of its own")
-    except UnknownModel as e:
+    except BundleFormatError:
+        raise
+    except (UnknownModel, TypeError, ValueError, ArithmeticError, LookupError) as e:  # of attributes of other types
         raise unsound("attributes that are known", str(e)) from e
 
 
@@ -215,7 +219,7 @@ def check_trees(attributes: Mapping[str, Any]) -> None:
     if not set(modes) <= BRANCHES | {"LEAF"}:
         raise unsound("comparisons of numbers", str(set(modes) - BRANCHES)[:80])
     branch = np.array([mode != "LEAF" for mode in modes])
-    columns = np.array([trees, nodes, yes, no])
+    columns = np.array([trees, nodes, yes, no], dtype=np.int64)  # also where the usual integers have 32 bits
     if columns.min() < 0 or columns.max() >= 1 << 31:
         raise unsound("numbers of nodes and trees from 0 to 2^31", str(columns.max()))
     tree, node, if_true, if_false = columns

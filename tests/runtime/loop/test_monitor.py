@@ -653,7 +653,7 @@ def heed_signals() -> None:
         ("sources:endless", ()),
         ("sources:blocking", ()),
         ("-", ()),
-        ("sources:endless", ("--supervised",)),
+        ("sources:endless", ("--supervised", "--deadline", "3600s")),  # a hand-over may take long on a busy machine
     ],
     ids=lambda value: value if isinstance(value, str) else " ".join(value) or "without a period",
 )

@@ -63,7 +63,12 @@ def error_text(error: BaseException | str) -> str:
 
 def printable(text: str) -> str:
     """Return a text in one line, with a question mark for each character that cannot be printed."""
-    return "".join(c if c.isprintable() else "?" for c in " ".join(text.split()))
+    return uncontrolled(" ".join(text.split()))
+
+
+def uncontrolled(text: str) -> str:
+    """Return a text with a question mark for each character that cannot be printed."""
+    return "".join(c if c.isprintable() else "?" for c in text)
 
 
 def report(text: str) -> None:

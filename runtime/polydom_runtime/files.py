@@ -2,6 +2,7 @@
 
 import errno
 import os
+from _thread import get_ident
 from contextlib import suppress
 from pathlib import Path
 
@@ -27,7 +28,7 @@ def replace_file(file: str | os.PathLike[str], content: bytes, *, sync: bool = T
     target = Path(os.path.realpath(file))
     if target.exists() and not target.is_file():
         raise OSError(f"{file} must be a file. It is something else. Give another name")
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    part = target.with_name(f".{target.name}.{os.getpid()}-{get_ident()}.part")
     try:
         with open(part, "wb") as stream:
             stream.write(content)

@@ -3,6 +3,7 @@
 import hashlib
 import inspect
 import io
+import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -62,16 +63,16 @@ class Cached:
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Return the result for some arguments."""
         bound = inspect.signature(self.function).bind(*arguments, **named).arguments
-        file = self.file_of({name: value for name, value in bound.items() if name not in self.ignore})
+        key = {name: value for name, value in bound.items() if name not in self.ignore}
+        file = file_of(self.folder, self.function.__name__.strip("_"), self._code, key)
         with suppress(OSError, ValueError):  # not there, cut off or damaged: computed again
             return read(file)
         result = self.function(*arguments, **named)
-        write(file, result)
+        try:
+            write(file, result)
+        except OSError as e:  # such as a full disk
+            warnings.warn(f"{self.folder} must be writable, to keep results. {e}. They are not kept.", stacklevel=2)
         return result
-
-    def file_of(self, arguments: dict[str, Any]) -> Path:
-        """Return the file of the result for these arguments."""
-        return file_of(self.folder, self.function.__name__.strip("_"), self._code, arguments)
 
     @cached_property
     def _code(self) -> str:

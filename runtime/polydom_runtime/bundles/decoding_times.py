@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from polydom_runtime.causes import uncontrolled
 from polydom_runtime.costs import HUGE, CostFunction
 from polydom_runtime.exceptions import BundleFormatError
 from polydom_runtime.unit_times import UnitTimes
@@ -189,4 +190,4 @@ def _origin(d: Document) -> CostOrigin:
 
 def _printable(text: str) -> str:
     """Return the text without characters that would control a terminal, at most `MAX_TEXT` long."""
-    return "".join(c if c.isprintable() else "?" for c in text[:MAX_TEXT])
+    return uncontrolled(text[:MAX_TEXT])

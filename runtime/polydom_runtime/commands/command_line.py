@@ -41,9 +41,7 @@ def add_commands(parser: ArgumentParser, commands: Mapping[str, str], package: s
     for name, text in commands.items():
         command = subparsers.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
         if name == used:
-            command._negative_number_matcher = re.compile(
-                r"-\.?\d"
-            )  # so that "--deadline -5ms" is a value, and refused
+            command._negative_number_matcher = re.compile(r"-\.?\d")  # "-5ms" is a value, and refused as such
             module = import_module(f"{package}.{name}")
             module.add_arguments(command)
             command.set_defaults(run=module.run)

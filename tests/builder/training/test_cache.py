@@ -71,6 +71,15 @@ def test_damaged_result_is_computed_again(harm: str, tmp_path: Path) -> None:
     assert read(file) == 4
 
 
+def test_full_disk_ends_no_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*arguments: Any, **named: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("polydom_builder.training.cache.replace_file", full)
+    with pytest.warns(UserWarning, match="No space left on device. They are not kept"):
+        assert Cache(tmp_path).cache(twice)(2) == 4
+
+
 def test_array_of_objects_is_not_unpickled(tmp_path: Path) -> None:
     def objects() -> Any:
         return np.array([{}], dtype=object)

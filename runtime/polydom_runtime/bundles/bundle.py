@@ -124,13 +124,15 @@ class Bundle:
         A model for every candidate and for every prefix of its order of features.
     stored : StoredIndex
     path : Path, optional
-        The bundle folder, which holds the models; None if the bundle is not on the disk.
+        The folder that it was read from, for messages; None if it is not from the disk.
     regimes : dict of str to RegimeTimes
         The times of the regimes ``rehearsed`` and ``cold``; empty if they were never measured.
     references : References
         A few items with their features, to compare those of the node with.
     sha256 : str
         Of the index file that it was decoded from, in hexadecimal; empty if it is not from the disk.
+    contents : tuple of bytes or memoryview
+        The files of its models; empty if it is not from the disk.
     """
 
     space: BundleSpace
@@ -143,6 +145,7 @@ class Bundle:
     regimes: Mapping[Regime, RegimeTimes] = field(default_factory=dict)
     references: References = field(default_factory=References)
     sha256: str = field(default="", compare=False)
+    contents: tuple[bytes | memoryview, ...] = field(default=(), compare=False)
 
     def __repr__(self) -> str:
         low, high = map(format_seconds, self.promise.budgets)
@@ -262,12 +265,5 @@ class Bundle:
             )
 
     def model_bytes(self, model: int) -> bytes:
-        """Read one model and return its bytes.
-
-        Raises
-        ------
-        BundleFormatError
-            If the file cannot be read, or its SHA-256 is not the one in the index.
-        """
-        assert self.path is not None
-        return self.models[model].read(self.path, model)
+        """Return the content of the file of one model, as it was when the bundle was read."""
+        return bytes(self.contents[model])

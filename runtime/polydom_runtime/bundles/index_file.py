@@ -2,22 +2,31 @@
 
 import hashlib
 import os
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
 from polydom_runtime.causes import shown
+from polydom_runtime.exceptions import BundleFormatError
 
 from . import schema
 from .bundle import Bundle
 from .decoding import decode
 from .encoding import encode
-from .model_entry import read_bounded
+from .model_entry import MODEL_FOLDER, model_file
+from .opened_folder import OpenedFolder, no_bundle, opened_folder
 
 INDEX_FILE, DIGEST_FILE = "index.msgpack", "index.sha256"
+
+MOST_LOADS = 5
+"""How many times a load begins again because the folder was replaced meanwhile."""
 
 
 def load_bundle(folder: str | os.PathLike[str]) -> Bundle:
     """Read a bundle and check it, every model included.
+
+    All files are of one folder, and each is read once: if the folder is replaced meanwhile, the result is the old
+    bundle or the new one.
 
     Raises
     ------
@@ -26,18 +35,37 @@ def load_bundle(folder: str | os.PathLike[str]) -> Bundle:
     """
     if not isinstance(folder, str | os.PathLike):
         raise schema.bad("A bundle must be given by the path of its folder", shown(folder), "The space comes after it.")
-    path = Path(folder)
-    if not (path / INDEX_FILE).is_file():
-        got = f"no file {INDEX_FILE} there" if path.is_dir() else "a file" if path.is_file() else "no such folder"
-        raise schema.bad(f"{path} must be a bundle folder", got, "Give the path of the folder, or copy it whole.")
-    data = read_bounded(path / INDEX_FILE, schema.MAX_INDEX_BYTES)
-    digest = read_bounded(path / DIGEST_FILE, 4096)
-    if digest != digest_line(data):
-        raise schema.bad(f"{path / DIGEST_FILE} must hold the SHA-256 of {INDEX_FILE}", digest[:80])
-    bundle = replace(decode(data, path), sha256=hashlib.sha256(data).hexdigest())
-    for model in range(len(bundle.models)):
-        bundle.model_bytes(model)
+    for left in reversed(range(MOST_LOADS)):
+        with opened_folder(Path(folder)) as opened:
+            try:
+                bundle = _loaded(opened)
+                break
+            except BundleFormatError:  # such as a file that was deleted with the old folder
+                if not left or not opened.was_replaced():
+                    raise
+    if opened.exposed:
+        warnings.warn(
+            f"{folder}: only its owner should be able to write to a bundle. Any user may write to "
+            f"{', '.join(opened.exposed)}. Change that with chmod o-w.",
+            stacklevel=2,
+        )
     return bundle
+
+
+def _loaded(folder: OpenedFolder) -> Bundle:
+    if INDEX_FILE not in folder.names():
+        raise no_bundle(folder.path, f"no file {INDEX_FILE} there")
+    index = folder.read(INDEX_FILE, schema.MAX_INDEX_BYTES)
+    digest = folder.read(DIGEST_FILE, 4096)
+    if digest != digest_line(index):
+        raise schema.bad(f"{folder.path / DIGEST_FILE} must hold the SHA-256 of {INDEX_FILE}", digest[:80])
+    bundle = decode(index, folder.path)
+    files = [f"{MODEL_FOLDER}/{model_file(number)}" for number in range(len(bundle.models))]
+    contents = [
+        entry.checked(folder.read(file, entry.size_bytes), folder.path / file)
+        for entry, file in zip(bundle.models, files, strict=True)
+    ]
+    return replace(bundle, sha256=hashlib.sha256(index).hexdigest(), contents=tuple(contents))
 
 
 def index_sha256(bundle: Bundle) -> str:

@@ -1,8 +1,6 @@
 """The entry of a model in the index of a bundle, and the file of this model."""
 
 import hashlib
-import os
-import stat
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,16 +59,14 @@ class ModelEntry:
         """The feature set as a bit mask."""
         return sum(1 << i for i in self.order)
 
-    def read(self, folder: Path, number: int) -> bytes:
-        """Read the model from its bundle's folder and return its bytes.
+    def checked(self, data: bytes, file: Path) -> bytes:
+        """Return the content of the model's file.
 
         Raises
         ------
         BundleFormatError
-            If the file cannot be read, or its size or SHA-256 is not the one in the index.
+            If its size or SHA-256 is not the one in the index.
         """
-        file = folder / MODEL_FOLDER / model_file(number)
-        data = read_bounded(file, self.size_bytes)
         if len(data) != self.size_bytes or hashlib.sha256(data).digest() != self.sha256:
             raise schema.bad(f"{file} must be the model that the index names", "other bytes", "Copy the bundle again.")
         return data
@@ -79,24 +75,3 @@ class ModelEntry:
 def model_file(number: int) -> str:
     """Return the file name of a model. It is made from its number, so that a bundle cannot name other paths."""
     return f"{number:04d}.onnx"
-
-
-def read_bounded(file: Path, limit: int) -> bytes:
-    """Return the content of a file of at most `limit` bytes.
-
-    Raises
-    ------
-    BundleFormatError
-        If it cannot be read, is larger, or is a link, a device or a pipe, which may point elsewhere or have no end.
-    """
-    try:
-        descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
-        with open(descriptor, "rb") as stream:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise schema.bad(f"{file} must be a file", "something else", "Copy the whole bundle folder again.")
-            data = stream.read(limit + 1)
-    except OSError as e:
-        raise schema.bad(f"{file} must be a readable file", repr(e), "Copy the whole bundle folder again.") from e
-    if len(data) > limit:
-        raise schema.bad(f"{file} must have at most {limit} bytes", "more", "Copy the bundle again.")
-    return data

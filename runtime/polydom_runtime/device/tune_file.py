@@ -13,8 +13,8 @@ from polydom_runtime.bundles import schema
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.engines import ENGINES
 from polydom_runtime.bundles.index_file import index_sha256
-from polydom_runtime.bundles.model_entry import read_bounded
 from polydom_runtime.bundles.models import NO_VERSION, onnxruntime_version
+from polydom_runtime.bundles.opened_folder import read_bounded
 from polydom_runtime.bundles.regimes import REGIMES, Regime
 from polydom_runtime.exceptions import BundleFormatError, BundleMismatchError
 from polydom_runtime.files import replace_file

@@ -4,6 +4,7 @@ import copy
 import math
 from bisect import insort
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -211,6 +212,18 @@ class LoadedModels:
             if loaded.accuracy >= self.prior.accuracy:
                 insort(self._ranked, loaded, key=lambda model: -model.accuracy)
         return self._loaded[number]
+
+    def load_all(self) -> None:
+        """Load every model, and let go of the content of their files.
+
+        Raises
+        ------
+        BundleFormatError
+            If a model cannot be run.
+        """
+        for number in range(len(self._bundle.models)):
+            self.load(number)
+        self._bundle = replace(self._bundle, contents=())
 
     def best_loaded(self, mask: int, left_ns: float = math.inf) -> LoadedModel:
         """Return the most accurate model in memory that reads no other features and is in time; else the prior.

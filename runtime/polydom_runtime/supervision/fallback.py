@@ -31,8 +31,7 @@ class Fallback:
     def __init__(self, bundle: Bundle) -> None:
         self.labels = labels_of(bundle.space)
         self._models = LoadedModels(bundle)
-        for number in range(len(bundle.models)):
-            self._models.load(number)
+        self._models.load_all()
         self.prior = self._models.prior
 
     def prepare(self, link: Link, deadline: int) -> tuple[LoadedModel, Label | float]:

@@ -20,6 +20,7 @@ from polydom_runtime.exceptions import ItemError, WorkerError
 
 from .linux import Waiter, sleep
 from .nursery import ECHO, FAILED, WARM, WORKER
+from .sealed_bundle import SealedBundle
 from .shared_block import SharedBlock, map_shared, new_memory, write_item
 from .worker import MAX_MESSAGE_BYTES, Link
 
@@ -41,8 +42,10 @@ class Keeper:
 
     Parameters
     ----------
+    sealed : SealedBundle
+        Closed at the end.
     order : dict
-        The order to the nursery: ``folder``, ``space``, ``policy``, ``compare``, and ``deadline`` in seconds.
+        The rest of the order to the nursery: ``space``, ``policy``, ``compare``, and ``deadline`` in seconds.
     width : int
         Width of the row of features.
     item_bytes : int
@@ -61,12 +64,13 @@ class Keeper:
         Counts and reports why workers could not be started again.
     """
 
-    def __init__(self, order: dict[str, Any], width: int, item_bytes: int) -> None:
+    def __init__(self, sealed: SealedBundle, order: dict[str, Any], width: int, item_bytes: int) -> None:
         self.block = SharedBlock(width, item_bytes)
         self.hand_over: dict[Regime, float] = {}
         self.nurseries = self.workers = self.nursery_pid = 0
         self.causes = Causes()
-        self._order = order
+        self._sealed = sealed
+        self._order = {**order, "bundle": sealed.order}
         self._ready: SimpleQueue[Link] = SimpleQueue()
         self._closing = Event()
         self._first = Event()
@@ -141,6 +145,7 @@ class Keeper:
         self._discard()
         self._forget_warm_item()
         self.block.close()
+        self._sealed.close()
 
     def _keep(self) -> None:
         pause = FIRST_PAUSE_S
@@ -157,7 +162,7 @@ class Keeper:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with ours:
             with theirs:
-                process = _start(theirs.fileno(), self.block.descriptor)
+                process = _start(theirs.fileno(), self.block.descriptor, self._sealed.descriptor)
             self._control, self.nursery_pid = ours, process.pid
             self.nurseries += 1
             try:
@@ -221,13 +226,13 @@ class Keeper:
             self._warm_item = None
 
 
-def _start(control: int, block: int) -> "subprocess.Popen[bytes]":
+def _start(*descriptors: int) -> "subprocess.Popen[bytes]":
     package = str(Path(__file__).parent.parent)
     path = os.pathsep.join(os.path.abspath(p) for p in [*sys.path, package])
     return subprocess.Popen(
-        [sys.executable, "-m", "polydom_runtime.supervision.nursery", str(control), str(block), str(os.getpid())],
+        [sys.executable, "-m", "polydom_runtime.supervision.nursery", *map(str, descriptors), str(os.getpid())],
         stdin=subprocess.DEVNULL,
-        pass_fds=(control, block),
+        pass_fds=descriptors,
         env={**os.environ, "PYTHONPATH": path},
     )
 

@@ -1,8 +1,8 @@
 """The nursery: a process that imports the features and loads the models once, and forks workers.
 
-``python -m polydom_runtime.supervision.nursery CONTROL BLOCK PARENT`` is started by a supervisor and talks with it over
-a socket that it inherits. It computes no item itself, so no feature can stop it. A worker that was killed is replaced
-within milliseconds.
+``python -m polydom_runtime.supervision.nursery CONTROL BLOCK BUNDLE PARENT`` is started by a supervisor and talks with
+it over a socket that it inherits. It computes no item itself, so no feature can stop it. A worker that was killed is
+replaced within milliseconds.
 """
 
 import gc
@@ -16,7 +16,6 @@ import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import msgpack
@@ -24,7 +23,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.bundles.index_file import index_sha256, load_bundle
 from polydom_runtime.bundles.regimes import Regime
 from polydom_runtime.causes import Causes, printable, report
 from polydom_runtime.clock import hardware_clock
@@ -35,6 +33,7 @@ from polydom_runtime.items.sources import space_of
 from polydom_runtime.predictor import Predictor
 
 from .linux import die_with_parent, map_at, run_behind, survives
+from .sealed_bundle import sealed_bundle
 from .shared_block import SINCE, SLOTS, ItemHeader, SharedBlock, Slot, announced, map_shared, read_item
 from .worker import MAX_MESSAGE_BYTES, serve
 
@@ -70,8 +69,10 @@ class Nursery:
     control : socket
         To the supervisor. The nursery ends when it is closed.
     block : SharedBlock
+    sealed : int
+        Descriptor of the sealed bundle.
     order : dict
-        ``folder``, ``sha256`` of the bundle's index, ``space`` (MODULE:SPACE), ``deadline`` in seconds, ``hand_over``
+        ``bundle`` (see `SealedBundle`), ``space`` (MODULE:SPACE), ``deadline`` in seconds, ``hand_over``
         (seconds by regime), ``policy``, and ``compare``: whether to compare features with those of the build.
 
     Raises
@@ -80,19 +81,14 @@ class Nursery:
         As `Predictor` does; the supervisor is told.
     """
 
-    def __init__(self, control: socket.socket, block: SharedBlock, order: dict[str, Any]) -> None:
+    def __init__(self, control: socket.socket, block: SharedBlock, sealed: int, order: dict[str, Any]) -> None:
         self._control = control
         self._block = block
         self._stuck_ns = int(max(STUCK_AFTER_DEADLINES * order["deadline"], MIN_STUCK_S) * 1e9)
         self._window = map_shared(block.descriptor, block.slot_bytes)
         slot = Slot.over(self._window, block.width)
         self._words = slot.words
-        bundle = load_bundle(Path(order["folder"]))
-        if index_sha256(bundle) != order["sha256"]:
-            raise BundleMismatchError(
-                f"{order['folder']} must hold the bundle that the supervisor has loaded. Got another one. Start the "
-                "supervisor again."
-            )
+        bundle = sealed_bundle(sealed, **order["bundle"])
         space = announced(bundle.space_of(space_of(order["space"])), self._window.data.cast("q"))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the supervisor has warned
@@ -260,8 +256,8 @@ def with_hand_over(bundle: Bundle, seconds: Mapping[Regime, float]) -> Bundle:
     return replace(hot, times=replace(hot.times, typical=bundle.times.typical), regimes=regimes)
 
 
-def main(control: str, block: str, parent: str) -> int:
-    """Run a nursery: echo until the hand-over is measured, then load the bundle that is ordered, then keep workers."""
+def main(control: str, block: str, sealed: str, parent: str) -> int:
+    """Run a nursery: echo until the hand-over is measured, then decode the bundle, then keep workers."""
     die_with_parent(int(parent))
     run_behind()
     warnings.showwarning = lambda message, *where: report(printable(str(message)))
@@ -275,7 +271,7 @@ def main(control: str, block: str, parent: str) -> int:
             return 0
         try:
             shared = SharedBlock(order["width"], order["item_bytes"], int(block))
-            nursery = Nursery(connection, shared, order)
+            nursery = Nursery(connection, shared, int(sealed), order)
         except Exception as e:
             connection.send(msgpack.packb((FAILED, f"{e}", 0)))
             return 1

@@ -6,12 +6,12 @@ import weakref
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
+from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from polydom_runtime.bundles.bundle import Label
-from polydom_runtime.bundles.index_file import index_sha256, load_bundle
+from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.causes import Causes
 from polydom_runtime.clock import hardware_clock
 from polydom_runtime.device.jitter import wake_up_jitter
@@ -26,6 +26,7 @@ from polydom_runtime.prediction import AnyPredictor, Policy, Prediction, policy_
 from .fallback import MIN_MARGIN_NS, Fallback, StageNames
 from .keeper import Keeper
 from .linux import sleep
+from .sealed_bundle import SealedBundle
 from .shared_block import write_item
 from .worker import Link, Reply
 
@@ -128,20 +129,21 @@ class SupervisedPredictor:
         compare: bool = True,
         reply: Callable[[Link, int], Reply | None] = Link.reply,
     ) -> None:
-        self.bundle = load_bundle(Path(folder))
+        bundle = load_bundle(folder)
+        self.bundle = replace(bundle, contents=())
         self._stages = StageNames(self.bundle.space_of(space_of(space)))
         self.deadline = checked_deadline(self.bundle, deadline)
         self.policy: Policy = policy_for(self.bundle, policy)
         self._reply = reply
-        cold = self.bundle.at(self.deadline, "cold")
+        cold = bundle.at(self.deadline, "cold")
         self._fallback = Fallback(cold)
         self._prior_label = self._fallback.labels[self._fallback.prior.run()]
         self._budget_ns = int(self.deadline * 1e9)
         self._margin_ns = _margin_ns(self._budget_ns, margin)
         # The worker must be done when the supervisor stops waiting.
         worker = {"policy": policy, "deadline": self.deadline - self.margin, "compare": compare}
-        order = {"folder": os.path.abspath(folder), "sha256": index_sha256(self.bundle), "space": space, **worker}
-        self._keeper = Keeper(order, sum(self.bundle.space.widths), item_bytes)
+        width = sum(bundle.space.widths)
+        self._keeper = Keeper(SealedBundle(bundle), {"space": space, **worker}, width, item_bytes)
         self._finalizer = weakref.finalize(self, self._keeper.close)
         self._link: Link | None = None
         self._sequence = 0

@@ -4,6 +4,7 @@ import contextlib
 import math
 import os
 import random
+import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,6 +21,7 @@ from polydom_runtime.bundles.encoding import VERSION, encode
 from polydom_runtime.bundles.index import PolyDomIndex
 from polydom_runtime.bundles.index_file import DIGEST_FILE, INDEX_FILE, digest_line, load_bundle
 from polydom_runtime.bundles.model_entry import MODEL_FOLDER, ModelEntry
+from polydom_runtime.bundles.opened_folder import OpenedFolder
 from polydom_runtime.bundles.outlook import Outlook
 from polydom_runtime.bundles.regimes import REGIMES, Regime, RegimeTimes
 from polydom_runtime.bundles.schema import pack_floats
@@ -212,6 +214,70 @@ def test_every_file_must_be_one(kind: str, bundle_folder: Path, tmp_path: Path) 
 def test_index_that_would_take_much_memory_is_refused(document: Any) -> None:
     with pytest.raises(BundleFormatError, match=r"well-formed|at most"):
         decode(msgpack.packb(document))
+
+
+def test_exchange_during_a_load_gives_the_old_or_the_new_bundle(
+    bundle_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The old folder is deleted at once, as `write_bundle` does it."""
+    old, models = make_bundle()
+    new = changed(old, classes=("other", "labels"))
+    open_ = os.open
+    steps: Iterator[str] = iter(())
+
+    def open_after_the_exchange(*arguments: Any, **options: Any) -> int:
+        if next(steps, None) == "exchange":
+            bundle_folder.rename(tmp_path / "old")
+            write(bundle_folder, new, models)
+            shutil.rmtree(tmp_path / "old")
+        return open_(*arguments, **options)
+
+    monkeypatch.setattr(os, "open", open_after_the_exchange)
+    found = []
+    for step in range(5 + len(models)):
+        shutil.rmtree(bundle_folder)
+        write(bundle_folder, old, models)
+        steps = iter([*[""] * step, "exchange"])
+        found.append(load_bundle(bundle_folder).space.classes)
+
+    assert set(found) == {old.space.classes, new.space.classes}
+
+
+def test_folder_that_is_replaced_again_and_again_is_refused(
+    bundle_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(OpenedFolder, "was_replaced", lambda _: True)
+    load_bundle(bundle_folder)
+    (bundle_folder / MODEL_FOLDER / "0000.onnx").unlink()
+
+    with pytest.raises(BundleFormatError, match="readable file"):
+        load_bundle(bundle_folder)
+
+
+@pytest.mark.parametrize("exposed", [".", "index.msgpack", "models", "models/0001.onnx"])
+def test_what_any_user_may_write_to_is_named(exposed: str, bundle_folder: Path) -> None:
+    (bundle_folder / exposed).chmod(0o777)
+
+    with pytest.warns(match=rf"only its owner.* {re.escape(exposed)}\. "):
+        load_bundle(bundle_folder)
+
+
+def test_models_may_not_be_in_a_linked_folder(bundle_folder: Path, tmp_path: Path) -> None:
+    (bundle_folder / MODEL_FOLDER).rename(tmp_path / "elsewhere")
+    (bundle_folder / MODEL_FOLDER).symlink_to(tmp_path / "elsewhere")
+
+    with pytest.raises(BundleFormatError, match="readable file"):
+        load_bundle(bundle_folder)
+
+
+def test_load_leaves_no_descriptor_open(bundle_folder: Path) -> None:
+    before = os.listdir("/proc/self/fd")
+    load_bundle(bundle_folder)
+    (bundle_folder / MODEL_FOLDER / "0001.onnx").unlink()
+    with pytest.raises(BundleFormatError):
+        load_bundle(bundle_folder)
+
+    assert os.listdir("/proc/self/fd") == before
 
 
 def test_every_missing_file_is_noticed(bundle_folder: Path) -> None:

@@ -1,0 +1,128 @@
+"""Reading the files of a folder that somebody else may replace meanwhile, or fill with anything."""
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from polydom_runtime.exceptions import BundleFormatError
+
+from . import schema
+
+COPY_AGAIN = "Copy the whole bundle folder again."
+
+_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+
+
+class OpenedFolder:
+    """A folder whose files are read relative to it, so that all come from one folder, whatever its path names by then.
+
+    Parameters
+    ----------
+    path : Path
+    descriptor : int
+        Of the opened folder.
+
+    Attributes
+    ----------
+    exposed : list of str
+        The folder and its files that any user of this machine may write to, as far as they were opened.
+    """
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self.path = path
+        self._folders = {".": descriptor}
+        self.exposed: list[str] = []
+        self._note(".", os.fstat(descriptor))
+
+    def read(self, name: str, limit: int) -> bytes:
+        """Return the content of a file of at most `limit` bytes.
+
+        Raises
+        ------
+        BundleFormatError
+            As for `read_bounded`.
+        """
+        folder, file = os.path.split(name)
+        try:
+            descriptor = os.open(file, _FLAGS, dir_fd=self._folder(folder or "."))
+            data, status = _read(descriptor, self.path / name, limit)
+        except OSError as e:
+            raise schema.bad(f"{self.path / name} must be a readable file", repr(e), COPY_AGAIN) from e
+        self._note(name, status)
+        return data
+
+    def _folder(self, name: str) -> int:
+        """Return the descriptor of a folder inside. It may not be a link, which `O_NOFOLLOW` checks at the end only."""
+        if name not in self._folders:
+            self._folders[name] = inner = os.open(name, _FLAGS | os.O_DIRECTORY, dir_fd=self._folders["."])
+            self._note(name, os.fstat(inner))
+        return self._folders[name]
+
+    def _note(self, name: str, status: os.stat_result) -> None:
+        if status.st_mode & stat.S_IWOTH and name not in self.exposed:
+            self.exposed.append(name)
+
+    def names(self) -> list[str]:
+        """Return the names of the files and folders directly inside."""
+        return os.listdir(self._folders["."])
+
+    def was_replaced(self) -> bool:
+        """Tell whether the path names another folder by now, or none."""
+        try:
+            return not os.path.samestat(os.stat(self.path), os.fstat(self._folders["."]))
+        except OSError:
+            return True
+
+    def close(self) -> None:
+        """Close the folder."""
+        for descriptor in self._folders.values():
+            os.close(descriptor)
+
+
+@contextmanager
+def opened_folder(path: Path) -> Iterator[OpenedFolder]:
+    """Open a folder, and close it at the end of the block.
+
+    Raises
+    ------
+    BundleFormatError
+        If there is no such folder, or it cannot be opened.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY | os.O_NONBLOCK)
+    except OSError as e:
+        got = "a file" if path.is_file() else "no such folder" if not path.exists() else repr(e)
+        raise no_bundle(path, got) from e
+    with closing(OpenedFolder(path, descriptor)) as opened:
+        yield opened
+
+
+def no_bundle(path: Path, got: str) -> BundleFormatError:
+    """Return the error for a path that is not that of a bundle folder."""
+    return schema.bad(f"{path} must be a bundle folder", got, "Give the path of the folder, or copy it whole.")
+
+
+def read_bounded(file: Path, limit: int) -> bytes:
+    """Return the content of a file of at most `limit` bytes.
+
+    Raises
+    ------
+    BundleFormatError
+        If it cannot be read, is larger, or is a link, a device or a pipe, which may point elsewhere or have no end.
+    """
+    try:
+        return _read(os.open(file, _FLAGS), file, limit)[0]
+    except OSError as e:
+        raise schema.bad(f"{file} must be a readable file", repr(e), COPY_AGAIN) from e
+
+
+def _read(descriptor: int, file: Path, limit: int) -> tuple[bytes, os.stat_result]:
+    with open(descriptor, "rb") as stream:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise schema.bad(f"{file} must be a file", "something else", COPY_AGAIN)
+        if status.st_size > limit or len(data := stream.read(limit + 1)) > limit:
+            raise schema.bad(f"{file} must have at most {limit} bytes", "more", COPY_AGAIN)
+    return data, status

@@ -1,0 +1,53 @@
+"""A bundle in memory that supervisor and nurseries share: all run the same one, whatever its folder holds by then."""
+
+import fcntl
+import mmap
+import os
+from dataclasses import replace
+from itertools import accumulate, pairwise
+from pathlib import Path
+
+from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.decoding import decode
+from polydom_runtime.bundles.encoding import encode
+from polydom_runtime.bundles.index_file import index_sha256
+
+SEALS = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
+
+
+class SealedBundle:
+    """The files of a bundle in an anonymous file that nobody can change any more.
+
+    Parameters
+    ----------
+    bundle : Bundle
+
+    Attributes
+    ----------
+    descriptor : int
+        The anonymous file: the index, then the models.
+    order : dict
+        What another process needs beside the descriptor, for `sealed_bundle`.
+    """
+
+    def __init__(self, bundle: Bundle) -> None:
+        index = encode(bundle)
+        self.descriptor = os.memfd_create("polydom-bundle", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        with open(self.descriptor, "wb", closefd=False) as stream:
+            for part in (index, *bundle.contents):
+                stream.write(part)
+        fcntl.fcntl(self.descriptor, fcntl.F_ADD_SEALS, SEALS)
+        self.order = {"index_bytes": len(index), "folder": str(bundle.path), "sha256": index_sha256(bundle)}
+
+    def close(self) -> None:
+        """Close the file; the memory is freed when no process has it mapped any more."""
+        os.close(self.descriptor)
+
+
+def sealed_bundle(descriptor: int, index_bytes: int, folder: str, sha256: str) -> Bundle:
+    """Return the bundle in a sealed file, which is closed."""
+    view = memoryview(mmap.mmap(descriptor, 0, prot=mmap.PROT_READ))
+    os.close(descriptor)
+    bundle = decode(bytes(view[:index_bytes]), Path(folder))
+    ends = accumulate((model.size_bytes for model in bundle.models), initial=index_bytes)
+    return replace(bundle, sha256=sha256, contents=tuple(view[a:b] for a, b in pairwise(ends)))

@@ -15,7 +15,17 @@ ROOMS = {
     RUNTIME: (
         *("exceptions", "causes", "clock", "arrays", "files", "costs", "features", "pauses", "testing", "stages"),
         *("unit_times", "items", "kernels", "bundles", "device", "policy", "prediction", "predictor", "measuring"),
-        *("diagnosis", "records", "loop", "supervision", "certification", "commands", "__main__", "__init__"),
+        *(
+            "diagnosis",
+            "records",
+            "loop",
+            "supervision",
+            "certification",
+            "following",
+            "commands",
+            "__main__",
+            "__init__",
+        ),
     ),
     BUILDER: (
         *("exceptions", "preselection", "training", "costs", "lattice", "index", "paper", "simulation"),

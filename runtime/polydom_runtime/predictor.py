@@ -352,6 +352,10 @@ class Predictor:
         self._kept.rehearse(lambda item: self.rehearse_with(item).accuracy, self._clock, self._deadline_ns)
         self._last = None
 
+    def keep_items_of(self, other: "AnyPredictor") -> None:
+        """Take over the items that another predictor has kept for rehearsals."""
+        self._kept, self._last = getattr(other, "_kept", self._kept), None
+
     def rehearse_with(self, item: Any) -> Prediction:
         """Answer one item as a rehearsal, by the plan for items that come after one; see `rehearse`.
 

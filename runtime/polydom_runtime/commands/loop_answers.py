@@ -90,6 +90,8 @@ class Answers:
         Of the loop; requested when the reader of the lines has gone.
     quiet : bool
         Whether answers are counted and not printed.
+    more : callable
+        Returns what is printed with each answer beside it.
 
     Attributes
     ----------
@@ -106,10 +108,11 @@ class Answers:
         stop: Stop,
         *,
         quiet: bool = False,
+        more: Callable[[], dict[str, Any]] = dict,
     ) -> None:
         self.source, self.records, self.stop = source, records, stop
         self.is_read = True
-        self._predictor, self._tally, self._quiet = predictor, tally, quiet
+        self._predictor, self._tally, self._quiet, self._more = predictor, tally, quiet, more
 
     def on_answer(self, number: int, item: Any, prediction: "Prediction") -> None:
         """Count, record and print one answer."""
@@ -120,7 +123,7 @@ class Answers:
         if self._quiet or not self.is_read:
             return
         try:
-            print(json.dumps({"item": number, **prediction._asdict()}), flush=True)
+            print(json.dumps({"item": number, **prediction._asdict(), **self._more()}), flush=True)
         except BrokenPipeError:
             self.is_read, self.stop.requested = False, True
 

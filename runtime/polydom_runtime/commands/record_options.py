@@ -2,8 +2,9 @@
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,8 @@ class Records:
     files : sequence of Regularly
         The files that the metrics are written to.
     recorder : FlightRecorder, optional
+    reopen : callable
+        Returns the recorder of another predictor, after that of the one before was closed.
     """
 
     def __init__(
@@ -41,10 +44,12 @@ class Records:
         metrics: Metrics | None = None,
         files: Sequence[Regularly] = (),
         recorder: FlightRecorder | None = None,
+        reopen: Callable[["AnyPredictor"], FlightRecorder | None] = lambda _: None,
     ) -> None:
         self._metrics = metrics
         self._files = files
         self._recorder = recorder
+        self._reopen = reopen
 
     def __enter__(self) -> "Records":
         return self
@@ -58,6 +63,19 @@ class Records:
             self._recorder.add(prediction, trace, number)
         if self._metrics is not None:
             self._metrics.add(prediction, trace)
+
+    def follow(self, predictor: "AnyPredictor") -> None:
+        """Go on with the answers of another predictor."""
+        if self._metrics is not None:
+            self._metrics.watch(predictor)
+        if self._recorder is not None:
+            self._recorder.close()
+            try:
+                self._recorder = self._reopen(predictor)
+            except RecordingError as e:
+                self._recorder = None
+                say(f"running without a recording. {e}")
+        say(f"answers by bundle {predictor.bundle.sha256[:12]} from here on")
 
     def on_slack(self, seconds_left: float) -> None:
         """Write the file that is due, one at a time, if there is enough time before the next item."""
@@ -122,7 +140,7 @@ def open_records(arguments: argparse.Namespace, predictor: "AnyPredictor") -> Re
     files = [Regularly(output, metrics, arguments.metrics_every, say=say) for output in outputs if metrics]
     for file in files:
         file.write()
-    return Records(metrics, files, recorder)
+    return Records(metrics, files, recorder, partial(_recorder, arguments))
 
 
 def _recorder(arguments: argparse.Namespace, predictor: "AnyPredictor") -> FlightRecorder | None:

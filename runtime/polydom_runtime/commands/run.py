@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable
 from contextlib import ExitStack, closing
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from polydom_runtime.causes import raised
 from polydom_runtime.exceptions import EnergyError, WorkerError
@@ -20,9 +20,10 @@ from polydom_runtime.policy.energy import EnergyBudget
 from polydom_runtime.prediction import AnyPredictor
 from polydom_runtime.predictor import Predictor
 
-from . import loop_options, record_options
+from . import follow_options, loop_options, record_options
 from .arguments import add_answering, joules, positive
 from .command_line import TRACEBACK
+from .follow_options import follows
 from .loop_answers import Answers, LabelledSource, check_first
 from .record_options import say
 from .signals import stopping
@@ -30,6 +31,7 @@ from .tally import Tally
 from .tuned_bundle import bundle_of
 
 if TYPE_CHECKING:
+    from polydom_runtime.following.following_predictor import FollowingPredictor, Single
     from polydom_runtime.supervision.supervisor import SupervisedPredictor
 
 COLLECT_EVERY = 1000
@@ -67,35 +69,41 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--quiet", action="store_true", help="print only the summary")
     record_options.add_arguments(command)
     loop_options.add_arguments(command)
+    follow_options.add_arguments(command)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Answer every item: a JSON line each, and a summary line."""
     loop_options.check_arguments(arguments)
+    follow_options.check_arguments(arguments)
     if not arguments.compare:
         say("the features are not compared with those of the build")
-    if not arguments.supervised:
-        return _answer_all(arguments, _predictor(arguments), dict)
-    with _supervised(arguments) as supervised:
-        return _answer_all(
-            arguments, supervised, lambda: {"answered_by": dict(supervised.counts), "restarts": supervised.restarts}
-        )
+    make = _supervised if arguments.supervised else _predictor
+    first = make(arguments)
+    predictor = follow_options.following(arguments, first, make) if arguments.follow else first
+    with ExitStack() as stack:
+        if not isinstance(predictor, Predictor):
+            stack.callback(predictor.close)
+        return _answer_all(arguments, predictor)
 
 
-def _answer_all(arguments: argparse.Namespace, predictor: AnyPredictor, more: Callable[[], dict[str, Any]]) -> int:
+def _answer_all(arguments: argparse.Namespace, predictor: "Single | FollowingPredictor") -> int:
     """Answer until the items end or a signal comes, and print the summary."""
     bundle, tally = predictor.bundle, Tally(predictor.deadline, predictor.bundle)
     if bundle.times.origin.estimated:
         say(f"{bundle.times.origin}")
     with ExitStack() as stack:
-        stop = stack.enter_context(stopping())
+        stop = stack.enter_context(stopping(predictor.look if follows(predictor) else None))
         records = stack.enter_context(record_options.open_records(arguments, predictor))
+        if follows(predictor):
+            predictor.on_change = records.follow
         space = None if arguments.supervised else space_of(arguments.space)
         check = partial(check_first, space, bundle.space.item_kind, arguments.items)
         source = stack.enter_context(
             closing(LabelledSource(arguments.items, iterate(arguments.items), tally, stop, check))
         )
-        answers = Answers(predictor, source, tally, records, stop, quiet=arguments.quiet)
+        of_bundle = (lambda: {"bundle": predictor.bundle.sha256[:12]}) if arguments.follow else dict
+        answers = Answers(predictor, source, tally, records, stop, quiet=arguments.quiet, more=of_bundle)
         code, loop = (_periodic if arguments.period else _one_by_one)(arguments, predictor, answers)
         if source.refused is not None:
             raise source.refused
@@ -107,7 +115,7 @@ def _answer_all(arguments: argparse.Namespace, predictor: AnyPredictor, more: Ca
             "costs": str(bundle.times.origin),
             "compared": arguments.compare and bool(bundle.references.items),
             **loop,
-            **more(),
+            **_more(predictor),
         }
         print(json.dumps({"summary": summary}), flush=True)
     return code or int(not tally.is_sound)
@@ -150,11 +158,24 @@ def _predictor(arguments: argparse.Namespace) -> Predictor:
     return predictor
 
 
+def _more(predictor: "Single | FollowingPredictor") -> dict[str, Any]:
+    """Return the part of the summary about supervision and new bundles."""
+    if isinstance(predictor, Predictor):
+        return {}
+    if follows(predictor):
+        counts, restarts = predictor.supervised()
+        reloads = {"bundle": predictor.bundle.sha256, **predictor.reloads._asdict()}
+        return {"answered_by": dict(counts), "restarts": restarts, "reloads": reloads}
+    supervised = cast("SupervisedPredictor", predictor)
+    return {"answered_by": dict(supervised.counts), "restarts": supervised.restarts}
+
+
 Outcome = tuple[int, dict[str, Any]]
 """The exit code, and the part of the summary about the loop."""
 
 
 def _one_by_one(arguments: argparse.Namespace, predictor: AnyPredictor, answers: Answers) -> Outcome:
+    hooks = _hooks(predictor, answers)
     number, error = 0, None
     with collector_off():
         while True:
@@ -175,7 +196,8 @@ def _one_by_one(arguments: argparse.Namespace, predictor: AnyPredictor, answers:
             if number == 0:
                 predictor.warm_up(item)
             answers.on_answer(number, item, predictor.predict_one(item, arrived_ns))
-            answers.records.on_slack(math.inf)
+            for hook in hooks:
+                hook(math.inf)
             number += 1
             if number % COLLECT_EVERY == 0:
                 gc.collect()
@@ -184,9 +206,14 @@ def _one_by_one(arguments: argparse.Namespace, predictor: AnyPredictor, answers:
     return int(error is not None), {}
 
 
+def _hooks(predictor: AnyPredictor, answers: Answers) -> list[Callable[[float], object]]:
+    """Return what uses the time between two items."""
+    return [answers.records.on_slack, *([predictor.on_slack] if follows(predictor) else [])]
+
+
 def _periodic(arguments: argparse.Namespace, predictor: AnyPredictor, answers: Answers) -> Outcome:
-    hooks = [answers.records.on_slack]
-    if isinstance(predictor, Predictor):
+    hooks = _hooks(predictor, answers)
+    if isinstance(predictor, Predictor) or follows(predictor):
         hooks.append(ThrottleWatch(predictor.expect_slowdown).on_slack)
     monitor = loop_options.build_loop(
         arguments, predictor, answers.source, answers.on_answer, on_slack=hooks, stop=answers.stop

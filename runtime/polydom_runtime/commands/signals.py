@@ -2,7 +2,7 @@
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import Thread, main_thread
 from time import sleep
@@ -49,14 +49,17 @@ def interruptible() -> Iterator[None]:
 
 
 @contextmanager
-def stopping() -> Iterator[Stop]:
+def stopping(on_hangup: Callable[[], object] | None = None) -> Iterator[Stop]:
     """Let a signal stop a loop within a ``with`` block, and a second one end the process at once. For the main thread.
+
+    With `on_hangup`, SIGHUP calls that and stops nothing.
 
     Python handles a signal between two of its instructions. One that comes right before a system call that waits would
     be handled after it, maybe never. So another thread, which the system's handler wakes up, sends it again, which
     interrupts the call.
     """
-    stop, again = Stop(), _SendAgain()
+    numbers = [number for number in _heeded() if on_hangup is None or number != signal.SIGHUP]
+    stop, again = Stop(), _SendAgain(numbers)
 
     def handle(number: int, frame: FrameType | None) -> None:
         again.handled += 1
@@ -65,7 +68,9 @@ def stopping() -> Iterator[Stop]:
             os.kill(os.getpid(), number)
         stop.on_signal(number, frame)
 
-    before = [(number, signal.signal(number, handle)) for number in _heeded()]
+    before = [(number, signal.signal(number, handle)) for number in numbers]
+    if on_hangup is not None:
+        before.append((signal.SIGHUP, signal.signal(signal.SIGHUP, lambda *_: on_hangup())))
     try:
         with again.running():
             yield stop
@@ -82,13 +87,19 @@ def _heeded() -> list[int]:
 class _SendAgain:
     """Sends a signal again to the main thread until it has been handled.
 
+    Parameters
+    ----------
+    numbers : sequence of int
+        Of the signals that are sent again.
+
     Attributes
     ----------
     handled, sent : int
         How often Python has handled signals, and how often they were sent again.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, numbers: Sequence[int]) -> None:
+        self._numbers = numbers
         self.handled = self.sent = 0
 
     @contextmanager
@@ -111,7 +122,7 @@ class _SendAgain:
     def _watch(self, descriptor: int) -> None:
         while (number := os.read(descriptor, 1)) != NO_SIGNAL:
             sleep(SEND_AGAIN_S)
-            while not self.handled and number[0] in SIGNALS:
+            while not self.handled and number[0] in self._numbers:
                 self.sent += 1
                 signal.pthread_kill(main_thread().ident or 0, number[0])
                 sleep(SEND_AGAIN_S)

@@ -4,6 +4,7 @@ import copy
 import math
 from bisect import insort
 from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import replace
 from itertools import pairwise
 
@@ -22,6 +23,10 @@ from polydom_runtime.stages import seems_finite
 
 Run = Callable[[], int | float]
 """Runs one model: returns a class number, or a regressor's number."""
+
+
+before_opening: ContextVar[Callable[[int], object]] = ContextVar("before_opening", default=lambda _: None)
+"""Called with the bytes of a model's file before the model is opened, which holds up other threads."""
 
 
 class LoadedModel:
@@ -257,6 +262,7 @@ class LoadedModels:
         entry = self._bundle.models[number]
         space, sure = self._bundle.space, self._stop_of(entry) <= 1.0
         width = sum(space.widths[i] for i in entry.order)
+        before_opening.get()(entry.size_bytes)
         data, engine = self._bundle.model_bytes(number), self._engine or entry.engine
         return load_model(engine, data, self._row, width, len(space.classes), sure)
 

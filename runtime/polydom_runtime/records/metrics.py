@@ -98,6 +98,13 @@ class Metrics:
         self._sets = BoundedCounter[tuple[str, ...]](MAX_SETS)
         self._errors = BoundedCounter[str](MAX_ERRORS)
 
+    def watch(self, predictor: Watched) -> None:
+        """Go on with the answers of another predictor; times of features of the same name are counted together."""
+        known = dict(zip(self.names, self.stages, strict=True))
+        self.watched = predictor
+        self.stages = tuple(known.get(name) or Histogram() for name in self.names)
+        self._adds = tuple(stage.add for stage in self.stages)
+
     def add(self, prediction: "Prediction", trace: "Trace") -> None:
         """Count one answer. It takes some microseconds and keeps no new objects; call it after the answer was given.
 

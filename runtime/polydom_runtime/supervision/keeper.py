@@ -227,14 +227,24 @@ class Keeper:
 
 
 def _start(*descriptors: int) -> "subprocess.Popen[bytes]":
-    package = str(Path(__file__).parent.parent)
-    path = os.pathsep.join(os.path.abspath(p) for p in [*sys.path, package])
     return subprocess.Popen(
-        [sys.executable, "-m", "polydom_runtime.supervision.nursery", *map(str, descriptors), str(os.getpid())],
+        own_command("polydom_runtime.supervision.nursery", *map(str, descriptors), str(os.getpid())),
         stdin=subprocess.DEVNULL,
         pass_fds=descriptors,
-        env={**os.environ, "PYTHONPATH": path},
+        env=own_environment(),
     )
+
+
+def own_command(module: str, *arguments: str) -> list[str]:
+    """Return the command that runs a module of this package in a new process."""
+    return [sys.executable, "-m", module, *arguments]
+
+
+def own_environment() -> dict[str, str]:
+    """Return the environment in which a new process imports what this one can import."""
+    package = str(Path(__file__).parent.parent)
+    path = os.pathsep.join(os.path.abspath(p) for p in [*sys.path, package])
+    return {**os.environ, "PYTHONPATH": path}
 
 
 def _round_trips(control: socket.socket) -> dict[Regime, float]:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from polydom_runtime.bundles.bundle import Label
+from polydom_runtime.bundles.bundle import Bundle, Label
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.causes import Causes
 from polydom_runtime.clock import hardware_clock
@@ -67,8 +67,8 @@ class SupervisedPredictor:
 
     Parameters
     ----------
-    folder : str or path
-        The bundle.
+    folder : str, path or Bundle
+        The bundle; a loaded one must come from the disk.
     space : str
         ``MODULE:SPACE``, which the worker imports too.
     deadline : float, optional
@@ -119,7 +119,7 @@ class SupervisedPredictor:
 
     def __init__(
         self,
-        folder: str | os.PathLike[str],
+        folder: str | os.PathLike[str] | Bundle,
         space: str,
         *,
         deadline: float | None = None,
@@ -129,7 +129,7 @@ class SupervisedPredictor:
         compare: bool = True,
         reply: Callable[[Link, int], Reply | None] = Link.reply,
     ) -> None:
-        bundle = load_bundle(folder)
+        bundle = folder if isinstance(folder, Bundle) else load_bundle(folder)
         self.bundle = replace(bundle, contents=())
         self._stages = StageNames(self.bundle.space_of(space_of(space)))
         self.deadline = checked_deadline(self.bundle, deadline)
@@ -210,6 +210,10 @@ class SupervisedPredictor:
         self._last = None
         end = hardware_clock() + MAX_REHEARSAL_NS
         self._kept.rehearse(lambda item: self._rehearse_with(item, end), hardware_clock, self._budget_ns)
+
+    def keep_items_of(self, other: AnyPredictor) -> None:
+        """Take over the items that another predictor has kept for rehearsals."""
+        self._kept, self._last = getattr(other, "_kept", self._kept), None
 
     def _rehearse_with(self, item: Any, end: int) -> float | None:
         """Let a worker answer a kept item; return the expected score, None if it does not in time."""

@@ -2,9 +2,12 @@
 
 import io
 import json
+import signal
+import subprocess
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +16,11 @@ import pytest
 
 from polydom_runtime import FeatureSpace
 from polydom_runtime.__main__ import main
+from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.items.packed import write_packed
 from polydom_runtime.items.sources import Arrived
+from polydom_runtime.records.recorder import read_flight
+from polydom_runtime.supervision.keeper import own_command, own_environment
 from tests.bundle_parts import changed
 from tests.runtime.conftest import make_bundle, write
 from tests.runtime.node_space import space
@@ -306,3 +312,63 @@ def test_features_that_were_edited_since_the_build_are_refused_unless_asked(
 edited = FeatureSpace(
     [replace(space.features[0], extract=lambda x: [1000 * x.mean()]), *space.features[1:]], size=space.size
 )
+
+
+FOLLOWED = 300
+"""So many times an answer is awaited from the new bundle: there is more than a second's pause in all."""
+
+
+@pytest.mark.parametrize("more", [[], ["--supervised"]], ids=["alone", "supervised"])
+def test_follows_the_bundle_in_its_folder_and_looks_at_once_when_told(more: list[str], tmp_path: Path) -> None:
+    bundle, models = make_bundle()
+    labels = [("no", "yes"), ("good", "bad")]
+    for k, classes in enumerate(labels):
+        write(tmp_path / f"{k}", changed(bundle, classes=classes, budgets=(1e-3, 1.0)), models)
+    current, new = tmp_path / "current", tmp_path / "new"
+    current.symlink_to("0")
+    records = ["--record", str(tmp_path / "flight"), "--metrics-json", str(tmp_path / "metrics")]
+    options = ["--items", "-", "--deadline", "1s", "--follow", "--trial", "3", *records, *more]
+    command = own_command("polydom_runtime", "run", str(current), "tests.runtime.node_space:space", *options)
+    answers = []
+    with subprocess.Popen(
+        command, env=own_environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as node:
+        assert node.stdin
+        assert node.stdout
+
+        write_line, read_line = partial(print, file=node.stdin, flush=True), node.stdout.readline
+
+        def answer() -> Any:
+            write_line(json.dumps([float(k) for k in range(40)]))
+            answers.append(json.loads(read_line()))
+            return answers[-1]
+
+        first = answer()
+        new.symlink_to("1")
+        new.rename(current)
+        node.send_signal(signal.SIGHUP)
+        for _ in range(FOLLOWED):
+            if answer()["bundle"] != first["bundle"]:
+                break
+            time.sleep(0.05)
+        for _ in range(5):
+            answer()
+        node.stdin.close()
+        summary = json.loads(read_line())["summary"]
+        told = node.stderr.read() if node.stderr else ""
+
+    assert node.returncode == 0
+    by_bundle = {a["bundle"]: set(labels[0] if a["label"] in labels[0] else labels[1]) for a in answers}
+    assert by_bundle == {load_bundle(tmp_path / f"{k}").sha256[:12]: set(labels[k]) for k in (0, 1)}
+    assert [a["item"] for a in answers] == list(range(len(answers)))
+    assert summary["reloads"] == {
+        "bundle": load_bundle(current).sha256,
+        "taken": 1,
+        "refused": 0,
+        "sent_back": 0,
+        "error": "",
+    }
+    assert "answers by bundle" in told
+    recorded = [len(read_flight(tmp_path / name)) for name in ("flight.1", "flight")]
+    assert sum(recorded) == len(answers)
+    assert json.loads((tmp_path / "metrics").read_text().splitlines()[-1])["items"] == len(answers)

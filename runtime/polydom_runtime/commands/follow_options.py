@@ -1,0 +1,81 @@
+"""The options of ``polydom-node run`` for new bundles, which it takes over while it runs."""
+
+import argparse
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeGuard
+
+from polydom_runtime.bundles.references import restored
+from polydom_runtime.exceptions import LoopError
+from polydom_runtime.prediction import AnyPredictor
+from polydom_runtime.predictor import Predictor
+
+if TYPE_CHECKING:
+    from polydom_runtime.following.following_predictor import FollowingPredictor, Single
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the options of updates to ``run``."""
+    group = command.add_argument_group("updates")
+    group.add_argument(
+        "--follow",
+        action="store_true",
+        help="take over the bundle that is put in the place of BUNDLE, between two items; SIGHUP looks for it at once",
+    )
+    group.add_argument(
+        "--trial",
+        type=int,
+        default=1000,
+        metavar="N",
+        help="the number of answers by a new bundle after which it stays; if too many of them are late or fail, the "
+        "bundle before answers again (default 1000; 0: every new bundle stays)",
+    )
+
+
+def check_arguments(arguments: argparse.Namespace) -> None:
+    """Check that the options can hold together.
+
+    Raises
+    ------
+    LoopError
+        If they cannot.
+    """
+    if arguments.follow and arguments.tune is not None:
+        raise LoopError("--follow must be without --tune: a tune is of one bundle. Leave one out.")
+    if arguments.trial < 0:
+        raise LoopError(f"--trial must be at least 0. Got {arguments.trial}.")
+
+
+def following(
+    arguments: argparse.Namespace, first: "Single", make: "Callable[[argparse.Namespace], Single]"
+) -> "FollowingPredictor":
+    """Return a predictor that takes over new bundles.
+
+    Parameters
+    ----------
+    arguments : Namespace
+    first : Predictor or SupervisedPredictor
+    make : callable
+        Makes a predictor as `arguments` ask for it.
+    """
+    from polydom_runtime.following.check import check_bundle  # only here, since most nodes follow nothing
+    from polydom_runtime.following.following_predictor import FollowingPredictor
+
+    later = argparse.Namespace(**{**vars(arguments), "deadline": first.deadline})
+
+    def make_another() -> "Single":
+        if not arguments.supervised:
+            options = {"deadline": first.deadline, "policy": arguments.policy}
+            check_bundle(arguments.bundle, arguments.space, options, compare=arguments.compare)
+            later.compare = False  # it has been compared
+        new = make(later)
+        if not isinstance(new, Predictor):
+            for item in new.bundle.references.items[:1]:
+                new.warm_up(restored(item))
+        return new
+
+    return FollowingPredictor(first, arguments.bundle, make_another, trial=arguments.trial)
+
+
+def follows(predictor: AnyPredictor) -> "TypeGuard[FollowingPredictor]":
+    """Tell whether a predictor takes over new bundles."""
+    return hasattr(predictor, "on_slack")

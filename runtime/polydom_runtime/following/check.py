@@ -1,0 +1,99 @@
+"""A check of a bundle in a process of its own, where it may hang or crash."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from polydom_runtime.bundles.index_file import load_bundle
+from polydom_runtime.bundles.references import restored
+from polydom_runtime.exceptions import BundleMismatchError, PolyDomError
+from polydom_runtime.items.sources import space_of
+from polydom_runtime.policy.loaded_models import before_opening
+from polydom_runtime.predictor import Predictor
+from polydom_runtime.supervision.keeper import own_command, own_environment
+
+CHECK_S = 60.0
+"""The time that all models, and all features on the reference items, may take."""
+
+NICENESS = 10
+
+
+def check_bundle(
+    folder: str, space: str, options: Mapping[str, Any], *, compare: bool, seconds: float = CHECK_S
+) -> None:
+    """Load a bundle, compare its features, and answer its reference items, in a process of its own.
+
+    Parameters
+    ----------
+    folder : str
+    space : str
+        ``MODULE:SPACE``.
+    options : mapping
+        Options of a `Predictor` that JSON can hold.
+    compare : bool
+        Whether to compare the features with those of the build.
+    seconds : float
+        The time that this may take.
+
+    Raises
+    ------
+    BundleMismatchError
+        If anything fails, or takes longer.
+    """
+    order = json.dumps({"folder": folder, "space": space, "options": dict(options), "compare": compare})
+    command = own_command("polydom_runtime.following.check", order)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, env=own_environment()) as process:
+        try:
+            told = process.communicate(timeout=seconds)[0]
+        except subprocess.TimeoutExpired:
+            process.kill()
+            told = process.communicate()[0] + f" did not come back within {seconds:g} s.".encode()
+        except BaseException:
+            process.kill()
+            raise
+    if process.returncode:
+        last = told.decode(errors="replace").rpartition("\n")[2] or "It crashed."
+        raise BundleMismatchError(f"{folder} must pass a check in a process of its own: {last}")
+
+
+def main(order: str) -> int:
+    """Do the check. The last line that is printed tells what fails, or what was begun last."""
+    with suppress(OSError):
+        os.nice(NICENESS)
+    ordered = json.loads(order)
+    told = _Told()
+    before_opening.set(told.next_model)
+    try:
+        bundle, space = load_bundle(ordered["folder"]), space_of(ordered["space"])
+        predictor = Predictor(bundle, space, **ordered["options"])
+        told.begin("A feature or a model")
+        if ordered["compare"]:
+            bundle.check_features(space)
+        for item in bundle.references.items:
+            predictor.warm_up(restored(item))
+    except PolyDomError as e:
+        told.begin(str(e))
+        return 1
+    return 0
+
+
+class _Told:
+    """Prints what is done next, each time in a new last line without an end."""
+
+    def __init__(self) -> None:
+        self._models = 0
+
+    def begin(self, text: str) -> None:
+        print(f"\n{' '.join(text.split())}", end="", flush=True)
+
+    def next_model(self, model_bytes: int) -> None:
+        self._models += 1
+        self.begin(f"The {self._models}. model to be loaded, of {model_bytes} bytes,")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

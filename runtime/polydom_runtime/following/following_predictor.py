@@ -1,0 +1,299 @@
+"""A predictor that answers by the bundle that its folder holds now."""
+
+import os
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.index_file import DIGEST_FILE
+from polydom_runtime.causes import raised, report
+from polydom_runtime.clock import Clock, hardware_clock
+from polydom_runtime.exceptions import PolyDomError
+from polydom_runtime.policy.loaded_models import before_opening
+from polydom_runtime.policy.trace import Trace
+from polydom_runtime.prediction import AnyPredictor, Policy, Prediction
+from polydom_runtime.predictor import Predictor
+from polydom_runtime.supervision.linux import run_behind
+from polydom_runtime.supervision.supervisor import SupervisedPredictor
+
+from .pace import Pace, yielding
+from .trial import Record, Trial
+
+LOOK_EVERY_NS = 1_000_000_000
+"""Nanoseconds between two looks at the folder."""
+
+PATIENCE = 200
+"""After so many items without enough time for a rehearsal, a new predictor takes over without one."""
+
+Single = Predictor | SupervisedPredictor
+
+Identity = tuple[int, int, int]
+
+
+class Reloads(NamedTuple):
+    """What became of new bundles.
+
+    Attributes
+    ----------
+    taken : int
+        Those that took over.
+    refused : int
+        Those that could not be used.
+    sent_back : int
+        Those that took over, and answered late or failed too often: the one before took over again.
+    error : str
+        Why the last one was refused or sent back; empty if none was.
+    """
+
+    taken: int = 0
+    refused: int = 0
+    sent_back: int = 0
+    error: str = ""
+
+
+class FollowingPredictor:
+    """Answers by the bundle that a folder holds now, item by item. For one thread at a time.
+
+    When the folder holds another bundle, a second thread makes a predictor for it, beside the running one. Between two
+    items, in the loop's spare time, this rehearses and takes over. If it cannot be made, the running one stays. If the
+    first answers are late, or fail, more often than promised, the one before takes over again.
+
+    Parameters
+    ----------
+    predictor : Predictor or SupervisedPredictor
+        The first one.
+    folder : str or path
+        Where its bundle is: a folder that is replaced, or a link to one.
+    make : callable
+        Makes a predictor for the bundle that the folder holds now, with the deadline of the first one. Called in the
+        second thread.
+    trial : int
+        How many answers decide whether a new bundle stays; 0 for no trial.
+    on_change : callable
+        Called with the predictor that has taken over, between two items.
+    on_sent_back : callable
+        Called with the SHA-256 of a bundle that was sent back, in the second thread: to put the folder back, too.
+    clock : Clock
+    pace : Pace, optional
+        Of the second thread.
+
+    Attributes
+    ----------
+    current : Predictor or SupervisedPredictor
+        The one that answers.
+    reloads : Reloads
+    record : Record
+        Counts of the answers of `current`.
+
+    Notes
+    -----
+    `on_slack` must be called between items, as `Monitor` does.
+    """
+
+    def __init__(
+        self,
+        predictor: Single,
+        folder: str | os.PathLike[str],
+        make: Callable[[], Single],
+        *,
+        trial: int = 1000,
+        on_change: Callable[[Single], object] = lambda _: None,
+        on_sent_back: Callable[[str], object] = lambda _: None,
+        clock: Clock = hardware_clock,
+        pace: Pace | None = None,
+    ) -> None:
+        self.current = predictor
+        self.deadline = predictor.deadline
+        self.reloads, self.record = Reloads(), Record()
+        self._digest_file = Path(folder) / DIGEST_FILE
+        self._make, self._trial_items = make, trial
+        self.on_change, self._on_sent_back = on_change, on_sent_back
+        self._clock = clock
+        self._pace = pace or Pace()
+        self._seen = self._identity()
+        self._due_ns = 0
+        self._room_s = 3.0 * self.deadline + 0.002  # a rehearsal takes less than two answers
+        self._ready: Single | None = None
+        self._waited = 0
+        self._trial: Trial | None = None
+        self._before: tuple[Single, Record] | None = None
+        self._jobs: SimpleQueue[Callable[[], object] | None] = SimpleQueue()
+        self._is_loading = False
+        self._counts, self._restarts = Counter[str](), 0
+        self._thread = Thread(target=self._work, name="polydom-following", daemon=True)
+        self._thread.start()
+
+    def look(self) -> None:
+        """Load the bundle that the folder holds now, unless it is the running one. May be called by signal handlers."""
+        if not self._is_loading and self._trial is None and self._ready is None:
+            self._is_loading = True
+            self._seen = self._identity()
+            self._jobs.put(self._load)
+
+    def on_slack(self, seconds_left: float) -> None:
+        """Use the time between two items: look at the folder, and let a new predictor take over."""
+        self._pace.offer(seconds_left)
+        if (now := self._clock()) >= self._due_ns:
+            self._due_ns = now + LOOK_EVERY_NS
+            if self._identity() not in (self._seen, None):
+                self.look()
+        if self._trial is not None:
+            self._judge(self._trial)
+        elif self._ready is not None:
+            self._waited += 1
+            if seconds_left >= self._room_s or self._waited > PATIENCE:
+                self._take_over(self._ready)
+
+    def predict_one(self, item: Any, arrived_ns: int | None = None) -> Prediction:
+        """Return the answer for one item, as the current predictor does."""
+        answer = self.current.predict_one(item, arrived_ns)
+        self.record.add(answer)
+        return answer
+
+    def warm_up(self, item: Any) -> object:
+        """As the current predictor."""
+        return self.current.warm_up(item)
+
+    def rehearse(self) -> None:
+        """As the current predictor."""
+        self.current.rehearse()
+
+    def expect_slowdown(self, at_least: float) -> None:
+        """As `Predictor.expect_slowdown`, where the current predictor can."""
+        if (expect := getattr(self.current, "expect_slowdown", None)) is not None:
+            expect(at_least)
+
+    def close(self) -> None:
+        """End the second thread, and close all predictors that can be closed."""
+        self._jobs.put(None)
+        self._thread.join()
+        for predictor in (self.current, self._ready, self._before and self._before[0]):
+            _close(predictor)
+
+    @property
+    def bundle(self) -> Bundle:  # noqa: D102
+        return self.current.bundle
+
+    @property
+    def policy(self) -> Policy:  # noqa: D102
+        return self.current.policy
+
+    @property
+    def trace(self) -> Trace:  # noqa: D102
+        return self.current.trace
+
+    @property
+    def slowdown(self) -> float:  # noqa: D102
+        return self.current.slowdown
+
+    @property
+    def n_oversized(self) -> int:  # noqa: D102
+        return self.current.n_oversized
+
+    @property
+    def failures(self) -> Mapping[str, int]:  # noqa: D102
+        return self.current.failures
+
+    @property
+    def out(self) -> frozenset[str]:  # noqa: D102
+        return self.current.out
+
+    def supervised(self) -> tuple[Counter[str], int]:
+        """Return `counts` and `restarts` of all supervised predictors so far, as of a `SupervisedPredictor`."""
+        here = [p for p in (self.current, self._before and self._before[0]) if isinstance(p, SupervisedPredictor)]
+        return sum((p.counts for p in here), self._counts), self._restarts + sum(p.restarts for p in here)
+
+    def _identity(self) -> Identity | None:
+        """Return what changes with the bundle in the folder; None if there is none now."""
+        with suppress(OSError):
+            status = os.stat(self._digest_file)
+            return status.st_dev, status.st_ino, status.st_mtime_ns
+        return None
+
+    def _take_over(self, new: Single) -> None:
+        self._ready, self._waited = None, 0
+        old, record = self.current, self.record
+        with suppress(Exception):  # a rehearsal only
+            new.keep_items_of(old)
+            new.rehearse()
+        self.current, self.record = new, Record()
+        self.reloads = self.reloads._replace(taken=self.reloads.taken + 1)
+        if self._trial_items:
+            self._before, self._trial = (old, record), Trial(new, record, self._trial_items, self.record)
+        else:
+            self._jobs.put(lambda: self._retire(old))
+        self.on_change(new)
+
+    def _judge(self, trial: Trial) -> None:
+        """End a trial: keep the new predictor, or let the one before take over again."""
+        failure = trial.failure
+        if self._before is None or not (failure or trial.is_over):
+            return
+        old, record = self._before
+        self._before = self._trial = None
+        if failure:
+            new = self.current
+            self.current, self.record = old, record
+            self._failed("sent_back", f"{new.bundle.sha256[:12]}: {failure}. The bundle before answers again")
+            self.on_change(old)
+            digest, old = new.bundle.sha256, new
+            self._jobs.put(lambda: self._on_sent_back(digest))
+        self._jobs.put(lambda: self._retire(old))
+
+    def _failed(self, what: str, error: str) -> None:
+        count = getattr(self.reloads, what) + 1
+        self.reloads = self.reloads._replace(error=error, **{what: count})
+        report(f"a new bundle was {what.replace('_', ' ')}. {error}")
+
+    def _work(self) -> None:
+        """Do jobs in the second thread until there are no more."""
+        before_opening.set(self._pace.before_opening)
+        with suppress(OSError):
+            run_behind()
+        while (job := self._jobs.get()) is not None:
+            try:
+                with yielding():
+                    job()
+            except Exception as e:
+                report(f"a new bundle: {raised(e)}")
+            finally:
+                del job  # which may hold a predictor that was closed
+
+    def _load(self) -> None:
+        try:
+            new = None if self._is_current() else self._make()
+            if new is not None and new.bundle.sha256 == self.current.bundle.sha256:
+                _close(new)
+                new = None
+            self._ready = new
+        except Exception as e:
+            self._failed("refused", str(e) if isinstance(e, PolyDomError) else raised(e))
+        finally:
+            self._is_loading = False
+
+    def _is_current(self) -> bool:
+        with suppress(OSError):
+            return self._digest_file.read_bytes()[:64] == self.current.bundle.sha256.encode()
+        return False
+
+    def _retire(self, predictor: Single) -> None:
+        """Close a predictor that answers no more, when that delays no item."""
+        self._pace.before_opening(sum(model.size_bytes for model in predictor.bundle.models))
+        if isinstance(predictor, SupervisedPredictor):
+            self._counts.update(predictor.counts)
+            self._restarts += predictor.restarts
+        _close(predictor)
+
+
+def _close(predictor: Single | None) -> None:
+    if isinstance(predictor, SupervisedPredictor):
+        predictor.close()
+
+
+if TYPE_CHECKING:
+    _: type[AnyPredictor] = FollowingPredictor

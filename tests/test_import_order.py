@@ -14,18 +14,9 @@ BUILDER = ROOT / "builder" / "polydom_builder"
 ROOMS = {
     RUNTIME: (
         *("exceptions", "causes", "clock", "arrays", "files", "costs", "features", "pauses", "testing", "stages"),
-        *("unit_times", "items", "kernels", "bundles", "device", "policy", "prediction", "predictor", "measuring"),
-        *(
-            "diagnosis",
-            "records",
-            "loop",
-            "supervision",
-            "certification",
-            "following",
-            "commands",
-            "__main__",
-            "__init__",
-        ),
+        *("unit_times", "items", "kernels", "trust", "bundles", "device", "policy", "prediction", "predictor"),
+        *("measuring", "diagnosis", "records", "loop", "supervision", "certification", "following", "commands"),
+        *("__main__", "__init__"),
     ),
     BUILDER: (
         *("exceptions", "preselection", "training", "costs", "lattice", "index", "paper", "simulation"),

@@ -21,6 +21,10 @@ class BundleFormatError(PolyDomError, ValueError):
     """A bundle is damaged, incomplete, inconsistent or of an unknown version."""
 
 
+class SignatureError(BundleFormatError):
+    """A bundle is not signed as it must be, or the keys that it is checked with cannot be used."""
+
+
 class BundleMismatchError(PolyDomError, ValueError):
     """A bundle is sound, but was built for another feature space."""
 

@@ -10,6 +10,7 @@ from polydom_runtime.costs import CostFunction, format_seconds
 from polydom_runtime.exceptions import BundleMismatchError
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.items.kinds import ItemKind
+from polydom_runtime.trust.trust import Signed
 from polydom_runtime.unit_times import UnitTimes, step_users
 
 from .assumption import Assumption
@@ -133,6 +134,8 @@ class Bundle:
         Of the index file that it was decoded from, in hexadecimal; empty if it is not from the disk.
     contents : tuple of bytes or memoryview
         The files of its models; empty if it is not from the disk.
+    signed : Signed or None
+        Who signed it; None if that was not checked.
     """
 
     space: BundleSpace
@@ -146,6 +149,7 @@ class Bundle:
     references: References = field(default_factory=References)
     sha256: str = field(default="", compare=False)
     contents: tuple[bytes | memoryview, ...] = field(default=(), compare=False)
+    signed: Signed | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         low, high = map(format_seconds, self.promise.budgets)

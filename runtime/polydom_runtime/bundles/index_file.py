@@ -8,6 +8,7 @@ from pathlib import Path
 
 from polydom_runtime.causes import shown
 from polydom_runtime.exceptions import BundleFormatError
+from polydom_runtime.trust.trust import Trust, demanded_trust
 
 from . import schema
 from .bundle import Bundle
@@ -15,6 +16,7 @@ from .decoding import decode
 from .encoding import encode
 from .model_entry import MODEL_FOLDER, model_file
 from .opened_folder import OpenedFolder, no_bundle, opened_folder
+from .signed_files import signed_files
 
 INDEX_FILE, DIGEST_FILE = "index.msgpack", "index.sha256"
 
@@ -22,23 +24,48 @@ MOST_LOADS = 5
 """How many times a load begins again because the folder was replaced meanwhile."""
 
 
-def load_bundle(folder: str | os.PathLike[str]) -> Bundle:
+def load_bundle(folder: str | os.PathLike[str], trust: Trust | None = None) -> Bundle:
     """Read a bundle and check it, every model included.
 
-    All files are of one folder, and each is read once: if the folder is replaced meanwhile, the result is the old
-    bundle or the new one.
+    Parameters
+    ----------
+    folder : str or path
+    trust : Trust, optional
+        The keys one of which must have signed the bundle. If not given, those in the files that the environment
+        variable ``POLYDOM_TRUST`` names; without this variable, no signature is needed or checked.
 
     Raises
     ------
     BundleFormatError
-        If a file is missing, cut, altered, too large, of a newer version, or inconsistent with another.
+        As for `read_bundle`.
+    """
+    return read_bundle(folder, demanded_trust() if trust is None else trust)
+
+
+def read_bundle(folder: str | os.PathLike[str], trust: Trust | None) -> Bundle:
+    """Read a bundle and check it, whatever the environment says about signatures.
+
+    All files are of one folder, and each is read once: if the folder is replaced meanwhile, the result is the old
+    bundle or the new one.
+
+    Parameters
+    ----------
+    folder : str or path
+    trust : Trust or None
+        The keys one of which must have signed the bundle; None if it need not be signed.
+
+    Raises
+    ------
+    BundleFormatError
+        If a file is missing, cut, altered, too large, of a newer version, or inconsistent with another. It is a
+        `SignatureError` if the bundle is not signed as it must be.
     """
     if not isinstance(folder, str | os.PathLike):
         raise schema.bad("A bundle must be given by the path of its folder", shown(folder), "The space comes after it.")
     for left in reversed(range(MOST_LOADS)):
         with opened_folder(Path(folder)) as opened:
             try:
-                bundle = _loaded(opened)
+                bundle = _loaded(opened, trust)
                 break
             except BundleFormatError:  # such as a file that was deleted with the old folder
                 if not left or not opened.was_replaced():
@@ -52,20 +79,21 @@ def load_bundle(folder: str | os.PathLike[str]) -> Bundle:
     return bundle
 
 
-def _loaded(folder: OpenedFolder) -> Bundle:
+def _loaded(folder: OpenedFolder, trust: Trust | None) -> Bundle:
     if INDEX_FILE not in folder.names():
         raise no_bundle(folder.path, f"no file {INDEX_FILE} there")
-    index = folder.read(INDEX_FILE, schema.MAX_INDEX_BYTES)
-    digest = folder.read(DIGEST_FILE, 4096)
+    signed, read = (None, folder.read) if trust is None else signed_files(folder, trust)
+    index = read(INDEX_FILE, schema.MAX_INDEX_BYTES)
+    digest = read(DIGEST_FILE, 4096)
     if digest != digest_line(index):
         raise schema.bad(f"{folder.path / DIGEST_FILE} must hold the SHA-256 of {INDEX_FILE}", digest[:80])
     bundle = decode(index, folder.path)
     files = [f"{MODEL_FOLDER}/{model_file(number)}" for number in range(len(bundle.models))]
     contents = [
-        entry.checked(folder.read(file, entry.size_bytes), folder.path / file)
+        entry.checked(read(file, entry.size_bytes), folder.path / file)
         for entry, file in zip(bundle.models, files, strict=True)
     ]
-    return replace(bundle, sha256=hashlib.sha256(index).hexdigest(), contents=tuple(contents))
+    return replace(bundle, sha256=hashlib.sha256(index).hexdigest(), contents=tuple(contents), signed=signed)
 
 
 def index_sha256(bundle: Bundle) -> str:

@@ -68,6 +68,25 @@ class OpenedFolder:
         """Return the names of the files and folders directly inside."""
         return os.listdir(self._folders["."])
 
+    def files(self) -> list[str]:
+        """Return the names of all files, also of those in the folders directly inside, such as ``models/0000.onnx``.
+
+        Raises
+        ------
+        BundleFormatError
+            If a folder cannot be read.
+        """
+        files = []
+        try:
+            for name in self.names():
+                if stat.S_ISDIR(os.stat(name, dir_fd=self._folders["."], follow_symlinks=False).st_mode):
+                    files += [f"{name}/{inner}" for inner in os.listdir(self._folder(name))]
+                else:
+                    files.append(name)
+        except OSError as e:
+            raise schema.bad(f"{self.path} must be a readable folder", repr(e), COPY_AGAIN) from e
+        return files
+
     def was_replaced(self) -> bool:
         """Tell whether the path names another folder by now, or none."""
         try:

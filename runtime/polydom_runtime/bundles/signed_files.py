@@ -1,0 +1,41 @@
+"""The files of a bundle whose signature is checked before anything else is done with them."""
+
+from collections.abc import Callable
+
+from polydom_runtime.exceptions import SignatureError
+from polydom_runtime.trust.envelope import MAX_BYTES
+from polydom_runtime.trust.statement import SIGNATURE_FILE, FileDigest
+from polydom_runtime.trust.trust import Signed, Trust, check_file, check_names
+
+from . import schema
+from .opened_folder import COPY_AGAIN, OpenedFolder
+
+
+def signed_files(folder: OpenedFolder, trust: Trust) -> tuple[Signed, Callable[[str, int], bytes]]:
+    """Read all files of a folder, and return who signed them and what reads one, as `OpenedFolder.read` does.
+
+    Raises
+    ------
+    SignatureError
+        If there is no signature, or as for `Trust.verify`.
+    BundleFormatError
+        If a file is a link, larger than the signed one, or cannot be read.
+    """
+    if SIGNATURE_FILE not in (names := folder.files()):
+        raise SignatureError(
+            f"{folder.path} must be signed, since a trusted key is demanded. There is no {SIGNATURE_FILE}. "
+            "Sign it with `polydom sign`."
+        )
+    signed, stated = trust.opened(folder.read(SIGNATURE_FILE, MAX_BYTES))
+    check_names(stated, names)
+    contents = {}
+    for name, digest in stated.files.items():
+        contents[name] = folder.read(name, digest.size)
+        check_file(stated, name, FileDigest.of(contents[name]))
+
+    def read(name: str, limit: int) -> bytes:
+        if name not in contents or len(contents[name]) > limit:
+            raise schema.bad(f"{folder.path / name} must be a file of at most {limit} bytes", "none", COPY_AGAIN)
+        return contents[name]
+
+    return signed, read

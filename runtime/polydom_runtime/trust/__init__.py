@@ -1,0 +1,1 @@
+"""Whose a bundle is: signatures, and the keys that a node trusts."""

@@ -1,0 +1,162 @@
+"""The file of the keys that a node trusts: PEM public keys, each with lines before it that limit it."""
+
+import os
+import re
+import stat
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from fnmatch import fnmatchcase
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from polydom_runtime.exceptions import SignatureError
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+MAX_BYTES = 1 << 20
+
+NAME, EXPIRES, BUNDLES = WORDS = ("name", "expires", "bundles")
+"""The words that lines before a key may begin with."""
+
+PARTS = re.compile(r"(.*?)(-----BEGIN [A-Z ]+-----.*?-----END [A-Z ]+-----)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class TrustedKey:
+    """A public key, and what it may sign.
+
+    Parameters
+    ----------
+    key : Ed25519PublicKey
+    keyid : str
+        The SHA-256 of the key (in DER), in hexadecimal.
+    name : str
+        For messages.
+    expires : date, optional
+        The last day on which its signatures count, in UTC.
+    bundles : str
+        A pattern for the identities of the bundles that it may sign, such as ``vibration-*``.
+    """
+
+    key: "Ed25519PublicKey"
+    keyid: str
+    name: str
+    expires: date | None = None
+    bundles: str = "*"
+
+    def may_sign(self, identity: str) -> bool:
+        """Tell whether the key may sign a bundle of this name."""
+        return fnmatchcase(identity, self.bundles)
+
+    def signed(self, data: bytes, signature: bytes) -> bool:
+        """Tell whether a signature over these bytes was made with the private half of the key."""
+        from cryptography.exceptions import InvalidSignature
+
+        try:
+            self.key.verify(signature, data)
+        except InvalidSignature:
+            return False
+        return True
+
+
+def key_id(key: "Ed25519PublicKey") -> str:
+    """Return the SHA-256 of a public key in DER, in hexadecimal."""
+    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+    return sha256(key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)).hexdigest()
+
+
+def load_keys(files: Sequence[str | os.PathLike[str]]) -> tuple[TrustedKey, ...]:
+    """Read all keys of some files.
+
+    Raises
+    ------
+    SignatureError
+        If a file cannot be read, any user may write to it, it holds no key or anything but keys and their lines, a key
+        is there twice, or there is no file; also if ``cryptography`` is not installed.
+    """
+    keys: dict[str, TrustedKey] = {}
+    for file in files:
+        for key in _keys_of(Path(file)):
+            if key.keyid in keys:
+                raise _bad(file, f"the key {key.name} twice, which is also named {keys[key.keyid].name}")
+            keys[key.keyid] = key
+    if not keys:
+        raise SignatureError("There must be a file of trusted keys. Got none. Name the .pub file of `polydom keygen`.")
+    return tuple(keys.values())
+
+
+def _keys_of(file: Path) -> list[TrustedKey]:
+    text = _text_of(file)
+    parts = list(PARTS.finditer(text))
+    if not parts:
+        raise _bad(file, "no key")
+    if rest := _words(file, text[parts[-1].end() :]):
+        raise _bad(file, f"the line {next(iter(rest))!r} after the last key")
+    return [_key(file, _words(file, part[1]), part[2]) for part in parts]
+
+
+def _text_of(file: Path) -> str:
+    try:
+        with open(file, "rb") as stream:
+            if os.fstat(stream.fileno()).st_mode & stat.S_IWOTH:
+                raise SignatureError(
+                    f"Only its owner may be able to write to {file}, since it says whom to trust. Any user is. "
+                    f"Change that with chmod o-w {file}."
+                )
+            content = stream.read(MAX_BYTES + 1)
+    except OSError as e:
+        raise _bad(file, repr(e)) from e
+    if len(content) > MAX_BYTES:
+        raise _bad(file, f"more than {MAX_BYTES} bytes")
+    try:
+        return content.decode()
+    except UnicodeDecodeError as e:
+        raise _bad(file, "bytes that are no text") from e
+
+
+def _words(file: Path, lines: str) -> Mapping[str, str]:
+    """Return the values of the lines before a key, by word."""
+    words: dict[str, str] = {}
+    for line in map(str.strip, lines.splitlines()):
+        word, _, value = map(str.strip, line.partition(":"))
+        if not line or line.startswith("#"):
+            continue
+        if word not in WORDS or word in words or not value or not value.isprintable():
+            raise _bad(file, f"the line {line[:100]!r}")
+        words[word] = value
+    return words
+
+
+def _key(file: Path, words: Mapping[str, str], pem: str) -> TrustedKey:
+    try:
+        from cryptography.exceptions import UnsupportedAlgorithm
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+        from cryptography.hazmat.primitives.serialization import load_pem_public_key
+    except ImportError as e:
+        raise SignatureError(
+            "To check signatures, the package cryptography must be installed. It is not. "
+            "Run pip install 'polydom-runtime[sign]'."
+        ) from e
+    try:
+        key = load_pem_public_key(pem.encode())
+    except (ValueError, UnsupportedAlgorithm) as e:
+        raise _bad(file, f"{pem.splitlines()[0]} and something that is no public key") from e
+    if not isinstance(key, Ed25519PublicKey):
+        raise _bad(file, f"a key of type {type(key).__name__}")
+    keyid = key_id(key)
+    try:
+        expires = date.fromisoformat(words[EXPIRES]) if EXPIRES in words else None
+    except ValueError as e:
+        raise _bad(file, f"the date {words[EXPIRES]!r}, which must be such as 2027-06-01") from e
+    return TrustedKey(key, keyid, words.get(NAME, keyid[:16]), expires, words.get(BUNDLES, "*"))
+
+
+def _bad(file: str | os.PathLike[str], got: str) -> SignatureError:
+    return SignatureError(
+        f"{file} must hold public keys as `polydom keygen` writes them, and before each at most one line of each of "
+        f"{', '.join(f'{word}: ...' for word in WORDS)}. Got {got}. Correct the file."
+    )

@@ -1,0 +1,132 @@
+"""What a signature states: an in-toto statement with the digest of every file, as in OpenSSF model signing."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Any, NamedTuple
+
+from polydom_runtime.exceptions import SignatureError
+
+from .envelope import SIGN_AGAIN
+
+SIGNATURE_FILE = "signature.json"
+
+STATEMENT, PREDICATE = "https://in-toto.io/Statement/v1", "https://model_signing/signature/v1.0"
+
+SERIALIZATION = {
+    "method": "files",
+    "hash_type": "sha256",
+    "allow_symlinks": False,
+    "ignore_paths": [SIGNATURE_FILE],
+}
+"""How the files became a list, in the terms of the specification."""
+
+TIME = "%Y-%m-%dT%H:%M:%SZ"
+
+MAX_FILE_BYTES = 1 << 40
+
+
+class FileDigest(NamedTuple):
+    """The SHA-256 of a file, and its size in bytes, so that a larger one is never read."""
+
+    sha256: bytes
+    size: int
+
+    @classmethod
+    def of(cls, content: bytes) -> "FileDigest":
+        """Return the digest of a file with this content."""
+        return cls(hashlib.sha256(content).digest(), len(content))
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """What the owner of a key says about a bundle.
+
+    Parameters
+    ----------
+    identity : str
+        The name of the bundle: printable, 1 to 200 characters.
+    files : mapping of str to FileDigest
+        All files of the folder except the signature, by name, such as ``models/0000.onnx``.
+    signed_at : datetime
+        UTC, by the clock of the signer, in whole seconds.
+    expires : date, optional
+        The last day on which the bundle may be loaded, in UTC.
+    """
+
+    identity: str
+    files: Mapping[str, FileDigest]
+    signed_at: datetime
+    expires: date | None = None
+
+
+def encode(statement: Statement) -> bytes:
+    """Return the payload of an envelope: JSON, with the files sorted by name."""
+    files = sorted(statement.files.items())
+    annotations = {"signed_at": statement.signed_at.strftime(TIME)}
+    if statement.expires is not None:
+        annotations["expires"] = statement.expires.isoformat()
+    whole = hashlib.sha256(b"".join(digest.sha256 for _, digest in files)).hexdigest()
+    document = {
+        "_type": STATEMENT,
+        "subject": [{"name": statement.identity, "digest": {"sha256": whole}, "annotations": annotations}],
+        "predicateType": PREDICATE,
+        "predicate": {
+            "serialization": SERIALIZATION,
+            "resources": [
+                {"name": name, "algorithm": "sha256", "digest": digest.sha256.hex(), "size": digest.size}
+                for name, digest in files
+            ],
+        },
+    }
+    return json.dumps(document, separators=(",", ":")).encode()
+
+
+def decode(payload: bytes) -> Statement:
+    """Return the statement in a payload, whose signature has been checked.
+
+    Raises
+    ------
+    SignatureError
+        If it is anything but what `encode` writes.
+    """
+    try:
+        document = json.loads(payload)
+        subject, predicate = document["subject"][0], document["predicate"]
+        annotations = subject["annotations"]
+        expires = annotations.get("expires")
+        statement = Statement(
+            identity=checked_identity(subject["name"]),
+            files={resource["name"]: _digest(resource) for resource in predicate["resources"]},
+            signed_at=datetime.strptime(annotations["signed_at"], TIME).replace(tzinfo=UTC),
+            expires=None if expires is None else date.fromisoformat(expires),
+        )
+        sound = encode(statement) == payload
+    except SignatureError:
+        raise
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):  # of any other JSON
+        sound = False
+    if not sound:
+        raise SignatureError(
+            f"The signed payload must be a statement as `polydom sign` writes it. Got something else. {SIGN_AGAIN}"
+        )
+    return statement
+
+
+def checked_identity(name: object) -> str:
+    """Return the name of a bundle; SignatureError if it is not a printable text of 1 to 200 characters."""
+    if not isinstance(name, str) or not 1 <= len(name) <= 200 or not name.isprintable():
+        raise SignatureError(
+            "The identity of a bundle must have 1 to 200 printable characters. "
+            f"Got {ascii(name)[:200]}. Give another one with --identity."
+        )
+    return name
+
+
+def _digest(resource: Mapping[str, Any]) -> FileDigest:
+    size = resource["size"]
+    if type(resource["name"]) is not str or type(size) is not int or not 0 <= size <= MAX_FILE_BYTES:
+        raise ValueError(resource)
+    return FileDigest(bytes.fromhex(resource["digest"]), size)

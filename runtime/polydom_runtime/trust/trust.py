@@ -1,0 +1,192 @@
+"""Trust: the keys whose signatures count, and the check of a signature by them."""
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+
+from polydom_runtime.exceptions import SignatureError
+
+from . import envelope, statement
+from .envelope import SIGN_AGAIN
+from .keys import TrustedKey, load_keys
+from .statement import SIGNATURE_FILE, FileDigest, Statement
+
+VARIABLE = "POLYDOM_TRUST"
+"""The environment variable with the paths of keys files: then every bundle must be signed."""
+
+CLOCK_TOLERANCE = timedelta(hours=1)
+"""By how much the clock of the node may be behind that of the signer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """A signature that has been checked.
+
+    Parameters
+    ----------
+    identity : str
+        The name that the signer gave to the bundle.
+    key : str
+        The name of the key.
+    signed_at : datetime
+        UTC, by the clock of the signer.
+    expires : date or None
+        The last day on which the bundle may be loaded, in UTC.
+    """
+
+    identity: str
+    key: str
+    signed_at: datetime
+    expires: date | None
+
+    def __str__(self) -> str:
+        until = f", until {self.expires}" if self.expires else ""
+        return f"{self.identity}, signed by {self.key} at {self.signed_at:%Y-%m-%d %H:%M} UTC{until}"
+
+
+@dataclass(frozen=True)
+class Trust:
+    """The keys whose signatures count.
+
+    Parameters
+    ----------
+    keys : tuple of TrustedKey
+    clock : callable
+        Returns the seconds since 1970. It is read only if a key or a bundle expires.
+
+    Examples
+    --------
+    ``load_bundle(folder, trust=Trust.from_files(["owner.pub"]))`` reads only a bundle that the owner signed.
+    """
+
+    keys: tuple[TrustedKey, ...]
+    clock: Callable[[], float] = time.time
+
+    @classmethod
+    def from_files(
+        cls, files: Sequence[str | os.PathLike[str]] | str | os.PathLike[str], clock: Callable[[], float] = time.time
+    ) -> "Trust":
+        """Return the trust in all keys of one or more files.
+
+        Raises
+        ------
+        SignatureError
+            As for `load_keys`.
+        """
+        return cls(load_keys([files] if isinstance(files, str | os.PathLike) else files), clock)
+
+    def verify(self, signature: bytes, digests: Mapping[str, FileDigest]) -> Signed:
+        """Check that a trusted key signed a bundle with exactly these files.
+
+        Parameters
+        ----------
+        signature : bytes
+            The content of ``signature.json``.
+        digests : mapping of str to FileDigest
+            Of every other file of the folder, by its name.
+
+        Raises
+        ------
+        SignatureError
+            If no trusted key signed it, the signature or every such key has expired or may not sign bundles of this
+            name, or the files are not those that were signed.
+        """
+        signed, stated = self.opened(signature)
+        check_names(stated, digests)
+        for name in stated.files:
+            check_file(stated, name, digests[name])
+        return signed
+
+    def opened(self, signature: bytes) -> tuple[Signed, Statement]:
+        """Check a signature, and return what it states. The files must then be compared with that.
+
+        Raises
+        ------
+        SignatureError
+            As for `verify`, except for the files.
+        """
+        found = envelope.decode(signature)
+        signers = self._signers(found)
+        stated = statement.decode(found.payload)
+        self._check_day(f"the signature of {stated.identity}", stated.expires, stated.signed_at)
+        refusals = []
+        for key in signers:
+            try:
+                self._check_day(f"the key {key.name}", key.expires, stated.signed_at)
+                if key.may_sign(stated.identity):
+                    return Signed(stated.identity, key.name, stated.signed_at, stated.expires), stated
+                refusals.append(
+                    f"The key {key.name} must sign only bundles named {key.bundles}. Got a signature of "
+                    f"{stated.identity}. Sign with another key, or change the line bundles: in the keys file."
+                )
+            except SignatureError as e:
+                refusals.append(str(e))
+        raise SignatureError(" ".join(refusals))
+
+    def _signers(self, found: envelope.Envelope) -> list[TrustedKey]:
+        """Return the trusted keys that signed; the identifiers in an envelope only say which ones to try."""
+        data = envelope.to_sign(found.payload)
+        named = {keyid: sig for keyid, sig in found.signatures}
+        tried = [key for key in self.keys if key.keyid in named]
+        signers = [key for key in tried if key.signed(data, named[key.keyid])]
+        if not signers:
+            got = (
+                f"A signature that names {', '.join(key.name for key in tried)} and does not match: it was altered"
+                if tried
+                else f"Signatures of other keys only: {', '.join(keyid[:16] for keyid in named)}"
+            )
+            trusted = ", ".join(f"{key.name} ({key.keyid[:16]})" for key in self.keys)
+            raise SignatureError(f"The bundle must be signed by a trusted key: {trusted}. Got: {got}. {SIGN_AGAIN}")
+        return signers
+
+    def _check_day(self, what: str, expires: date | None, signed_at: datetime) -> None:
+        if expires is None:  # then a node needs no clock
+            return
+        now = datetime.fromtimestamp(self.clock(), UTC)
+        if now < signed_at - CLOCK_TOLERANCE:
+            raise SignatureError(
+                f"The clock must be right to see whether {what} still counts. It says {now:%Y-%m-%d %H:%M} UTC, before "
+                f"the signature was made ({signed_at:%Y-%m-%d %H:%M}). Set the clock, or sign without an end."
+            )
+        if now.date() > expires:
+            raise SignatureError(
+                f"The day must be {expires} or earlier, since {what} counts until then. It is {now.date()} in UTC. "
+                "Sign the bundle again, with another key if it is the key that has expired."
+            )
+
+
+def check_names(stated: Statement, names: Mapping[str, object] | Sequence[str]) -> None:
+    """Compare the names of the files of a bundle with those that were signed.
+
+    Raises
+    ------
+    SignatureError
+        If there is one more, or one is missing.
+    """
+    there, signed = set(names) - {SIGNATURE_FILE}, set(stated.files)
+    if there != signed:
+        kinds = (("not signed", there - signed), ("signed, but missing", signed - there))
+        got = "; ".join(f"{kind}: {', '.join(sorted(map(ascii, found))[:5])}" for kind, found in kinds if found)
+        raise SignatureError(f"The bundle must have exactly the files that were signed. Got files {got}. {SIGN_AGAIN}")
+
+
+def check_file(stated: Statement, name: str, digest: FileDigest) -> None:
+    """Compare a file with the one of this name that was signed; SignatureError if it is another one."""
+    if digest != stated.files[name]:
+        raise SignatureError(f"{name} must be the file that was signed. Got other content. {SIGN_AGAIN}")
+
+
+def demanded_trust() -> Trust | None:
+    """Return the trust in the keys that the environment variable names; None if it is not set.
+
+    Raises
+    ------
+    SignatureError
+        As for `load_keys`; also if the variable is empty, which must not switch the check off.
+    """
+    files = os.environ.get(VARIABLE)
+    if files is None:
+        return None
+    return Trust.from_files([file for file in files.split(os.pathsep) if file])

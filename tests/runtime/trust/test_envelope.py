@@ -1,0 +1,62 @@
+"""The envelope of a signature: what is signed, and that only one spelling of it is read."""
+
+import json
+from typing import Any
+
+import pytest
+
+from polydom_runtime.exceptions import SignatureError
+from polydom_runtime.trust.envelope import MAX_BYTES, Envelope, Signature, decode, encode, to_sign
+
+ENVELOPE = Envelope(b"what is signed", (Signature("ab" * 32, bytes(64)), Signature("cd" * 32, bytes(range(64)))))
+
+
+def document() -> Any:
+    return json.loads(encode(ENVELOPE))
+
+
+def written(changed: object) -> bytes:
+    """Return JSON in the spelling of `encode`."""
+    return json.dumps(changed, indent=1).encode() + b"\n"
+
+
+def test_an_envelope_is_read_as_it_was_written() -> None:
+    assert decode(encode(ENVELOPE)) == ENVELOPE
+
+
+def test_what_is_signed_has_the_lengths_of_its_parts() -> None:
+    """As in the specification of DSSE, so that no other type and payload give the same bytes."""
+    assert to_sign("ä".encode()) == b"DSSEv1 28 application/vnd.in-toto+json 2 \xc3\xa4"
+
+
+ALTERED = {
+    "no JSON": b"{",
+    "no text": b"\xff\xfe",
+    "a list": b"[]\n",
+    "deep": b"[" * 100_000,
+    "null": b"null\n",
+    "a huge number": b"1" * 10_000,
+    "other white space": json.dumps(document()).encode(),
+    "a field twice": encode(ENVELOPE).replace(b"{\n", b'{\n "payload": "",\n', 1),
+    "an unknown field": written({**document(), "more": 1}),
+    "no signature": written({**document(), "signatures": []}),
+    "17 signatures": encode(Envelope(b"", ENVELOPE.signatures[:1] * 17)),
+    "another type": written({**document(), "payloadType": "application/json"}),
+    "signatures that are no list": written({**document(), "signatures": {"keyid": "ab", "sig": ""}}),
+    "a key that is a number": written({**document(), "signatures": [{"keyid": 7, "sig": ""}]}),
+    "a key that is a list": written({**document(), "signatures": [{"keyid": [], "sig": ""}]}),
+    "no base64": written({**document(), "payload": "?"}),
+    "base64 with bits that mean nothing": written({**document(), "payload": "YR=="}),
+    "a payload that is a number": written({**document(), "payload": 7}),
+}
+
+
+@pytest.mark.parametrize("data", ALTERED.values(), ids=ALTERED)
+def test_any_other_spelling_is_refused(data: bytes) -> None:
+    with pytest.raises(SignatureError, match="must be as `polydom sign` writes it"):
+        decode(data)
+
+
+def test_an_envelope_that_is_too_large_is_refused_unread() -> None:
+    with pytest.raises(SignatureError, match="must have at most 4194304 bytes"):
+        decode(b"[" * (MAX_BYTES + 1))

@@ -25,10 +25,12 @@ from .exceptions import (
     PolyDomError,
     ProfileError,
     RecordingError,
+    SignatureError,
     WorkerError,
 )
 from .features import Feature, FeatureSpace, Step
 from .prediction import Prediction
+from .trust.trust import Signed, Trust
 from .unit_times import UnitTimes
 
 if TYPE_CHECKING:
@@ -111,11 +113,14 @@ __all__ = [
     "ProfileError",
     "RecordingError",
     "ServiceManager",
+    "SignatureError",
+    "Signed",
     "SlackCollector",
     "Sleeper",
     "Staircase",
     "Step",
     "SupervisedPredictor",
+    "Trust",
     "UnitTimes",
     "Watchdog",
     "WorkerError",

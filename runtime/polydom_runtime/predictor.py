@@ -35,6 +35,7 @@ from .policy.slowdown import FADING, Slowdown
 from .policy.states import State, reachable
 from .policy.trace import Trace
 from .prediction import AnyPredictor, Policy, Prediction, labels_of, policy_for
+from .trust.trust import Trust
 
 if TYPE_CHECKING:
     from .policy.energy import EnergyBudget
@@ -189,6 +190,7 @@ class Predictor:
         *,
         tune: str | os.PathLike[str] | None = None,
         compare: bool = True,
+        trust: Trust | None = None,
         **options: Any,
     ) -> "Predictor":
         """Read and check a bundle, and load the models that the deadline can reach.
@@ -203,6 +205,8 @@ class Predictor:
             The file that ``polydom-node tune`` wrote on this machine: then plans use its times.
         compare : bool
             Whether to compare features with those of the build.
+        trust : Trust, optional
+            As for `load_bundle`.
         **options
             As for `Predictor`.
 
@@ -214,7 +218,7 @@ class Predictor:
             As for `Predictor`; the first one also if the tune file is of another bundle or machine, or a feature gives
             other numbers than at the build.
         """
-        bundle = load_bundle(folder)
+        bundle = load_bundle(folder, trust)
         if tune is not None:
             from .device.tune import tuned  # only here, since most nodes have no such file
             from .device.tune_file import load_tune

@@ -29,6 +29,18 @@ def add_answering(command: argparse.ArgumentParser) -> None:
         "(default anytime)",
     )
     add_tune(command)
+    add_trust(command)
+
+
+def add_trust(command: argparse.ArgumentParser) -> None:
+    """Add the option that names files of trusted keys."""
+    command.add_argument(
+        "--trust",
+        metavar="KEYS",
+        action="append",
+        help="a file of public keys, one of which must have signed the bundle; may be given several times (default: "
+        "the files that POLYDOM_TRUST names, or no signature is needed)",
+    )
 
 
 def add_tune(command: argparse.ArgumentParser) -> None:

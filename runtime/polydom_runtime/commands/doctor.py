@@ -13,6 +13,9 @@ from polydom_runtime.diagnosis.software_findings import check_features
 from polydom_runtime.exceptions import BundleFormatError, BundleMismatchError
 from polydom_runtime.items.sources import space_of
 
+from .arguments import add_trust
+from .tuned_bundle import trust_of
+
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of ``polydom-node doctor``."""
@@ -20,6 +23,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--space", metavar="MODULE:SPACE", help="with --bundle: its features, to compare with those of the build"
     )
+    add_trust(command)
     command.add_argument("--json", action="store_true", help="print the findings as JSON")
 
 
@@ -34,9 +38,10 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.space and not arguments.bundle:
         raise BundleMismatchError("--space must come with --bundle, which says what the features gave. It is missing.")
     space = space_of(arguments.space) if arguments.space else None
-    findings = examine(Board(), bundle=arguments.bundle)
+    trust = trust_of(arguments)
+    findings = examine(Board(), bundle=arguments.bundle, trust=trust)
     if space is not None:
         with suppress(BundleFormatError):  # which is a finding already
-            findings.append(check_features(load_bundle(arguments.bundle), space))
+            findings.append(check_features(load_bundle(arguments.bundle, trust), space))
     print(json.dumps([asdict(f) for f in findings], indent=2) if arguments.json else as_text(findings))
     return exit_code(findings)

@@ -2,6 +2,7 @@
 
 import argparse
 from collections import Counter
+from pathlib import Path
 
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.bundle_times import Choice
@@ -9,8 +10,9 @@ from polydom_runtime.causes import printable
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.policy.lateness import longest_step
 from polydom_runtime.policy.outlook_table import outlook_table, regimes_text
+from polydom_runtime.trust.statement import SIGNATURE_FILE
 
-from .arguments import add_tune
+from .arguments import add_trust, add_tune
 from .tuned_bundle import bundle_of
 
 
@@ -18,6 +20,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of ``polydom-node info``."""
     command.add_argument("bundle", metavar="BUNDLE", help="the bundle folder")
     add_tune(command)
+    add_trust(command)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -26,6 +29,7 @@ def run(arguments: argparse.Namespace) -> None:
     promise, times, stored = bundle.promise, bundle.times, bundle.stored
     (smallest, largest), (low, high) = promise.sizes, promise.budgets
     deadlines = format_seconds(low) if low == high else f"{format_seconds(low)} to {format_seconds(high)}"
+    print(f"signature: {bundle.signed or _unchecked(Path(arguments.bundle))}")
     print(f"{len(bundle.names)} features: {', '.join(bundle.names)}")
     if bundle.space.classes:
         print(f"{len(bundle.space.classes)} classes: {printable(', '.join(map(str, bundle.space.classes)))}")
@@ -49,6 +53,11 @@ def run(arguments: argparse.Namespace) -> None:
     n_items = len(bundle.references.items)
     print(f"reference items, on which a node compares its features with those of the build: {n_items or 'none'}")
     print(outlook_table(bundle))
+
+
+def _unchecked(folder: Path) -> str:
+    """Return whether there is a signature, which was not checked."""
+    return "signed, not checked, since no key was given" if (folder / SIGNATURE_FILE).exists() else "none"
 
 
 def _promise_text(bundle: Bundle) -> str:

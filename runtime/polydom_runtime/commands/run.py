@@ -28,7 +28,7 @@ from .loop_answers import Answers, LabelledSource, check_first
 from .record_options import say
 from .signals import stopping
 from .tally import Tally
-from .tuned_bundle import bundle_of
+from .tuned_bundle import bundle_of, trust_of
 
 if TYPE_CHECKING:
     from polydom_runtime.following.following_predictor import FollowingPredictor, Single
@@ -134,6 +134,7 @@ def _supervised(arguments: argparse.Namespace) -> "SupervisedPredictor":
         deadline=arguments.deadline,
         policy=arguments.policy,
         compare=arguments.compare,
+        trust=trust_of(arguments),
     )
 
 

@@ -10,14 +10,16 @@ from polydom_runtime.device.tune_file import write_tune
 from polydom_runtime.items.sources import readable, space_of
 from polydom_runtime.measuring.tuning import tune_bundle
 
-from .arguments import duration, positive
+from .arguments import add_trust, duration, positive
 from .progress import ProgressBar
+from .tuned_bundle import trust_of
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of ``polydom-node tune``."""
     command.add_argument("bundle", metavar="BUNDLE", help="the bundle folder")
     command.add_argument("space", metavar="MODULE:SPACE", help="the feature space of the bundle")
+    add_trust(command)
     command.add_argument("--items", required=True, help="the items to answer: a packed .npz file or MODULE:FUNCTION")
     command.add_argument("--out", metavar="NAME.tune", help="the tune file to write (default: BUNDLE with .tune)")
     command.add_argument("--seconds", type=positive, default=30.0, help="the time that it takes, about (default 30)")
@@ -31,7 +33,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Tune, write the file, and say what changes."""
-    bundle, space = load_bundle(arguments.bundle), space_of(arguments.space)
+    bundle, space = load_bundle(arguments.bundle, trust_of(arguments)), space_of(arguments.space)
     items = readable(arguments.items)
     out = arguments.out or Path(arguments.bundle).with_suffix(".tune")
     with ProgressBar("tuned") as bar:

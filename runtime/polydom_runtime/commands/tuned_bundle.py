@@ -6,6 +6,7 @@ from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.device.tune import tuned
 from polydom_runtime.device.tune_file import load_tune
+from polydom_runtime.trust.trust import Trust
 
 
 def bundle_of(arguments: argparse.Namespace) -> Bundle:
@@ -18,5 +19,16 @@ def bundle_of(arguments: argparse.Namespace) -> Bundle:
     BundleMismatchError
         If the tune file is of another bundle or machine.
     """
-    bundle = load_bundle(arguments.bundle)
+    bundle = load_bundle(arguments.bundle, trust_of(arguments))
     return bundle if arguments.tune is None else tuned(bundle, load_tune(arguments.tune, bundle))
+
+
+def trust_of(arguments: argparse.Namespace) -> Trust | None:
+    """Read the trusted keys of a command; None if it names no file of them.
+
+    Raises
+    ------
+    SignatureError
+        If a file is not sound.
+    """
+    return None if arguments.trust is None else Trust.from_files(arguments.trust)

@@ -13,6 +13,7 @@ from polydom_runtime.exceptions import BundleFormatError
 from polydom_runtime.measuring.cost_samples import Pauses
 from polydom_runtime.measuring.stopwatch import pauses_now
 from polydom_runtime.measuring.timers import Timers
+from polydom_runtime.trust.trust import Trust
 
 from .findings import Finding, as_text, exit_code, finding
 from .machine_findings import (
@@ -42,6 +43,7 @@ def examine(
     jitter: Jitter | None = None,
     allowed: Permissions | None = None,
     pauses: Pauses | None = None,
+    trust: Trust | None = None,
 ) -> list[Finding]:
     """Examine everything on a machine that affects deadlines, and return all findings, good and bad.
 
@@ -63,6 +65,8 @@ def examine(
         By default those of this process.
     pauses : Pauses, optional
         By default those of a quarter of a second of work now.
+    trust : Trust, optional
+        As for `load_bundle`.
     """
     board = Board() if board is None else board
     found = probe() if found is None else found
@@ -82,9 +86,9 @@ def examine(
     ]
     if bundle is not None and not isinstance(bundle, Bundle):
         try:
-            bundle = load_bundle(bundle)
+            bundle = load_bundle(bundle, trust)
         except BundleFormatError as e:
-            findings.append(finding("bundle", "problem", str(e), "no model can answer", "copy or build it again"))
+            findings.append(finding("bundle", "problem", str(e), "no model can answer", "copy, sign or build it again"))
             bundle = None
     if bundle is not None:
         findings += [check_bundle(bundle, found), check_costs(bundle, board, found)]

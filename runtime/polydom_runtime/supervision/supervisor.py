@@ -22,6 +22,7 @@ from polydom_runtime.policy.loaded_models import LoadedModel
 from polydom_runtime.policy.rehearsal import KeptItems
 from polydom_runtime.policy.trace import Trace
 from polydom_runtime.prediction import AnyPredictor, Policy, Prediction, policy_for
+from polydom_runtime.trust.trust import Trust
 
 from .fallback import MIN_MARGIN_NS, Fallback, StageNames
 from .keeper import Keeper
@@ -83,6 +84,8 @@ class SupervisedPredictor:
         how late the system wakes this process.
     compare : bool
         Whether to compare features with those of the build, in a process of its own.
+    trust : Trust, optional
+        As for `load_bundle`.
     reply : callable
         Called with a worker's link and a number of nanoseconds. Returns the worker's reply, or None if there is none
         within this time. A test can return early when the worker hangs, since no reply can come then.
@@ -127,9 +130,10 @@ class SupervisedPredictor:
         item_bytes: int = 1 << 26,
         margin: float | None = None,
         compare: bool = True,
+        trust: Trust | None = None,
         reply: Callable[[Link, int], Reply | None] = Link.reply,
     ) -> None:
-        bundle = folder if isinstance(folder, Bundle) else load_bundle(folder)
+        bundle = folder if isinstance(folder, Bundle) else load_bundle(folder, trust)
         self.bundle = replace(bundle, contents=())
         self._stages = StageNames(self.bundle.space_of(space_of(space)))
         self.deadline = checked_deadline(self.bundle, deadline)

@@ -19,7 +19,7 @@ ROOMS = {
         *("__main__", "__init__"),
     ),
     BUILDER: (
-        *("exceptions", "preselection", "training", "costs", "lattice", "index", "paper", "simulation"),
+        *("exceptions", "signing", "preselection", "training", "costs", "lattice", "index", "paper", "simulation"),
         *("verification", "bundling", "preparation", "exploration", "fitted_search", "search", "greedy_search"),
         *("commands", "__main__", "__init__"),
     ),

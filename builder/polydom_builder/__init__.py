@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .lattice.region import QueryRegion
     from .preselection import BlockSelector
     from .search import PolyDomSearch
+    from .signing.signing_key import SigningKey
     from .verification import verify_bundle
 
 __version__ = "0.1.0"
@@ -24,6 +25,7 @@ _LAZY = {
     "PolyDomSearch": "search",
     "QueryRegion": "lattice.region",
     "SetCosts": "costs.set_costs",
+    "SigningKey": "signing.signing_key",
     "verify_bundle": "verification",
 }
 """Where to import from, when it is first used: to import scikit-learn takes a second."""
@@ -38,6 +40,7 @@ __all__ = [
     "QueryRegion",
     "RegionError",
     "SetCosts",
+    "SigningKey",
     "TrainingError",
     "verify_bundle",
 ]

@@ -12,6 +12,8 @@ COMMANDS = {
     "build": "measure, train, index and export a bundle",
     "inspect": "show the candidates of a bundle, their costs and its staircase",
     "verify": "check the proof of a bundle; exit code 1 if it does not hold",
+    "keygen": "make a pair of keys to sign bundles with",
+    "sign": "sign a bundle, so that a node can tell whose it is",
     "costs": "report on a costs file, as measured by polydom-node measure",
     "simulate": "show the answers that a bundle would give on a device, by its recorded times",
     "replay": "show the answers that another bundle, deadline or policy would have given in a flight recording",

@@ -26,6 +26,7 @@ from .costs.target import Target
 from .lattice.inputs import CostsOfSets
 from .preparation.preparation import Prepared
 from .preparation.progress import progress_bar
+from .signing.signing_key import SigningKey
 from .training.trainer import Trainer
 
 MOST_LOST = 0.05
@@ -144,6 +145,7 @@ def write_fitted(
     bundle: Bundle,
     exported: Sequence[ExportedModel],
     proof: bytes | None = None,
+    key: SigningKey | None = None,
 ) -> Bundle:
     """Choose the times that a bundle plans with, and write and return it; print what its deadlines buy if verbose.
 
@@ -158,6 +160,8 @@ def write_fitted(
         At least the models of the bundle.
     proof : bytes, optional
         The content of the proof file.
+    key : SigningKey, optional
+        The key to sign with.
 
     Raises
     ------
@@ -166,7 +170,7 @@ def write_fitted(
     """
     check_memory(bundle, search.target_)
     bundle = with_chosen_times(bundle, search.target_, search.samples_, search.sizes_, 1.0 - search.quantile)
-    write_bundle(folder, bundle, models_of(bundle, exported), proof)
+    write_bundle(folder, bundle, models_of(bundle, exported), proof, key)
     if search.verbose:
         print(outlook_table(bundle))
     return bundle

@@ -22,6 +22,7 @@ from .lattice.greedy import PAPER_LAMBDAS, greedy_sequences
 from .preparation.parameters import checked_lambdas, checked_limits
 from .preparation.preparation import prepare
 from .preparation.progress import counted_scores
+from .signing.signing_key import SigningKey
 
 
 class GreedySearch(BaseEstimator):  # type: ignore[misc]
@@ -133,8 +134,14 @@ class GreedySearch(BaseEstimator):  # type: ignore[misc]
         warn_if_useless(self.expanded_)
         return self
 
-    def export(self, folder: str | os.PathLike[str]) -> Bundle:
+    def export(self, folder: str | os.PathLike[str], *, key: SigningKey | None = None) -> Bundle:
         """Train, export and check a model for every prefix of every sequence; write the bundle.
+
+        Parameters
+        ----------
+        folder : str or path
+        key : SigningKey, optional
+            As in `PolyDomSearch.export`.
 
         Raises
         ------
@@ -146,4 +153,4 @@ class GreedySearch(BaseEstimator):  # type: ignore[misc]
         exported = export_orders(self, self.sequences_)
         promise = Promise(self.region_.sizes, self.region_.budgets)
         stored = StoredIndex(sequences=tuple(self.sequences_), median_size=self.median_size_)
-        return write_fitted(self, folder, draft(self, exported, promise, stored=stored), exported)
+        return write_fitted(self, folder, draft(self, exported, promise, stored=stored), exported, key=key)

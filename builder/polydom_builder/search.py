@@ -29,6 +29,7 @@ from .paper import INDEXES
 from .preparation.parameters import check_choice, checked_slacks
 from .preparation.preparation import prepare
 from .preparation.progress import counted_scores
+from .signing.signing_key import SigningKey
 from .verification.proof_file import encode_proof
 
 
@@ -227,11 +228,17 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
         warn_if_useless(self.expanded_)
         return self
 
-    def export(self, folder: str | os.PathLike[str]) -> Bundle:
+    def export(self, folder: str | os.PathLike[str], *, key: SigningKey | None = None) -> Bundle:
         """Train, export and check a model for every shipped set and every prefix of its order; write the bundle.
 
         The bundle at `folder` is replaced in one step; until then an old one stays as it is. It gets a proof of the
         promise, for ``polydom verify``, unless the lattice search was the paper's as printed.
+
+        Parameters
+        ----------
+        folder : str or path
+        key : SigningKey, optional
+            The key to sign the bundle with, by the name of its folder.
 
         Raises
         ------
@@ -250,7 +257,7 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
         bundle = indexed(draft(self, exported, promise, combine=self.combine), self.region_)
         if self.early_stop is not None:
             bundle = with_stops(bundle, self.trainer_, self.early_stop)
-        return write_fitted(self, folder, bundle, exported, self._proof(exported))
+        return write_fitted(self, folder, bundle, exported, self._proof(exported), key)
 
     def _explore(self, alphas: tuple[float, ...]) -> Explored:
         with counted_scores(self.trainer_, self.verbose) as score:

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from polydom_builder.exceptions import ExportError
+from polydom_builder.signing.sign import sign_folder
+from polydom_builder.signing.signing_key import SigningKey
 from polydom_builder.verification.proof_file import PROOF_FILE
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.encoding import encode
-from polydom_runtime.bundles.index_file import DIGEST_FILE, INDEX_FILE, digest_line, load_bundle
+from polydom_runtime.bundles.index_file import DIGEST_FILE, INDEX_FILE, digest_line, read_bundle
 from polydom_runtime.bundles.model_entry import MODEL_FOLDER, model_file
 from polydom_runtime.files import sync_folder
 
@@ -17,7 +19,11 @@ from .folders import replace_folder
 
 
 def write_bundle(
-    folder: str | os.PathLike[str], bundle: Bundle, models: Sequence[bytes], proof: bytes | None = None
+    folder: str | os.PathLike[str],
+    bundle: Bundle,
+    models: Sequence[bytes],
+    proof: bytes | None = None,
+    key: SigningKey | None = None,
 ) -> None:
     """Write a bundle into a new folder, check it, and put it in place in one step.
 
@@ -32,6 +38,8 @@ def write_bundle(
         The ONNX bytes of its models, in their order.
     proof : bytes, optional
         The content of the proof file.
+    key : SigningKey, optional
+        The key to sign the bundle with, by the name of its folder.
 
     Raises
     ------
@@ -52,7 +60,9 @@ def write_bundle(
             _write(new / DIGEST_FILE, digest_line(index))
             if proof is not None:
                 _write(new / PROOF_FILE, proof)
-            load_bundle(new)
+            read_bundle(new, None)
+            if key is not None:
+                sign_folder(new, key, identity=target.name)
             for written in (new / MODEL_FOLDER, new):
                 sync_folder(written)
             replace_folder(new, target)

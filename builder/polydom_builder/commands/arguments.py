@@ -2,6 +2,7 @@
 
 import argparse
 from contextlib import suppress
+from datetime import date
 
 from polydom_builder.simulation.report import POLICIES
 from polydom_runtime.commands.arguments import duration, positive
@@ -15,6 +16,17 @@ def deadlines(text: str) -> float | tuple[float, float]:
     """
     low, colon, high = text.partition(":")
     return (duration(low), duration(high)) if colon else duration(text)
+
+
+def day(text: str) -> date:
+    """Return a date; ArgumentTypeError for any other text.
+
+    >>> str(day("2027-06-01"))
+    '2027-06-01'
+    """
+    with suppress(ValueError):
+        return date.fromisoformat(text)
+    raise argparse.ArgumentTypeError(f"must be a date such as 2027-06-01. Got {text!r}")
 
 
 def count(text: str) -> int:

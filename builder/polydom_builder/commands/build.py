@@ -11,6 +11,7 @@ from polydom_builder.exploration import SEARCHES
 from polydom_builder.greedy_search import GreedySearch
 from polydom_builder.lattice.greedy import PAPER_LAMBDAS
 from polydom_builder.search import PolyDomSearch
+from polydom_builder.signing.signing_key import SigningKey
 from polydom_runtime.commands.arguments import positive, share
 from polydom_runtime.device.device_profile import DeviceProfile
 from polydom_runtime.exceptions import ItemError, ProfileError
@@ -44,6 +45,7 @@ def _add_task(command: argparse.ArgumentParser) -> None:
         "--deadline", required=True, type=deadlines, help="the deadline of an item, such as 2ms, or a range 1ms:10ms"
     )
     command.add_argument("--out", required=True, help="the bundle folder to write; an old bundle there is replaced")
+    command.add_argument("--sign", metavar="NAME.key", help="the private key to sign the bundle with (default: none)")
     command.add_argument(
         "--estimator",
         metavar="MODULE:OBJECT",
@@ -134,6 +136,7 @@ def run(arguments: argparse.Namespace) -> None:
     """
     space = space_of(arguments.space)
     checked_target(arguments.out)  # an error should come before the training
+    key = SigningKey.from_file(arguments.sign) if arguments.sign else None
     costs = device_of(arguments.profile)
     found = samples(arguments.items)
     if any(sample.label is UNLABELLED for sample in found):
@@ -141,7 +144,7 @@ def run(arguments: argparse.Namespace) -> None:
     groups, weights = (whole_or_none(found, name, arguments.items) for name in ("group", "weight"))
     search = search_for(arguments, space)
     search.fit([s.item for s in found], [s.label for s in found], groups, costs, sample_weight=weights)
-    bundle = search.export(arguments.out)
+    bundle = search.export(arguments.out, key=key)
     for name, reason in search.dropped_.items():
         print(f"dropped {name}: {reason}")
     print(bundle.times.origin)

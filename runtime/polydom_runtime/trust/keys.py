@@ -69,6 +69,16 @@ def key_id(key: "Ed25519PublicKey") -> str:
     return sha256(key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)).hexdigest()
 
 
+def check_installed(extra: str) -> None:
+    """Return if the package for keys is there; SignatureError, which names the extra that brings it, otherwise."""
+    try:
+        import cryptography.hazmat.primitives.asymmetric.ed25519  # noqa: F401
+    except ImportError as e:
+        raise SignatureError(
+            f"For signatures, the package cryptography must be installed. It is not. Run pip install '{extra}'."
+        ) from e
+
+
 def load_keys(files: Sequence[str | os.PathLike[str]]) -> tuple[TrustedKey, ...]:
     """Read all keys of some files.
 
@@ -132,15 +142,11 @@ def _words(file: Path, lines: str) -> Mapping[str, str]:
 
 
 def _key(file: Path, words: Mapping[str, str], pem: str) -> TrustedKey:
-    try:
-        from cryptography.exceptions import UnsupportedAlgorithm
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-        from cryptography.hazmat.primitives.serialization import load_pem_public_key
-    except ImportError as e:
-        raise SignatureError(
-            "To check signatures, the package cryptography must be installed. It is not. "
-            "Run pip install 'polydom-runtime[sign]'."
-        ) from e
+    check_installed("polydom-runtime[sign]")
+    from cryptography.exceptions import UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+    from cryptography.hazmat.primitives.serialization import load_pem_public_key
+
     try:
         key = load_pem_public_key(pem.encode())
     except (ValueError, UnsupportedAlgorithm) as e:

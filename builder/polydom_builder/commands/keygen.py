@@ -1,0 +1,23 @@
+"""``polydom keygen``: make a pair of keys to sign bundles with."""
+
+import argparse
+import os
+
+from polydom_builder.signing.signing_key import PASSPHRASE, make_keys
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``polydom keygen``."""
+    command.add_argument(
+        "name",
+        metavar="NAME",
+        help="the files to write: NAME.key, which is encrypted if POLYDOM_PASSPHRASE is set, and NAME.pub",
+    )
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Make the keys, and say who needs which."""
+    private, public = make_keys(arguments.name)
+    how = f"encrypted; its passphrase is in {PASSPHRASE}" if os.environ.get(PASSPHRASE) else "not encrypted"
+    print(f"{private}: the private key, {how}. Whoever has it can sign; keep it off the nodes.")
+    print(f"{public}: the public key. Copy it to the nodes, and name it there with --trust or POLYDOM_TRUST.")

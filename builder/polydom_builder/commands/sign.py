@@ -1,0 +1,47 @@
+"""``polydom sign``: sign a bundle, so that a node can tell whose it is."""
+
+import argparse
+
+from polydom_builder.signing.sign import add_signature, sign_folder
+from polydom_builder.signing.signing_key import SigningKey
+from polydom_runtime.exceptions import SignatureError
+
+from .arguments import day
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``polydom sign``."""
+    command.add_argument("bundle", metavar="BUNDLE", help="the bundle folder")
+    command.add_argument("--key", metavar="NAME.key", required=True, help="the private key, from `polydom keygen`")
+    command.add_argument("--identity", metavar="NAME", help="the name of the bundle (default: that of its folder)")
+    command.add_argument(
+        "--expires",
+        type=day,
+        metavar="DATE",
+        help="the last day on which nodes load the bundle, such as 2027-06-01, in UTC; they then need a clock that is "
+        "right (default: no end)",
+    )
+    command.add_argument(
+        "--add",
+        action="store_true",
+        help="keep the signatures of other keys and what they sign, and add one, while the keys of the nodes change",
+    )
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Sign, and say what was signed.
+
+    Raises
+    ------
+    SignatureError
+        If the bundle cannot be signed, or the options do not go together.
+    """
+    if arguments.add and (arguments.identity or arguments.expires):
+        raise SignatureError("--add must be without --identity and --expires: it signs the same again. Leave one out.")
+    key = SigningKey.from_file(arguments.key)
+    if arguments.add:
+        stated = add_signature(arguments.bundle, key)
+    else:
+        stated = sign_folder(arguments.bundle, key, identity=arguments.identity, expires=arguments.expires)
+    until = f" until {stated.expires}" if stated.expires else ""
+    print(f"{arguments.bundle}: {key.name} signed {len(stated.files)} files as {stated.identity}{until}.")

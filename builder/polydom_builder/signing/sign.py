@@ -1,0 +1,99 @@
+"""The signature of a bundle folder."""
+
+import os
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+from polydom_runtime.bundles.decoding import MAX_MODEL_BYTES
+from polydom_runtime.bundles.index_file import read_bundle
+from polydom_runtime.bundles.opened_folder import opened_folder
+from polydom_runtime.exceptions import SignatureError
+from polydom_runtime.files import replace_file
+from polydom_runtime.trust import envelope, statement
+from polydom_runtime.trust.statement import SIGNATURE_FILE, FileDigest, Statement, checked_identity
+from polydom_runtime.trust.trust import check_file, check_names
+
+from .signing_key import SigningKey
+
+
+def sign_folder(
+    folder: str | os.PathLike[str],
+    key: SigningKey,
+    *,
+    identity: str | None = None,
+    expires: date | None = None,
+    now: datetime | None = None,
+) -> Statement:
+    """Sign a bundle, and return what was signed; an old signature is replaced in one step.
+
+    Parameters
+    ----------
+    folder : str or path
+    key : SigningKey
+    identity : str, optional
+        The name of the bundle; that of the folder if not given.
+    expires : date, optional
+        The last day on which the bundle may be loaded, in UTC.
+    now : datetime, optional
+        The time of the signature, in UTC; by the clock if not given.
+
+    Raises
+    ------
+    BundleFormatError
+        If the folder holds no sound bundle, or a link.
+    SignatureError
+        If the day is over already, the name cannot be printed, or the signature cannot be written.
+    """
+    path, now = Path(folder), (now or datetime.now(UTC)).replace(microsecond=0)
+    if expires is not None and expires < now.date():
+        raise SignatureError(f"The last day must be {now.date()} or later, in UTC. Got {expires}. Give a later one.")
+    read_bundle(path, None)
+    name = checked_identity(path.resolve().name if identity is None else identity)
+    stated = Statement(name, _digests(path), now, expires)
+    payload = statement.encode(stated)
+    _write(path, envelope.Envelope(payload, (key.sign(payload),)))
+    return stated
+
+
+def add_signature(folder: str | os.PathLike[str], key: SigningKey) -> Statement:
+    """Sign what is already signed with one more key, and return it: nodes that trust either key load the bundle.
+
+    Raises
+    ------
+    BundleFormatError
+        If the folder holds no sound bundle.
+    SignatureError
+        If there is no signature, the files are not those that were signed, or the key has signed already.
+    """
+    path = Path(folder)
+    read_bundle(path, None)
+    with opened_folder(path) as opened:
+        if SIGNATURE_FILE not in opened.names():
+            raise SignatureError(f"{path} must be signed already. There is no {SIGNATURE_FILE}. Leave out --add.")
+        found = envelope.decode(opened.read(SIGNATURE_FILE, envelope.MAX_BYTES))
+    stated, digests = statement.decode(found.payload), _digests(path)
+    check_names(stated, digests)
+    for name, digest in digests.items():
+        check_file(stated, name, digest)
+    if key.public.keyid in (old.keyid for old in found.signatures):
+        raise SignatureError(f"The key must be another one than those that signed. Got {key.name} again. Take another.")
+    _write(path, envelope.Envelope(found.payload, (*found.signatures, key.sign(found.payload))))
+    return stated
+
+
+def _digests(folder: Path) -> Mapping[str, FileDigest]:
+    with opened_folder(folder) as opened:
+        names = sorted(set(opened.files()) - {SIGNATURE_FILE})
+        return {name: FileDigest.of(opened.read(name, MAX_MODEL_BYTES)) for name in names}
+
+
+def _write(folder: Path, signed: envelope.Envelope) -> None:
+    content = envelope.encode(signed)
+    envelope.decode(content)  # refuses what no node would read, such as too many signatures
+    try:
+        replace_file(folder / SIGNATURE_FILE, content)
+    except OSError as e:
+        raise SignatureError(
+            f"{folder / SIGNATURE_FILE} must be writable. {e}. Change the rights of the folder."
+        ) from e

@@ -1,0 +1,142 @@
+"""The private key that bundles are signed with, and its two files."""
+
+import os
+import re
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from polydom_runtime.exceptions import SignatureError
+from polydom_runtime.trust.envelope import Signature, to_sign
+from polydom_runtime.trust.keys import NAME, TrustedKey, check_installed, key_id
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+PASSPHRASE = "POLYDOM_PASSPHRASE"
+"""The environment variable with the passphrase of a private key."""
+
+EXTRA = "polydom-builder[sign]"
+
+MAX_BYTES = 1 << 16
+
+
+@dataclass(frozen=True)
+class SigningKey:
+    """A private key.
+
+    Parameters
+    ----------
+    key : Ed25519PrivateKey
+    name : str
+        For messages.
+    """
+
+    key: "Ed25519PrivateKey"
+    name: str
+
+    @classmethod
+    def from_file(cls, file: str | os.PathLike[str]) -> "SigningKey":
+        """Read a private key, with the passphrase in ``POLYDOM_PASSPHRASE`` if it is encrypted.
+
+        Raises
+        ------
+        SignatureError
+            If the file cannot be read, other users may read it, it holds no private Ed25519 key, or the passphrase is
+            missing or wrong; also if ``cryptography`` is not installed.
+        """
+        check_installed(EXTRA)
+        from cryptography.exceptions import UnsupportedAlgorithm
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+        from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+        pem = _private(Path(file))
+        passphrase = _passphrase() if b"ENCRYPTED" in pem else None
+        if b"ENCRYPTED" in pem and passphrase is None:
+            raise SignatureError(f"The passphrase of {file} must be in {PASSPHRASE}. It is not set. Set it.")
+        try:
+            key = load_pem_private_key(pem, passphrase)
+        except (ValueError, TypeError, UnsupportedAlgorithm) as e:
+            got = "something else, or another passphrase" if passphrase else "something else"
+            raise _bad(file, got) from e
+        if not isinstance(key, Ed25519PrivateKey):
+            raise _bad(file, type(key).__name__)
+        return cls(key, Path(file).stem)
+
+    @property
+    def public(self) -> TrustedKey:
+        """The public half, as a key that may sign everything."""
+        key = self.key.public_key()
+        return TrustedKey(key, key_id(key), self.name)
+
+    def sign(self, payload: bytes) -> Signature:
+        """Return the signature of a payload."""
+        return Signature(self.public.keyid, self.key.sign(to_sign(payload)))
+
+
+def make_keys(name: str | os.PathLike[str]) -> tuple[Path, Path]:
+    """Make a pair of keys, and return their files: the private one, ``NAME.key``, and the public one, ``NAME.pub``.
+
+    The private one is encrypted if ``POLYDOM_PASSPHRASE`` is set. Only its owner may read it.
+
+    Raises
+    ------
+    SignatureError
+        If one of the files exists or cannot be written, or ``cryptography`` is not installed.
+    """
+    check_installed(EXTRA)
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.serialization import (
+        BestAvailableEncryption,
+        Encoding,
+        NoEncryption,
+        PrivateFormat,
+        PublicFormat,
+    )
+
+    key, passphrase = Ed25519PrivateKey.generate(), _passphrase()
+    encryption = BestAvailableEncryption(passphrase) if passphrase else NoEncryption()
+    private, public = (Path(f"{os.fspath(name)}{suffix}") for suffix in (".key", ".pub"))
+    line = f"{NAME}: {re.sub(r'[^ -~]', '?', private.stem)}\n".encode()
+    pem = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    _write_new(public, line + pem, 0o644)
+    try:
+        _write_new(private, key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption), 0o600)
+    except SignatureError:
+        public.unlink()
+        raise
+    return private, public
+
+
+def _write_new(file: Path, content: bytes, mode: int) -> None:
+    try:
+        with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode), "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+    except OSError as e:
+        raise SignatureError(f"{file} must be a new file in a folder that can be written. Got {e!r}. Move it.") from e
+
+
+def _private(file: Path) -> bytes:
+    try:
+        with open(file, "rb") as stream:
+            if os.fstat(stream.fileno()).st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+                raise SignatureError(
+                    f"Only its owner may be able to read {file}, since whoever has it can sign. Others are. "
+                    f"Change that with chmod 600 {file}."
+                )
+            return stream.read(MAX_BYTES)
+    except OSError as e:
+        raise _bad(file, repr(e)) from e
+
+
+def _passphrase() -> bytes | None:
+    return os.environ[PASSPHRASE].encode() if os.environ.get(PASSPHRASE) else None
+
+
+def _bad(file: str | os.PathLike[str], got: str) -> SignatureError:
+    return SignatureError(
+        f"{file} must hold a private key as `polydom keygen` writes it. Got {got}. Name the .key file of a pair."
+    )

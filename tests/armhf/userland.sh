@@ -47,8 +47,8 @@ make_userland() {
   # Of all the emulators only this one is needed; it is a static binary.
   dpkg-deb --fsys-tarfile "$apt"/qemu-user-static_*.deb |
     tar -x -C "$folder" --strip-components=3 ./usr/bin/qemu-arm-static || skip "the emulator's package has changed"
-  fetch install --download-only --no-install-recommends python3:armhf python3-numpy:armhf python3-msgpack:armhf ||
-    skip "Python and numpy for armhf cannot be downloaded"
+  fetch install --download-only --no-install-recommends python3:armhf python3-numpy:armhf python3-msgpack:armhf \
+    python3-cryptography:armhf || skip "Python and numpy for armhf cannot be downloaded"
   for package in "$apt"/cache/archives/*.deb; do dpkg-deb -x "$package" "$folder"; done
   rm -rf "$apt"
 

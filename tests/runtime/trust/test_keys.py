@@ -1,5 +1,6 @@
 """The file of trusted keys: what its lines mean, and that nothing doubtful is read as a key."""
 
+import re
 import sys
 from datetime import date
 from pathlib import Path
@@ -32,6 +33,15 @@ def test_lines_before_a_key_limit_it(tmp_path: Path) -> None:
     assert other.name == key_id(SUCCESSOR.public_key())[:16]
     assert other.expires is None
     assert other.may_sign("camera")
+
+
+def test_the_example_of_the_page_is_a_file_of_keys(tmp_path: Path) -> None:
+    page = Path(__file__).parents[3] / "docs" / "deploy" / "signing.md"
+    (example,) = re.findall(r"```text\n(name:.*?)```", page.read_text(), re.DOTALL)
+    (tmp_path / "keys").write_text(example)
+    (key,) = load_keys([tmp_path / "keys"])
+
+    assert ("lab", date(2027, 6, 1), "vibration-*") == (key.name, key.expires, key.bundles)
 
 
 def test_keys_may_be_in_several_files(tmp_path: Path) -> None:

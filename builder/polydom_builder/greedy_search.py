@@ -22,7 +22,7 @@ from .lattice.greedy import PAPER_LAMBDAS, greedy_sequences
 from .preparation.parameters import checked_lambdas, checked_limits
 from .preparation.preparation import prepare
 from .preparation.progress import counted_scores
-from .signing.signing_key import SigningKey
+from .signing.signing_key import SigningKey, check_key
 
 
 class GreedySearch(BaseEstimator):  # type: ignore[misc]
@@ -150,6 +150,7 @@ class GreedySearch(BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self, "index_")
         checked_target(folder)
+        check_key(key)
         exported = export_orders(self, self.sequences_)
         promise = Promise(self.region_.sizes, self.region_.budgets)
         stored = StoredIndex(sequences=tuple(self.sequences_), median_size=self.median_size_)

@@ -29,7 +29,7 @@ from .paper import INDEXES
 from .preparation.parameters import check_choice, checked_slacks
 from .preparation.preparation import prepare
 from .preparation.progress import counted_scores
-from .signing.signing_key import SigningKey
+from .signing.signing_key import SigningKey, check_key
 from .verification.proof_file import encode_proof
 
 
@@ -247,6 +247,7 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self, "index_")
         checked_target(folder)
+        check_key(key)
         shipped = build_index(self.candidates_, self.region_).candidates
         exported = export_orders(self, [self._order(c.mask) for c in shipped])
         low, high = self.region_.budgets

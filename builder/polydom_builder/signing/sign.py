@@ -12,7 +12,7 @@ from polydom_runtime.exceptions import SignatureError
 from polydom_runtime.files import replace_file
 from polydom_runtime.trust import envelope, statement
 from polydom_runtime.trust.statement import SIGNATURE_FILE, FileDigest, Statement, checked_identity
-from polydom_runtime.trust.trust import check_file, check_names
+from polydom_runtime.trust.trust import check_files
 
 from .signing_key import SigningKey
 
@@ -72,10 +72,8 @@ def add_signature(folder: str | os.PathLike[str], key: SigningKey) -> Statement:
         if SIGNATURE_FILE not in opened.names():
             raise SignatureError(f"{path} must be signed already. There is no {SIGNATURE_FILE}. Leave out --add.")
         found = envelope.decode(opened.read(SIGNATURE_FILE, envelope.MAX_BYTES))
-    stated, digests = statement.decode(found.payload), _digests(path)
-    check_names(stated, digests)
-    for name, digest in digests.items():
-        check_file(stated, name, digest)
+    stated = statement.decode(found.payload)
+    check_files(stated, _digests(path))
     if key.public.keyid in (old.keyid for old in found.signatures):
         raise SignatureError(f"The key must be another one than those that signed. Got {key.name} again. Take another.")
     _write(path, envelope.Envelope(found.payload, (*found.signatures, key.sign(found.payload))))

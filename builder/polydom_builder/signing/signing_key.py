@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from polydom_runtime.causes import shown
 from polydom_runtime.exceptions import SignatureError
 from polydom_runtime.trust.envelope import Signature, to_sign
 from polydom_runtime.trust.keys import NAME, TrustedKey, check_installed, key_id
@@ -73,6 +74,12 @@ class SigningKey:
     def sign(self, payload: bytes) -> Signature:
         """Return the signature of a payload."""
         return Signature(self.public.keyid, self.key.sign(to_sign(payload)))
+
+
+def check_key(key: object) -> None:
+    """Return if a key to sign with is one, or None; SignatureError otherwise."""
+    if not isinstance(key, SigningKey | None):
+        raise SignatureError(f"key must be a SigningKey. Got {shown(key)}. Write key=SigningKey.from_file(...).")
 
 
 def make_keys(name: str | os.PathLike[str]) -> tuple[Path, Path]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from polydom_runtime.causes import shown
-from polydom_runtime.exceptions import BundleFormatError
+from polydom_runtime.exceptions import BundleFormatError, SignatureError
 from polydom_runtime.trust.trust import Trust, demanded_trust
 
 from . import schema
@@ -39,6 +39,8 @@ def load_bundle(folder: str | os.PathLike[str], trust: Trust | None = None) -> B
     BundleFormatError
         As for `read_bundle`.
     """
+    if not isinstance(trust, Trust | None):
+        raise SignatureError(f"trust must be a Trust. Got {shown(trust)}. Write trust=Trust.from_files([...]).")
     return read_bundle(folder, demanded_trust() if trust is None else trust)
 
 

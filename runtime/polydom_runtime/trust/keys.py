@@ -47,6 +47,10 @@ class TrustedKey:
     expires: date | None = None
     bundles: str = "*"
 
+    def __str__(self) -> str:
+        known_as = self.keyid[:16]
+        return known_as if self.name == known_as else f"{self.name} ({known_as})"
+
     def may_sign(self, identity: str) -> bool:
         """Tell whether the key may sign a bundle of this name."""
         return fnmatchcase(identity, self.bundles)

@@ -94,9 +94,7 @@ class Trust:
             name, or the files are not those that were signed.
         """
         signed, stated = self.opened(signature)
-        check_names(stated, digests)
-        for name in stated.files:
-            check_file(stated, name, digests[name])
+        check_files(stated, digests)
         return signed
 
     def opened(self, signature: bytes) -> tuple[Signed, Statement]:
@@ -137,7 +135,7 @@ class Trust:
                 if tried
                 else f"Signatures of other keys only: {', '.join(keyid[:16] for keyid in named)}"
             )
-            trusted = ", ".join(f"{key.name} ({key.keyid[:16]})" for key in self.keys)
+            trusted = ", ".join(map(str, self.keys))
             raise SignatureError(f"The bundle must be signed by a trusted key: {trusted}. Got: {got}. {SIGN_AGAIN}")
         return signers
 
@@ -155,6 +153,13 @@ class Trust:
                 f"The day must be {expires} or earlier, since {what} counts until then. It is {now.date()} in UTC. "
                 "Sign the bundle again, with another key if it is the key that has expired."
             )
+
+
+def check_files(stated: Statement, digests: Mapping[str, FileDigest]) -> None:
+    """Compare all files of a bundle with those that were signed; SignatureError if they are not the same."""
+    check_names(stated, digests)
+    for name in stated.files:
+        check_file(stated, name, digests[name])
 
 
 def check_names(stated: Statement, names: Mapping[str, object] | Sequence[str]) -> None:

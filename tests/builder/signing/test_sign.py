@@ -151,6 +151,13 @@ def test_an_exported_bundle_is_signed_before_it_is_in_place(fitted: PolyDomSearc
     assert (signed.identity, signed.key) == ("task.bundle", "lab")
 
 
+def test_a_path_is_no_key(fitted: PolyDomSearch, tmp_path: Path) -> None:
+    with pytest.raises(
+        SignatureError, match=r"key must be a SigningKey\. Got 'lab\.key'"
+    ):
+        fitted.export(tmp_path / "task.bundle", key="lab.key")  # type: ignore[arg-type]
+
+
 def test_a_build_with_a_bad_key_ends_before_the_training(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["build", "tests.builder.task:space", "--items", "no_such_file.npz", "--deadline", "1s"]
     assert main([*command, "--out", str(tmp_path / "b"), "--sign", str(tmp_path / "no.key")]) == 2

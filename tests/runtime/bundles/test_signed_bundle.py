@@ -62,6 +62,11 @@ def test_the_environment_demands_a_signature(folder: Path, tmp_path: Path, monke
         load_bundle(folder)
 
 
+def test_a_path_is_no_trust(folder: Path) -> None:
+    with pytest.raises(SignatureError, match=r"trust must be a Trust\. Got 'lab\.pub'\. Write trust=Trust\.from_files"):
+        load_bundle(folder, "lab.pub")  # type: ignore[arg-type]
+
+
 def test_files_that_only_the_host_reads_are_signed_too(bundle_folder: Path, trust: Trust) -> None:
     (bundle_folder / "proof.npz").write_bytes(b"proof")
     sign(bundle_folder, OWNER)

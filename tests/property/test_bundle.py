@@ -12,6 +12,7 @@ from polydom_runtime.bundles.bundle import Bundle, BundleSpace, Prior, Promise, 
 from polydom_runtime.bundles.bundle_times import BundleTimes
 from polydom_runtime.bundles.decoding import decode
 from polydom_runtime.bundles.encoding import encode
+from polydom_runtime.bundles.identity import Identity
 from polydom_runtime.bundles.index import Interval
 from polydom_runtime.bundles.model_entry import ModelEntry
 from polydom_runtime.exceptions import BundleFormatError
@@ -27,6 +28,18 @@ labels = st.one_of(
     st.lists(st.integers(-(2**63), 2**63 - 1), min_size=2, max_size=5, unique=True),
     st.lists(names, min_size=2, max_size=5, unique=True),
     st.just([False, True]),
+)
+words = st.text(printable, max_size=200)
+digests = st.text("0123456789abcdef", min_size=64, max_size=64)
+identities = st.builds(
+    Identity,
+    words,
+    words,
+    st.sampled_from(["", "2026-01-31T12:00:00Z"]),
+    words,
+    st.just("") | digests,
+    st.just("") | digests.map("2:{}".format),
+    st.dictionaries(names, names, max_size=3),
 )
 
 
@@ -92,12 +105,13 @@ def bundles(draw: st.DrawFn) -> Bundle:
             tolerance=tolerance,
             slowdown=draw(st.floats(1.0, 1e9)),
             stop_loss=draw(st.floats(0.0, 1.0)),
-            scoring=draw(st.text(printable, max_size=200)),
+            scoring=draw(words),
             assumption=draw(st.none() | assumptions),
         ),
         Prior(draw(st.integers(0, len(classes) - 1)), draw(scores)),
         models,
         StoredIndex(tuple(shipped), tuple(draw(st.lists(intervals, max_size=4)))),
+        identity=draw(identities),
     )
 
 

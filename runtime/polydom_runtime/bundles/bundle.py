@@ -16,6 +16,7 @@ from polydom_runtime.unit_times import UnitTimes, step_users
 from .assumption import Assumption
 from .bundle_times import BundleTimes
 from .greedy import GreedyIndex
+from .identity import Identity
 from .index import Candidate, Interval, PolyDomIndex
 from .model_entry import ModelEntry
 from .references import References
@@ -130,6 +131,8 @@ class Bundle:
         The times of the regimes ``rehearsed`` and ``cold``; empty if they were never measured.
     references : References
         A few items with their features, to compare those of the node with.
+    identity : Identity
+        Its name and version, and what it was built from.
     sha256 : str
         Of the index file that it was decoded from, in hexadecimal; empty if it is not from the disk.
     contents : tuple of bytes or memoryview
@@ -147,6 +150,7 @@ class Bundle:
     path: Path | None = None
     regimes: Mapping[Regime, RegimeTimes] = field(default_factory=dict)
     references: References = field(default_factory=References)
+    identity: Identity = field(default_factory=Identity)
     sha256: str = field(default="", compare=False)
     contents: tuple[bytes | memoryview, ...] = field(default=(), compare=False)
     signed: Signed | None = field(default=None, compare=False)

@@ -11,13 +11,14 @@ from polydom_runtime.costs import HUGE, CostFunction
 from polydom_runtime.features import MAX_FEATURES
 from polydom_runtime.items.kinds import ItemKind
 
-from . import references, schema
+from . import identity, references, schema
 from .assumption import Assumption
 from .bundle import Bundle, BundleSpace, Label, Prior, Promise, StoredIndex
 from .bundle_times import UNKNOWN_CALM
 from .decoding_times import MAX_SECONDS, Document, costs, decoded_times
 from .encoding import FORMAT, VERSION
 from .engines import ENGINES, Engine
+from .identity import Identity
 from .index import Interval
 from .model_entry import ModelEntry
 
@@ -92,6 +93,11 @@ def _from_version_8(d: Document) -> Document:
     return {**d, "scoring": "", "assumption": [], "item_kind": []}
 
 
+def _from_version_9(d: Document) -> Document:
+    """Add the identity, which is not known."""
+    return {**d, "identity": identity.encoded(Identity())}
+
+
 UPGRADES: Mapping[int, Callable[[Document], Document]] = {
     1: _from_version_1,
     2: _from_version_2,
@@ -101,6 +107,7 @@ UPGRADES: Mapping[int, Callable[[Document], Document]] = {
     6: _from_version_6,
     7: _from_version_7,
     8: _from_version_8,
+    9: _from_version_9,
 }
 """For each older version, the function that changes its document into one of the next version."""
 
@@ -121,6 +128,7 @@ def _bundle(d: Document, path: Path | None) -> Bundle:
         path=path,
         regimes=regimes,
         references=references.decoded(d, sum(space.widths)),
+        identity=identity.decoded(d),
     )
 
 

@@ -6,7 +6,7 @@ import msgpack
 
 from polydom_runtime.unit_times import UnitTimes
 
-from . import references, schema
+from . import identity, references, schema
 from .assumption import Assumption
 from .bundle import Bundle
 from .bundle_times import BundleTimes, CostOrigin
@@ -14,7 +14,7 @@ from .engines import ENGINES
 from .regimes import REGIMES, Regime, RegimeTimes
 
 FORMAT = "polydom-bundle"
-VERSION = 9
+VERSION = 10
 """The format version. A change of the layout raises it, and `decoding` gets one more upgrade."""
 
 
@@ -66,6 +66,7 @@ def encode(bundle: Bundle) -> bytes:
         "regimes": [_regime(r, bundle.regimes[r], space.names, known) for r in REGIMES if r in bundle.regimes],
         "more_times": known.more,
         "references": references.encoded(bundle.references),
+        "identity": identity.encoded(bundle.identity),
     }
     return bytes(msgpack.packb(document))
 

@@ -8,11 +8,12 @@ import pytest
 from polydom_runtime import ManualClock, Predictor, load_bundle
 from polydom_runtime.bundles.bundle_times import UNKNOWN_CALM
 from polydom_runtime.bundles.encoding import encode
+from polydom_runtime.bundles.identity import Identity
 from tests.runtime.node_space import space
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 FOLDERS = sorted(GOLDEN.glob("format_*.bundle"))
-NEWEST = GOLDEN / "format_9.bundle"
+NEWEST = GOLDEN / "format_10.bundle"
 
 every_format = pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.stem)
 
@@ -39,7 +40,7 @@ def test_formats_before_6_know_one_engine() -> None:
         assert {model.engine for model in load_bundle(GOLDEN / f"{name}.bundle").models} == {"onnxruntime"}
 
 
-@pytest.mark.parametrize("name", ["format_6", "format_7", "format_8", "format_9"])
+@pytest.mark.parametrize("name", ["format_6", "format_7", "format_8", "format_9", "format_10"])
 def test_format_6_still_says_which_engine_runs_a_model(name: str) -> None:
     bundle = load_bundle(GOLDEN / f"{name}.bundle")
     assert [model.engine for model in bundle.models] == ["numpy", "onnxruntime", "numpy"]
@@ -60,6 +61,23 @@ def test_format_9_still_says_its_score_how_far_the_tolerance_holds_and_the_kind_
     assert bundle.space.item_kind == (1, False)
 
 
+def test_format_10_still_says_what_it_is() -> None:
+    assert load_bundle(NEWEST).identity == Identity(
+        name="golden",
+        version="1.2",
+        built="2026-01-31T12:00:00Z",
+        builder="The team",
+        data="1" * 64,
+        code="2:" + "2" * 64,
+        libraries={"polydom-builder": "0.2.0", "scikit-learn": "1.7.2"},
+    )
+
+
+def test_formats_before_10_do_not_say_what_they_are() -> None:
+    for version in range(4, 10):
+        assert load_bundle(GOLDEN / f"format_{version}.bundle").identity == Identity()
+
+
 def test_formats_before_9_say_nothing_of_it() -> None:
     for version in range(4, 9):
         bundle = load_bundle(GOLDEN / f"format_{version}.bundle")
@@ -72,7 +90,7 @@ def test_format_7_still_says_from_when_on_a_slow_down_counts_at_each_deadline() 
     assert load_bundle(NEWEST).times.at(2e-4 / 2**0.5).calm == pytest.approx(1.375)
 
 
-@pytest.mark.parametrize("name", ["format_5", "format_6", "format_7", "format_8", "format_9"])
+@pytest.mark.parametrize("name", ["format_5", "format_6", "format_7", "format_8", "format_9", "format_10"])
 def test_format_5_still_says_what_it_holds_of_regimes_and_deadlines(name: str) -> None:
     bundle = load_bundle(GOLDEN / f"{name}.bundle")
     hot, cold = bundle.times, bundle.regimes["cold"]

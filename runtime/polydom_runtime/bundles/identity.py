@@ -1,0 +1,89 @@
+"""The identity of a bundle: its name and version, when and by whom it was built, and from what."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from . import schema
+
+MAX_CHARS, MAX_LIBRARIES = 200, 100
+
+PATTERNS = {
+    "built": re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z"),
+    "data": re.compile(r"[0-9a-f]{64}"),
+    "code": re.compile(r"[0-9]{1,9}:[0-9a-f]{64}"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What a bundle says of itself. Each text is empty if it is not known.
+
+    Parameters
+    ----------
+    name, version : str
+        As the user gave them.
+    built : str
+        The time of the export in UTC, such as ``2026-01-31T12:00:00Z``.
+    builder : str
+        Who built it, as the user says.
+    data : str
+        SHA-256 of the items and labels that it was trained on, in hexadecimal.
+    code : str
+        Fingerprint of the code of its features.
+    libraries : mapping of str to str
+        The versions of the libraries that built it, by name.
+    """
+
+    name: str = ""
+    version: str = ""
+    built: str = ""
+    builder: str = ""
+    data: str = ""
+    code: str = ""
+    libraries: Mapping[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return " ".join(filter(None, (self.name, self.version))) or "no name"
+
+
+TEXTS = ("name", "version", "built", "builder", "data", "code")
+
+
+def encoded(identity: Identity) -> dict[str, object]:
+    """Return the field ``identity`` of an index."""
+    return asdict(identity)
+
+
+def decoded(document: Mapping[str, Any]) -> Identity:
+    """Return the identity in the document of an index.
+
+    Raises
+    ------
+    BundleFormatError
+        If a part is missing, of another type, too long, not printable, or of another form.
+    """
+    parts = schema.field(document, "identity", dict)
+    libraries = schema.field(parts, "libraries", dict)
+    schema.in_range("The number of libraries", len(libraries), 0, MAX_LIBRARIES)
+    return Identity(
+        **{name: _text(name, schema.field(parts, name, str)) for name in TEXTS},
+        libraries={
+            schema.printable_text("A library", name): schema.printable_text("A version", version)
+            for name, version in libraries.items()
+        },
+    )
+
+
+def is_word(text: object) -> bool:
+    """Return whether a value may be the name or the version of a bundle, or its builder."""
+    return isinstance(text, str) and len(text) <= MAX_CHARS and text.isprintable()
+
+
+def _text(name: str, text: str) -> str:
+    pattern = PATTERNS.get(name)
+    if text and not (pattern.fullmatch(text) if pattern else is_word(text)):
+        form = f"match {pattern.pattern}" if pattern else f"have at most {MAX_CHARS} printable characters"
+        raise schema.bad(f"Field {name!r} of the identity must be empty or {form}", ascii(text))
+    return text

@@ -8,11 +8,13 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from polydom_runtime.bundles.bundle import Bundle, Promise, StoredIndex
+from polydom_runtime.bundles.identity import Identity
 from polydom_runtime.bundles.index import Candidate
 from polydom_runtime.bundles.references import References
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.items.kinds import ItemKind
 from polydom_runtime.measuring.cost_samples import CostSamples
+from polydom_runtime.measuring.fingerprint import source_fingerprint
 from polydom_runtime.policy.outlook_table import outlook_table
 
 from .bundling.assembly import check_memory, draft_bundle, model_entries, models_of
@@ -47,6 +49,7 @@ class FittedSearch(Protocol):
     timer_: ModelTimer
     references_: References
     item_kind_: ItemKind | None
+    data_sha256_: str
     set_costs_: CostsOfSets
     expanded_: dict[int, float]
     prior_: tuple[int | float, float]
@@ -66,6 +69,7 @@ def publish(search: Any, prepared: Prepared, combine: Combine | None = None) -> 
     search.target_, search.samples_, search.trainer_ = prepared.target, prepared.samples, prepared.trainer
     search.sizes_, search.times_, search.fits_ = prepared.sizes, prepared.target.worst, dict(prepared.target.fits)
     search.timer_, search.references_, search.item_kind_ = prepared.timer, prepared.references, prepared.item_kind
+    search.data_sha256_ = prepared.data
     search.set_costs_ = costs_of_sets(prepared.target.worst, prepared.model_seconds, combine)
 
 
@@ -118,6 +122,7 @@ def draft(
     *,
     combine: Combine | None = None,
     stored: StoredIndex | None = None,
+    identity: Identity,
 ) -> Bundle:
     """Return a bundle with worst cases only and with every exported model, still without an index.
 
@@ -131,12 +136,19 @@ def draft(
         The rule for the cost of features together; their sum if not given.
     stored : StoredIndex, optional
         The sequences of a greedy bundle.
+    identity : Identity
+        What the user gave.
     """
     entries = model_entries(search.timer_, search.target_, exported, combine)
     bundle = draft_bundle(
         search.space_, search.trainer_, search.target_, promise, entries, prior=search.prior_, stored=stored
     )
-    return replace(bundle, references=search.references_, space=replace(bundle.space, item_kind=search.item_kind_))
+    return replace(
+        bundle,
+        references=search.references_,
+        space=replace(bundle.space, item_kind=search.item_kind_),
+        identity=replace(identity, data=search.data_sha256_, code=source_fingerprint(search.space_)),
+    )
 
 
 def write_fitted(

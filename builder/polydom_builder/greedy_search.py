@@ -17,6 +17,7 @@ from polydom_runtime.measuring.cost_samples import CostSamples
 from polydom_runtime.unit_times import UnitTimes
 
 from .bundling.bundle_folder import checked_target
+from .bundling.identity import given_identity
 from .fitted_search import candidate, draft, export_orders, publish, warn_if_useless, write_fitted
 from .lattice.greedy import PAPER_LAMBDAS, greedy_sequences
 from .preparation.parameters import checked_lambdas, checked_limits
@@ -134,13 +135,20 @@ class GreedySearch(BaseEstimator):  # type: ignore[misc]
         warn_if_useless(self.expanded_)
         return self
 
-    def export(self, folder: str | os.PathLike[str], *, key: SigningKey | None = None) -> Bundle:
+    def export(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        name: str = "",
+        version: str = "",
+        built_by: str = "",
+        key: SigningKey | None = None,
+    ) -> Bundle:
         """Train, export and check a model for every prefix of every sequence; write the bundle.
 
         Parameters
         ----------
-        folder : str or path
-        key : SigningKey, optional
+        folder, name, version, built_by, key
             As in `PolyDomSearch.export`.
 
         Raises
@@ -151,7 +159,9 @@ class GreedySearch(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "index_")
         checked_target(folder)
         check_key(key)
+        identity = given_identity(name, version, built_by)
         exported = export_orders(self, self.sequences_)
         promise = Promise(self.region_.sizes, self.region_.budgets)
         stored = StoredIndex(sequences=tuple(self.sequences_), median_size=self.median_size_)
-        return write_fitted(self, folder, draft(self, exported, promise, stored=stored), exported, key=key)
+        bundle = draft(self, exported, promise, stored=stored, identity=identity)
+        return write_fitted(self, folder, bundle, exported, key=key)

@@ -19,6 +19,7 @@ from polydom_runtime.unit_times import UnitTimes
 from .bundling.assembly import indexed, with_stops
 from .bundling.bundle_folder import checked_target
 from .bundling.export import ExportedModel, plan_order
+from .bundling.identity import given_identity
 from .costs.combined_costs import Combine
 from .exploration import SEARCHES, Exploration, Explored
 from .fitted_search import candidate, draft, export_orders, publish, warn_if_useless, write_fitted
@@ -228,7 +229,15 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
         warn_if_useless(self.expanded_)
         return self
 
-    def export(self, folder: str | os.PathLike[str], *, key: SigningKey | None = None) -> Bundle:
+    def export(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        name: str = "",
+        version: str = "",
+        built_by: str = "",
+        key: SigningKey | None = None,
+    ) -> Bundle:
         """Train, export and check a model for every shipped set and every prefix of its order; write the bundle.
 
         The bundle at `folder` is replaced in one step; until then an old one stays as it is. It gets a proof of the
@@ -237,17 +246,23 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         folder : str or path
+        name, version, built_by : str
+            What the bundle is called, its version, and who built it, as nodes show them: at most 200 printable
+            characters each. The bundle also holds the time of the export, in UTC; set the environment variable
+            ``SOURCE_DATE_EPOCH`` to fix it, so that the same build gives the same bytes.
         key : SigningKey, optional
             The key to sign the bundle with, by the name of its folder.
 
         Raises
         ------
         ExportError
-            If a model cannot be exported, its labels differ from scikit-learn's, or the folder cannot be written.
+            If a model cannot be exported, its labels differ from scikit-learn's, a text is not valid, or the folder
+            cannot be written.
         """
         check_is_fitted(self, "index_")
         checked_target(folder)
         check_key(key)
+        identity = given_identity(name, version, built_by)
         shipped = build_index(self.candidates_, self.region_).candidates
         exported = export_orders(self, [self._order(c.mask) for c in shipped])
         low, high = self.region_.budgets
@@ -255,7 +270,7 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
         promise = Promise(
             self.region_.sizes, budgets, self.alpha_, self.tolerance_, self.slowdown, assumption=self.assumption_
         )
-        bundle = indexed(draft(self, exported, promise, combine=self.combine), self.region_)
+        bundle = indexed(draft(self, exported, promise, combine=self.combine, identity=identity), self.region_)
         if self.early_stop is not None:
             bundle = with_stops(bundle, self.trainer_, self.early_stop)
         return write_fitted(self, folder, bundle, exported, self._proof(exported), key)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from polydom_builder.bundling.bundle_folder import checked_target
+from polydom_builder.bundling.identity import given_identity
 from polydom_builder.exploration import SEARCHES
 from polydom_builder.greedy_search import GreedySearch
 from polydom_builder.lattice.greedy import PAPER_LAMBDAS
@@ -32,6 +33,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     _add_task(command)
     _add_search(command)
     _add_device(command)
+    _add_identity(command)
     command.add_argument("--jobs", type=int, help="the number of worker processes; -1 for all processors (default 1)")
     command.add_argument("--cache", help="the folder that keeps all work, so that a build that was killed continues")
 
@@ -126,6 +128,12 @@ def _add_device(command: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_identity(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--name", default="", help="what the bundle is called, as nodes show it")
+    command.add_argument("--bundle-version", default="", metavar="VERSION", help="the version of the bundle")
+    command.add_argument("--built-by", default="", metavar="WHO", help="who builds the bundle")
+
+
 def run(arguments: argparse.Namespace) -> None:
     """Measure, train, index and export.
 
@@ -135,8 +143,10 @@ def run(arguments: argparse.Namespace) -> None:
         If something about the arguments, the items or the device is not as it must be.
     """
     space = space_of(arguments.space)
+    identity = {"name": arguments.name, "version": arguments.bundle_version, "built_by": arguments.built_by}
     checked_target(arguments.out)  # an error should come before the training
     key = SigningKey.from_file(arguments.sign) if arguments.sign else None
+    given_identity(**identity)
     costs = device_of(arguments.profile)
     found = samples(arguments.items)
     if any(sample.label is UNLABELLED for sample in found):
@@ -144,7 +154,7 @@ def run(arguments: argparse.Namespace) -> None:
     groups, weights = (whole_or_none(found, name, arguments.items) for name in ("group", "weight"))
     search = search_for(arguments, space)
     search.fit([s.item for s in found], [s.label for s in found], groups, costs, sample_weight=weights)
-    bundle = search.export(arguments.out, key=key)
+    bundle = search.export(arguments.out, **identity, key=key)
     for name, reason in search.dropped_.items():
         print(f"dropped {name}: {reason}")
     print(bundle.times.origin)

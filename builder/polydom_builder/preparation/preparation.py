@@ -17,6 +17,7 @@ from polydom_builder.lattice.region import QueryRegion
 from polydom_builder.preselection import BlockSelector
 from polydom_builder.training.cache import Cache
 from polydom_builder.training.conversion import converted_models
+from polydom_builder.training.data_fingerprint import data_fingerprint
 from polydom_builder.training.folds import make_splits
 from polydom_builder.training.labels import targets_of
 from polydom_builder.training.onnx import OnnxVersions
@@ -92,6 +93,8 @@ class Prepared:
         A few items and their features.
     item_kind : ItemKind or None
         What all items have in common; None if they are no arrays.
+    data : str
+        SHA-256 of items and labels, in hexadecimal.
     """
 
     space: FeatureSpace
@@ -105,6 +108,7 @@ class Prepared:
     model_seconds: float
     references: References
     item_kind: ItemKind | None
+    data: str
 
 
 def prepare(
@@ -185,7 +189,10 @@ def prepare(
     _check_reachable(region, target, model_seconds)
     _warn_of_milliseconds(region, target, model_seconds)
     references = references_of(space, items, sizes, table.rows)
-    return Prepared(space, dropped, region, sizes, samples, target, trainer, timer, model_seconds, references, kind)
+    return Prepared(
+        *(space, dropped, region, sizes, samples, target, trainer, timer, model_seconds, references, kind),
+        data_fingerprint(items, labels),
+    )
 
 
 def _size(space: FeatureSpace, number: int, item: Any) -> float:

@@ -34,12 +34,16 @@ def test_build_writes_a_bundle(
     out, cache = tmp_path / "built.bundle", tmp_path / "cache"
     command = ["build", SPACE, "--items", source.replace("FILE", str(items)), "--deadline", "1s", "--out", str(out)]
     device = ["--profile", str(board_costs)] if source != "FILE" else []
-    assert main([*command, "--alpha", "1.5", "--cache", str(cache), *device]) == 0
+    named = ["--name", "bats", "--bundle-version", "1.2", "--built-by", "Ada"]
+    assert main([*command, "--alpha", "1.5", "--cache", str(cache), *device, *named]) == 0
 
     said = capsys.readouterr().out
     assert "feature sets of" in said
     assert "hot, items back to back:\n  deadline   score     late    prior  most answers by\n" in said
-    assert Predictor.load(out, task.space).deadline == 1.0
+    predictor = Predictor.load(out, task.space)
+    assert predictor.deadline == 1.0
+    identity = predictor.bundle.identity
+    assert (identity.name, identity.version, identity.builder) == ("bats", "1.2", "Ada")
 
 
 def test_build_hands_over_groups_and_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

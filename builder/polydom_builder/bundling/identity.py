@@ -1,0 +1,54 @@
+"""The identity of a new bundle: what the user gives it, and what the builder knows of the build."""
+
+import os
+import time
+from collections.abc import Mapping
+
+import numpy as np
+import skl2onnx
+import sklearn
+
+from polydom_builder import __version__
+from polydom_builder.exceptions import ExportError
+from polydom_runtime.bundles.identity import MAX_CHARS, Identity, is_word
+from polydom_runtime.bundles.models import onnxruntime_version
+from polydom_runtime.causes import shown
+
+EPOCH = "SOURCE_DATE_EPOCH"
+"""The environment variable that fixes the time of a build: https://reproducible-builds.org/docs/source-date-epoch/."""
+
+MAX_DIGITS = 11
+"""Of the seconds: they last to the year 5138."""
+
+
+def given_identity(name: str, version: str, built_by: str) -> Identity:
+    """Return the identity that a user gives to a bundle, with the present time or that of ``SOURCE_DATE_EPOCH``.
+
+    Raises
+    ------
+    ExportError
+        If a text is too long or not printable, or the time is not valid.
+    """
+    for parameter, text in {"name": name, "version": version, "built_by": built_by}.items():
+        if not is_word(text):
+            must = f"be a text of at most {MAX_CHARS} printable characters"
+            raise ExportError(f"The {parameter} of a bundle must {must}. Got {shown(text)}.")
+    return Identity(name, version, _now(os.environ), built_by, libraries=_libraries())
+
+
+def _now(environment: Mapping[str, str]) -> str:
+    seconds = environment.get(EPOCH) or str(int(time.time()))
+    if not (seconds.isascii() and seconds.isdecimal() and len(seconds) <= MAX_DIGITS):
+        raise ExportError(f"{EPOCH} must be whole seconds since 1970. Got {shown(seconds)}. Set it right, or unset it.")
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(int(seconds)))
+
+
+def _libraries() -> dict[str, str]:
+    versions = {
+        "polydom-builder": __version__,
+        "scikit-learn": sklearn.__version__,
+        "skl2onnx": skl2onnx.__version__,
+        "numpy": np.__version__,
+        "onnxruntime": onnxruntime_version(),
+    }
+    return {name: version for name, version in versions.items() if version}

@@ -3,6 +3,7 @@
 import argparse
 import json
 import math
+from dataclasses import asdict
 from typing import Any
 
 from polydom_runtime.bundles.bundle import Bundle
@@ -40,7 +41,12 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.deadline is not None and (fault := too_short(bundle, arguments.deadline)):
         raise DeadlineError(fault)
     document = description(bundle, arguments.deadline)
-    print(json.dumps(document, indent=2) if arguments.json else f"{as_text(document)}\n{outlook_table(bundle)}")
+    if arguments.json:
+        print(json.dumps(document, indent=2))
+        return
+    for what, text in bundle.identity.described(bundle.sha256).items():
+        print(f"{what}: {text}")
+    print(f"{as_text(document)}\n{outlook_table(bundle)}")
 
 
 def description(bundle: Bundle, deadline: float | None) -> dict[str, Any]:
@@ -54,6 +60,7 @@ def description(bundle: Bundle, deadline: float | None) -> dict[str, Any]:
     """
     wanted = {b for b in bundle.promise.budgets if 0.0 < b < float("inf")} if deadline is None else {deadline}
     return {
+        "identity": {**asdict(bundle.identity), "sha256": bundle.sha256},
         "features": dict(zip(bundle.names, (str(c) for c in bundle.times.worst.features), strict=True)),
         "steps": {
             s.name: {"cost": str(s.cost), "used by": [n for i, n in enumerate(bundle.names) if s.users >> i & 1]}

@@ -47,6 +47,18 @@ class Identity:
     def __str__(self) -> str:
         return " ".join(filter(None, (self.name, self.version))) or "no name"
 
+    def described(self, sha256: str) -> dict[str, str]:
+        """Return what is known, by what it is, for people; `sha256` is that of the index."""
+        known = {
+            "bundle": str(self),
+            "built": ", ".join(filter(None, (self.built, self.builder and f"by {self.builder}"))),
+            "SHA-256 of the index": sha256,
+            "SHA-256 of the data": self.data,
+            "fingerprint of the features' code": self.code,
+            "libraries": ", ".join(f"{name} {version}" for name, version in self.libraries.items()),
+        }
+        return {what: text or "not stated" for what, text in known.items()}
+
 
 TEXTS = ("name", "version", "built", "builder", "data", "code")
 

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from polydom_runtime.causes import printable
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.device.jitter import Jitter
 from polydom_runtime.exceptions import CertificateError
@@ -162,6 +163,9 @@ class Certificate:
             lines.append("too few items for a guard margin")
         elif self.guard_margin:
             lines.append(f"a guard margin of {format_seconds(self.guard_margin)} would have been enough")
+        if isinstance(bundle := self.context.get("bundle"), Mapping):
+            about = (bundle.get(what) for what in ("name", "version", "index_sha256"))
+            lines.append(printable(f"bundle {' '.join(str(text) for text in about if text)}"))
         return "\n".join(lines)
 
     def write(self, file: str | os.PathLike[str]) -> None:

@@ -127,10 +127,12 @@ def plan_of(arguments: argparse.Namespace) -> SamplingPlan:
 def context_of(arguments: argparse.Namespace, predictor: Predictor) -> dict[str, Any]:
     """Return the circumstances that a certificate states, except the machine."""
     file = Path(arguments.items)
+    bundle, identity = predictor.bundle, predictor.bundle.identity
+    named = {"name": identity.name, "version": identity.version, "index_sha256": index_sha256(bundle)}
     return {
         "polydom": __version__,
-        "bundle": {"path": arguments.bundle, "index_sha256": index_sha256(predictor.bundle)},
-        "costs": str(predictor.bundle.times.origin),
+        "bundle": {"path": arguments.bundle, **named},
+        "costs": str(bundle.times.origin),
         "space": arguments.space,
         "policy": predictor.policy,
         "guard": arguments.guard,

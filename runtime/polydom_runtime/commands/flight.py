@@ -68,7 +68,7 @@ class _Recorded:
 
 
 def summary(flight: Flight) -> dict[str, Any]:
-    """Return the metrics over all records, with the bundle, the policy and the capacity of the recording."""
+    """Return the metrics over all records, with the policy and the capacity of the recording."""
     header, trace = flight.header, Trace()
     metrics = Metrics(_Recorded(header, header.deadline))
     for r in flight.records:
@@ -76,7 +76,7 @@ def summary(flight: Flight) -> dict[str, Any]:
         names = tuple(header.names[position] for position in r.answered)
         times = r.elapsed_ns, r.deadline_met, r.reason, r.slowdown, r.waited_ns
         metrics.add(Prediction(r.label, names, 0.0, *times, r.error), trace)
-    about = {"bundle": header.bundle, "policy": header.policy, "capacity": header.capacity, "torn": flight.n_torn}
+    about = {"policy": header.policy, "capacity": header.capacity, "torn": flight.n_torn}
     return {**about, **{name: value for name, value in metrics.as_dict().items() if name not in ("failures", "out")}}
 
 

@@ -24,11 +24,13 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print the features, classes, models and deadlines of a bundle, how it plans, and what its deadlines buy."""
+    """Print what a bundle is, its features, classes, models and deadlines, how it plans, and what its deadlines buy."""
     bundle = bundle_of(arguments)
     promise, times, stored = bundle.promise, bundle.times, bundle.stored
     (smallest, largest), (low, high) = promise.sizes, promise.budgets
     deadlines = format_seconds(low) if low == high else f"{format_seconds(low)} to {format_seconds(high)}"
+    for what, text in bundle.identity.described(bundle.sha256).items():
+        print(f"{what}: {text}")
     print(f"signature: {bundle.signed or _unchecked(Path(arguments.bundle))}")
     print(f"{len(bundle.names)} features: {', '.join(bundle.names)}")
     if bundle.space.classes:

@@ -19,6 +19,7 @@ from polydom_runtime.pauses import collector_off
 from polydom_runtime.policy.energy import EnergyBudget
 from polydom_runtime.prediction import AnyPredictor
 from polydom_runtime.predictor import Predictor
+from polydom_runtime.records.metrics import known_as
 
 from . import follow_options, loop_options, record_options
 from .arguments import add_answering, joules, positive
@@ -112,6 +113,7 @@ def _answer_all(arguments: argparse.Namespace, predictor: "Single | FollowingPre
         summary = {
             **tally.summary(),
             "oversized": predictor.n_oversized,
+            "bundle": known_as(bundle),
             "costs": str(bundle.times.origin),
             "compared": arguments.compare and bool(bundle.references.items),
             **loop,

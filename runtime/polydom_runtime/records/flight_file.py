@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from polydom_runtime.bundles.bundle import Label
+from polydom_runtime.bundles.identity import Identity, is_word
 from polydom_runtime.exceptions import RecordingError
 from polydom_runtime.features import MAX_FEATURES, members
 from polydom_runtime.measuring.frames import frame, frames
@@ -22,8 +23,8 @@ from polydom_runtime.measuring.frames import frame, frames
 from .flight_record import FlightRecord
 
 MAGIC = b"polydom-flight "
-VERSION = 3
-"""Versions 1 and 2 are still read. Both have no errors, and version 1 has no time before the call."""
+VERSION = 4
+"""Versions 1 to 3 are still read. They do not name the bundle, 1 and 2 have no errors, 1 no time before the call."""
 
 PAGE = 4096
 MAX_HEADER_BYTES, MAX_CLASSES_BYTES, MAX_FILE_BYTES = 1 << 20, 1 << 16, 1 << 28
@@ -52,6 +53,8 @@ class FlightHeader:
         Number of records in the ring.
     version : int
         Of the format.
+    bundle_name, bundle_version : str
+        Empty if they are not known.
     """
 
     names: tuple[str, ...]
@@ -61,11 +64,23 @@ class FlightHeader:
     policy: str
     capacity: int
     version: int = VERSION
+    bundle_name: str = ""
+    bundle_version: str = ""
+
+    @property
+    def sha256(self) -> str:
+        """As `bundle`."""
+        return self.bundle
+
+    @property
+    def identity(self) -> Identity:
+        """The name and the version of the bundle."""
+        return Identity(self.bundle_name, self.bundle_version)
 
     @cached_property
     def packed(self) -> bytes:
         """The header as it stands in the file, in whole pages."""
-        document = {name: getattr(self, name) for name in FACTS}
+        document = {name: getattr(self, name) for name in (*FACTS, *(WORDS if self.version >= 4 else ()))}
         data = MAGIC + b"%d\n" % self.version + frame(document)
         return data.ljust(-(-len(data) // PAGE) * PAGE, b"\0")
 
@@ -82,7 +97,7 @@ class FlightHeader:
         flags, number of features, length of the reason; reason, features, times; waited, from version 2 on; length of
         the error and error, from version 3 on.
         """
-        n, later = len(self.names), ("", "q", f"qB{MAX_ERROR_BYTES}s")[self.version - 1]
+        n, later = len(self.names), ("", "q", f"qB{MAX_ERROR_BYTES}s")[min(self.version, 3) - 1]
         return struct.Struct(f"<QqqddqqqQd3B{MAX_REASON_BYTES}s{n}s{8 * n}s{later}")
 
     @cached_property
@@ -101,7 +116,8 @@ class FlightHeader:
 
 
 FACTS = ("names", "classes", "bundle", "deadline", "policy", "capacity")
-"""The fields of a header that are in its frame."""
+WORDS = ("bundle_name", "bundle_version")
+"""The fields of a header that are in its frame; the last two from version 4 on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +194,7 @@ def decoded_header(file: Path, data: bytes) -> FlightHeader:
 
 def _checked(d: Mapping[str, Any], version: int) -> FlightHeader | None:
     names, classes, bundle, deadline, policy, capacity = map(d.get, FACTS)
+    words = [d.get(word, "") for word in WORDS]
     if (
         not isinstance(names, list)
         or not 1 <= len(names) <= MAX_FEATURES
@@ -189,9 +206,11 @@ def _checked(d: Mapping[str, Any], version: int) -> FlightHeader | None:
         or not deadline > 0.0
         or type(capacity) is not int
         or capacity < 1
+        or not all(map(is_word, words))
     ):
         return None
-    header = FlightHeader(tuple(names), tuple(classes), str(bundle), deadline, str(policy), capacity, version)
+    facts = (tuple(names), tuple(classes), str(bundle), deadline, str(policy), capacity)
+    header = FlightHeader(*facts, version, *words)
     return header if header.file_bytes <= MAX_FILE_BYTES else None
 
 

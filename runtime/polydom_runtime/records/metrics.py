@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from .histogram import Histogram
 
 if TYPE_CHECKING:
+    from polydom_runtime.bundles.identity import Identity
     from polydom_runtime.policy.trace import Trace
     from polydom_runtime.prediction import Prediction
 
@@ -21,10 +22,19 @@ K = TypeVar("K", bound=Hashable)
 
 
 class Named(Protocol):
-    """The part of a bundle that metrics need: the names of its features."""
+    """The part of a bundle that metrics need: the names of its features, and which bundle it is."""
 
     @property
     def names(self) -> tuple[str, ...]: ...  # noqa: D102
+    @property
+    def identity(self) -> "Identity": ...  # noqa: D102
+    @property
+    def sha256(self) -> str: ...  # noqa: D102
+
+
+def known_as(bundle: Named) -> dict[str, str]:
+    """Return the name and the version of a bundle, and the SHA-256 of its index, for records."""
+    return {"name": bundle.identity.name, "version": bundle.identity.version, "sha256": bundle.sha256}
 
 
 class Watched(Protocol):
@@ -155,6 +165,7 @@ class Metrics:
         No number is NaN or infinite: an unknown one is None.
         """
         return {
+            "bundle": known_as(self.watched.bundle),
             "items": self.elapsed.count,
             "deadline": self.watched.deadline,
             "misses": self.misses,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from .histogram import Histogram
-from .metrics import QUANTILES, Metrics
+from .metrics import QUANTILES, Metrics, known_as
 
 EDGES_NS = tuple(step << k for k in range(13, 33) for step in (2, 3))
 """Two buckets for each factor of 2, from 16 µs to 13 s, at edges of the histogram's buckets: counts are exact."""
@@ -44,6 +44,7 @@ def _families(metrics: Metrics) -> Iterator[tuple[str, str, str, Samples]]:
     """Yield name, type, help and samples of each metric."""
     watched, stages = metrics.watched, dict(zip(metrics.names, metrics.stages, strict=True))
     failures, out = watched.failures, {name: float(name in watched.out) for name in metrics.names}
+    yield "bundle_info", "gauge", "The bundle, by its labels.", iter([("", known_as(watched.bundle), 1.0)])
     yield "items_total", "counter", "Items answered.", _one(metrics.elapsed.count)
     yield "deadline_misses_total", "counter", "Answers after the deadline.", _one(metrics.misses)
     yield "answers_total", "counter", "Answers by feature set.", _each("features", metrics.answers)

@@ -187,7 +187,9 @@ def header_of(predictor: "AnyPredictor", capacity: int) -> FlightHeader:
     if sum(len(str(label)) for label in classes) > MAX_CLASSES_BYTES:
         classes = ()
     header = FlightHeader(
-        bundle.names, classes, index_sha256(bundle), float(predictor.deadline), predictor.policy, capacity
+        *(bundle.names, classes, index_sha256(bundle), float(predictor.deadline), predictor.policy, capacity),
+        bundle_name=bundle.identity.name,
+        bundle_version=bundle.identity.version,
     )
     if header.file_bytes > MAX_FILE_BYTES:
         most = (MAX_FILE_BYTES - len(header.packed)) // header.record_bytes

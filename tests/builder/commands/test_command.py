@@ -153,6 +153,17 @@ def test_inspect_shows_candidates_costs_and_staircase(folder: Path, capsys: pyte
     assert all(len(c["weights"]) == 6 for c in document["candidates"])
 
 
+def test_inspect_says_what_the_bundle_is(capsys: pytest.CaptureFixture[str]) -> None:
+    golden = str(Path(__file__).parents[2] / "golden" / "format_10.bundle")
+    assert main(["inspect", golden]) == 0
+    text = capsys.readouterr().out
+    assert main(["inspect", golden, "--json"]) == 0
+
+    assert text.startswith("bundle: golden 1.2\nbuilt: 2026-01-31T12:00:00Z, by The team\n")
+    identity = json.loads(capsys.readouterr().out)["identity"]
+    assert (identity["name"], identity["data"], len(identity["sha256"])) == ("golden", "1" * 64, 64)
+
+
 def test_inspect_refuses_a_deadline_that_is_too_short(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["inspect", str(folder), "--deadline", "1us"]) == 2
     assert capsys.readouterr().err.startswith("polydom: The deadline must be at least 5 µs")

@@ -267,6 +267,20 @@ def test_no_items_are_an_error(items: Any) -> None:
         certified(Scripted(late_at()), items=items)
 
 
+@pytest.mark.parametrize(
+    ("named", "line"),
+    [
+        ({"name": "bats", "version": "1.2"}, "bundle bats 1.2 abc"),
+        ({}, "bundle abc"),
+        ({"name": "a\x1b"}, "bundle a? abc"),
+    ],
+)
+def test_a_certificate_names_the_bundle(named: dict[str, str], line: str, certificate: Certificate) -> None:
+    found = replace(certificate, context={"bundle": {"path": "b", "index_sha256": "abc", **named}})
+
+    assert line == str(found).splitlines()[-1]
+
+
 @pytest.fixture(scope="module")
 def certificate() -> Certificate:
     found = certified(Scripted(late_at(5, 6, 300)), TWENTIETH)
@@ -354,7 +368,8 @@ def test_the_command_certifies_a_bundle_and_stamps_what_it_depends_on(
     assert (code, found.verdict, found.items, found.deadline) == (0, "proven", 59, 3600.0)
     assert capsys.readouterr().out == f"{found}\n"
     context = found.context
-    assert context["bundle"]["index_sha256"] == (bundle_folder / DIGEST_FILE).read_text().split()[0]
+    digest = (bundle_folder / DIGEST_FILE).read_text().split()[0]
+    assert context["bundle"] == {"path": str(bundle_folder), "name": "", "version": "", "index_sha256": digest}
     assert (context["guard"], context["load"], context["policy"]) == (5.0, "cpu:1", "anytime")
     assert (len(context["items"]["sha256"]), context["items"]["seed"]) == (64, 7)
     assert {"device", "numpy", "began", "warnings"} <= context["machine"].keys()

@@ -97,6 +97,29 @@ def test_info_says_what_is_promised_about_which_score(
     assert f"promise: {promise}" in said
 
 
+def test_info_says_what_the_bundle_is(capsys: pytest.CaptureFixture[str]) -> None:
+    golden = Path(__file__).parents[2] / "golden" / "format_10.bundle"
+
+    assert main(["info", str(golden)]) == 0
+
+    assert capsys.readouterr().out.splitlines()[:6] == [
+        "bundle: golden 1.2",
+        "built: 2026-01-31T12:00:00Z, by The team",
+        f"SHA-256 of the index: {(golden / 'index.sha256').read_text().split()[0]}",
+        f"SHA-256 of the data: {'1' * 64}",
+        f"fingerprint of the features' code: 2:{'2' * 64}",
+        "libraries: polydom-builder 0.2.0, scikit-learn 1.7.2",
+    ]
+
+
+def test_info_says_what_an_old_bundle_does_not_state(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["info", str(Path(__file__).parents[2] / "golden" / "format_9.bundle")]) == 0
+
+    said = capsys.readouterr().out.splitlines()
+    assert said[:2] == ["bundle: no name", "built: not stated"]
+    assert said[5] == "libraries: not stated"
+
+
 def test_info_says_that_greedy_promises_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bundle, models = make_bundle()
     greedy = changed(bundle, sequences=((0, 1, 2),), shipped=(), intervals=(), median_size=10.0)

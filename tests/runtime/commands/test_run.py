@@ -57,6 +57,22 @@ def test_flight_and_metrics_tell_what_was_answered(
     assert any(line.endswith(" 3") for line in Path(prom).read_text().splitlines() if "items_total" in line)
 
 
+def test_summary_metrics_and_recording_name_the_bundle(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    golden = Path(__file__).parents[2] / "golden" / "format_10.bundle"
+    command[1], flight, lines = str(golden), str(tmp_path / "node.flight"), tmp_path / "metrics.jsonl"
+
+    assert main([*command, "--record", flight, "--metrics-json", str(lines)]) == 0
+    summary = summary_of(capsys.readouterr().out)
+    assert main(["flight", flight, "--summary"]) == 0
+
+    expected = {"name": "golden", "version": "1.2", "sha256": (golden / "index.sha256").read_text().split()[0]}
+    assert expected == summary["bundle"]
+    assert expected == json.loads(lines.read_text().splitlines()[-1])["bundle"]
+    assert expected == summary_of(capsys.readouterr().out)["bundle"]
+
+
 def test_loop_at_a_period_counts_what_the_summary_tells(
     command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,7 +8,7 @@ import resource
 import tracemalloc
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from io import StringIO
 from pathlib import Path
 from typing import NamedTuple
@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
 from polydom_runtime import Bundle, Prediction, Predictor
+from polydom_runtime.bundles.identity import Identity
 from polydom_runtime.commands.record_options import add_arguments, open_records
 from polydom_runtime.exceptions import RecordingError
 from polydom_runtime.policy.trace import Trace
@@ -248,6 +249,21 @@ def test_any_names_pass_through_the_text_format(names: list[str]) -> None:
     assert values(samples, "polydom_reasons_total", "reason") == {names[0]: 1}
     assert values(samples, "polydom_feature_failures", "feature") == {**dict.fromkeys(names, 0), names[0]: 7}
     assert values(samples, "polydom_feature_out", "feature") == {**dict.fromkeys(names, 0), names[-1]: 1}
+
+
+@given(st.text(), st.text())
+def test_metrics_name_the_bundle(name: str, version: str) -> None:
+    bundle = replace(make_bundle()[0], identity=Identity(name, version), sha256="ab" * 32)
+    metrics = Metrics(Watched(bundle))
+
+    kinds, samples = parsed(prometheus_text(metrics, {"node": "pi"}))
+
+    expected = {"name": name, "version": version, "sha256": "ab" * 32}
+    assert expected == metrics.as_dict()["bundle"]
+    assert kinds["polydom_bundle_info"] == "gauge"
+    assert [({"node": "pi", **expected}, 1.0)] == [
+        (s.labels, s.value) for s in samples if s.name == "polydom_bundle_info"
+    ]
 
 
 def test_json_lines_are_added_to_a_file_that_may_be_moved_away(metrics: Metrics, tmp_path: Path) -> None:

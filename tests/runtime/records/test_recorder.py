@@ -15,6 +15,7 @@ import zlib
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from polydom_runtime import Predictor
+from polydom_runtime.bundles.identity import Identity
 from polydom_runtime.bundles.index_file import index_sha256
 from polydom_runtime.commands.flight import add_arguments, marks_of, run
 from polydom_runtime.commands.record_options import open_records
@@ -64,6 +66,21 @@ def test_header_says_what_it_is_of(file: Path) -> None:
     bundle = make_bundle()[0]
     expected = FlightHeader(bundle.names, ("no", "yes"), index_sha256(bundle), 200 * US, "anytime", 4)
     assert load_flight(file).header == expected
+
+
+def test_header_names_the_bundle(file: Path) -> None:
+    FlightRecorder(file, Watched(replace(make_bundle()[0], identity=Identity("bats", "1.2", builder="Ada"))), 4).close()
+
+    assert load_flight(file).header.identity == Identity("bats", "1.2")
+
+
+@pytest.mark.parametrize("name", ["\x1b[2J", "x" * 201, 3])
+def test_a_name_that_is_no_short_text_is_refused(name: Any, file: Path) -> None:
+    recorded(file, range(1))
+    header = replace(load_flight(file).header, bundle_name=name)
+
+    with pytest.raises(RecordingError, match="have a valid header"):
+        decoded_flight(file, header.packed + bytes(header.capacity * header.record_bytes))
 
 
 def test_digest_is_that_of_the_index_file(bundle_folder: Path, world: World) -> None:
@@ -299,10 +316,10 @@ def test_record_of_another_ring_is_not_taken(file: Path, tmp_path: Path) -> None
 
 def test_other_version_says_so(file: Path) -> None:
     recorded(file, range(1))
-    data = file.read_bytes().replace(b"polydom-flight 3\n", b"polydom-flight 4\n")
+    data = file.read_bytes().replace(b"polydom-flight 4\n", b"polydom-flight 5\n")
 
     with pytest.raises(
-        RecordingError, match=r"format version 3 or an older one\. Got 4\. Read it with the version that wrote it"
+        RecordingError, match=r"format version 4 or an older one\. Got 5\. Read it with the version that wrote it"
     ):
         decoded_flight(file, data)
 
@@ -468,16 +485,16 @@ def test_first_error_of_an_item_is_recorded(file: Path) -> None:
     assert [record.error for record in read_flight(file)] == ["mean: ValueError: no sound", "µ" * 60]
 
 
-@pytest.mark.parametrize(("version", "lacks"), [(1, 8 + 121), (2, 121)])
+@pytest.mark.parametrize(("version", "lacks"), [(1, 8 + 121), (2, 121), (3, 0)])
 def test_recordings_of_earlier_versions_are_read(file: Path, version: int, lacks: int) -> None:
-    """Version 1 ends before the waited time, version 2 after it."""
+    """Version 1 ends before the waited time, version 2 after it; version 3 does not name the bundle."""
     recorded(file, range(3))
     new = load_flight(file)
     old = replace(new.header, version=version)
     ring = b""
     for slot in range(new.header.capacity):
         raw = file.read_bytes()[new.header.slot_start(slot) : new.header.slot_start(slot + 1)]
-        body = raw[4:-lacks]
+        body = raw[4 : len(raw) - lacks]
         ring += struct.pack("<I", zlib.crc32(body, old.seed)) + body if any(raw) else bytes(old.record_bytes)
 
     flight = decoded_flight(file, old.packed + ring)

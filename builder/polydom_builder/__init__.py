@@ -6,7 +6,7 @@ What this module exports is promised; everything else may move between versions.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .exceptions import ExportError, FitError, LatticeError, RegionError, TrainingError
+from .exceptions import ComparisonError, ExportError, FitError, LatticeError, RegionError, TrainingError
 
 if TYPE_CHECKING:
     from .costs.set_costs import SetCosts
@@ -32,6 +32,7 @@ _LAZY = {
 
 __all__ = [
     "BlockSelector",
+    "ComparisonError",
     "ExportError",
     "FitError",
     "GreedySearch",

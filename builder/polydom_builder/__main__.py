@@ -11,6 +11,7 @@ from . import __version__
 COMMANDS = {
     "build": "measure, train, index and export a bundle",
     "inspect": "show the candidates of a bundle, their costs and its staircase",
+    "compare": "show what changed between two bundles or two costs files; exit code 1 if it is worse than allowed",
     "verify": "check the proof of a bundle; exit code 1 if it does not hold",
     "keygen": "make a pair of keys to sign bundles with",
     "sign": "sign a bundle, so that a node can tell whose it is",

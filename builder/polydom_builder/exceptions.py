@@ -19,5 +19,9 @@ class TrainingError(PolyDomError, ValueError):
     """The items, the labels, the estimator or a parameter do not allow a training."""
 
 
+class ComparisonError(PolyDomError, ValueError):
+    """Two files cannot be compared, or not by the limits that were given."""
+
+
 class ExportError(PolyDomError, ValueError):
     """A model cannot be exported, or the exported model gives other answers."""

@@ -1,6 +1,7 @@
 """Values on the command line of ``polydom``: the user's text, checked."""
 
 import argparse
+import math
 from contextlib import suppress
 from datetime import date
 
@@ -38,6 +39,18 @@ def count(text: str) -> int:
     if text.isdecimal() and int(text) >= 1:
         return int(text)
     raise argparse.ArgumentTypeError(f"must be a whole number of at least 1. Got {text!r}")
+
+
+def loss(text: str) -> float:
+    """Return a finite number of at least 0; ArgumentTypeError for any other text.
+
+    >>> loss("0.01"), loss("0")
+    (0.01, 0.0)
+    """
+    with suppress(ValueError):
+        if 0.0 <= (value := float(text)) < math.inf:
+            return value
+    raise argparse.ArgumentTypeError(f"must be a finite number of at least 0. Got {text!r}")
 
 
 def slack(text: str) -> float | str:

@@ -1,0 +1,101 @@
+"""The comparison of two bundles."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.costs import CostFunction
+from polydom_runtime.device.memory import memory_need
+from polydom_runtime.measuring.cost_samples import DISPATCH
+from polydom_runtime.records.metrics import finite
+from polydom_runtime.unit_times import UnitTimes
+
+from .comparison import AnswerChange, Comparison, Fact, SetChange, Units, check_common, common_sizes, time_changes
+
+N_SIZES = 3
+"""Times and answers are compared at a small, a middle and a large size."""
+
+Scores = Mapping[frozenset[str], tuple[tuple[str, ...], float]]
+"""The features of each shipped set in their order, and its score."""
+
+
+def compare_bundles(before: Bundle, after: Bundle) -> Comparison:
+    """Compare what two bundles are, promise and hold.
+
+    Raises
+    ------
+    ComparisonError
+        If they have no feature and no item size in common.
+    """
+    units = Units.of(before.names, after.names)
+    check_common("feature", units)
+    sizes = common_sizes(before.promise.sizes, after.promise.sizes, N_SIZES)
+    old, new = _facts(before), _facts(after)
+    return Comparison(
+        "bundles",
+        {what: Fact(old[what], new[what]) for what in old},
+        units,
+        (
+            *time_changes("typical", _costs(before.times.typical), _costs(after.times.typical), sizes),
+            *time_changes("worst case", _costs(before.times.worst), _costs(after.times.worst), sizes),
+            *time_changes("worst case", _answers(before), _answers(after), sizes),
+        ),
+        _sets(_shipped(before), _shipped(after)),
+        tuple(_answer(before, after, deadline, size) for deadline in _deadlines(before, after) for size in sizes),
+    )
+
+
+def _facts(bundle: Bundle) -> dict[str, Any]:
+    promise, bytes_of_models = bundle.promise, [model.size_bytes for model in bundle.models]
+    return {
+        **asdict(bundle.identity),
+        "sha256": bundle.sha256,
+        "search": "greedy" if bundle.is_greedy else "lattice",
+        "classes": list(bundle.space.classes),
+        "widths": dict(zip(bundle.names, bundle.space.widths, strict=True)),
+        "scoring": promise.scoring,
+        "prior score": bundle.prior.accuracy,
+        "sizes": list(promise.sizes),
+        "deadlines": [finite(deadline) for deadline in promise.budgets],
+        "slowdown": promise.slowdown,
+        "alpha": finite(promise.alpha),
+        "tolerance": finite(promise.tolerance),
+        "costs": str(bundle.times.origin),
+        "models": len(bundle.models),
+        "model bytes": sum(bytes_of_models),
+        "memory bytes": memory_need(bytes_of_models),
+    }
+
+
+def _costs(times: UnitTimes) -> dict[str, CostFunction]:
+    return {**dict(zip(times.names, times.terms, strict=True)), DISPATCH: times.dispatch}
+
+
+def _answers(bundle: Bundle) -> dict[str, CostFunction]:
+    """Return the costs of whole answers by the shipped sets, model included."""
+    return {f"answer by {'+'.join(sorted(c.features))}": c.cost for c in bundle.index.candidates if c.features}
+
+
+def _shipped(bundle: Bundle) -> Scores:
+    return {frozenset(c.features): (c.features, c.accuracy) for c in bundle.index.candidates if c.features}
+
+
+def _sets(before: Scores, after: Scores) -> tuple[SetChange, ...]:
+    unknown: tuple[tuple[str, ...], None] = ((), None)
+    return tuple(
+        SetChange((after.get(key) or before[key])[0], before.get(key, unknown)[1], after.get(key, unknown)[1])
+        for key in {**before, **after}
+    )
+
+
+def _deadlines(*bundles: Bundle) -> list[float]:
+    """Return the shortest and the longest deadline of each; 1 s if all are for any deadline."""
+    stated = {deadline for bundle in bundles for deadline in bundle.promise.budgets if 0.0 < deadline < math.inf}
+    return sorted(stated) or [1.0]
+
+
+def _answer(before: Bundle, after: Bundle, deadline: float, size: float) -> AnswerChange:
+    old, new = before.index.best(size, deadline), after.index.best(size, deadline)
+    return AnswerChange(deadline, size, Fact(old.features, new.features), Fact(old.accuracy, new.accuracy))

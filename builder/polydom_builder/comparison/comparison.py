@@ -1,0 +1,191 @@
+"""The result of a comparison: facts, feature sets, answers and times, each before and after."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, NamedTuple
+
+from polydom_builder.exceptions import ComparisonError
+from polydom_runtime.costs import CostFunction
+from polydom_runtime.records.metrics import finite
+
+TimeKind = Literal["typical", "worst case"]
+
+
+class Fact(NamedTuple):
+    """A plain value of both."""
+
+    before: Any
+    after: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """Names in the order of the first one, then of the second one: those of one only, and those of both."""
+
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    same: tuple[str, ...]
+
+    @classmethod
+    def of(cls, before: Sequence[str], after: Sequence[str]) -> "Units":
+        """Return the names of both."""
+        return cls(
+            tuple(name for name in after if name not in before),
+            tuple(name for name in before if name not in after),
+            tuple(name for name in before if name in after),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SetChange:
+    """The score of a feature set that is shipped; None where it is not."""
+
+    features: tuple[str, ...]
+    before: float | None
+    after: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerChange:
+    """The sets that the indexes choose for one size and deadline, and their scores."""
+
+    deadline: float
+    size: float
+    features: Fact
+    score: Fact
+
+    @property
+    def loss(self) -> float:
+        """By how much the score fell; negative if it rose."""
+        loss: float = self.score.before - self.score.after
+        return loss
+
+
+@dataclass(frozen=True, slots=True)
+class TimeChange:
+    """The time of a unit at one size, in seconds.
+
+    Parameters
+    ----------
+    unit : str
+    kind : {"typical", "worst case"}
+    size, before, after : float
+    noise : float or None
+        The ratio up to which a change may be chance, at least 1; None if it is not known.
+    """
+
+    unit: str
+    kind: TimeKind
+    size: float
+    before: float
+    after: float
+    noise: float | None = None
+
+    @property
+    def growth(self) -> float:
+        """The time after, divided by the time before."""
+        return growth(self.before, self.after)
+
+    @property
+    def is_beyond_noise(self) -> bool | None:
+        """Whether the change is larger than chance; None if that is not known."""
+        return None if self.noise is None else not 1.0 / self.noise <= self.growth <= self.noise
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What changed between two bundles, or two costs files.
+
+    Parameters
+    ----------
+    kind : {"bundles", "costs"}
+    facts : mapping of str to Fact
+        Plain values by what they are.
+    units : Units
+        The features, or the measured units.
+    times : tuple of TimeChange
+        Of the units of both.
+    sets : tuple of SetChange
+        Of bundles: the feature sets that at least one ships.
+    answers : tuple of AnswerChange
+        Of bundles.
+    """
+
+    kind: Literal["bundles", "costs"]
+    facts: Mapping[str, Fact]
+    units: Units
+    times: tuple[TimeChange, ...]
+    sets: tuple[SetChange, ...] = ()
+    answers: tuple[AnswerChange, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain data for JSON: pairs are ``[before, after]``, a number that is not finite is None."""
+        plain = asdict(self)
+        for row, change in zip(plain["answers"], self.answers, strict=True):
+            row["loss"] = change.loss
+        for row, time in zip(plain["times"], self.times, strict=True):
+            row |= {"growth": finite(time.growth), "is_beyond_noise": time.is_beyond_noise}
+        return plain
+
+
+def growth(before: float, after: float) -> float:
+    """Return a size or time divided by the one before.
+
+    >>> growth(2.0, 3.0), growth(0.0, 0.0), growth(0.0, 1.0)
+    (1.5, 1.0, inf)
+    """
+    return after / before if before else 1.0 if after == before else math.inf
+
+
+def time_changes(
+    kind: TimeKind,
+    before: Mapping[str, CostFunction],
+    after: Mapping[str, CostFunction],
+    sizes: Sequence[float],
+    noise: Mapping[str, float] | None = None,
+) -> tuple[TimeChange, ...]:
+    """Return the times of the units of both at some sizes."""
+    return tuple(
+        TimeChange(unit, kind, size, before[unit](size), after[unit](size), noise.get(unit) if noise else None)
+        for unit in before
+        if unit in after
+        for size in sizes
+    )
+
+
+def common_sizes(before: Sequence[float], after: Sequence[float], count: int) -> list[float]:
+    """Return sizes from the smallest to the largest that both know, at equal ratios.
+
+    Parameters
+    ----------
+    before, after : sequence of float
+        Rising sizes that each knows; the first and the last one count.
+    count : int
+        How many; fewer if there is one size only.
+
+    Raises
+    ------
+    ComparisonError
+        If no size is in both ranges.
+    """
+    low, high = max(before[0], after[0]), min(before[-1], after[-1])
+    if low > high:
+        both = " and ".join(f"{sizes[0]:g} to {sizes[-1]:g}" for sizes in (before, after))
+        raise ComparisonError(f"Both must be for some of the same item sizes. Got {both}. Nothing can be compared.")
+    if low == high or not low:
+        return sorted({low, high})
+    return [low, *(low * (high / low) ** (k / (count - 1)) for k in range(1, count - 1)), high]
+
+
+def check_common(what: str, units: Units, ignored: Iterable[str] = ()) -> None:
+    """Check that two have a unit in common.
+
+    Raises
+    ------
+    ComparisonError
+        If they have none.
+    """
+    if not {*units.same} - {*ignored}:
+        names = f"{', '.join(units.removed)}, and {', '.join(units.added)}"
+        raise ComparisonError(f"Both must have a {what} in common. Got {names}. Nothing can be compared.")

@@ -1,0 +1,169 @@
+"""The comparison of two bundles: what is added, removed, better, worse, larger and slower."""
+
+import json
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from polydom_builder.comparison.bundles import compare_bundles
+from polydom_builder.comparison.comparison import Fact, SetChange, Units
+from polydom_builder.comparison.report import as_report
+from polydom_builder.exceptions import ComparisonError
+from polydom_runtime import Bundle
+from polydom_runtime.bundles.identity import Identity
+from polydom_runtime.bundles.index import Interval
+from polydom_runtime.device.memory import memory_need
+from polydom_runtime.unit_times import UnitTimes
+from tests.bundle_parts import changed
+from tests.runtime.conftest import US, make_bundle
+
+OLD = make_bundle()[0]
+
+
+def scored(bundle: Bundle, *scores: float) -> Bundle:
+    models = tuple(replace(m, accuracy=a) for m, a in zip(bundle.models, scores, strict=True))
+    return replace(bundle, models=models)
+
+
+def without_ends(bundle: Bundle) -> Bundle:
+    """Return a bundle that ships two sets only."""
+    intervals = (Interval(1, 1.0, 1000.0), Interval(2, 1.0, 1000.0))
+    return changed(replace(bundle, models=bundle.models[:2]), shipped=(0, 1), intervals=intervals)
+
+
+def slower(times: UnitTimes, unit: str, factor: float) -> UnitTimes:
+    terms = [cost * factor if name == unit else cost for name, cost in zip(times.names, times.terms, strict=True)]
+    return replace(times, terms=tuple(terms))
+
+
+def test_a_bundle_does_not_differ_from_itself() -> None:
+    found = compare_bundles(OLD, OLD)
+
+    assert all(before == after for before, after in found.facts.values())
+    assert Units((), (), ("mean", "spread", "ends")) == found.units
+    assert {1.0} == {time.growth for time in found.times}
+    assert {0.0} == {answer.loss for answer in found.answers}
+    assert [(row.before, row.after) for row in found.sets] == [(0.7, 0.7), (0.8, 0.8), (0.9, 0.9)]
+
+
+@pytest.mark.parametrize(
+    ("new", "fact", "expected"),
+    [
+        (replace(OLD, identity=Identity("bats", "1.2")), "version", Fact("", "1.2")),
+        (replace(OLD, sha256="ab"), "sha256", Fact("", "ab")),
+        (changed(OLD, classes=("no", "maybe")), "classes", Fact(["no", "yes"], ["no", "maybe"])),
+        (changed(OLD, budgets=(100 * US, math.inf)), "deadlines", Fact([100 * US, 200 * US], [100 * US, None])),
+        (changed(OLD, alpha=1.5), "alpha", Fact(1.0, 1.5)),
+        (changed(OLD, scoring="r2"), "scoring", Fact("", "r2")),
+        (without_ends(OLD), "models", Fact(3, 2)),
+    ],
+    ids=["version", "sha256", "classes", "deadlines", "alpha", "scoring", "models"],
+)
+def test_facts_are_those_before_and_after(new: Bundle, fact: str, expected: Fact) -> None:
+    assert expected == compare_bundles(OLD, new).facts[fact]
+
+
+def test_sizes_are_of_all_models_and_of_the_memory_that_they_need() -> None:
+    sizes = [model.size_bytes for model in OLD.models]
+
+    facts = compare_bundles(OLD, without_ends(OLD)).facts
+
+    assert Fact(sum(sizes), sum(sizes[:2])) == facts["model bytes"]
+    assert Fact(memory_need(sizes), memory_need(sizes[:2])) == facts["memory bytes"]
+
+
+def test_shipped_sets_are_added_and_removed() -> None:
+    removed, added = compare_bundles(OLD, without_ends(OLD)).sets, compare_bundles(without_ends(OLD), OLD).sets
+
+    every = ("mean", "spread", "ends")
+    assert SetChange(every, 0.9, None) in removed
+    assert SetChange(every, None, 0.9) in added
+    assert SetChange(("mean",), 0.7, 0.7) in removed
+
+
+def test_answers_are_those_of_the_index_at_each_deadline_and_size() -> None:
+    answers = {(a.deadline, a.size): a for a in compare_bundles(OLD, without_ends(OLD)).answers}
+
+    assert {100 * US, 200 * US} == {deadline for deadline, _ in answers}
+    assert [1.0, pytest.approx(1000**0.5), 1000.0] == sorted({size for _, size in answers})
+    row = answers[200 * US, 1.0]
+    assert Fact(("mean", "spread", "ends"), ("mean", "spread")) == row.features
+    assert pytest.approx(0.1) == row.loss
+    assert answers[100 * US, 1000.0].loss == 0.0
+
+
+def test_times_are_compared_by_unit_kind_and_size() -> None:
+    times = OLD.times
+    new = replace(
+        OLD, times=replace(times, worst=slower(times.worst, "spread", 2.0), typical=slower(times.typical, "half", 3.0))
+    )
+
+    grown = {(t.unit, t.kind): t.growth for t in compare_bundles(OLD, new).times if t.size == 1000.0}
+
+    assert pytest.approx(2.0) == grown["spread", "worst case"]
+    assert pytest.approx(3.0) == grown["half", "typical"]
+    assert 1.0 == grown["spread", "typical"] == grown["(dispatch)", "worst case"]
+    assert 1.0 < grown["answer by mean+spread", "worst case"] < 2.0
+
+
+def test_a_slower_model_shows_in_answers() -> None:
+    new = replace(OLD, models=tuple(replace(m, seconds=50 * US) for m in OLD.models))
+
+    grown = {t.unit for t in compare_bundles(OLD, new).times if t.growth > 1.0}
+
+    assert {"answer by mean", "answer by mean+spread", "answer by ends+mean+spread"} == grown
+
+
+def test_times_of_sizes_that_both_know_are_compared() -> None:
+    found = compare_bundles(OLD, changed(OLD, sizes=(100.0, 5000.0)))
+
+    assert [100.0, pytest.approx(100000**0.5), 1000.0] == sorted({time.size for time in found.times})
+
+
+@pytest.mark.parametrize(
+    ("new", "message"),
+    [
+        (changed(OLD, names=("a", "b", "c")), r"must have a feature in common\. Got mean, spread, ends, and a, b, c"),
+        (changed(OLD, sizes=(2000.0, 3000.0)), r"some of the same item sizes\. Got 1 to 1000 and 2000 to 3000"),
+    ],
+    ids=["features", "sizes"],
+)
+def test_bundles_with_nothing_in_common_are_refused(new: Bundle, message: str) -> None:
+    with pytest.raises(ComparisonError, match=message):
+        compare_bundles(OLD, new)
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        OLD,
+        without_ends(OLD),
+        changed(OLD, sequences=((0, 1, 2),), shipped=(), intervals=(), median_size=10.0),
+        changed(OLD, models=(), shipped=(), intervals=()),
+        changed(OLD, alpha=math.inf, tolerance=math.inf, budgets=(0.0, math.inf), sizes=(0.0, 5.0)),
+    ],
+    ids=["same", "fewer sets", "greedy", "no models", "no limits"],
+)
+def test_every_comparison_is_plain_json_and_text(new: Bundle) -> None:
+    for found in (compare_bundles(OLD, new), compare_bundles(new, OLD), compare_bundles(new, new)):
+        document: dict[str, Any] = json.loads(json.dumps(found.as_dict(), allow_nan=False))
+
+        assert {"kind", "facts", "units", "times", "sets", "answers"} == document.keys()
+        assert len(found.times) == len(document["times"])
+        assert "features the same: mean, spread, ends\n" in as_report(found)
+
+
+def test_a_report_shows_changes_and_names_the_rest() -> None:
+    new = changed(scored(OLD, 0.7, 0.75, 0.9), alpha=1.5)
+    new = replace(new, times=replace(new.times, typical=slower(new.times.typical, "ends", 2.0)))
+
+    lines = as_report(compare_bundles(OLD, new)).splitlines()
+
+    assert "alpha: 1 -> 1.5" in lines
+    assert any(line.startswith("the same: name, version,") for line in lines)
+    assert "  0.800  0.750           mean+spread" in lines
+    assert "    100 µs  31.6228  0.800  0.750  -0.050  mean+spread" in lines
+    assert "times: 36 of 39 are the same" in lines
+    assert "         1     51 µs    102 µs   2.00      -  ends, typical" in lines

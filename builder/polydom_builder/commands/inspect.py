@@ -14,6 +14,7 @@ from polydom_runtime.costs import format_seconds
 from polydom_runtime.exceptions import DeadlineError
 from polydom_runtime.policy.deadline import too_short
 from polydom_runtime.policy.outlook_table import outlook_table
+from polydom_runtime.policy.promise_text import promise_text
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -46,6 +47,7 @@ def run(arguments: argparse.Namespace) -> None:
         return
     for what, text in bundle.identity.described(bundle.sha256).items():
         print(f"{what}: {text}")
+    print(f"promise: {promise_text(bundle)}")
     print(f"{as_text(document)}\n{outlook_table(bundle)}")
 
 
@@ -71,6 +73,7 @@ def description(bundle: Bundle, deadline: float | None) -> dict[str, Any]:
         "deadlines": list(bundle.promise.budgets),
         "costs": str(bundle.times.origin),
         "scoring": bundle.promise.scoring,
+        "promise": promise_text(bundle),
         "alpha": bundle.promise.alpha,
         "tolerance": bundle.promise.tolerance,
         "candidates": [

@@ -9,6 +9,7 @@ from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.costs import CostFunction
 from polydom_runtime.device.memory import memory_need
 from polydom_runtime.measuring.cost_samples import DISPATCH
+from polydom_runtime.policy.promise_text import promise_text
 from polydom_runtime.records.metrics import finite
 from polydom_runtime.unit_times import UnitTimes
 
@@ -62,6 +63,7 @@ def _facts(bundle: Bundle) -> dict[str, Any]:
         "slowdown": promise.slowdown,
         "alpha": finite(promise.alpha),
         "tolerance": finite(promise.tolerance),
+        "promise": promise_text(bundle),
         "costs": str(bundle.times.origin),
         "models": len(bundle.models),
         "model bytes": sum(bytes_of_models),

@@ -10,6 +10,7 @@ from polydom_runtime.causes import printable
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.policy.lateness import longest_step
 from polydom_runtime.policy.outlook_table import outlook_table, regimes_text
+from polydom_runtime.policy.promise_text import promise_text
 from polydom_runtime.trust.statement import SIGNATURE_FILE
 
 from .arguments import add_trust, add_tune
@@ -49,7 +50,7 @@ def run(arguments: argparse.Namespace) -> None:
         print(f"  a slow-down counts from {choice.calm:.2f} on: up to there it shows on the measured device as well")
     print(f"longest step: {longest_step(bundle)}; an answer can be late by the time that a step exceeds its worst case")
     print(f"alpha {promise.alpha:g}, tolerance {promise.tolerance:g}, dispatch {times.worst.dispatch}")
-    print(f"promise: {_promise_text(bundle)}")
+    print(f"promise: {promise_text(bundle)}")
     print(times.origin)
     print(f"times measured: {regimes_text(bundle)}")
     n_items = len(bundle.references.items)
@@ -60,16 +61,6 @@ def run(arguments: argparse.Namespace) -> None:
 def _unchecked(folder: Path) -> str:
     """Return whether there is a signature, which was not checked."""
     return "signed, not checked, since no key was given" if (folder / SIGNATURE_FILE).exists() else "none"
-
-
-def _promise_text(bundle: Bundle) -> str:
-    """Return the promise about the score, and how far the trained sets keep to what it rests on."""
-    if bundle.is_greedy:
-        return "none about the score, since the search was a greedy one"
-    promise = bundle.promise
-    factor = "" if promise.alpha == 1.0 else f"{promise.alpha:g} times "
-    held = promise.assumption or f"it is not stated whether the tolerance of {promise.tolerance:g} does"
-    return f"no set that fits scores more than {factor}the one chosen, as far as the tolerance holds; {held}"
 
 
 def _engines(bundle: Bundle) -> str:

@@ -160,7 +160,11 @@ def test_inspect_says_what_the_bundle_is(capsys: pytest.CaptureFixture[str]) -> 
     assert main(["inspect", golden, "--json"]) == 0
 
     assert text.startswith("bundle: golden 1.2\nbuilt: 2026-01-31T12:00:00Z, by The team\n")
-    identity = json.loads(capsys.readouterr().out)["identity"]
+    promise = "no set that fits scores more than the one chosen, as far as the tolerance holds; the tolerance of 0.01"
+    assert f"promise: {promise}" in text
+    document = json.loads(capsys.readouterr().out)
+    assert document["promise"].startswith(promise)
+    identity = document["identity"]
     assert (identity["name"], identity["data"], len(identity["sha256"])) == ("golden", "1" * 64, 64)
 
 

@@ -15,6 +15,7 @@ from polydom_runtime import Bundle
 from polydom_runtime.bundles.identity import Identity
 from polydom_runtime.bundles.index import Interval
 from polydom_runtime.device.memory import memory_need
+from polydom_runtime.policy.promise_text import promise_text
 from polydom_runtime.unit_times import UnitTimes
 from tests.bundle_parts import changed
 from tests.runtime.conftest import US, make_bundle
@@ -57,9 +58,10 @@ def test_a_bundle_does_not_differ_from_itself() -> None:
         (changed(OLD, budgets=(100 * US, math.inf)), "deadlines", Fact([100 * US, 200 * US], [100 * US, None])),
         (changed(OLD, alpha=1.5), "alpha", Fact(1.0, 1.5)),
         (changed(OLD, scoring="r2"), "scoring", Fact("", "r2")),
+        (changed(OLD, alpha=1.5), "promise", Fact(promise_text(OLD), promise_text(changed(OLD, alpha=1.5)))),
         (without_ends(OLD), "models", Fact(3, 2)),
     ],
-    ids=["version", "sha256", "classes", "deadlines", "alpha", "scoring", "models"],
+    ids=["version", "sha256", "classes", "deadlines", "alpha", "scoring", "promise", "models"],
 )
 def test_facts_are_those_before_and_after(new: Bundle, fact: str, expected: Fact) -> None:
     assert expected == compare_bundles(OLD, new).facts[fact]

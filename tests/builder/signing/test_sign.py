@@ -152,9 +152,7 @@ def test_an_exported_bundle_is_signed_before_it_is_in_place(fitted: PolyDomSearc
 
 
 def test_a_path_is_no_key(fitted: PolyDomSearch, tmp_path: Path) -> None:
-    with pytest.raises(
-        SignatureError, match=r"key must be a SigningKey\. Got 'lab\.key'"
-    ):
+    with pytest.raises(SignatureError, match=r"key must be a SigningKey\. Got 'lab\.key'"):
         fitted.export(tmp_path / "task.bundle", key="lab.key")  # type: ignore[arg-type]
 
 

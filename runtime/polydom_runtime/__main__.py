@@ -1,4 +1,4 @@
-"""The command ``polydom-node``: measure, look for trouble, answer items, certify, or show what a file holds."""
+"""The command ``polydom-node``: measure, look for trouble, answer items, certify, update, or show files."""
 
 import argparse
 import sys
@@ -14,6 +14,9 @@ COMMANDS = {
     "tune": "time the models of a bundle on this machine, so that plans need no estimates",
     "doctor": "look for causes of late answers on this machine; exit code 1 if there is a problem",
     "certify": "prove or refute, with items answered on this machine, that late answers are rare",
+    "install": "check a bundle on this machine and make it the current release",
+    "rollback": "make an earlier release the current one",
+    "status": "list the releases of this machine; exit code 1 if the current one is missing or damaged",
     "flight": "print the records of a flight recorder",
 }
 """The help line of each command; its module in ``commands/`` has the same name."""

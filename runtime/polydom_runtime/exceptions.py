@@ -59,3 +59,7 @@ class EnergyError(PolyDomError, ValueError):
 
 class WorkerError(PolyDomError, RuntimeError):
     """The process that computes features cannot be started."""
+
+
+class UpdateError(PolyDomError, RuntimeError):
+    """A bundle cannot be installed on this node, or there is no release to use instead of the current one."""

@@ -1,4 +1,4 @@
-"""Replacing a file in one step."""
+"""Writing files so that they last, and replacing one in one step."""
 
 import errno
 import os
@@ -30,11 +30,7 @@ def replace_file(file: str | os.PathLike[str], content: bytes, *, sync: bool = T
         raise OSError(f"{file} must be a file. It is something else. Give another name")
     part = target.with_name(f".{target.name}.{os.getpid()}-{get_ident()}.part")
     try:
-        with open(part, "wb") as stream:
-            stream.write(content)
-            if sync:
-                stream.flush()
-                os.fsync(stream.fileno())
+        write_file(part, content, sync=sync)
         os.replace(part, target)
         if sync:
             sync_folder(target.parent)
@@ -42,6 +38,21 @@ def replace_file(file: str | os.PathLike[str], content: bytes, *, sync: bool = T
         with suppress(OSError):
             part.unlink()
         raise
+
+
+def write_file(file: Path, content: bytes, *, sync: bool = True) -> None:
+    """Write a file, and wait until its content is on the disk if `sync`.
+
+    Raises
+    ------
+    OSError
+        If that fails; then a part of the file may be there.
+    """
+    with open(file, "wb") as stream:
+        stream.write(content)
+        if sync:
+            stream.flush()
+            os.fsync(stream.fileno())
 
 
 def sync_folder(folder: Path) -> None:

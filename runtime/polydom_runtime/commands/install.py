@@ -1,0 +1,53 @@
+"""``polydom-node install``: check a bundle and make it the current release."""
+
+import argparse
+import sys
+
+from polydom_runtime.bundles.index_file import load_bundle
+from polydom_runtime.device.board import Board
+from polydom_runtime.device.probe import probe
+from polydom_runtime.diagnosis.findings import as_text
+from polydom_runtime.items.sources import space_of
+from polydom_runtime.updates.fitness import check_fitness
+from polydom_runtime.updates.install import install
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``polydom-node install``."""
+    command.add_argument("bundle", metavar="BUNDLE", help="the bundle folder")
+    command.add_argument("--into", required=True, metavar="ROOT", help="the folder of releases; made if it is missing")
+    command.add_argument(
+        "--space", metavar="MODULE:SPACE", help="the feature space, to compare its numbers with those of the build"
+    )
+    command.add_argument(
+        "--keep", type=int, default=3, metavar="RELEASES", help="the number of releases that stay (default 3)"
+    )
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Check the bundle on this machine, install it, and say what changed.
+
+    Raises
+    ------
+    UpdateError
+        If it cannot work on this machine, or cannot be installed.
+    PolyDomError
+        If the bundle or the feature space cannot be used.
+    """
+    space = space_of(arguments.space) if arguments.space else None
+    bundle = load_bundle(arguments.bundle)
+    if warnings := check_fitness(bundle, Board(), probe(), space):
+        print(as_text(warnings), file=sys.stderr)
+    done = install(bundle, arguments.into, keep=arguments.keep)
+    print(f"{arguments.into}: {done.digest} {_how(done.copied, done.digest == done.before)}")
+    if done.before not in (None, done.digest):
+        print(f"before: {done.before}; back to it: polydom-node rollback --into {arguments.into}")
+    for digest in done.removed:
+        print(f"removed: {digest}")
+
+
+def _how(copied: bool, was_current: bool) -> str:
+    """Say what an install has done to the release."""
+    if was_current:
+        return "is the current release, and was damaged: it is repaired" if copied else "is the current release already"
+    return "is the current release now" + ", and was already there" * (not copied)

@@ -1,0 +1,31 @@
+"""``polydom-node rollback``: make an earlier release the current one."""
+
+import argparse
+import sys
+
+from polydom_runtime.updates.rollback import SHORTEST, roll_back
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``polydom-node rollback``."""
+    command.add_argument("--into", required=True, metavar="ROOT", help="the folder of releases")
+    command.add_argument(
+        "--to",
+        metavar="DIGEST",
+        help=f"the digest of the release to use, or its first {SHORTEST} or more characters (default: the last sound "
+        "release before the current one)",
+    )
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Roll back, and say to which release.
+
+    Raises
+    ------
+    UpdateError
+        If there is no such release, or it is damaged.
+    """
+    done = roll_back(arguments.into, to=arguments.to)
+    for digest, fault in done.passed_over.items():
+        print(f"polydom-node: passed over {digest}: {fault}", file=sys.stderr)
+    print(f"{arguments.into}: {done.digest} is the current release now")

@@ -1,0 +1,36 @@
+"""``polydom-node status``: list the releases of a node."""
+
+import argparse
+import json
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+
+from polydom_runtime.causes import printable
+from polydom_runtime.updates.releases import current_digest, releases
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``polydom-node status``."""
+    command.add_argument("root", metavar="ROOT", help="the folder of releases")
+    command.add_argument("--json", action="store_true", help="print the releases as JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the releases, the newest copy first; return 1 if the current one is missing or damaged, else 0.
+
+    Raises
+    ------
+    UpdateError
+        If the folder cannot be read.
+    """
+    current, found = current_digest(Path(arguments.root)), list(releases(arguments.root))
+    if arguments.json:
+        print(json.dumps({"current": current, "releases": [asdict(release) for release in found]}, indent=2))
+    else:
+        for release in found:
+            mark = "current" if release.digest == current else ""
+            date = datetime.fromtimestamp(release.installed, UTC).strftime("%Y-%m-%d %H:%M UTC")
+            sound = f"damaged: {printable(release.fault)}" if release.fault else "sound"
+            print(f"{mark:7} {release.digest}  {date}  {release.size_bytes / 1e6:8.2f} MB  {sound}")
+    return int(not any(release.digest == current and not release.fault for release in found))

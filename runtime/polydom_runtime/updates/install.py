@@ -1,0 +1,109 @@
+"""Installing a bundle: it is copied whole, read again, and only then the current one."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from polydom_runtime.bundles import schema
+from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.index_file import DIGEST_FILE, INDEX_FILE, digest_line, load_bundle
+from polydom_runtime.bundles.model_entry import MODEL_FOLDER, model_file
+from polydom_runtime.bundles.opened_folder import read_bounded
+from polydom_runtime.exceptions import UpdateError
+from polydom_runtime.files import sync_folder, write_file
+
+from .releases import RELEASES, Loader, current_digest, fault, release_path, up_to_current
+from .retention import prune, put_aside, without_leftovers
+from .switching import locked, switch
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """What an install has done.
+
+    Parameters
+    ----------
+    digest : str
+        Of the release that is the current one now.
+    before : str or None
+        The digest of the one that was before; None if there was none.
+    copied : bool
+        Whether it was copied; False if it was there already, and sound.
+    removed : tuple of str
+        The digests of releases that were removed.
+    """
+
+    digest: str
+    before: str | None
+    copied: bool
+    removed: tuple[str, ...]
+
+
+def install(bundle: Bundle, root: str | os.PathLike[str], *, keep: int = 3, load: Loader = load_bundle) -> Installed:
+    """Copy a bundle into a folder of releases and make it the current one.
+
+    At any instant, also after a kill or a power cut, the current release is the whole old or the whole new one.
+
+    Parameters
+    ----------
+    bundle : Bundle
+        As it was read from the disk.
+    root : path
+        The folder of releases. It is made if its parent exists.
+    keep : int
+        The number of releases that stay, at least 2.
+    load : callable
+        What reads a bundle from a folder, checks it and returns it.
+
+    Raises
+    ------
+    UpdateError
+        If another process changes the releases, a file cannot be written, the bundle was changed meanwhile, or `keep`
+        is too small.
+    BundleFormatError
+        If the copy is not sound.
+    """
+    if keep < 2:
+        raise UpdateError(f"At least 2 releases must stay: the current one and the one before it. Got {keep}.")
+    root = Path(root)
+    _make_folders(root)
+    with locked(root), without_leftovers(root):
+        before, digest = current_digest(root), bundle.sha256
+        damaged = fault(root, digest, load) != ""
+        if damaged:
+            _put(bundle, root, load)
+        switch(root, digest, [*(d for d in up_to_current(root) if d != digest), digest])
+        return Installed(digest, before, damaged, tuple(prune(root, keep, load)))
+
+
+def _make_folders(root: Path) -> None:
+    try:
+        for folder in (root, root / RELEASES):
+            folder.mkdir(exist_ok=True)
+            sync_folder(folder.parent)
+    except OSError as e:
+        raise UpdateError(f"{root} must be a folder that this user may write to, or may make. Got: {e}.") from e
+
+
+def _put(bundle: Bundle, root: Path, load: Loader) -> None:
+    """Copy a bundle to its place among the releases, which is free or has a damaged copy."""
+    release = release_path(root, bundle.sha256)
+    part = release.with_name(f".{bundle.sha256}.part")
+    _copy(bundle, part)
+    if load(part).sha256 != bundle.sha256:
+        raise UpdateError(f"{bundle.path} must not change while it is installed. It did. Install it again.")
+    put_aside(root, bundle.sha256)
+    part.rename(release)
+
+
+def _copy(bundle: Bundle, folder: Path) -> None:
+    assert bundle.path is not None
+    models = folder / MODEL_FOLDER
+    models.mkdir(parents=True)
+    for number in range(len(bundle.models)):
+        write_file(models / model_file(number), bundle.model_bytes(number))
+    index = read_bounded(bundle.path / INDEX_FILE, schema.MAX_INDEX_BYTES)
+    write_file(folder / INDEX_FILE, index)
+    write_file(folder / DIGEST_FILE, digest_line(index))
+    for made in (models, folder):
+        sync_folder(made)

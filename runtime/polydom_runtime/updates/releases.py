@@ -1,0 +1,138 @@
+"""The releases of a node: whole bundles in a folder, one of which is the current one.
+
+In the folder ``ROOT`` a release is ``releases/DIGEST``, with the SHA-256 of the bundle's index as its name, and
+``current`` is a relative symbolic link to one of them. ``history`` has the digests in the order of their installs.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.index_file import load_bundle
+from polydom_runtime.exceptions import PolyDomError, UpdateError
+
+RELEASES, CURRENT, HISTORY, LOCK = "releases", "current", "history", "lock"
+
+Loader = Callable[[Path], Bundle]
+"""What reads a bundle and raises a `PolyDomError` if it is not sound or not to be trusted."""
+
+_DIGEST = re.compile("[0-9a-f]{64}")
+
+
+class CurrentRelease(NamedTuple):
+    """The release that a node is to use: its digest, and its folder, which never holds another bundle."""
+
+    digest: str
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A release as it is on the disk.
+
+    Parameters
+    ----------
+    digest : str
+        The SHA-256 of its index in hexadecimal.
+    installed : float
+        When it was copied, in seconds since 1970, by the clock of the node.
+    size_bytes : int
+        Of all its files.
+    fault : str
+        Why it cannot be used; empty if it is sound.
+    """
+
+    digest: str
+    installed: float
+    size_bytes: int
+    fault: str = ""
+
+
+def current_release(root: str | os.PathLike[str]) -> CurrentRelease:
+    """Return the current release, by reading one link. The release itself is not looked at.
+
+    Raises
+    ------
+    UpdateError
+        If there is no such link, or it names anything but a release.
+    """
+    link = Path(root) / CURRENT
+    try:
+        target = os.readlink(link)
+    except OSError as e:
+        raise _no_release(link, str(e.strerror)) from e
+    folder, _, digest = target.rpartition("/")
+    if folder != RELEASES or not _DIGEST.fullmatch(digest):
+        raise _no_release(link, target)
+    return CurrentRelease(digest, release_path(root, digest))
+
+
+def _no_release(link: Path, got: str) -> UpdateError:
+    return UpdateError(f"{link} must be a link to a release. Got: {got}. Install a bundle with `polydom-node install`.")
+
+
+def current_digest(root: Path) -> str | None:
+    """Return the digest of the current release, or None if there is none."""
+    try:
+        return current_release(root).digest
+    except UpdateError:
+        return None
+
+
+def release_path(root: str | os.PathLike[str], digest: str) -> Path:
+    """Return the folder of a release."""
+    return Path(root, RELEASES, digest)
+
+
+def digests(root: Path) -> list[str]:
+    """Return the digests of all releases on the disk, the newest copy first."""
+    found = [entry for entry in os.scandir(root / RELEASES) if _DIGEST.fullmatch(entry.name)]
+    return [entry.name for entry in sorted(found, key=lambda entry: (-entry.stat().st_mtime_ns, entry.name))]
+
+
+def history(root: Path) -> list[str]:
+    """Return the digests of releases in the order of their installs; none if the file is missing or damaged."""
+    try:
+        words = (root / HISTORY).read_text(errors="replace").split()
+    except FileNotFoundError:
+        return []
+    return list(dict.fromkeys(filter(_DIGEST.fullmatch, words)))
+
+
+def up_to_current(root: Path) -> list[str]:
+    """Return the history up to the current release, which comes last. What was rolled back is not part of it."""
+    known, current = history(root), current_digest(root)
+    if current is None:
+        return known
+    return known[: known.index(current) + 1] if current in known else [current]
+
+
+def fault(root: Path, digest: str, load: Loader = load_bundle) -> str:
+    """Return why a release cannot be used; an empty text if it can."""
+    path = release_path(root, digest)
+    try:
+        found = load(path).sha256
+    except PolyDomError as e:
+        return str(e)
+    return "" if found == digest else f"{path} must hold the bundle {digest}. Got {found}. Install it again."
+
+
+def releases(root: str | os.PathLike[str], load: Loader = load_bundle) -> Iterator[Release]:
+    """Yield all releases, the newest copy first.
+
+    Raises
+    ------
+    UpdateError
+        If the folder cannot be read.
+    """
+    try:
+        for digest in digests(Path(root)):
+            path = release_path(root, digest)
+            sizes = [file.lstat().st_size for file in path.rglob("*") if not file.is_dir()]
+            yield Release(digest, path.stat().st_mtime, sum(sizes), fault(Path(root), digest, load))
+    except OSError as e:
+        raise UpdateError(f"{root} must be a folder that `polydom-node install` made. Got: {e}.") from e

@@ -1,0 +1,82 @@
+"""The way back to an earlier release."""
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from polydom_runtime.bundles.index_file import load_bundle
+from polydom_runtime.exceptions import UpdateError
+
+from .releases import Loader, current_digest, digests, fault, history, up_to_current
+from .switching import locked, switch
+
+SHORTEST = 4
+"""The number of characters of a digest that may stand for the whole."""
+
+
+class RolledBack(NamedTuple):
+    """The digest of the current release, and the faults of releases that were passed over, by digest."""
+
+    digest: str
+    passed_over: dict[str, str]
+
+
+def roll_back(
+    root: str | os.PathLike[str], *, to: str | None = None, expected: str | None = None, load: Loader = load_bundle
+) -> RolledBack:
+    """Make an earlier release the current one.
+
+    Each call goes one release further back, in the order of installs, and never forward. Damaged releases are passed
+    over. The next install takes its place right after the release that is current then.
+
+    Parameters
+    ----------
+    root : path
+        The folder of releases.
+    to : str, optional
+        The digest of the release to use, or its first characters; it may also be a later one. By default it is the last
+        sound one before the current one; if no release is current, the last sound one of all.
+    expected : str, optional
+        Nothing is changed unless the current release has this digest, such as that of the bundle that failed.
+    load : callable
+        What reads a bundle from a folder, checks it and returns it.
+
+    Raises
+    ------
+    UpdateError
+        If there is no such release, it is damaged, another one than `expected` is current, another process changes the
+        releases, or a file cannot be written.
+    """
+    root = Path(root)
+    with locked(root):
+        current = current_digest(root)
+        if expected is not None and current != expected:
+            raise UpdateError(f"The current release must still be {expected}. It is {current or 'none'} now.")
+        names = [_named(root, to)] if to is not None else [d for d in reversed(up_to_current(root)) if d != current]
+        faults: dict[str, str] = {}
+        for digest in names:
+            if not (found := fault(root, digest, load)):
+                known = history(root)
+                switch(root, digest, known if digest in known else [*up_to_current(root), digest])
+                return RolledBack(digest, faults)
+            faults[digest] = found
+        if to is not None:
+            raise UpdateError(f"The release {names[0]} must be sound. It is not: {faults[names[0]]}")
+        raise UpdateError(
+            f"There must be a sound release before {current or 'now'}. {_listed(faults)}"
+            "Install a bundle, or name a later release with --to."
+        )
+
+
+def _named(root: Path, start: str) -> str:
+    matches = [digest for digest in digests(root) if digest.startswith(start) and len(start) >= SHORTEST]
+    if len(matches) != 1:
+        raise UpdateError(
+            f"--to must be the first {SHORTEST} or more characters of the digest of one release. Got {start!r}, which "
+            f"{len(matches)} have. `polydom-node status` lists the releases."
+        )
+    return matches[0]
+
+
+def _listed(faults: dict[str, str]) -> str:
+    return f"Those there are not: {' '.join(faults.values())} " if faults else "There is none. "

@@ -2,12 +2,18 @@
 
 import argparse
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeGuard
 
+from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.bundles.references import restored
 from polydom_runtime.exceptions import LoopError
 from polydom_runtime.prediction import AnyPredictor
 from polydom_runtime.predictor import Predictor
+
+from .record_options import say
+from .tuned_bundle import trust_of
 
 if TYPE_CHECKING:
     from polydom_runtime.following.following_predictor import FollowingPredictor, Single
@@ -59,13 +65,15 @@ def following(
     """
     from polydom_runtime.following.check import check_bundle  # only here, since most nodes follow nothing
     from polydom_runtime.following.following_predictor import FollowingPredictor
+    from polydom_runtime.updates.releases import CURRENT
+    from polydom_runtime.updates.rollback import roll_back
 
     later = argparse.Namespace(**{**vars(arguments), "deadline": first.deadline})
 
     def make_another() -> "Single":
         if not arguments.supervised:
             options = {"deadline": first.deadline, "policy": arguments.policy}
-            check_bundle(arguments.bundle, arguments.space, options, compare=arguments.compare)
+            check_bundle(arguments.bundle, arguments.space, options, compare=arguments.compare, trust=arguments.trust)
             later.compare = False  # it has been compared
         new = make(later)
         if not isinstance(new, Predictor):
@@ -73,7 +81,14 @@ def following(
                 new.warm_up(restored(item))
         return new
 
-    return FollowingPredictor(first, arguments.bundle, make_another, trial=arguments.trial)
+    def put_back(digest: str) -> None:
+        """Let the next start use the bundle before, too, if the bundle is the current release of a folder of them."""
+        folder = Path(arguments.bundle)
+        if folder.name == CURRENT and folder.is_symlink():
+            load = partial(load_bundle, trust=trust_of(arguments))
+            say(f"rolled back to {roll_back(folder.parent, expected=digest, load=load).digest[:12]}")
+
+    return FollowingPredictor(first, arguments.bundle, make_another, trial=arguments.trial, on_sent_back=put_back)
 
 
 def follows(predictor: AnyPredictor) -> "TypeGuard[FollowingPredictor]":

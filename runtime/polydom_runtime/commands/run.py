@@ -97,7 +97,7 @@ def _answer_all(arguments: argparse.Namespace, predictor: "Single | FollowingPre
         stop = stack.enter_context(stopping(predictor.look if follows(predictor) else None))
         records = stack.enter_context(record_options.open_records(arguments, predictor))
         if follows(predictor):
-            predictor.on_change = records.follow
+            predictor.on_change = lambda _: records.follow(predictor)
         space = None if arguments.supervised else space_of(arguments.space)
         check = partial(check_first, space, bundle.space.item_kind, arguments.items)
         source = stack.enter_context(

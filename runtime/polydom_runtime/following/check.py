@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -15,6 +15,7 @@ from polydom_runtime.items.sources import space_of
 from polydom_runtime.policy.loaded_models import before_opening
 from polydom_runtime.predictor import Predictor
 from polydom_runtime.supervision.keeper import own_command, own_environment
+from polydom_runtime.trust.trust import VARIABLE
 
 CHECK_S = 60.0
 """The time that all models, and all features on the reference items, may take."""
@@ -23,7 +24,13 @@ NICENESS = 10
 
 
 def check_bundle(
-    folder: str, space: str, options: Mapping[str, Any], *, compare: bool, seconds: float = CHECK_S
+    folder: str,
+    space: str,
+    options: Mapping[str, Any],
+    *,
+    compare: bool,
+    trust: Sequence[str] | None = None,
+    seconds: float = CHECK_S,
 ) -> None:
     """Load a bundle, compare its features, and answer its reference items, in a process of its own.
 
@@ -36,6 +43,8 @@ def check_bundle(
         Options of a `Predictor` that JSON can hold.
     compare : bool
         Whether to compare the features with those of the build.
+    trust : sequence of str, optional
+        The files of trusted keys; as the environment says if not given.
     seconds : float
         The time that this may take.
 
@@ -46,7 +55,8 @@ def check_bundle(
     """
     order = json.dumps({"folder": folder, "space": space, "options": dict(options), "compare": compare})
     command = own_command("polydom_runtime.following.check", order)
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, env=own_environment()) as process:
+    environment = own_environment() | ({VARIABLE: os.pathsep.join(trust)} if trust else {})
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, env=environment) as process:
         try:
             told = process.communicate(timeout=seconds)[0]
         except subprocess.TimeoutExpired:

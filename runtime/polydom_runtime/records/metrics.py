@@ -93,12 +93,14 @@ class Metrics:
         How much slower than measured this machine was at the last item, and the largest such value so far.
     elapsed, waited, model : Histogram
         Times from the arrival of the item to the answer, from the arrival to the call, and of the model.
+    names : tuple of str
+        The names of the features.
     stages : tuple of Histogram, one for each feature
         Times from the start of the feature to the start of the next feature or the model.
     """
 
     def __init__(self, predictor: Watched) -> None:
-        self.watched = predictor
+        self.watched, self.names = predictor, predictor.bundle.names
         self.misses = 0
         self.slowdown = self.largest_slowdown = 1.0
         self.elapsed, self.waited, self.model = Histogram(), Histogram(), Histogram()
@@ -111,7 +113,7 @@ class Metrics:
     def watch(self, predictor: Watched) -> None:
         """Go on with the answers of another predictor; times of features of the same name are counted together."""
         known = dict(zip(self.names, self.stages, strict=True))
-        self.watched = predictor
+        self.watched, self.names = predictor, predictor.bundle.names
         self.stages = tuple(known.get(name) or Histogram() for name in self.names)
         self._adds = tuple(stage.add for stage in self.stages)
 
@@ -140,9 +142,10 @@ class Metrics:
             self.model.add(marks[-1] - marks[-2])
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the features, in the order of `stages`."""
-        return self.watched.bundle.names
+    def bundle_changes(self) -> dict[str, int]:
+        """The number of new bundles by what became of them; empty if the predictor takes none over."""
+        reloads = getattr(self.watched, "reloads", None)
+        return {} if reloads is None else {k: n for k, n in reloads._asdict().items() if k != "error"}
 
     @property
     def reasons(self) -> dict[str, int]:
@@ -178,6 +181,7 @@ class Metrics:
             "features": self.answers,
             "reasons": self.reasons,
             "errors": self.errors,
+            "bundle_changes": self.bundle_changes,
             "failures": dict(self.watched.failures),
             "out": sorted(self.watched.out),
         }

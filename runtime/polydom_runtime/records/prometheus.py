@@ -49,6 +49,8 @@ def _families(metrics: Metrics) -> Iterator[tuple[str, str, str, Samples]]:
     yield "deadline_misses_total", "counter", "Answers after the deadline.", _one(metrics.misses)
     yield "answers_total", "counter", "Answers by feature set.", _each("features", metrics.answers)
     yield "reasons_total", "counter", "Answers by reason.", _each("reason", metrics.reasons)
+    if changes := metrics.bundle_changes:
+        yield "bundle_changes_total", "counter", "New bundles by what became of them.", _each("outcome", changes)
     yield "elapsed_seconds", "histogram", "From the arrival of the item to the answer.", _buckets(metrics.elapsed)
     yield "elapsed_max_seconds", "gauge", "The longest of all.", _one(metrics.elapsed.longest_ns / 1e9)
     yield "waited_seconds", "summary", "From the arrival of the item to the call.", _summary(metrics.waited, {})

@@ -7,7 +7,6 @@ import subprocess
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,8 @@ from polydom_runtime.items.packed import write_packed
 from polydom_runtime.items.sources import Arrived
 from polydom_runtime.records.recorder import read_flight
 from polydom_runtime.supervision.keeper import own_command, own_environment
+from polydom_runtime.updates.install import install
+from polydom_runtime.updates.releases import current_release
 from tests.bundle_parts import changed
 from tests.runtime.conftest import make_bundle, write
 from tests.runtime.node_space import space
@@ -330,61 +331,108 @@ edited = FeatureSpace(
 )
 
 
-FOLLOWED = 300
-"""So many times an answer is awaited from the new bundle: there is more than a second's pause in all."""
+FOLLOWED = 600
+"""So many times an answer is awaited from another bundle, each after a pause."""
+
+
+class FedNode:
+    """A node in a process of its own that gets one item after another."""
+
+    def __init__(self, folder: Path, *options: str) -> None:
+        space = "tests.runtime.node_space:space"
+        options = ("--items", "-", "--deadline", "1s", "--follow", *options)
+        self.process = subprocess.Popen(
+            own_command("polydom_runtime", "run", str(folder), space, *options),
+            env=own_environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.answers: list[dict[str, Any]] = []
+
+    def answer(self, text: str = json.dumps([1.0] * 40)) -> Any:
+        """Return the answer for an item."""
+        print(text, file=self.process.stdin, flush=True)
+        self.answers.append(self._line())
+        return self.answers[-1]
+
+    def answer_until(self, bundle: str) -> None:
+        """Give items until a bundle answers, and some more."""
+        for _ in range(FOLLOWED):
+            if self.answer()["bundle"] == bundle[:12]:
+                break
+            time.sleep(0.05)
+        for _ in range(5):
+            self.answer()
+
+    def summary(self) -> Any:
+        """End the items, and return the summary."""
+        with self.process:
+            assert self.process.stdin
+            self.process.stdin.close()
+            return self._line()["summary"]
+
+    def _line(self) -> Any:
+        assert self.process.stdout
+        return json.loads(self.process.stdout.readline())
 
 
 @pytest.mark.parametrize("more", [[], ["--supervised"]], ids=["alone", "supervised"])
 def test_follows_the_bundle_in_its_folder_and_looks_at_once_when_told(more: list[str], tmp_path: Path) -> None:
     bundle, models = make_bundle()
-    labels = [("no", "yes"), ("good", "bad")]
+    labels = [{"no", "yes"}, {"good", "bad"}]
     for k, classes in enumerate(labels):
-        write(tmp_path / f"{k}", changed(bundle, classes=classes, budgets=(1e-3, 1.0)), models)
+        write(tmp_path / f"{k}", changed(bundle, classes=tuple(classes), budgets=(1e-3, 1.0)), models)
+    digests = [load_bundle(tmp_path / f"{k}").sha256 for k in (0, 1)]
     current, new = tmp_path / "current", tmp_path / "new"
     current.symlink_to("0")
     records = ["--record", str(tmp_path / "flight"), "--metrics-json", str(tmp_path / "metrics")]
-    options = ["--items", "-", "--deadline", "1s", "--follow", "--trial", "3", *records, *more]
-    command = own_command("polydom_runtime", "run", str(current), "tests.runtime.node_space:space", *options)
-    answers = []
-    with subprocess.Popen(
-        command, env=own_environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as node:
-        assert node.stdin
-        assert node.stdout
 
-        write_line, read_line = partial(print, file=node.stdin, flush=True), node.stdout.readline
+    node = FedNode(current, "--trial", "3", *records, *more)
+    node.answer()
+    new.symlink_to("1")
+    new.rename(current)
+    node.process.send_signal(signal.SIGHUP)
+    node.answer_until(digests[1])
+    summary = node.summary()
 
-        def answer() -> Any:
-            write_line(json.dumps([float(k) for k in range(40)]))
-            answers.append(json.loads(read_line()))
-            return answers[-1]
+    assert node.process.returncode == 0
+    assert {a["bundle"] for a in node.answers} == {digest[:12] for digest in digests}
+    assert all(a["label"] in labels[a["bundle"] == digests[1][:12]] for a in node.answers)
+    assert [a["item"] for a in node.answers] == list(range(len(node.answers)))
+    changes = {"taken": 1, "refused": 0, "sent_back": 0}
+    assert summary["reloads"] == {"bundle": digests[1], **changes, "error": ""}
+    assert sum(len(read_flight(tmp_path / name)) for name in ("flight.1", "flight")) == len(node.answers)
+    metrics = json.loads((tmp_path / "metrics").read_text().splitlines()[-1])
+    assert (metrics["items"], metrics["bundle_changes"]) == (len(node.answers), changes)
 
-        first = answer()
-        new.symlink_to("1")
-        new.rename(current)
-        node.send_signal(signal.SIGHUP)
-        for _ in range(FOLLOWED):
-            if answer()["bundle"] != first["bundle"]:
-                break
-            time.sleep(0.05)
-        for _ in range(5):
-            answer()
-        node.stdin.close()
-        summary = json.loads(read_line())["summary"]
-        told = node.stderr.read() if node.stderr else ""
 
-    assert node.returncode == 0
-    by_bundle = {a["bundle"]: set(labels[0] if a["label"] in labels[0] else labels[1]) for a in answers}
-    assert by_bundle == {load_bundle(tmp_path / f"{k}").sha256[:12]: set(labels[k]) for k in (0, 1)}
-    assert [a["item"] for a in answers] == list(range(len(answers)))
-    assert summary["reloads"] == {
-        "bundle": load_bundle(current).sha256,
-        "taken": 1,
-        "refused": 0,
-        "sent_back": 0,
-        "error": "",
-    }
-    assert "answers by bundle" in told
-    recorded = [len(read_flight(tmp_path / name)) for name in ("flight.1", "flight")]
-    assert sum(recorded) == len(answers)
-    assert json.loads((tmp_path / "metrics").read_text().splitlines()[-1])["items"] == len(answers)
+def test_release_that_is_worse_than_promised_is_rolled_back(tmp_path: Path) -> None:
+    """Items that are no numbers let all features fail, which they did not do before."""
+    bundle, models = make_bundle()
+    digests = []
+    for k, classes in enumerate((("no", "yes"), ("good", "bad"))):
+        folder = write(tmp_path / f"{k}", changed(bundle, classes=classes, budgets=(1e-3, 1.0)), models)
+        digests.append(load_bundle(folder).sha256)
+    install(load_bundle(tmp_path / "0"), tmp_path / "root")
+
+    node = FedNode(tmp_path / "root" / "current", "--trial", "1000")
+    node.answer()
+    install(load_bundle(tmp_path / "1"), tmp_path / "root")
+    node.process.send_signal(signal.SIGHUP)
+    node.answer_until(digests[1])
+    for _ in range(20):
+        node.answer(json.dumps("no numbers"))
+    summary = node.summary()
+
+    assert summary["reloads"]["bundle"] == digests[0]
+    assert summary["reloads"]["sent_back"] == 1
+    assert current_release(tmp_path / "root").digest == digests[0]
+
+
+@pytest.mark.parametrize("wrong", [["--follow", "--tune", "x.tune"], ["--trial", "-1"]])
+def test_options_of_updates_that_cannot_be(
+    wrong: list[str], command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*command, *wrong]) == 2
+    assert "must be" in capsys.readouterr().err

@@ -23,6 +23,7 @@ from polydom_runtime import Bundle, Prediction, Predictor
 from polydom_runtime.bundles.identity import Identity
 from polydom_runtime.commands.record_options import add_arguments, open_records
 from polydom_runtime.exceptions import RecordingError
+from polydom_runtime.following.following_predictor import Reloads
 from polydom_runtime.policy.trace import Trace
 from polydom_runtime.prediction import Policy
 from polydom_runtime.records.histogram import MAX_NS, RELATIVE_ERROR, Histogram
@@ -153,6 +154,30 @@ def test_failures_and_features_out_are_those_of_the_predictor() -> None:
     said = Metrics(Watched(failures={"mean": 4}, out=frozenset({"mean"}))).as_dict()
 
     assert (said["failures"], said["out"]) == ({"mean": 4}, ["mean"])
+
+
+def test_counts_go_on_with_another_predictor(metrics: Metrics) -> None:
+    """The times of features of the same name are added up."""
+    metrics.add(ANSWER, traced())
+    bundle = make_bundle()[0]
+    metrics.watch(Watched(changed(bundle, names=("spread", "mean", "new"))))
+    metrics.add(ANSWER, traced((0, 2)))
+
+    assert metrics.elapsed.count == 2
+    assert [(name, h.count) for name, h in zip(metrics.names, metrics.stages, strict=True)] == [
+        ("spread", 2),
+        ("mean", 1),
+        ("new", 1),
+    ]
+
+
+def test_new_bundles_are_counted_where_they_are_taken_over(metrics: Metrics) -> None:
+    following = Watched()
+    following.reloads = Reloads(taken=3, refused=2, sent_back=1, error="why")  # type: ignore[attr-defined]
+    text = prometheus_text(Metrics(following))
+
+    assert 'polydom_bundle_changes_total{outcome="refused"} 2' in text
+    assert "bundle_changes" not in prometheus_text(metrics)
 
 
 def test_sets_whose_names_read_the_same_are_added_up(metrics: Metrics) -> None:

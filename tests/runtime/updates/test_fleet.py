@@ -19,9 +19,7 @@ NODES, STEPS = 1000, 70
 
 
 def test_no_node_of_a_fleet_ends_without_a_sound_release(tmp_path: Path, bundles: list[Bundle]) -> None:
-    """A quarter of the nodes has no fault, and then the new release. All others have it or the old one, and
-    the new one after another try.
-    """
+    """A quarter of the nodes has no fault, and then the new release; all others have it after another try."""
     choose = random.Random(1)
     old, new = bundles[1].sha256, bundles[2].sha256
     start = tmp_path / "start"

@@ -66,7 +66,9 @@ def decode(data: bytes) -> Envelope:
         raise SignatureError(f"signature.json must have at most {MAX_BYTES} bytes. Got {len(data)}. {SIGN_AGAIN}")
     try:
         document = json.loads(data)
-        signatures = tuple(Signature(str(entry["keyid"]), b64decode(entry["sig"])) for entry in document["signatures"])
+        signatures = tuple(
+            Signature(bytes.fromhex(entry["keyid"]).hex(), b64decode(entry["sig"])) for entry in document["signatures"]
+        )
         envelope = Envelope(b64decode(document["payload"]), signatures)
         sound = encode(envelope) == data
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):  # of any other JSON

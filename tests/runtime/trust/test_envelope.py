@@ -44,6 +44,7 @@ ALTERED = {
     "another type": written({**document(), "payloadType": "application/json"}),
     "signatures that are no list": written({**document(), "signatures": {"keyid": "ab", "sig": ""}}),
     "a key that is a number": written({**document(), "signatures": [{"keyid": 7, "sig": ""}]}),
+    "a key that controls a terminal": written({**document(), "signatures": [{"keyid": "\x1b[2J", "sig": ""}]}),
     "a key that is a list": written({**document(), "signatures": [{"keyid": [], "sig": ""}]}),
     "no base64": written({**document(), "payload": "?"}),
     "base64 with bits that mean nothing": written({**document(), "payload": "YR=="}),

@@ -113,7 +113,7 @@ def _answer_all(arguments: argparse.Namespace, predictor: "Single | FollowingPre
         summary = {
             **tally.summary(),
             "oversized": predictor.n_oversized,
-            "bundle": known_as(bundle),
+            "bundle": known_as(predictor.bundle),
             "costs": str(bundle.times.origin),
             "compared": arguments.compare and bool(bundle.references.items),
             **loop,
@@ -167,8 +167,7 @@ def _more(predictor: "Single | FollowingPredictor") -> dict[str, Any]:
         return {}
     if follows(predictor):
         counts, restarts = predictor.supervised()
-        reloads = {"bundle": predictor.bundle.sha256, **predictor.reloads._asdict()}
-        return {"answered_by": dict(counts), "restarts": restarts, "reloads": reloads}
+        return {"answered_by": dict(counts), "restarts": restarts, "reloads": predictor.reloads._asdict()}
     supervised = cast("SupervisedPredictor", predictor)
     return {"answered_by": dict(supervised.counts), "restarts": supervised.restarts}
 

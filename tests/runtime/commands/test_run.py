@@ -401,7 +401,8 @@ def test_follows_the_bundle_in_its_folder_and_looks_at_once_when_told(more: list
     assert all(a["label"] in labels[a["bundle"] == digests[1][:12]] for a in node.answers)
     assert [a["item"] for a in node.answers] == list(range(len(node.answers)))
     changes = {"taken": 1, "refused": 0, "sent_back": 0}
-    assert summary["reloads"] == {"bundle": digests[1], **changes, "error": ""}
+    assert summary["bundle"]["sha256"] == digests[1]
+    assert summary["reloads"] == {**changes, "error": ""}
     assert sum(len(read_flight(tmp_path / name)) for name in ("flight.1", "flight")) == len(node.answers)
     metrics = json.loads((tmp_path / "metrics").read_text().splitlines()[-1])
     assert (metrics["items"], metrics["bundle_changes"]) == (len(node.answers), changes)
@@ -425,7 +426,7 @@ def test_release_that_is_worse_than_promised_is_rolled_back(tmp_path: Path) -> N
         node.answer(json.dumps("no numbers"))
     summary = node.summary()
 
-    assert summary["reloads"]["bundle"] == digests[0]
+    assert summary["bundle"]["sha256"] == digests[0]
     assert summary["reloads"]["sent_back"] == 1
     assert current_release(tmp_path / "root").digest == digests[0]
 

@@ -26,7 +26,7 @@ from .policy.anytime import AnytimePlanner
 from .policy.course import Course
 from .policy.deadline import checked_deadline
 from .policy.failures import FailureBook
-from .policy.loaded_models import LoadedModel, LoadedModels, Run
+from .policy.loaded_models import LoadedModel, LoadedModels, RunOf
 from .policy.plan import Plan, Plans
 from .policy.planners import StrictPlanner
 from .policy.reasons import reason_of
@@ -88,6 +88,8 @@ class Predictor:
     engine : {"onnxruntime", "numpy"}, optional
         Runs all models that it can. If not given, each model is run by the engine that the bundle states for it; if
         that is onnxruntime and there is none here, by numpy, if it can.
+    around : callable, optional
+        Takes what `run_of` is, and returns what is called in its place: to note which model is loaded or run.
 
     Attributes
     ----------
@@ -132,9 +134,10 @@ class Predictor:
         keep_memory: bool = True,
         values: NDArray[np.float32] | None = None,
         progress: NDArray[np.int64] | None = None,
-        run_of: Callable[[int], Run] | None = None,
+        run_of: RunOf | None = None,
         regime: Regime | None = None,
         engine: Engine | None = None,
+        around: Callable[[RunOf], RunOf] | None = None,
     ) -> None:
         if not isinstance(space, FeatureSpace):
             raise BundleMismatchError(
@@ -155,7 +158,7 @@ class Predictor:
             raise BundleMismatchError(
                 "To stop early a bundle must be built with early_stop. This one was built without."
             )
-        models = LoadedModels(bundle, values, run_of, early_stop, engine)
+        models = LoadedModels(bundle, values, run_of, early_stop, engine, around)
         kind = AnytimePlanner if self.policy == "anytime" else StrictPlanner
         plans = self._plans = Plans(
             bundle, regime, lambda r: Plan.of(bundle.at(limit, r), space, models, limit, kind, energy)

@@ -24,6 +24,11 @@ from polydom_runtime.stages import seems_finite
 Run = Callable[[], int | float]
 """Runs one model: returns a class number, or a regressor's number."""
 
+RunOf = Callable[[int], Run]
+"""Takes the number of a model and returns the function that runs it."""
+
+NO_NUMBER = -1
+
 
 before_opening: ContextVar[Callable[[int], object]] = ContextVar("before_opening", default=lambda _: None)
 """Called with the bytes of a model's file before the model is opened, which holds up other threads."""
@@ -54,6 +59,8 @@ class LoadedModel:
     ----------
     confidence : callable
         Returns the confidence of the last run; 0 if the model has none.
+    number : int
+        Its number in the bundle; `NO_NUMBER` if it is not from there.
     """
 
     __slots__ = (
@@ -67,6 +74,7 @@ class LoadedModel:
         "features",
         "mask",
         "model_ns",
+        "number",
         "stop",
     )
 
@@ -81,6 +89,7 @@ class LoadedModel:
         stop: float = math.inf,
     ) -> None:
         self.stop = stop
+        self.number = NO_NUMBER
         self.confidence: Callable[[], float] = getattr(run, "confidence", _unsure)
         self.features = features
         self.accuracy = accuracy
@@ -120,6 +129,8 @@ class LoadedModels:
         Whether models tell their confidence, and may stop early.
     engine : {"onnxruntime", "numpy"}, optional
         Runs all models that it can; the one that the bundle states for each if not given.
+    around : callable, optional
+        Takes what `run_of` is, and returns what is called in its place.
 
     Attributes
     ----------
@@ -129,8 +140,8 @@ class LoadedModels:
     masks : int64 array of shape (n_models,)
         The features of each model.
     accuracies : float array of shape (n_models,)
-    best_first : int array of shape (n_models,)
-        The numbers of the models by falling accuracy; of equals, those with fewer features first.
+    out : set of int
+        The numbers of models that must not answer; shared with what `timed` returns.
     prior : LoadedModel
         The model without features.
     """
@@ -139,9 +150,10 @@ class LoadedModels:
         self,
         bundle: Bundle,
         values: NDArray[np.float32] | None = None,
-        run_of: Callable[[int], Run] | None = None,
+        run_of: RunOf | None = None,
         early_stop: bool = False,
         engine: Engine | None = None,
+        around: Callable[[RunOf], RunOf] | None = None,
     ) -> None:
         if engine is not None and engine not in ENGINES:
             raise BundleMismatchError(f"The engine must be one of {', '.join(ENGINES)}. Got {shown(engine)}.")
@@ -151,13 +163,16 @@ class LoadedModels:
         self.places = [slice(int(a), int(b)) for a, b in pairwise(ends)]
         self.values = np.zeros(int(ends[-1]), dtype=np.float32) if values is None else values
         self._row = InputRow(len(self.values), len(bundle.space.classes))
-        self._run_of = self._exported if run_of is None else run_of
+        self._run_of: RunOf = self._exported if run_of is None else run_of
+        if around is not None:
+            self._run_of = around(self._run_of)
         self._runs: dict[int, Run] = {}
         self._loaded: dict[int, LoadedModel] = {}
         self._ranked: list[LoadedModel] = []  # the most accurate first, for when time is short
         self.masks = np.array([model.mask for model in bundle.models], dtype=np.int64)
         self.accuracies = np.array([model.accuracy for model in bundle.models])
-        self.best_first = np.lexsort((bit_counts(self.masks), -self.accuracies))
+        self._best_first = np.lexsort((bit_counts(self.masks), -self.accuracies))
+        self.out: set[int] = set()
         nothing = np.zeros(0, dtype=np.float32)
         number, score = bundle.prior
         self.prior = LoadedModel((), score, 0, 0, lambda: number, (self.values, nothing.astype(np.intp), nothing))
@@ -174,6 +189,11 @@ class LoadedModels:
         other._bundle, other._loaded, other._ranked = bundle, {}, []
         return other
 
+    @property
+    def best_first(self) -> NDArray[np.intp]:
+        """The numbers of the models that are not out, by falling accuracy; if equal, the shortest first."""
+        return self._best_first[~np.isin(self._best_first, list(self.out))] if self.out else self._best_first
+
     def best(self, masks: Masks) -> list[LoadedModel]:
         """Return for each set the most accurate model that reads no other features; the prior if none is better.
 
@@ -188,7 +208,8 @@ class LoadedModels:
 
     def best_numbers(self, masks: Masks) -> NDArray[np.intp]:
         """Return the numbers of the models that `best` returns; -1 for the prior."""
-        candidates = self.best_first[self.accuracies[self.best_first] >= self.prior.accuracy]
+        best = self.best_first
+        candidates = best[self.accuracies[best] >= self.prior.accuracy]
         fits = (self.masks[candidates] & ~masks[:, None]) == 0
         always = np.ones((len(masks), 1), dtype=bool)
         numbers: NDArray[np.intp] = np.append(candidates, -1)[np.hstack([fits, always]).argmax(axis=1)]
@@ -214,6 +235,7 @@ class LoadedModels:
                 (self.values, columns, self._row.values[: len(columns)]),
                 self._stop_of(entry),
             )
+            loaded.number = number
             if loaded.accuracy >= self.prior.accuracy:
                 insort(self._ranked, loaded, key=lambda model: -model.accuracy)
         return self._loaded[number]
@@ -240,8 +262,9 @@ class LoadedModels:
         left_ns : float
             The time left, in nanoseconds.
         """
-        others = ~mask
-        return next((a for a in self._ranked if not a.mask & others and a.model_ns <= left_ns), self.prior)
+        others, out = ~mask, self.out
+        fitting = (a for a in self._ranked if not a.mask & others and a.model_ns <= left_ns and a.number not in out)
+        return next(fitting, self.prior)
 
     def not_finite(self, mask: int) -> int:
         """Return which features of a set hold a number that is not finite, as a bit mask."""

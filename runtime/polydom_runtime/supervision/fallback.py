@@ -1,9 +1,12 @@
 """The answers of the supervisor itself, when the worker has none: the best model over the finished features."""
 
+from collections.abc import Iterable
+
 from polydom_runtime.bundles.bundle import Bundle, Label
+from polydom_runtime.bundles.model_entry import model_file
 from polydom_runtime.clock import hardware_clock
 from polydom_runtime.features import FeatureSpace
-from polydom_runtime.policy.loaded_models import LoadedModel, LoadedModels
+from polydom_runtime.policy.loaded_models import NO_NUMBER, LoadedModel, LoadedModels
 from polydom_runtime.prediction import labels_of
 
 from .shared_block import NO_STAGE
@@ -34,7 +37,7 @@ class Fallback:
         self._models.load_all()
         self.prior = self._models.prior
 
-    def prepare(self, link: Link, deadline: int) -> tuple[LoadedModel, Label | float]:
+    def prepare(self, link: Link, deadline: int, failing: Iterable[int] = ()) -> tuple[LoadedModel, Label | float]:
         """Return the best model over the features that a worker has finished so far, and the label that it gives.
 
         Parameters
@@ -43,8 +46,12 @@ class Fallback:
             To the worker.
         deadline : int
             Clock reading in nanoseconds. The prior answers if no time is left for the model.
+        failing : iterable of int
+            The numbers of models that must not run here, besides the one that the worker is in: this process cannot be
+            replaced.
         """
         models, mask = self._models, link.done
+        models.out = {link.model, *failing}
         model = models.best_loaded(mask)
         # On weakly ordered processors the mask may be visible before the row is. The search for the model has taken
         # longer than that.
@@ -60,7 +67,7 @@ class Fallback:
 
 
 class StageNames:
-    """The names of the stages that a worker may be busy with: features and shared steps.
+    """The names of what a worker may be busy with: features, shared steps and models.
 
     Parameters
     ----------
@@ -71,17 +78,25 @@ class StageNames:
         self.space = space
         self._names = (*space.names, *(step.name for step in space.steps))
 
-    def features(self, stage: int) -> tuple[str, ...]:
-        """Return the features of a stage: one, all those that share a step, or none if the stage is not known."""
+    def features(self, link: Link) -> tuple[str, ...]:
+        """Return the features that a worker is busy with: one, all that share a step, or none if that is not known."""
+        stage = link.stage
         if stage < len(self.space):
             return self._names[stage : stage + 1] if stage != NO_STAGE else ()
         step = self.space.steps[stage - len(self.space)]
         return tuple(feature.name for feature in self.space.features if feature.step == step)
 
-    def name(self, stage: int) -> str:
-        """Return the name of a stage that was not done; "the worker" if it is not known."""
-        return "the worker" if stage == NO_STAGE else self._names[stage]
+    def name(self, link: Link) -> str:
+        """Return the name of what a worker is busy with; "the worker" if it is not known."""
+        if link.model != NO_NUMBER:
+            return name_of_model(link.model)
+        return "the worker" if link.stage == NO_STAGE else self._names[link.stage]
 
-    def within(self, stage: int) -> str:
-        """Return the end of a sentence that says in which stage something happened; empty if it is not known."""
-        return "" if stage == NO_STAGE else f" in {self._names[stage]}"
+    def within(self, link: Link) -> str:
+        """Return the end of a sentence that says in what something happened; empty if it is not known."""
+        return "" if link.model == NO_NUMBER and link.stage == NO_STAGE else f" in {self.name(link)}"
+
+
+def name_of_model(number: int) -> str:
+    """Return the name of a model for messages."""
+    return f"the model {model_file(number)}"

@@ -34,7 +34,18 @@ from polydom_runtime.predictor import Predictor
 
 from .linux import die_with_parent, map_at, run_behind, survives
 from .sealed_bundle import sealed_bundle
-from .shared_block import SINCE, SLOTS, ItemHeader, SharedBlock, Slot, announced, map_shared, read_item
+from .shared_block import (
+    MODEL,
+    SINCE,
+    SLOTS,
+    ItemHeader,
+    SharedBlock,
+    Slot,
+    announced,
+    announced_models,
+    map_shared,
+    read_item,
+)
 from .worker import MAX_MESSAGE_BYTES, serve
 
 END = msgpack.packb(None)
@@ -89,7 +100,8 @@ class Nursery:
         slot = Slot.over(self._window, block.width)
         self._words = slot.words
         bundle = sealed_bundle(sealed, **order["bundle"])
-        space = announced(bundle.space_of(space_of(order["space"])), self._window.data.cast("q"))
+        words = self._window.data.cast("q")
+        space = announced(bundle.space_of(space_of(order["space"])), words)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the supervisor has warned
             self._predictor = Predictor(
@@ -99,11 +111,13 @@ class Nursery:
                 policy=order["policy"],
                 values=slot.values,
                 progress=slot.words[:1],
+                around=announced_models(words),
             )
         self._predictor.causes = Causes(muted=True)  # the supervisor tells
         if order["compare"] and (text := difference(bundle, space)):
             raise BundleMismatchError(text)
         self._item: Any = None
+        self._slot = 0
         self._workers: dict[int, tuple[int, int]] = {}  # pidfd: pid and slot
         self._poll = select.poll()
         self._poll.register(control, select.POLLIN)
@@ -138,7 +152,9 @@ class Nursery:
                 signal.pidfd_send_signal(pidfd, signal.SIGKILL)
 
     def _fork(self) -> None:
-        number = min(set(range(1, SLOTS)) - {number for _, number in self._workers.values()})
+        free = set(range(1, SLOTS)) - {number for _, number in self._workers.values()}
+        # Not the slot of the last worker that ended: the supervisor has yet to read what ended it.
+        number = self._slot = min(free, key=lambda n: (n <= self._slot, n))
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         nursery = os.getpid()
         with ours, theirs:
@@ -162,6 +178,7 @@ class Nursery:
             self._words[SINCE] = 0
             if self._item is not None:
                 self._predictor.warm_up(self._item)  # the pages that an answer writes to are this process's own now
+            self._words[MODEL] = 0
             serve(connection, self._predictor, self._block.item, self._words)
             code = 0
         except ConnectionError:

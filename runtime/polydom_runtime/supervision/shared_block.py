@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 
 from polydom_runtime.exceptions import ItemError
 from polydom_runtime.features import Feature, FeatureSpace, Step, read_only
+from polydom_runtime.policy.loaded_models import Run, RunOf
 
 SLOTS = 8
 """More than there are workers at a time, since workers that are being killed keep their slots."""
 
-PROGRESS, STAGE, SINCE = 0, 1, 2
+PROGRESS, STAGE, SINCE, MODEL = 0, 1, 2, 3
 NO_STAGE = -1
 VALUES_AT = 64
 ARRAY, TRANSPOSED, PICKLED = 0, 1, 2
@@ -40,7 +41,7 @@ class Slot:
     words : int64 array of shape (8,)
         At `PROGRESS` the mask of the features that are computed. At `STAGE` the position of the feature or shared step
         that was begun last, where steps come after all features. At `SINCE` the clock reading when the worker got the
-        item, 0 if it has none.
+        item, 0 if it has none. At `MODEL` the number of the model that was begun last, plus 1; 0 once it is done.
     values : float32 array of shape (sum of widths,)
         The row of features.
     """
@@ -173,3 +174,26 @@ def announced(space: FeatureSpace, words: memoryview) -> FeatureSpace:
         for position, feature in enumerate(space.features)
     ]
     return FeatureSpace(features, space.size)
+
+
+def announced_models(words: memoryview) -> Callable[[RunOf], RunOf]:
+    """Return what lets models write their own number before they are loaded and run; see `Slot.words`.
+
+    Only loading writes that it is done. After a run the worker does, once for each item.
+    """
+
+    def announce(run_of: RunOf) -> RunOf:
+        def load(number: int) -> Run:
+            word = words[MODEL] = number + 1
+            run = run_of(number)
+            words[MODEL] = 0
+
+            def announced_run() -> int | float:
+                words[MODEL] = word
+                return run()
+
+            return announced_run
+
+        return load
+
+    return announce

@@ -269,12 +269,12 @@ class SupervisedPredictor:
                 model, label = self._fallback.prepare(link, deadline)
                 reply = self._reply(link, last - hardware_clock())
         except OSError:
-            reason = f"supervised: the worker died{self._stages.within(link.stage)}"
+            reason = f"supervised: the worker died{self._stages.within(link)}"
             model, label = self._fallback.prepare(link, deadline)
             self._lose(link)
             return self._own(due, model, "died", reason, label)
         if reply is None:
-            reason = f"supervised: {self._stages.name(link.stage)} was not done in time"
+            reason = f"supervised: {self._stages.name(link)} was not done in time"
             return self._own(due, model, "late", reason, label)
         self._last = item
         return self._of_worker(due, link, reply)
@@ -316,7 +316,7 @@ class SupervisedPredictor:
 
     def _lose(self, link: Link) -> None:
         """Kill a worker, if it lives, and count that as a failure of the features that it was busy with."""
-        for name in self._stages.features(link.stage):
+        for name in self._stages.features(link):
             self.failures[name] = self.failures.get(name, 0) + 1
             self.causes.add(name, "Its process crashed, or was busy for too long and had to be ended.")
         self.restarts += 1

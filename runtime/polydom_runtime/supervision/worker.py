@@ -20,7 +20,7 @@ from polydom_runtime.prediction import Prediction
 from polydom_runtime.predictor import Predictor
 
 from .linux import Waiter
-from .shared_block import NO_STAGE, PROGRESS, SINCE, STAGE, ItemHeader, Slot, read_item
+from .shared_block import MODEL, NO_STAGE, PROGRESS, SINCE, STAGE, ItemHeader, Slot, read_item
 
 MAX_MESSAGE_BYTES = 1 << 16
 READY = b"!"
@@ -87,7 +87,7 @@ def serve(
                 for _ in range(min(times, MAX_REPORTS)):
                     predictor.report_failure(name)
             reply = msgpack.packb(_reply(sequence, arrived_ns, header, predictor, place))
-            words[SINCE] = 0
+            words[SINCE] = words[MODEL] = 0
             if arrived_ns is None:
                 words[STAGE] = NO_STAGE  # no progress was noted that would show that it is done
             connection.send(reply)
@@ -174,6 +174,7 @@ class Link:
         """
         self.slot.words[PROGRESS] = 0  # before the worker begins, the features of the last item would seem done
         self.slot.words[STAGE] = NO_STAGE
+        self.slot.words[MODEL] = 0
         self.slot.words[SINCE] = start_ns
         message = msgpack.packb((sequence, arrived_ns, list(failures.items()) if self._is_new else (), header))
         self._connection.send(message, socket.MSG_DONTWAIT)
@@ -211,6 +212,11 @@ class Link:
         """The position of the feature, or the step, that was begun and is not done; `NO_STAGE` if none is known."""
         stage = int(self.slot.words[STAGE])
         return NO_STAGE if stage >= 0 and self.done >> stage & 1 else stage
+
+    @property
+    def model(self) -> int:
+        """The number of the model that was begun and is not done; `NO_NUMBER` if there is none."""
+        return int(self.slot.words[MODEL]) - 1
 
     def kill(self) -> None:
         """Kill the worker, if it lives, and close the link."""

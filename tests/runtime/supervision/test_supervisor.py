@@ -48,10 +48,10 @@ def make_folder(folder: Path) -> Path:
     return write(folder, with_regimes(wide, rehearsed=1e-6, cold=2e-6), models)
 
 
-def supervised(folder: Path, reply: Any = faults.reply_unless_hung) -> SupervisedPredictor:
+def supervised(folder: Path, reply: Any = faults.reply_unless_hung, space: str = SPACE) -> SupervisedPredictor:
     return SupervisedPredictor(
         make_folder(folder),
-        SPACE,
+        space,
         deadline=DEADLINE_S,
         margin=MARGIN_S,
         item_bytes=1 << 20,

@@ -3,7 +3,7 @@
 import math
 import os
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -266,6 +266,11 @@ class Predictor:
         if name not in self.bundle.names:
             raise FeatureError(f"A feature must be one of {', '.join(self.bundle.names)}. Got {name!r}.")
         self._failures.hung(self.bundle.names.index(name), self._items)
+
+    def leave_out(self, models: Collection[int]) -> None:
+        """Answer without some models, by their numbers in the bundle, until the next call; O(states · models)."""
+        for plan in self._plans.made:
+            plan.leave_out(models)
 
     def warm_up(self, item: Any) -> None:
         """Compute every feature and run every model on one item, so that the first answer finds warm code."""

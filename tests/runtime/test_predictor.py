@@ -174,6 +174,37 @@ def test_failing_model_leaves_the_prior(world: World, policy: Policy) -> None:
     assert (answer.label, answer.features, answer.reason) == ("no", (), "the model failed")
 
 
+@pytest.mark.parametrize(
+    ("out", "features", "calls"),
+    [
+        ([2], ("mean", "spread"), ["half", "mean", "spread"]),
+        ([1], ("mean", "spread", "ends"), ["half", "mean", "spread", "ends"]),
+        ([1, 2], ("mean",), ["half", "mean"]),
+        ([0, 1, 2], (), []),
+    ],
+)
+def test_model_that_is_left_out_neither_answers_nor_is_worked_for(
+    predictor: Predictor, world: World, out: list[int], features: tuple[str, ...], calls: list[str]
+) -> None:
+    before = predictor.predict_one(item(10))[:4]
+    world.calls.clear()
+    predictor.leave_out(out)
+    answer = predictor.predict_one(item(10))
+    predictor.leave_out([])
+
+    assert (answer.features, world.calls) == (features, calls)
+    assert predictor.predict_one(item(10))[:4] == before
+
+
+def test_walk_goes_past_a_model_that_is_left_out(world: World) -> None:
+    """Its only target is the whole sequence."""
+    greedy = changed(make_bundle()[0], sequences=((0, 1, 2),), shipped=(), intervals=(), median_size=10.0)
+    predictor = Predictor(greedy, world.space, deadline=200 * US, clock=world.clock, run_of=lambda number: lambda: 0)
+    predictor.leave_out([2])
+
+    assert predictor.predict_one(item(10)).features == ("mean", "spread")
+
+
 def test_warming_up_computes_every_plan_and_never_raises(predictor: Predictor, world: World) -> None:
     predictor.warm_up(item(10))
     assert set(world.calls) == {"half", "mean", "spread", "ends"}

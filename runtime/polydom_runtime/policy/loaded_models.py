@@ -3,7 +3,7 @@
 import copy
 import math
 from bisect import insort
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextvars import ContextVar
 from dataclasses import replace
 from itertools import pairwise
@@ -265,6 +265,11 @@ class LoadedModels:
         others, out = ~mask, self.out
         fitting = (a for a in self._ranked if not a.mask & others and a.model_ns <= left_ns and a.number not in out)
         return next(fitting, self.prior)
+
+    def only_of(self, numbers: Collection[int]) -> set[int]:
+        """Return the masks of the sets that have no other models than these."""
+        others = set(range(len(self.masks))).difference(numbers)
+        return {int(self.masks[n]) for n in numbers} - {int(self.masks[n]) for n in others}
 
     def not_finite(self, mask: int) -> int:
         """Return which features of a set hold a number that is not finite, as a bit mask."""

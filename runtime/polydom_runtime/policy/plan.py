@@ -1,6 +1,6 @@
 """The plans of one deadline, one for each regime, and the choice among them by how warm the code is."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ from polydom_runtime.features import FeatureSpace
 from .anytime import AnytimePlanner
 from .loaded_models import LoadedModels
 from .planners import Planner, StrictPlanner
-from .states import State
+from .states import State, reachable
 
 if TYPE_CHECKING:
     from .energy import EnergyBudget
@@ -92,6 +92,16 @@ class Plan:
         (nothing,) = planner.new_states([0])
         return cls(planner.root(), nothing, planner.cells, latest_ns, calm, models, staircase)
 
+    def leave_out(self, numbers: Collection[int]) -> None:
+        """Let other models answer for some, and work towards none that only these give, until the next call."""
+        self.models.out.clear()
+        self.models.out.update(numbers)
+        # A walk has one target, and each state on the way to it may answer.
+        barred = set() if isinstance(self.staircase, Walk) else self.models.only_of(numbers)
+        for state in reachable(self.root):
+            state.model = self.models.best_loaded(state.mask)
+            state.rows.bar(barred)
+
 
 class Plans:
     """The plan of each regime that a bundle has times of. The other regimes are planned as hot.
@@ -129,6 +139,11 @@ class Plans:
     def rehearsed(self) -> Plan:
         """Made at the first rehearsal or the warm-up: a loop that has neither starts sooner."""
         return self._plan_of("rehearsed") if self._is_rehearsed_known else self.hot
+
+    @property
+    def made(self) -> list[Plan]:
+        """All plans that were made so far."""
+        return list({id(plan): plan for plan in vars(self).values() if isinstance(plan, Plan)}.values())
 
     def at(self, now: int, answered: float, rehearsed: float) -> Plan:
         """Return the plan for an item that comes now; clock readings at the end of the last answer and rehearsal."""

@@ -7,7 +7,7 @@ weighed when the table was made.
 
 import math
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -90,10 +90,16 @@ class DecisionTable(dict[int, Row]):
         Without them, the decision is to answer.
     """
 
-    __slots__ = ("entries", "worst_ns")
+    __slots__ = ("barred", "entries", "worst_ns")
 
     def __init__(self, worst_ns: Floats, entries: Entries | None = None) -> None:
         self.worst_ns, self.entries = worst_ns, entries
+        self.barred: Container[int] = ()
+
+    def bar(self, targets: Container[int]) -> None:
+        """Make the rows again, without moves to some targets: their bit masks."""
+        self.barred = targets
+        self.clear()
 
     def __missing__(self, cell: int) -> Row:
         """Make a row and keep it."""
@@ -102,8 +108,11 @@ class DecisionTable(dict[int, Row]):
         if self.entries is not None:
             stops, every_end, chosen, targets = self.entries
             begin, end = stops.item(cell), stops.item(cell + 1)
-            ends = every_end[begin:end].tolist()
-            moves += [targets[k] for k in chosen[begin:end].tolist()]
+            pairs = zip(every_end[begin:end].tolist(), chosen[begin:end].tolist(), strict=True)
+            for least, k in pairs:
+                if targets[k].target not in self.barred:
+                    ends.append(least)
+                    moves.append(targets[k])
         enough = ends[-1] if ends else -math.inf
         row = self[cell] = self.worst_ns.item(cell), enough, moves[-1], tuple(ends), tuple(moves)
         return row

@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 
 from polydom_runtime.bundles.bundle import Bundle, Label
-from polydom_runtime.bundles.model_entry import model_file
 from polydom_runtime.clock import hardware_clock
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.policy.loaded_models import NO_NUMBER, LoadedModel, LoadedModels
 from polydom_runtime.prediction import labels_of
 
+from .model_failures import name_of_model
 from .shared_block import NO_STAGE
 from .worker import Link
 
@@ -37,7 +37,7 @@ class Fallback:
         self._models.load_all()
         self.prior = self._models.prior
 
-    def prepare(self, link: Link, deadline: int, failing: Iterable[int] = ()) -> tuple[LoadedModel, Label | float]:
+    def prepare(self, link: Link, deadline: int, failing: Iterable[int]) -> tuple[LoadedModel, Label | float]:
         """Return the best model over the features that a worker has finished so far, and the label that it gives.
 
         Parameters
@@ -95,8 +95,3 @@ class StageNames:
     def within(self, link: Link) -> str:
         """Return the end of a sentence that says in what something happened; empty if it is not known."""
         return "" if link.model == NO_NUMBER and link.stage == NO_STAGE else f" in {self.name(link)}"
-
-
-def name_of_model(number: int) -> str:
-    """Return the name of a model for messages."""
-    return f"the model {model_file(number)}"

@@ -18,7 +18,7 @@ from polydom_runtime.device.jitter import wake_up_jitter
 from polydom_runtime.exceptions import ItemError
 from polydom_runtime.items.sources import space_of
 from polydom_runtime.policy.deadline import checked_deadline
-from polydom_runtime.policy.loaded_models import LoadedModel
+from polydom_runtime.policy.loaded_models import NO_NUMBER, LoadedModel
 from polydom_runtime.policy.rehearsal import KeptItems
 from polydom_runtime.policy.trace import Trace
 from polydom_runtime.prediction import AnyPredictor, Policy, Prediction, policy_for
@@ -27,6 +27,7 @@ from polydom_runtime.trust.trust import Trust
 from .fallback import MIN_MARGIN_NS, Fallback, StageNames
 from .keeper import Keeper
 from .linux import sleep
+from .model_failures import ModelFailures, name_of_model
 from .sealed_bundle import SealedBundle
 from .shared_block import write_item
 from .worker import Link, Reply
@@ -61,7 +62,7 @@ class SupervisedPredictor:
     Features and models run in a worker process. If it has no answer shortly before the deadline, the supervisor runs
     the best model over the features that the worker has finished, or gives the prior. A late worker is kept if it is
     done soon after the next item comes; else it is killed, and a spare one takes over. After several such kills or
-    crashes in a row in the same feature, new workers leave the feature out, and try it again ever more rarely.
+    crashes in a row in the same feature or model, workers leave it out, and try it again ever more rarely.
 
     Items should be arrays, which are copied as they are. Other items are pickled, and the time that this takes has no
     bound.
@@ -105,10 +106,6 @@ class SupervisedPredictor:
         Items, larger than any measured one, that a worker answered; their costs were extrapolated.
     restarts : int
         Workers that were lost: killed because they were stuck, or found dead.
-    failures : dict of str to int
-        How many workers in a row each feature has ended.
-    out : frozenset of str
-        The features that are out of the choice, as the worker reports.
     causes : Causes
         As of a `Predictor`.
 
@@ -150,7 +147,7 @@ class SupervisedPredictor:
         self._keeper = Keeper(SealedBundle(bundle), {"space": space, **worker}, width, item_bytes)
         self._finalizer = weakref.finalize(self, self._keeper.close)
         self._link: Link | None = None
-        self._sequence = 0
+        self._sequence = self._items = 0
         self._last: Any = None
         self._kept = KeptItems()
         self.slowdown = 1.0
@@ -158,8 +155,9 @@ class SupervisedPredictor:
         self.causes = Causes()
         self.counts: Counter[str] = Counter()
         self.restarts = self.n_oversized = 0
-        self.failures: dict[str, int] = {}
-        self.out: frozenset[str] = frozenset()
+        self._failures: dict[str, int] = {}
+        self._out: frozenset[str] = frozenset()
+        self._models = ModelFailures(bundle)
         try:
             self._keeper.wait_for_first(START_S)
         except BaseException:
@@ -172,6 +170,16 @@ class SupervisedPredictor:
     def margin(self) -> float:
         """Seconds before the deadline at which the supervisor stops waiting."""
         return self._margin_ns * 1e-9
+
+    @property
+    def failures(self) -> dict[str, int]:
+        """How many workers in a row each feature, and each model, has ended."""
+        return {**self._failures, **self._models.failures}
+
+    @property
+    def out(self) -> frozenset[str]:
+        """The features that are out of the choice, as the worker reports, and the models that are."""
+        return self._out | self._models.out
 
     @property
     def worker_pid(self) -> int:
@@ -229,7 +237,8 @@ class SupervisedPredictor:
             if link is None:
                 return None
             self._sequence += 1
-            link.ask(self._sequence, hardware_clock(), None, self.failures, write_item(item, self._keeper.block.item))
+            header = write_item(item, self._keeper.block.item)
+            link.ask(self._sequence, hardware_clock(), None, self._failures, self._models.banned(self._items), header)
             reply = self._reply(link, end - hardware_clock())
         except (OSError, ItemError):
             reply = None
@@ -247,6 +256,7 @@ class SupervisedPredictor:
         arrived_ns : int, optional
             As for `Predictor.predict_one`.
         """
+        self._items += 1
         start = hardware_clock()
         due = Due(start if arrived_ns is None else min(arrived_ns, start), start)
         deadline = due.arrived + self._budget_ns
@@ -263,14 +273,14 @@ class SupervisedPredictor:
         self._sequence += 1
         model, label = self._fallback.prior, self._prior_label
         try:
-            link.ask(self._sequence, start, due.arrived, self.failures, header)
+            link.ask(self._sequence, start, due.arrived, self._failures, self._models.banned(self._items), header)
             reply = self._reply(link, deadline - self._prepare_ns - hardware_clock())
             if reply is None:
-                model, label = self._fallback.prepare(link, deadline)
+                model, label = self._fallback.prepare(link, deadline, self._models.failing)
                 reply = self._reply(link, last - hardware_clock())
         except OSError:
             reason = f"supervised: the worker died{self._stages.within(link)}"
-            model, label = self._fallback.prepare(link, deadline)
+            model, label = self._fallback.prepare(link, deadline, self._models.failing)
             self._lose(link)
             return self._own(due, model, "died", reason, label)
         if reply is None:
@@ -315,9 +325,14 @@ class SupervisedPredictor:
         return link
 
     def _lose(self, link: Link) -> None:
-        """Kill a worker, if it lives, and count that as a failure of the features that it was busy with."""
-        for name in self._stages.features(link):
-            self.failures[name] = self.failures.get(name, 0) + 1
+        """Kill a worker, if it lives, and count that as a failure of the model or the features it was busy with."""
+        if link.model != NO_NUMBER:
+            self._models.ended(link.model, self._items)
+            busy: tuple[str, ...] = (name_of_model(link.model),)
+        else:
+            busy = self._stages.features(link)
+            self._failures.update({name: self._failures.get(name, 0) + 1 for name in busy})
+        for name in busy:
             self.causes.add(name, "Its process crashed, or was busy for too long and had to be ended.")
         self.restarts += 1
         link.kill()
@@ -330,9 +345,10 @@ class SupervisedPredictor:
             reason = "supervised: the item can be made only where it comes from"
             return self._own(due, self._fallback.prior, "not passed", reason)
         reply.marks[0] = due.start  # the hand-over is a part of dispatch
-        for name in self.failures and self._stages.space.names_of(link.done):
-            self.failures.pop(name, None)
-        self.out = frozenset(reply.out)
+        for name in self._failures and self._stages.space.names_of(link.done):
+            self._failures.pop(name, None)
+        self._models.worked(reply.answer.features, self._items)
+        self._out = frozenset(reply.out)
         self.slowdown = reply.answer.slowdown
         if error := reply.answer.error:
             self.causes.add(*error.split(": ", 1))

@@ -82,7 +82,9 @@ def serve(
     with collector_off():
         connection.send(READY)
         while message := connection.recv(MAX_MESSAGE_BYTES):
-            sequence, arrived_ns, failures, header = msgpack.unpackb(message)
+            sequence, arrived_ns, failures, out, header = msgpack.unpackb(message)
+            if out is not None:
+                predictor.leave_out(out)
             for name, times in failures:
                 for _ in range(min(times, MAX_REPORTS)):
                     predictor.report_failure(name)
@@ -133,6 +135,7 @@ class Link:
         self._connection = connection
         self._waiter = Waiter(connection.fileno())
         self._is_new = True
+        self._out: list[int] = []
 
     def is_ready(self, nanoseconds: int) -> bool:
         """Tell whether a new worker becomes ready within this time."""
@@ -150,6 +153,7 @@ class Link:
         start_ns: int,
         arrived_ns: int | None,
         failures: Mapping[str, int],
+        out: list[int],
         header: ItemHeader,
     ) -> None:
         """Hand over an item.
@@ -164,6 +168,8 @@ class Link:
             The clock reading when the item arrived; None for a rehearsal.
         failures : mapping of str to int
             How many workers in a row each feature has ended; a new worker is told.
+        out : list of int
+            The numbers of the models that must not run; the worker is told whenever they change.
         header : ItemHeader
             How the item is stored in its place.
 
@@ -176,7 +182,9 @@ class Link:
         self.slot.words[STAGE] = NO_STAGE
         self.slot.words[MODEL] = 0
         self.slot.words[SINCE] = start_ns
-        message = msgpack.packb((sequence, arrived_ns, list(failures.items()) if self._is_new else (), header))
+        failed = list(failures.items()) if self._is_new else ()
+        message = msgpack.packb((sequence, arrived_ns, failed, None if out == self._out else out, header))
+        self._out = out
         self._connection.send(message, socket.MSG_DONTWAIT)
         self._is_new = False
         self.asked = sequence

@@ -267,6 +267,11 @@ class Predictor:
             raise FeatureError(f"A feature must be one of {', '.join(self.bundle.names)}. Got {name!r}.")
         self._failures.hung(self.bundle.names.index(name), self._items)
 
+    @property
+    def loaded(self) -> dict[int, LoadedModel]:
+        """The models in memory, by their numbers in the bundle."""
+        return {number: plan.models.load(number) for plan in self._plans.made for number in plan.models.loaded}
+
     def leave_out(self, models: Collection[int]) -> None:
         """Answer without some models, by their numbers in the bundle, until the next call; O(states · models)."""
         for plan in self._plans.made:

@@ -3,7 +3,7 @@
 import copy
 import math
 from bisect import insort
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from contextvars import ContextVar
 from dataclasses import replace
 from itertools import pairwise
@@ -240,15 +240,15 @@ class LoadedModels:
                 insort(self._ranked, loaded, key=lambda model: -model.accuracy)
         return self._loaded[number]
 
-    def load_all(self) -> None:
-        """Load every model, and let go of the content of their files.
+    def load_only(self, numbers: Iterable[int]) -> None:
+        """Load some models, by their numbers, and let go of the content of all files.
 
         Raises
         ------
         BundleFormatError
             If a model cannot be run.
         """
-        for number in range(len(self._bundle.models)):
+        for number in numbers:
             self.load(number)
         self._bundle = replace(self._bundle, contents=())
 

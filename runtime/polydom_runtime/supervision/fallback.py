@@ -17,12 +17,14 @@ MIN_MARGIN_NS = 50_000
 
 
 class Fallback:
-    """All models of a bundle in memory, over a copy of the worker's row of features.
+    """The models of the workers in memory, over a copy of the worker's row of features.
 
     Parameters
     ----------
     bundle : Bundle
         With the times of the regime ``cold``: while the worker works, the code of this process gets cold.
+    numbers : iterable of int
+        The models that another process has loaded and tried before.
 
     Attributes
     ----------
@@ -31,10 +33,10 @@ class Fallback:
         The label of each class number.
     """
 
-    def __init__(self, bundle: Bundle) -> None:
+    def __init__(self, bundle: Bundle, numbers: Iterable[int]) -> None:
         self.labels = labels_of(bundle.space)
         self._models = LoadedModels(bundle)
-        self._models.load_all()
+        self._models.load_only(numbers)
         self.prior = self._models.prior
 
     def prepare(self, link: Link, deadline: int, failing: Iterable[int]) -> tuple[LoadedModel, Label | float]:

@@ -12,16 +12,19 @@ from threading import Event, Thread
 from typing import Any
 
 import msgpack
+import numpy as np
+from numpy.typing import NDArray
 
 from polydom_runtime.bundles.regimes import Regime
 from polydom_runtime.causes import Causes
 from polydom_runtime.clock import hardware_clock
-from polydom_runtime.exceptions import ItemError, WorkerError
+from polydom_runtime.exceptions import BundleFormatError, ItemError, PolyDomError, WorkerError
 
 from .linux import Waiter, sleep
-from .nursery import ECHO, FAILED, WARM, WORKER
+from .model_failures import name_of_model
+from .nursery import ECHO, FAILED, LOADED, WARM, WORKER
 from .sealed_bundle import SealedBundle
-from .shared_block import SharedBlock, map_shared, new_memory, write_item
+from .shared_block import MODEL, SharedBlock, map_shared, new_memory, write_item
 from .worker import MAX_MESSAGE_BYTES, Link
 
 ECHOES, ECHO_RANK = 100, 90
@@ -32,6 +35,11 @@ COLD_ECHOES, ASLEEP_S = 20, 0.01
 
 START_NS = 60_000_000_000
 """The time that a worker may take to become ready."""
+
+MODEL_S, LOOK_NS = 15.0, 50_000_000
+"""The time that the load of one model, or one of its first runs, may take, and how often it is looked at."""
+
+REMEDY = "Build the bundle again, with another estimator or other versions of the libraries."
 
 FIRST_PAUSE_S, MAX_PAUSE_S = 0.05, 5.0
 """The pause before a nursery is started again. It doubles as long as no nursery gives a worker."""
@@ -73,9 +81,11 @@ class Keeper:
         self._order = {**order, "bundle": sealed.order}
         self._ready: SimpleQueue[Link] = SimpleQueue()
         self._closing = Event()
-        self._first = Event()
+        self._loaded, self._first = Event(), Event()
+        self._models: list[int] = []
         self._warmed: SimpleQueue[bool] = SimpleQueue()
-        self._failure = ""
+        self._failure: PolyDomError | None = None
+        self._process: subprocess.Popen[bytes] | None = None
         self._warm_item: tuple[bytes, int] | None = None
         self._control: socket.socket | None = None
         # The nursery dies with the thread that started it, so this thread lives as long as the supervisor.
@@ -91,11 +101,27 @@ class Keeper:
             If the nursery failed, or took longer than `seconds`.
         """
         if not self._first.wait(seconds) or not self.workers:
-            raise WorkerError(
-                self._failure
-                or f"A worker must be ready within {seconds:g} s. None was. Run the same bundle without supervision to "
+            raise self._failure or WorkerError(
+                f"A worker must be ready within {seconds:g} s. None was. Run the same bundle without supervision to "
                 "see more."
             )
+
+    def wait_for_models(self, seconds: float) -> list[int]:
+        """Wait until the nursery has loaded and tried the models, and return their numbers.
+
+        Raises
+        ------
+        BundleFormatError
+            If a model cannot be run.
+        WorkerError
+            If a model hangs or crashes, or the nursery failed otherwise, or took longer than `seconds`.
+        """
+        if not self._loaded.wait(seconds) or self._failure is not None:
+            raise self._failure or WorkerError(
+                f"The models must be loaded within {seconds:g} s. They were not. Run the same bundle without "
+                "supervision to see more."
+            )
+        return self._models
 
     def take(self, seconds: float) -> Link | None:
         """Return a spare worker; None if there is none within `seconds`, or at once if there is no nursery."""
@@ -138,6 +164,8 @@ class Keeper:
     def close(self) -> None:
         """End the nursery and its workers, and wait until the nursery has ended."""
         self._closing.set()
+        if self._process is not None:
+            self._process.kill()  # and with it, whatever hangs in a worker that the thread waits for
         if self._control is not None:
             with suppress(OSError):
                 self._control.shutdown(socket.SHUT_RDWR)
@@ -154,6 +182,7 @@ class Keeper:
             with suppress(OSError, TypeError, ValueError):  # also a message that lost its descriptors
                 self._with_nursery()
             pause = FIRST_PAUSE_S if self.workers > before else min(2.0 * pause, MAX_PAUSE_S)
+            self._loaded.set()
             self._first.set()
             self._closing.wait(pause)
 
@@ -163,18 +192,23 @@ class Keeper:
         with ours:
             with theirs:
                 process = _start(theirs.fileno(), self.block.descriptor, self._sealed.descriptor)
-            self._control, self.nursery_pid = ours, process.pid
+            self._control, self._process, self.nursery_pid = ours, process, process.pid
             self.nurseries += 1
             try:
                 if not self._closing.is_set():
                     self._give_order(ours)
+                    self._await_models(ours)
                     self._heed(ours)
+                    self._tell_model("Its process crashed.")
+            except TimeoutError:
+                self._tell_model("It took longer.")
             finally:
-                self._control, self.nursery_pid = None, 0
+                self._control, self._process, self.nursery_pid = None, None, 0
                 process.kill()
                 process.wait()
 
     def _give_order(self, control: socket.socket) -> None:
+        self._words[MODEL] = 0
         self.hand_over = _round_trips(control)
         rest = {
             "hand_over": self.hand_over,
@@ -190,6 +224,15 @@ class Keeper:
         message, place = self._warm_item
         socket.send_fds(control, [message], [place])
 
+    def _await_models(self, control: socket.socket) -> None:
+        """Wait until the nursery has something to say; give up if it stays at one model for too long."""
+        waiter, model, since = Waiter(control.fileno()), 0, 0
+        while not waiter.wait(LOOK_NS):
+            if model != (model := int(self._words[MODEL])):
+                since = hardware_clock()
+            elif model and hardware_clock() - since > MODEL_S * 1e9:
+                raise TimeoutError
+
     def _heed(self, control: socket.socket) -> None:
         while True:
             message, descriptors, _, _ = socket.recv_fds(control, MAX_MESSAGE_BYTES, 2)
@@ -201,16 +244,35 @@ class Keeper:
             elif what == WARM:
                 self._discard()  # workers that started cold
                 self._warmed.put(value)
+            elif what == LOADED:
+                self._models = value
+                self._loaded.set()
             elif what == FAILED:
-                self._failure = value
-                if self.workers:  # or else the program is told by an exception
-                    self.causes.add("the start of a worker", value)
+                self._words[MODEL] = 0
+                self._fail(BundleFormatError(value) if number else WorkerError(value))
+
+    @property
+    def _words(self) -> NDArray[np.int64]:
+        """The words of the slot of the nursery, mapped only while they are looked at."""
+        return self.block.slot(0).words
+
+    def _tell_model(self, got: str) -> None:
+        """Say in which model the nursery ended, if it was in one."""
+        if (model := int(self._words[MODEL])) and not self._closing.is_set():
+            name = name_of_model(model - 1).capitalize()
+            self._fail(WorkerError(f"{name} must be loaded and run within {MODEL_S:g} s. {got} {REMEDY}"))
+
+    def _fail(self, error: PolyDomError) -> None:
+        """Note why there is no worker."""
+        self._failure = error
+        if self.workers:  # or else the program is told by an exception
+            self.causes.add("the start of a worker", str(error))
 
     def _welcome(self, pid: int, number: int, connection: int, pidfd: int) -> None:
         link = Link(pid, pidfd, socket.socket(fileno=connection), self.block.slot(number))
         if link.is_ready(START_NS):
             self.workers += 1
-            self._failure = ""
+            self._failure = None
             self._ready.put(link)
             self._first.set()
         else:

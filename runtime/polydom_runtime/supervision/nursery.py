@@ -27,7 +27,7 @@ from polydom_runtime.bundles.regimes import Regime
 from polydom_runtime.causes import Causes, printable, report
 from polydom_runtime.clock import hardware_clock
 from polydom_runtime.costs import CostFunction
-from polydom_runtime.exceptions import BundleMismatchError
+from polydom_runtime.exceptions import BundleFormatError, BundleMismatchError
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.items.sources import space_of
 from polydom_runtime.predictor import Predictor
@@ -69,7 +69,10 @@ further items come."""
 COMPARE_S, MAX_DIFFERENCE_BYTES = 10.0, 4096
 """The time that the features of the reference items may take, and the bytes of a message about them."""
 
-FAILED, WORKER, WARM = "failed", "worker", "warm"
+FAILED, LOADED, WORKER, WARM = "failed", "loaded", "worker", "warm"
+
+EXTREMES = 0.0, 1.0, -1e30, 1e30
+"""Rows of these numbers, and those of the reference items, are what each model is tried with once it is loaded."""
 
 
 class Nursery:
@@ -113,6 +116,8 @@ class Nursery:
                 progress=slot.words[:1],
                 around=announced_models(words),
             )
+            self._try_models(slot.values, bundle)
+        control.send(msgpack.packb((LOADED, list(self._predictor.loaded), 0)))
         self._predictor.causes = Causes(muted=True)  # the supervisor tells
         if order["compare"] and (text := difference(bundle, space)):
             raise BundleMismatchError(text)
@@ -121,6 +126,16 @@ class Nursery:
         self._workers: dict[int, tuple[int, int]] = {}  # pidfd: pid and slot
         self._poll = select.poll()
         self._poll.register(control, select.POLLIN)
+
+    def _try_models(self, values: NDArray[np.float32], bundle: Bundle) -> None:
+        """Run each model on various rows; the keeper looks whether one of them hangs."""
+        rows: list[float | tuple[float, ...]] = [*bundle.references.rows, *EXTREMES]
+        for model in self._predictor.loaded.values():
+            for row in rows:
+                values[:] = row
+                with suppress(Exception):  # whatever it does on an item is dealt with there
+                    model.run()
+        self._words[MODEL] = 0
 
     def run(self) -> None:
         """Replace workers that end, until the supervisor closes the control socket."""
@@ -222,8 +237,10 @@ class Nursery:
         except Exception:  # of a class that can be imported only where the item was made
             return False
         if not survives(lambda: self._predictor.warm_up(item), seconds):
+            self._words[MODEL] = 0
             return False
         self._predictor.warm_up(item)
+        self._words[MODEL] = 0
         self._item = item
         gc.collect()
         gc.freeze()
@@ -290,7 +307,7 @@ def main(control: str, block: str, sealed: str, parent: str) -> int:
             shared = SharedBlock(order["width"], order["item_bytes"], int(block))
             nursery = Nursery(connection, shared, int(sealed), order)
         except Exception as e:
-            connection.send(msgpack.packb((FAILED, f"{e}", 0)))
+            connection.send(msgpack.packb((FAILED, f"{e}", isinstance(e, BundleFormatError))))
             return 1
         nursery.run()
     return 0

@@ -33,7 +33,7 @@ from .shared_block import write_item
 from .worker import Link, Reply
 
 START_S = 60.0
-"""The time that the first worker may take to start."""
+"""The time that the models may take to load, and then the first worker to start."""
 
 WARM_UP_S = 30.0
 """The time that every feature and model may take on the item that workers are warmed up with."""
@@ -114,7 +114,8 @@ class SupervisedPredictor:
     BundleFormatError, BundleMismatchError, DeadlineError
         As for `Predictor`.
     WorkerError
-        If no worker can be started, or a feature gives other numbers than at the build.
+        If no worker can be started, a model hangs or crashes when it is loaded and tried, or a feature gives other
+        numbers than at the build.
     """
 
     def __init__(
@@ -137,8 +138,6 @@ class SupervisedPredictor:
         self.policy: Policy = policy_for(self.bundle, policy)
         self._reply = reply
         cold = bundle.at(self.deadline, "cold")
-        self._fallback = Fallback(cold)
-        self._prior_label = self._fallback.labels[self._fallback.prior.run()]
         self._budget_ns = int(self.deadline * 1e9)
         self._margin_ns = _margin_ns(self._budget_ns, margin)
         # The worker must be done when the supervisor stops waiting.
@@ -159,10 +158,12 @@ class SupervisedPredictor:
         self._out: frozenset[str] = frozenset()
         self._models = ModelFailures(bundle)
         try:
+            self._fallback = Fallback(cold, self._keeper.wait_for_models(START_S))
             self._keeper.wait_for_first(START_S)
         except BaseException:
             self.close()
             raise
+        self._prior_label = self._fallback.labels[self._fallback.prior.run()]
         models = (math.ceil(model.seconds * 1e9) for model in cold.models)
         self._prepare_ns = 2 * self._margin_ns + max(models, default=0)  # it may wake up late twice
 

@@ -1,25 +1,39 @@
 """Models that hang or crash: in a worker they cost only themselves, and no other process ever runs them."""
 
+import hashlib
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from polydom_runtime.device.tiny_models import constant_classifier
+from polydom_runtime.exceptions import BundleFormatError, WorkerError
 from polydom_runtime.policy.failures import FIRST_PAUSE
+from polydom_runtime.supervision import keeper
 from polydom_runtime.supervision.supervisor import SupervisedPredictor
+from tests.bundle_parts import changed
 from tests.runtime import supervised_space as faults
-from tests.runtime.model_faults import SWITCH, of_model
+from tests.runtime.conftest import make_bundle, write
+from tests.runtime.model_faults import of_model, switch
 
-from .test_supervisor import ALL, answer_by_worker, item, supervised
+from .test_supervisor import ALL, DEADLINE_S, EVER_S, answer_by_worker, is_alive, item, supervised, wait_until
+from .test_supervisor import SPACE as SOUND_SPACE
 
 SPACE = "tests.runtime.model_faults:space"
 HANGS = [faults.STEPS_ASIDE, faults.HOLDS_THE_LOCK, faults.STOPS]
 MODEL = "the model 0002.onnx"
 
 
+def own_children() -> list[int]:
+    """Return the processes that any thread of this one has started."""
+    return [int(pid) for task in Path("/proc/self/task").glob("*/children") for pid in task.read_text().split()]
+
+
 @pytest.fixture
 def predictor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SupervisedPredictor]:
-    monkeypatch.setenv(SWITCH, "0")
+    monkeypatch.setenv(*switch())
     with supervised(tmp_path / "b", space=SPACE) as own:
         yield own
 
@@ -70,3 +84,53 @@ def test_model_that_is_out_is_tried_again_and_comes_back(predictor: SupervisedPr
     assert without == [("mean", "spread")] * (FIRST_PAUSE - 1)
     assert tried.features == ALL
     assert (predictor.out, predictor.failures) == (frozenset(), {})
+
+
+def test_models_are_tried_on_extreme_rows_before_any_item(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(*switch(at_extremes=faults.CRASHES))
+
+    with pytest.raises(WorkerError, match=r"The model 0002.onnx must be loaded and run .* Its process crashed\."):
+        supervised(tmp_path / "b", space=SPACE)
+
+
+def test_model_that_crashes_when_it_is_loaded_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(*switch(at_load=faults.CRASHES))
+
+    with pytest.raises(WorkerError, match=r"The model 0002.onnx must be loaded and run .* Its process crashed\."):
+        supervised(tmp_path / "b", space=SPACE)
+
+
+@pytest.mark.parametrize("fault", HANGS)
+def test_model_that_hangs_when_it_is_loaded_is_named(
+    fault: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The limit, which no machine is too busy for, ends once the nursery hangs."""
+    monkeypatch.setenv(*switch(at_load=fault))
+    monkeypatch.setattr(keeper, "MODEL_S", EVER_S)
+    before, seen = set(own_children()), list[int]()
+
+    def hung() -> list[int]:
+        seen[:] = [pid for pid in own_children() if pid not in before and faults.is_hung(pid)]
+        return seen
+
+    def end() -> None:
+        wait_until(hung)
+        monkeypatch.setattr(keeper, "MODEL_S", 0.0)
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(end)
+        with pytest.raises(WorkerError, match=r"The model 0002.onnx must be loaded and run within .* It took longer\."):
+            supervised(tmp_path / "b", space=SPACE)
+
+    assert len(seen) == 1
+    wait_until(lambda: not any(map(is_alive, seen)))
+
+
+def test_model_that_cannot_be_run_is_an_unsound_bundle(tmp_path: Path) -> None:
+    bundle, models = make_bundle()
+    models[2] = constant_classifier(5, 1)  # of six columns
+    entry = replace(bundle.models[2], size_bytes=len(models[2]), sha256=hashlib.sha256(models[2]).digest())
+    unsound = changed(bundle, models=(*bundle.models[:2], entry), budgets=(1e-3, DEADLINE_S), steps=())
+
+    with pytest.raises(BundleFormatError, match=r"must take float32 \(1, 6\)"):
+        SupervisedPredictor(write(tmp_path / "b", unsound, models), SOUND_SPACE, deadline=DEADLINE_S)

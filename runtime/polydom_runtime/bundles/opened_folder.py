@@ -142,6 +142,6 @@ def _read(descriptor: int, file: Path, limit: int) -> tuple[bytes, os.stat_resul
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise schema.bad(f"{file} must be a file", "something else", COPY_AGAIN)
-        if status.st_size > limit or len(data := stream.read(limit + 1)) > limit:
-            raise schema.bad(f"{file} must have at most {limit} bytes", "more", COPY_AGAIN)
-    return data, status
+        if status.st_size > limit:
+            raise schema.bad(f"{file} must have at most {limit} bytes", status.st_size, COPY_AGAIN)
+        return stream.read(status.st_size), status  # `read` takes memory for all bytes that it is asked for

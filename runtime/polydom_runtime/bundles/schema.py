@@ -5,45 +5,62 @@ A `document` is the decoded map of the index file. All bounds are inclusive.
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import count as counter
+from reprlib import Repr
 from typing import Any, TypeVar
 
 import msgpack
 import numpy as np
 from numpy.typing import NDArray
 
+from polydom_runtime.causes import uncontrolled
 from polydom_runtime.exceptions import BundleFormatError
 
-MAX_INDEX_BYTES = 8 << 20
-"""Decoded, an index takes a few times as much memory. Thousands of models need one MiB."""
+MAX_INDEX_BYTES = 4 << 20
+"""Decoded, an index takes up to twenty times as much memory. Thousands of models need one MiB."""
 
-MAX_LIST, MAX_MAP = 200_000, 1000
-"""The most entries of a list and of a map."""
+MAX_LIST, MAX_MAP, MAX_TEXT_BYTES = 200_000, 1000, 1 << 16
+"""The most entries of a list and of a map, and the most bytes of a text."""
+
+MAX_CONTAINERS = 100_000
+"""The most lists and maps of an index. An empty one has one byte in the file, and takes seventy in memory."""
 
 T = TypeVar("T")
+
+_short = Repr()
+_short.maxlevel, _short.maxlist, _short.maxtuple, _short.maxdict, _short.maxother = 3, 8, 8, 8, 120
 
 
 def bad(what: str, got: object, remedy: str = "Export the bundle again.") -> BundleFormatError:
     """Return the error for a value that is not as it must be: the rule, the value and the remedy."""
-    return BundleFormatError(f"{what}. Got {str(got)[:120]}. {remedy}")
+    text = got[:120] if isinstance(got, str) else _short.repr(got)[:120]  # str of nested lists has no limit
+    return BundleFormatError(f"{what}. Got {uncontrolled(text)}. {remedy}")
 
 
 def unpack(data: bytes) -> Mapping[str, Any]:
-    """Decode one msgpack map with string keys and without extension types; BundleFormatError if it is anything else."""
+    """Decode one msgpack map with string keys and without extension types; BundleFormatError if it is anything else.
+
+    msgpack itself refuses lists in lists more than 1000 deep, and lengths that exceed the data.
+    """
     if len(data) > MAX_INDEX_BYTES:
         raise bad(f"The index must have at most {MAX_INDEX_BYTES} bytes", len(data))
+    containers = counter(1)
+
+    def counted(container: T) -> T:
+        if next(containers) > MAX_CONTAINERS:
+            raise ValueError(f"more than {MAX_CONTAINERS} lists and maps")
+        return container
+
+    limits = {"max_array_len": MAX_LIST, "max_map_len": MAX_MAP, "max_str_len": MAX_TEXT_BYTES, "max_ext_len": 0}
     try:
         document = msgpack.unpackb(
-            data, raw=False, strict_map_key=True, ext_hook=_no_extension, max_array_len=MAX_LIST, max_map_len=MAX_MAP
+            data, raw=False, strict_map_key=True, list_hook=counted, object_hook=counted, **limits
         )
     except Exception as e:  # msgpack raises many kinds
         raise bad("The index must be well-formed msgpack", repr(e)) from e
     if not isinstance(document, dict):
         raise bad("The index must be a map", type(document).__name__)
     return document
-
-
-def _no_extension(code: int, data: bytes) -> object:
-    raise ValueError(f"extension type {code}")
 
 
 def field(document: Mapping[str, Any], name: str, kind: type[T]) -> T:

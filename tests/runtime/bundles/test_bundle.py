@@ -6,6 +6,7 @@ import os
 import random
 import re
 import shutil
+import tracemalloc
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +22,7 @@ from polydom_runtime.bundles.encoding import VERSION, encode
 from polydom_runtime.bundles.index import PolyDomIndex
 from polydom_runtime.bundles.index_file import DIGEST_FILE, INDEX_FILE, digest_line, load_bundle
 from polydom_runtime.bundles.model_entry import MODEL_FOLDER, ModelEntry
-from polydom_runtime.bundles.opened_folder import OpenedFolder
+from polydom_runtime.bundles.opened_folder import OpenedFolder, opened_folder
 from polydom_runtime.bundles.outlook import Outlook
 from polydom_runtime.bundles.regimes import REGIMES, Regime, RegimeTimes
 from polydom_runtime.bundles.schema import pack_floats
@@ -207,9 +208,12 @@ def test_every_file_must_be_one(kind: str, bundle_folder: Path, tmp_path: Path) 
     [
         {"format": [None] * 300_000},
         {"format": {str(k): None for k in range(2000)}},
-        {"format": b"x" * (9 << 20)},
+        {"format": b"x" * (5 << 20)},
+        {"format": "x" * 70_000},
+        {"format": [[[]] * 60_000] * 2},
+        {"format": [[{}] * 60_000] * 2},
     ],
-    ids=["list", "map", "bytes"],
+    ids=["list", "map", "bytes", "text", "empty lists", "empty maps"],
 )
 def test_index_that_would_take_much_memory_is_refused(document: Any) -> None:
     with pytest.raises(BundleFormatError, match=r"well-formed|at most"):
@@ -278,6 +282,38 @@ def test_load_leaves_no_descriptor_open(bundle_folder: Path) -> None:
         load_bundle(bundle_folder)
 
     assert os.listdir("/proc/self/fd") == before
+
+
+@pytest.mark.parametrize("depth", [1000, 1_000_000])
+def test_a_value_in_many_lists_is_refused(depth: int) -> None:
+    """Msgpack lets a thousand lists through; to print them all would exceed the stack."""
+    start = b"\x83\xa6format\xaepolydom-bundle\xa7version\x09\xa5names\x91"
+
+    with pytest.raises(BundleFormatError, match=r"well-formed|feature name must be"):
+        decode(start + b"\x91" * depth + b"\xc0")
+
+
+def test_a_message_shows_no_character_that_controls_a_terminal() -> None:
+    with pytest.raises(BundleFormatError, match=r"Got sp\?\[2Jread\."):
+        decode(altered(format="sp\x1b[2Jread"))
+
+
+def test_a_file_that_is_larger_than_the_index_says_is_not_read(bundle_folder: Path) -> None:
+    """A sparse file of 64 GB takes no room on the disk, but all memory."""
+    os.truncate(bundle_folder / INDEX_FILE, 64 << 30)
+
+    with pytest.raises(BundleFormatError, match=r"at most \d+ bytes. Got 68719476736"):
+        load_bundle(bundle_folder)
+
+
+def test_no_memory_is_taken_for_bytes_that_a_model_file_lacks(bundle_folder: Path) -> None:
+    tracemalloc.start()
+    with opened_folder(bundle_folder) as folder:
+        folder.read(INDEX_FILE, 1 << 30)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert peak < 1 << 20
 
 
 def test_every_missing_file_is_noticed(bundle_folder: Path) -> None:

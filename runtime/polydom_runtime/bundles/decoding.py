@@ -20,6 +20,7 @@ from .encoding import FORMAT, VERSION
 from .engines import ENGINES, Engine
 from .identity import Identity
 from .index import Interval
+from .limits import check_limits
 from .model_entry import ModelEntry
 
 MAX_MODELS, MAX_MODEL_BYTES, MAX_CLASSES = 10_000, 1 << 30, 100_000
@@ -118,7 +119,7 @@ def _bundle(d: Document, path: Path | None) -> Bundle:
     models = _models(d, f)
     prior = Prior(_prior(d, len(space.classes)), schema.number(d, "prior_accuracy", -HUGE, HUGE))
     times, regimes = decoded_times(d, space.names, len(models))
-    return Bundle(
+    bundle = Bundle(
         space=space,
         times=times,
         promise=_promise(d),
@@ -130,6 +131,8 @@ def _bundle(d: Document, path: Path | None) -> Bundle:
         references=references.decoded(d, sum(space.widths)),
         identity=identity.decoded(d),
     )
+    check_limits(bundle)
+    return bundle
 
 
 def _space(d: Document) -> BundleSpace:

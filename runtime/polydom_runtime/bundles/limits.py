@@ -17,7 +17,7 @@ MAX_PREFIXES = 10_000
 SIZE_CELLS = 400
 """There are at most as many size cells, and one more for each candidate; see `polydom_runtime.policy.size_cells`."""
 
-MAX_CELLS, MAX_STATE_CELLS = 1 << 22, 1 << 23
+MAX_CELLS, MAX_STATE_CELLS = 1 << 22, 1 << 22
 """The most models times size cells, and features of all candidates times size cells, which the strict policy plans."""
 
 MAX_ROWS = 1 << 22

@@ -48,6 +48,9 @@ AT_ONCE = 1000
 """States times models that are weighed at once: many, since each call of numpy takes microseconds, but not so many that
 the memory of a small device is short."""
 
+BLOCK = 1 << 20
+"""The most times of features at the ends of cells that are held at once, where one state has very many models."""
+
 
 class Pairs(NamedTuple):
     """Pairs of a state and a target, one state after the other, and the best target first.
@@ -130,9 +133,17 @@ class AnytimePlanner(Planner):
     def _weighed(self, states: Sequence[State], at: NDArray[np.intp], numbers: NDArray[np.intp]) -> Pairs:
         """Return the pairs of a state and a target that fit the budget in some cell."""
         done = np.array([state.mask for state in states], dtype=np.int64)
+        rank, models = self._ranked(states, done)
+        step = max(BLOCK // (len(self._singles) * (len(self.cells) + 1)), 1)
+        blocks = [slice(k, k + step) for k in range(0, len(at), step)]
+        parts = [self._weighed_block(done, rank, models, at[block], numbers[block]) for block in blocks]
+        return parts[0] if len(parts) == 1 else Pairs(*map(np.concatenate, zip(*parts, strict=True)))
+
+    def _weighed_block(
+        self, done: Masks, rank: Floats, models: Floats, at: NDArray[np.intp], numbers: NDArray[np.intp]
+    ) -> Pairs:
         before, masks, seconds = done[at], self._models.masks[numbers], self._seconds[numbers]
         plan = self._plan(before, masks, seconds)
-        rank, models = self._ranked(states, done)
         wanted = ((masks & ~before)[:, None] & self._singles) != 0
         following = np.where(wanted, rank[at], -np.inf).argmax(axis=1)
         alone, summed = self._guards(before, following, np.maximum(models[at, following], seconds))

@@ -1,6 +1,7 @@
 """Limits of what an index may make a node lay out, of files that are small themselves."""
 
 import hashlib
+import tracemalloc
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice, permutations
@@ -8,13 +9,15 @@ from typing import Any
 
 import pytest
 
-from polydom_runtime import CostFunction
+from polydom_runtime import CostFunction, Feature, FeatureSpace, Predictor
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.decoding import decode
 from polydom_runtime.bundles.encoding import encode
 from polydom_runtime.bundles.index import Interval
 from polydom_runtime.bundles.model_entry import ModelEntry
 from polydom_runtime.exceptions import BundleFormatError
+from polydom_runtime.policy import anytime
+from polydom_runtime.policy.states import reachable
 from tests.bundle_parts import bundle_of
 
 NAMES = tuple(f"f{i}" for i in range(60))
@@ -59,3 +62,49 @@ def test_many_models_of_few_candidates_are_let_in() -> None:
     bundle = with_models(TRIPLES)
 
     assert len(decode(encode(bundle)).models) == 9940
+
+
+def rising(orders: Sequence[Sequence[int]]) -> Bundle:
+    """Return a bundle in which longer sets score higher, all within the deadline."""
+    bundle = with_models(orders, sizes=(1.0, 1e9), budgets=(1e-2, 1e-2))
+    models = tuple(replace(m, accuracy=0.5 + 0.005 * len(m.order)) for m in bundle.models)
+    return replace(bundle, models=models)
+
+
+def planned(bundle: Bundle) -> Predictor:
+    space = FeatureSpace([Feature(name, lambda x: [1.0]) for name in NAMES], size=len)
+    return Predictor(bundle, space, run_of=lambda number: lambda: 0)
+
+
+def test_plans_of_many_models_of_many_features_take_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Already at the first state, which all models can follow."""
+    monkeypatch.setattr(anytime, "MAX_STATES", 1)
+    bundle = rising(ENDS[:600])
+
+    tracemalloc.start()
+    planned(bundle)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert peak < 80e6
+
+
+def test_plans_are_the_same_in_blocks_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    bundle = rising([*CHAIN[:3], *PAIRS[1:30]])
+    whole = planned(bundle)
+    monkeypatch.setattr(anytime, "BLOCK", 1)
+
+    single = planned(bundle)
+
+    assert entries(single) == entries(whole)
+    assert len(entries(whole)) > 30
+
+
+def entries(predictor: Predictor) -> list[Any]:
+    """Return the mask of each state, and the rows of its decision table with the features of the moves."""
+    states = reachable(predictor._plans.hot.root)
+    tables = [state.rows.entries for state in states]
+    return [
+        (state.mask, None if e is None else (e.stops.tolist(), e.ends.tolist(), [e.moves[k].feature for k in e.chosen]))
+        for state, e in zip(states, tables, strict=True)
+    ]

@@ -1,11 +1,15 @@
 """The bundle's index file: whatever is written is read, and whatever is damaged is refused."""
 
 import contextlib
+from dataclasses import replace
+from math import inf
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from polydom_builder.index.envelope import build_index
+from polydom_builder.lattice.region import QueryRegion
 from polydom_runtime import CostFunction
 from polydom_runtime.bundles.assumption import Assumption
 from polydom_runtime.bundles.bundle import Bundle, BundleSpace, Prior, Promise, StoredIndex
@@ -13,13 +17,12 @@ from polydom_runtime.bundles.bundle_times import BundleTimes
 from polydom_runtime.bundles.decoding import decode
 from polydom_runtime.bundles.encoding import encode
 from polydom_runtime.bundles.identity import Identity
-from polydom_runtime.bundles.index import Interval
 from polydom_runtime.bundles.model_entry import ModelEntry
 from polydom_runtime.exceptions import BundleFormatError
 from polydom_runtime.items.kinds import ItemKind
 from polydom_runtime.unit_times import UnitTimes
 
-weights = st.one_of(st.just(0.0), st.floats(0.0, 1e300, allow_subnormal=True))
+weights = st.one_of(st.just(0.0), st.floats(0.0, 1e18, allow_subnormal=True))
 cost_functions = st.builds(CostFunction, st.tuples(*[weights] * 6))
 scores = st.floats(-1e9, 1e9)
 printable = st.characters(exclude_categories=["C", "Z"])
@@ -45,14 +48,24 @@ identities = st.builds(
 
 @st.composite
 def ranges(draw: st.DrawFn, largest: float) -> tuple[float, float]:
-    low, high = sorted(draw(st.tuples(st.floats(0.0, largest), st.floats(0.0, largest))))
-    return low, high
+    low, high = sorted(draw(st.tuples(st.floats(0.0, largest), st.floats(0.0, largest, exclude_min=True))))
+    return low, high or largest
+
+
+@st.composite
+def indexed(draw: st.DrawFn, bundle: Bundle) -> Bundle:
+    """The bundle with an index of some of its models."""
+    numbers = draw(st.lists(st.integers(0, len(bundle.models) - 1), max_size=4, unique=True)) if bundle.models else []
+    of = {bundle.candidate(number): number for number in numbers}
+    index = build_index([bundle.empty, *of], QueryRegion(bundle.promise.sizes, bundle.promise.covered))
+    return replace(bundle, stored=StoredIndex(tuple(of[c] for c in index.candidates[1:]), index.intervals))
 
 
 @st.composite
 def bundles(draw: st.DrawFn) -> Bundle:
-    features = draw(st.lists(names, min_size=1, max_size=60, unique=True))
-    f = len(features)
+    units = draw(st.lists(names, min_size=1, max_size=63, unique=True))
+    f = draw(st.integers(max(len(units) - 3, (len(units) + 1) // 2), min(len(units), 60)))
+    features = units[:f]
     chosen = draw(st.lists(st.permutations(range(f)).map(tuple), max_size=3))
     orders = sorted({order[:k] for order in chosen for k in range(1, min(len(order), 4) + 1)})
     stops_early = draw(st.booleans())
@@ -61,21 +74,18 @@ def bundles(draw: st.DrawFn) -> Bundle:
             o,
             draw(scores),
             draw(st.floats(0, 1e6)),
-            draw(st.integers(1, 2**30)),
+            draw(st.integers(1, 2**26)),
             draw(st.binary(min_size=32, max_size=32)),
             stop=draw(st.floats(0.0)) if stops_early else None,
         )
         for o in orders
     )
-    shipped = draw(st.lists(st.integers(0, len(models) - 1), max_size=4)) if models else []
     classes = draw(labels)
-    intervals = st.builds(lambda c, r: Interval(c, *r), st.integers(0, len(shipped)), ranges(1e9))
-    users = tuple(draw(st.lists(st.integers(1, 2**f - 1), max_size=3)))
-    units = (*features, *(draw(names) for _ in users))
+    users = tuple(sum(1 << i for i in range(k, f, len(units) - f)) for k in range(len(units) - f))
     terms = st.lists(cost_functions, min_size=len(units), max_size=len(units)).map(tuple)
 
     def times(**others: st.SearchStrategy[float]) -> st.SearchStrategy[UnitTimes]:
-        return st.builds(UnitTimes, st.just(units), st.just(users), terms, cost_functions, **others)
+        return st.builds(UnitTimes, st.just(tuple(units)), st.just(users), terms, cost_functions, **others)
 
     ratios, quantiles = st.floats(0.0, 1e9), st.floats(0.0, 1.0)
     other = st.none() | times(model_ratio=ratios, quantile=quantiles)
@@ -84,10 +94,10 @@ def bundles(draw: st.DrawFn) -> Bundle:
     assumptions = st.builds(
         Assumption, st.just(tolerance), st.just(n_pairs), st.integers(0, n_pairs), st.floats(0.0, 1e9)
     )
-    return Bundle(
+    bundle = Bundle(
         BundleSpace(
             tuple(features),
-            tuple(draw(st.lists(st.integers(1, 2**24), min_size=f, max_size=f))),
+            tuple(draw(st.lists(st.integers(1, 2**14), min_size=f, max_size=f))),
             tuple(classes),
             draw(kinds),
         ),
@@ -99,20 +109,20 @@ def bundles(draw: st.DrawFn) -> Bundle:
             reference_seconds=draw(st.floats(0.0, 1e9)),
         ),
         Promise(
-            sizes=draw(ranges(1e300)),
-            budgets=draw(ranges(float("inf"))),
+            sizes=draw(ranges(1e9)),
+            budgets=draw(ranges(1e5) | st.just((0.0, inf))),
             alpha=draw(st.floats(1.0, 1e9)),
             tolerance=tolerance,
             slowdown=draw(st.floats(1.0, 1e9)),
             stop_loss=draw(st.floats(0.0, 1.0)),
-            scoring=draw(words),
+            scoring=draw(st.text(printable, max_size=190).map("shop.".__add__) | st.just("")),
             assumption=draw(st.none() | assumptions),
         ),
         Prior(draw(st.integers(0, len(classes) - 1)), draw(scores)),
         models,
-        StoredIndex(tuple(shipped), tuple(draw(st.lists(intervals, max_size=4)))),
         identity=draw(identities),
     )
+    return draw(indexed(bundle))
 
 
 @settings(max_examples=100)

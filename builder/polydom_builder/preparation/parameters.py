@@ -20,6 +20,7 @@ from polydom_builder.training.column_names import check_names
 from polydom_runtime.causes import shown
 from polydom_runtime.exceptions import DeadlineError
 from polydom_runtime.features import checked_space
+from polydom_runtime.policy.deadline import MAX_SECONDS
 
 DEFAULT_ALPHAS = (2.0, 1.5, 1.3, 1.2, 1.15, 1.1, 1.07, 1.05, 1.03, 1.02, 1.01, 1.005, 1.0)
 """Values of alpha that are tried one after another if the trainings are limited."""
@@ -94,7 +95,7 @@ def checked_budgets(deadline: Any) -> tuple[float, float]:
     Raises
     ------
     DeadlineError
-        If the deadline is not a positive, finite number, or a rising pair of such numbers.
+        If the deadline is not a positive number below `MAX_SECONDS`, or a rising pair of such numbers.
     """
     if deadline is None:
         return 0.0, np.inf
@@ -102,9 +103,10 @@ def checked_budgets(deadline: Any) -> tuple[float, float]:
         given = np.asarray(deadline, dtype=np.float64).reshape(-1)
     except (TypeError, ValueError):
         given = np.empty(0)
-    if len(given) not in (1, 2) or not 0.0 < given[0] <= given[-1] < np.inf:
+    if len(given) not in (1, 2) or not 0.0 < given[0] <= given[-1] < MAX_SECONDS:
         raise DeadlineError(
-            f"The deadline must be positive seconds, such as 0.002, or a range (low, high). Got {shown(deadline)}."
+            f"The deadline must be positive seconds, such as 0.002, less than {MAX_SECONDS:g}, or a range (low, high). "
+            f"Got {shown(deadline)}."
         )
     return float(given[0]), float(given[-1])
 

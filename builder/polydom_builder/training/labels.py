@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polydom_builder.exceptions import TrainingError
+from polydom_runtime.bundles.schema import MAX_PLAIN, is_plain
 from polydom_runtime.causes import shown
 
 KINDS = {bool: "a boolean", int: "an integer", str: "a string"}
@@ -114,5 +115,8 @@ def _check_text(label: str, k: int) -> None:
         label.encode()
     except UnicodeEncodeError as e:
         raise TrainingError(f"Labels that are strings must be Unicode text. Got {label!r} for item {k}.") from e
-    if "\0" in label:
-        raise TrainingError(f"Labels that are strings must have no zero characters. Got {label!r} for item {k}.")
+    if not is_plain(label):
+        raise TrainingError(
+            f"Labels that are strings must have at most {MAX_PLAIN} characters and no control characters, such as the "
+            f"end of a line or a zero. Got {shown(label)} for item {k}. Give the classes other names."
+        )

@@ -22,6 +22,7 @@ from .identity import Identity
 from .index import Interval
 from .limits import check_limits
 from .model_entry import ModelEntry
+from .scores import check_scores
 
 MAX_MODELS, MAX_MODEL_BYTES, MAX_CLASSES = 10_000, 1 << 30, 100_000
 
@@ -132,6 +133,7 @@ def _bundle(d: Document, path: Path | None) -> Bundle:
         identity=identity.decoded(d),
     )
     check_limits(bundle)
+    check_scores(bundle)
     return bundle
 
 
@@ -146,12 +148,15 @@ def _space(d: Document) -> BundleSpace:
 
 def _promise(d: Document) -> Promise:
     sizes = schema.ordered("sizes", schema.floats(d, "sizes", (2,)), 0.0)
-    if sizes[1] == math.inf:
-        raise schema.bad("Field 'sizes' must be finite", sizes)
+    if not 0.0 < sizes[1] < HUGE:
+        raise schema.bad("Field 'sizes' must be finite, and the largest positive", sizes)
+    budgets = schema.ordered("budgets", schema.floats(d, "budgets", (2,)), 0.0)
+    if not 0.0 < budgets[1] < MAX_SECONDS and budgets[1] != math.inf:  # of a bundle for any budget
+        raise schema.bad(f"The longest budget must be positive and less than {MAX_SECONDS:g} seconds", budgets)
     scoring, tolerance = schema.field(d, "scoring", str), schema.number(d, "tolerance", 0.0)
     return Promise(
         sizes=sizes,
-        budgets=schema.ordered("budgets", schema.floats(d, "budgets", (2,)), 0.0),
+        budgets=budgets,
         alpha=schema.number(d, "alpha", 1.0),
         tolerance=tolerance,
         slowdown=schema.number(d, "slowdown", 1.0, HUGE),
@@ -221,8 +226,11 @@ def _classes(d: Document) -> tuple[Label, ...]:
     if not classes:
         return ()
     schema.in_range("The number of classes", len(classes), 2, MAX_CLASSES)
-    if not all(type(c) in (int, str, bool) for c in classes) or len({(type(c), c) for c in classes}) != len(classes):
-        raise schema.bad("The classes must be different integers, strings or booleans", classes)
+    kinds = {type(c) for c in classes}
+    if not (len(kinds) == 1 and kinds <= {int, str, bool} and len(set(classes)) == len(classes)):
+        raise schema.bad("The classes must be different integers, strings or booleans, all of one type", classes)
+    if kinds == {str} and (wrong := [c for c in classes if not schema.is_plain(c)]):
+        raise schema.bad(f"A class must have at most {schema.MAX_PLAIN} characters, no control characters", wrong[0])
     return tuple(classes)
 
 
@@ -236,7 +244,9 @@ def _sequences(d: Document, orders: set[tuple[int, ...]], most: int) -> tuple[tu
     for row in rows:
         if type(row) is not list or any(type(i) is not int for i in row) or tuple(row) not in orders:
             raise schema.bad("A sequence must be the order of a model", row)
-    return tuple(map(tuple, rows))
+    if len(sequences := dict.fromkeys(map(tuple, rows))) != len(rows):
+        raise schema.bad("The sequences must be different", rows)
+    return tuple(sequences)
 
 
 def _intervals(d: Document, n_candidates: int) -> tuple[Interval, ...]:

@@ -6,11 +6,12 @@ typical), then those of the field ``more_times``.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
+from operator import or_
 from typing import Any, NamedTuple
 
 from polydom_runtime.causes import uncontrolled
 from polydom_runtime.costs import HUGE, CostFunction
-from polydom_runtime.exceptions import BundleFormatError
 from polydom_runtime.unit_times import UnitTimes
 
 from . import schema
@@ -23,6 +24,9 @@ Document = Mapping[str, Any]
 MAX_TEXT, MAX_MORE_TIMES, MAX_DEADLINES = 1000, 1000, 100
 MIN_SECONDS, MAX_SECONDS = 1e-9, 1e6
 """The shortest deadline, and the longest time of anything, in seconds."""
+MAX_WEIGHT = 1e18
+"""The largest weight of a cost. The sum of many costs of the largest item, in nanoseconds, is still a finite number."""
+
 APART = 1.0 + 1e-9
 """The least factor between two deadlines."""
 
@@ -79,6 +83,8 @@ def _worst(d: Document, names: Sequence[str]) -> UnitTimes:
     rows = [schema.row(row, 2) for row in schema.field(d, "steps", list)]
     steps = [schema.printable_text("A step name", name) for name, _ in rows]
     users = [schema.in_range("A step's users", users, 1, (1 << len(names)) - 1) for _, users in rows]
+    if len({*names, *steps}) != len(names) + len(steps) or sum(users) != reduce(or_, users, 0):
+        raise schema.bad("Steps must have names of their own, and a feature must use one at most", rows)
     features, step_costs = costs(d, "costs", len(names)), costs(d, "step_costs", len(rows))
     return UnitTimes((*names, *steps), tuple(users), (*features, *step_costs), costs(d, "dispatch", 1)[0])
 
@@ -170,10 +176,10 @@ def _known(number: object, known: Sequence[UnitTimes]) -> UnitTimes:
 
 def costs(d: Document, name: str, rows: int) -> tuple[CostFunction, ...]:
     """Return a field of cost functions, one in each row; BundleFormatError if it holds anything else."""
-    try:
-        return tuple(CostFunction(tuple(w)) for w in schema.floats(d, name, (rows, 6)).tolist())
-    except ValueError as e:
-        raise BundleFormatError(f"Field {name!r} must hold cost functions. {e}") from e
+    weights = schema.floats(d, name, (rows, 6))
+    if (wrong := weights[~((weights >= 0.0) & (weights <= MAX_WEIGHT))]).size:
+        raise schema.bad(f"Field {name!r} must hold finite, non-negative weights, at most {MAX_WEIGHT:g}", wrong[0])
+    return tuple(CostFunction(tuple(w)) for w in weights.tolist())
 
 
 def _origin(d: Document) -> CostOrigin:

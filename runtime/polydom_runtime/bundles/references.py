@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from polydom_runtime.costs import HUGE
 from polydom_runtime.exceptions import FeatureError
 from polydom_runtime.features import FeatureSpace
 
@@ -121,7 +122,16 @@ def decoded(document: Mapping[str, Any], width: int) -> References:
     items = schema.field(parts, "items", list)
     schema.in_range("The number of reference items", len(items), 1, MAX_ITEMS)
     rows, limits = schema.floats(parts, "rows", (len(items), width)), schema.floats(parts, "limits", (width,))
-    return References(tuple(map(_checked, items)), tuple(map(tuple, rows.tolist())), tuple(limits.tolist()))
+    if not ((np.abs(rows) < HUGE).all() and (limits >= 0.0).all()):
+        raise schema.bad("Reference rows must hold finite numbers, and limits must not be negative", limits.tolist())
+    return References(tuple(map(_sound, items)), tuple(map(tuple, rows.tolist())), tuple(limits.tolist()))
+
+
+def _sound(item: object) -> Stored:
+    found = _checked(item)
+    if stored(restored(found)) is None:
+        raise schema.bad(f"A reference item must have at most {MAX_BYTES} bytes", item)
+    return found
 
 
 def _checked(item: object) -> Stored:
@@ -141,7 +151,10 @@ def _checked_array(dtype: object, shape: object, data: object) -> Sequence[Any]:
     if type(dtype) is not str or dtype not in DTYPES or type(shape) is not list or type(data) is not bytes:
         raise schema.bad("An array must have a type, a shape and bytes", (dtype, shape))
     sizes = tuple(schema.in_range("A length", n, 0, MAX_BYTES) for n in shape)
-    if len(sizes) > MAX_AXES or math.prod(sizes) * np.dtype(dtype).itemsize != len(data):
+    # Not the product alone: numpy makes no array of no numbers whose other axes are huge.
+    if len(sizes) > MAX_AXES or math.prod(max(n, 1) for n in sizes) > MAX_BYTES:
+        raise schema.bad(f"An array must have at most {MAX_AXES} axes and {MAX_BYTES} numbers", sizes)
+    if math.prod(sizes) * np.dtype(dtype).itemsize != len(data):
         raise schema.bad(f"An array of shape {sizes} must have as many numbers", f"{len(data)} bytes")
     return dtype, sizes, data
 

@@ -4,6 +4,7 @@ A `document` is the decoded map of the index file. All bounds are inclusive.
 """
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from itertools import count as counter
 from reprlib import Repr
@@ -21,6 +22,9 @@ MAX_INDEX_BYTES = 4 << 20
 
 MAX_LIST, MAX_MAP, MAX_TEXT_BYTES = 200_000, 1000, 1 << 16
 """The most entries of a list and of a map, and the most bytes of a text."""
+
+MAX_PLAIN = 1000
+"""The most characters of a label."""
 
 MAX_CONTAINERS = 100_000
 """The most lists and maps of an index. An empty one has one byte in the file, and takes seventy in memory."""
@@ -154,6 +158,11 @@ def printable_text(name: str, value: object) -> str:
     if not (found := text(name, value)).isprintable():
         raise bad(f"{name} must have printable characters only", ascii(value))
     return found
+
+
+def is_plain(text: str) -> bool:
+    """Return whether a text has at most `MAX_PLAIN` characters, and none that controls a terminal."""
+    return len(text) <= MAX_PLAIN and not re.search(r"[\x00-\x1f\x7f-\x9f]", text)
 
 
 def row(value: object, length: int) -> Sequence[Any]:

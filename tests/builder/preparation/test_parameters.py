@@ -50,6 +50,7 @@ def undefined(estimator: Any, rows: Any, labels: Any) -> float:
         ({"quantile": 0.0}, ITEMS, LABELS, TrainingError, "quantile"),
         ({"deadline": 0.0}, ITEMS, LABELS, DeadlineError, "positive seconds"),
         ({"deadline": -1.0}, ITEMS, LABELS, DeadlineError, "positive seconds"),
+        ({"deadline": (1e-3, 1e6)}, ITEMS, LABELS, DeadlineError, r"less than 1e\+06"),
         ({}, ITEMS, [float(label == "calm") for label in LABELS], TrainingError, "integers, strings or booleans"),
         ({"estimator": Ridge()}, ITEMS, LABELS, TrainingError, "finite numbers. Got '.*item 0"),
         ({"estimator": Ridge()}, ITEMS, [1.0] * 60, TrainingError, "not be all the same"),

@@ -72,6 +72,12 @@ def test_other_items_are_not_stored(item: Any) -> None:
         [[["list", "a"]], schema.pack_floats([1.0]), schema.pack_floats([1.0])],
         [[["value", 1]] * 9, schema.pack_floats([1.0] * 9), schema.pack_floats([1.0])],
         [[["value", 1]], schema.pack_floats([np.nan]), schema.pack_floats([1.0])],
+        [[["value", 1]], schema.pack_floats([np.inf]), schema.pack_floats([1.0])],
+        [[["value", 1]], schema.pack_floats([1e300]), schema.pack_floats([1.0])],
+        [[["value", 1]], schema.pack_floats([1.0]), schema.pack_floats([-1.0])],
+        [[["value", "a" * MAX_BYTES]], schema.pack_floats([1.0]), schema.pack_floats([1.0])],
+        [[["list", *[1] * MAX_BYTES]], schema.pack_floats([1.0]), schema.pack_floats([1.0])],
+        [[["array", "<f8", [0, *[MAX_BYTES] * 5], b""]], schema.pack_floats([1.0]), schema.pack_floats([1.0])],
     ],
 )
 def test_unsound_references_are_refused(field: Any) -> None:

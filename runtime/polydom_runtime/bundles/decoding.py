@@ -20,6 +20,7 @@ from .encoding import FORMAT, VERSION
 from .engines import ENGINES, Engine
 from .identity import Identity
 from .index import Interval
+from .index_check import check_index
 from .limits import check_limits
 from .model_entry import ModelEntry
 from .scores import check_scores
@@ -134,6 +135,7 @@ def _bundle(d: Document, path: Path | None) -> Bundle:
     )
     check_limits(bundle)
     check_scores(bundle)
+    check_index(bundle)
     return bundle
 
 

@@ -130,7 +130,8 @@ def test_regimes_have_their_own_times_and_survive_the_file(chosen: Bundle, unste
     assert cold.times.reference_seconds == target.reference_seconds
     assert cold.models == pytest.approx([m.seconds + 10 * US for m in chosen.models])
     assert cold.asleep == 0.02
-    assert decode(encode(chosen)) == chosen
+    without_index = changed(chosen, shipped=())
+    assert decode(encode(without_index)) == without_index
 
 
 def test_calm_estimate_is_exceeded_by_one_answer_in_a_thousand_at_most(chosen: Bundle, unsteady: Device) -> None:

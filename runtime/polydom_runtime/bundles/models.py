@@ -89,7 +89,7 @@ class ModelRunner:
     def __init__(self, onnx_bytes: bytes, row: InputRow, width: int, n_classes: int, sure: bool = False) -> None:
         self._output = row.label if n_classes else row.number
         self._scores = row.scores
-        check_model(onnx_bytes)
+        check_model(onnx_bytes, width, n_classes, sure)
         ort = onnxruntime()
         try:
             self._session = ort.InferenceSession(onnx_bytes, _lean_options(ort), providers=["CPUExecutionProvider"])

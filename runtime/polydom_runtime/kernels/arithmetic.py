@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .graph import DTYPES, Array
+from .tensor_proto import DTYPES, Array
 from .tensors import Step, UnknownModel, axis_of
 from .wire import unsound
 

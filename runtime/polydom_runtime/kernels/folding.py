@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .graph import Array, Graph, Node
+from .graph import Graph, Node
 from .linear import LAYER
+from .tensor_proto import Array
 from .two_classes import compared
 
 MAX_SHIFT = 64.0

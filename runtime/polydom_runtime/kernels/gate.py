@@ -1,242 +1,145 @@
-"""What a model must be like before onnxruntime sees it: a list of operators that always ends, in memory that shows.
+"""What a model must be like before any engine sees it: operators that always end, in memory that is known before.
 
-onnxruntime runs what a file says, and a file can say a loop without an end, or a tree whose child is its parent. So
-only operators are let in whose time and memory depend on shapes alone, and only where all shapes are constant: then
-the first run, when a model is loaded, shows what every later run takes.
+onnxruntime runs what a file says, and a file can say a loop without an end, a tree whose child is its parent, or an
+array of any size. So only operators are let in whose time and memory depend on shapes alone, and only where all shapes
+are constant. Then they are worked out before anything runs.
 """
 
+import math
 from collections.abc import Mapping
-from typing import Any
-
-import numpy as np
+from dataclasses import dataclass
 
 from polydom_runtime.exceptions import BundleFormatError
 
-from .graph import Node, name_of, node_of
-from .wire import UnknownModel, fields, unsound
+from .extents import COMPUTING, Case, Extent, Rule, Shape, limited
+from .graph import Declared, Graph
+from .model_extents import MODELS
+from .moved_extents import MOVING, values_of
+from .tensor_proto import FLOAT, INT64
+from .wire import unsound
 
-ELEMENTWISE = [
-    "Abs",
-    "Add",
-    "And",
-    "Cast",
-    "CastLike",
-    "Ceil",
-    "Clip",
-    "Div",
-    "Equal",
-    "Erf",
-    "Exp",
-    "Floor",
-    "Greater",
-    "GreaterOrEqual",
-    "HardSigmoid",
-    "Identity",
-    "IsInf",
-    "IsNaN",
-    "LeakyRelu",
-    "Less",
-    "LessOrEqual",
-    "Log",
-    "Max",
-    "Mean",
-    "Min",
-    "Mod",
-    "Mul",
-    "Neg",
-    "Not",
-    "Or",
-    "Pow",
-    "Reciprocal",
-    "Relu",
-    "Round",
-    "Sigmoid",
-    "Sign",
-    "Softmax",
-    "LogSoftmax",
-    "Softplus",
-    "Sqrt",
-    "Sub",
-    "Sum",
-    "Tanh",
-    "Where",
-    "Xor",
-]
-REDUCING = [
-    "ArgMax",
-    "ArgMin",
-    "CumSum",
-    "Gemm",
-    "LpNormalization",
-    "MatMul",
-    "ReduceL1",
-    "ReduceL2",
-    "ReduceLogSum",
-    "ReduceLogSumExp",
-    "ReduceMax",
-    "ReduceMean",
-    "ReduceMin",
-    "ReduceProd",
-    "ReduceSum",
-    "ReduceSumSquare",
-]
-MOVING = [
-    "Concat",
-    "Constant",
-    "Flatten",
-    "Gather",
-    "GatherElements",
-    "GatherND",
-    "Scan",
-    "Shape",
-    "Size",
-    "Split",
-    "Transpose",
-]
-ML = [
-    "ArrayFeatureExtractor",
-    "Binarizer",
-    "Imputer",
-    "LinearClassifier",
-    "LinearRegressor",
-    "Normalizer",
-    "OneHotEncoder",
-    "SVMClassifier",
-    "SVMRegressor",
-    "Scaler",
-    "TreeEnsembleClassifier",
-    "TreeEnsembleRegressor",
-]
+RULES: Mapping[str, Rule] = {**COMPUTING, **MOVING, **MODELS}
+"""The operators that are let in, besides Scan."""
 
-SHAPED: Mapping[str, tuple[int, ...]] = {
-    "ConstantOfShape": (0,),
-    "Expand": (1,),
-    "Reshape": (1,),
-    "Slice": (1, 2, 3, 4),
-    "Squeeze": (1,),
-    "Tile": (1,),
-    "TopK": (1,),
-    "Unsqueeze": (1,),
-}
-"""Operators whose output has a shape that inputs say, and the numbers of these inputs, which must be constant."""
+MAX_MEMORY = 64 << 20
+"""The bytes that all results of all operators together may take, besides the size of the file."""
 
-KNOWN = frozenset(
-    [*ELEMENTWISE, *REDUCING, *MOVING, *SHAPED, *(f"ai.onnx.ml.{name}" for name in ML), "com.microsoft.CDist"]
-)
+MAX_WORK = 1 << 30
+"""The numbers that all operators together may read, write and multiply: some seconds on a node."""
 
-MAX_NODES, MAX_DEPTH = 4096, 2
-"""The most nodes of a graph, and graphs inside each other. Only Scan has one: a loop over the rows of an array."""
-
-BRANCHES = frozenset(["BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ"])
+SCAN_ORDERS = ("input_axes", "input_directions", "output_axes", "output_directions")
 
 
-def check_model(onnx_bytes: bytes) -> None:
-    """Check that a model can be handed to onnxruntime.
+@dataclass(slots=True)
+class Room:
+    """What a model may still take.
+
+    Attributes
+    ----------
+    memory : int
+        Bytes.
+    work : int
+        Numbers.
+    """
+
+    memory: int
+    work: int = MAX_WORK
+
+    def take(self, kind: str, memory: int, work: int) -> None:
+        """Take room for one operator.
+
+        Raises
+        ------
+        BundleFormatError
+            If there is too little left.
+        """
+        self.memory -= memory
+        self.work -= work
+        if self.memory < 0 or self.work < 0:
+            raise unsound(
+                f"results of at most {MAX_MEMORY >> 20} MiB above the size of the file, of {MAX_WORK} numbers at most",
+                f"more in {kind}",
+            )
+
+
+def check_model(onnx_bytes: bytes, width: int, n_classes: int, sure: bool = False) -> Graph:
+    """Return the graph of a model, after a check that it can be handed to an engine.
+
+    Parameters
+    ----------
+    onnx_bytes : bytes
+    width : int
+        The number of input columns.
+    n_classes : int
+        0 for a regressor.
+    sure : bool
+        Whether its probabilities are read.
 
     Raises
     ------
     BundleFormatError
-        If it has operators that may not end or may take any memory, numbers outside of the file, functions of its own,
-        or trees that are none.
+        If it has operators that may not end, may take too much memory, or do not fit each other or the width; numbers
+        outside of the file; functions of its own; trees that are none; or other outputs than one label or number.
     """
     try:
-        for f in fields(memoryview(onnx_bytes)):
-            if f.tag == 7:
-                _check_graph(f.data, frozenset(), 1)
-            elif f.tag == 25:
-                raise unsound("operators that are known", "a function of its own")
+        graph = Graph.read(onnx_bytes)
+        (given,) = graph.inputs
+        if given.dtype != FLOAT or given.shape not in [(rows, n) for rows in (-1, 1) for n in (-1, width)]:
+            raise unsound(f"an input of float32 (1, {width})", f"type {given.dtype} and shape {given.shape}")
+        known = {given.name: Extent((1, width))}
+        found = _sized(graph, known, Room(MAX_MEMORY + len(onnx_bytes)), 1)
+        _check_outputs(graph.outputs, found, n_classes, sure)
+        return graph
     except BundleFormatError:
         raise
-    except (UnknownModel, TypeError, ValueError, ArithmeticError, LookupError) as e:  # of attributes of other types
+    except (TypeError, ValueError, ArithmeticError, LookupError) as e:  # of attributes of other types
         raise unsound("attributes that are known", str(e)) from e
 
 
-def _check_graph(data: memoryview, outer: frozenset[str], depth: int) -> None:
-    """Check a graph; names in `outer` are constant outside of it."""
-    nodes: list[tuple[Node, list[memoryview]]] = []
-    constants: set[str] = set()
-    inputs: set[str] = set()
-    for f in fields(data):
-        if f.tag == 1:
-            graphs: list[memoryview] = []
-            nodes.append((node_of(f.data, graphs.append), graphs))
-        elif f.tag == 5:
-            constants.add(_tensor_name(f.data))
-        elif f.tag == 11:
-            inputs.add(name_of(f.data))
-        elif f.tag == 15:
-            raise unsound("dense constants", "sparse ones")
-    if len(nodes) > MAX_NODES or depth > MAX_DEPTH:
-        raise unsound(f"at most {MAX_NODES} nodes, in {MAX_DEPTH} graphs inside each other", f"{len(nodes)} nodes")
-    known = set(outer - inputs) | constants
-    for node, graphs in nodes:
-        _check_node(node, known)
-        if graphs and node.kind != "Scan":
-            raise unsound("operators that always end", f"a graph in {node.kind}")
-        for graph in graphs:
-            _check_graph(graph, frozenset(known), depth + 1)
-        is_known = node.kind in ("Shape", "Size") or (not graphs and known.issuperset(filter(None, node.inputs)))
-        known = known.union(node.outputs) if is_known else known.difference(node.outputs)
+def _check_outputs(outputs: list[Declared], found: list[Extent], n_classes: int, sure: bool) -> None:
+    """Check that an answer is one class number or number, and that there are probabilities if they are read."""
+    kind, name = (INT64, "int64") if n_classes else (FLOAT, "float32")
+    if outputs[0].dtype != kind or math.prod(found[0].shape) != 1:
+        raise unsound(f"one {name}", f"type {outputs[0].dtype} and shape {found[0].shape}")
+    if sure and (len(outputs) < 2 or outputs[1].dtype != FLOAT or found[1].shape != (1, n_classes)):
+        raise unsound(f"{n_classes} probabilities", "none" if len(outputs) < 2 else f"shape {found[1].shape}")
 
 
-def _tensor_name(data: memoryview) -> str:
-    """Return the name of a tensor, of numbers or texts, after a check that they are in the file."""
-    name = ""
-    for f in fields(data):
-        if f.tag == 8:
-            name = f.text
-        elif f.tag == 13 or (f.tag == 14 and f.number):
-            raise unsound("numbers inside the file", "a reference to another one")
-    return name
+def _sized(graph: Graph, known: dict[str, Extent], room: Room, times: int) -> list[Extent]:
+    """Return the sizes of the outputs of a graph that runs some times; `known` are those that it reads."""
+    known.update((name, Extent.of(array)) for name, array in graph.constants.items())
+    for node in graph.nodes:
+        case = Case(node, [known.get(name) for name in node.inputs])
+        if node.kind == "Scan":
+            shapes = _loop(case, known, room, times)
+        elif node.kind in RULES and not node.graphs:
+            shapes = RULES[node.kind](case)
+        else:
+            raise unsound("operators that always end", node.kind)
+        if len(shapes) < len(node.outputs):
+            raise unsound(f"{len(shapes)} outputs of {node.kind}", f"{len(node.outputs)}")
+        results = sum(math.prod(limited(shape, node.kind)) for shape in shapes)
+        read = sum(math.prod(extent.shape) for extent in case.inputs if extent is not None)
+        room.take(node.kind, results * case.item(), (results + read + case.work) * times)
+        values, item = values_of(case), case.item()
+        for name, shape in zip(node.outputs, shapes, strict=False):
+            known[name] = Extent(shape, item, values)
+            values = None
+    return [known[output.name] for output in graph.outputs]
 
 
-def _check_node(node: Node, known: set[str]) -> None:
-    """Check a node; names in `known` are constant."""
-    if node.kind not in KNOWN:
-        raise unsound("operators that always end", node.kind)
-    for place in SHAPED.get(node.kind, ()):
-        if place < len(node.inputs) and node.inputs[place] not in {"", *known}:
-            raise unsound(f"a constant shape in {node.kind}", "one that depends on the item")
-    if "nodes_treeids" in node.attributes:
-        check_trees(node.attributes)
-
-
-def check_trees(attributes: Mapping[str, Any]) -> None:
-    """Check that trees are trees: each node has one parent in its own tree, and the first one has none.
-
-    Then every way ends at a leaf. O(n log n) for n nodes.
-
-    Raises
-    ------
-    BundleFormatError
-        If they are not.
-    """
-    lists = (attributes.get(f"nodes_{name}") for name in ("treeids", "nodeids", "truenodeids", "falsenodeids", "modes"))
-    trees, nodes, yes, no, modes = ([] if values is None else values for values in lists)
-    count = len(trees)
-    if not count or {len(nodes), len(yes), len(no), len(modes)} != {count}:
-        raise unsound("nodes of trees with a mode and two children each", f"{count} nodes")
-    if not set(modes) <= BRANCHES | {"LEAF"}:
-        raise unsound("comparisons of numbers", str(set(modes) - BRANCHES)[:80])
-    branch = np.array([mode != "LEAF" for mode in modes])
-    columns = np.array([trees, nodes, yes, no], dtype=np.int64)  # also where the usual integers have 32 bits
-    if columns.min() < 0 or columns.max() >= 1 << 31:
-        raise unsound("numbers of nodes and trees from 0 to 2^31", str(columns.max()))
-    tree, node, if_true, if_false = columns
-    key = tree << 32 | node
-    order = np.argsort(key, kind="stable")
-    ranked = key[order]
-    wanted = np.concatenate([tree[branch] << 32 | if_true[branch], tree[branch] << 32 | if_false[branch]])
-    found = np.minimum(np.searchsorted(ranked, wanted), count - 1)
-    if (ranked[1:] == ranked[:-1]).any() or (ranked[found] != wanted).any():
-        raise unsound("different nodes, with children in the same tree", "others")
-    labels = (attributes.get(f"classlabels_{kind}") or () for kind in ("int64s", "strings"))
-    ids, most = attributes.get("class_ids"), max(map(len, labels))
-    if ids is None:
-        ids, most = attributes.get("target_ids") or [0], attributes.get("n_targets") or 1
-    if min(ids) < 0 or max(ids) >= most or min(attributes.get("nodes_featureids") or [0]) < 0:
-        raise unsound(f"columns from 0, and results below {most}", "others")
-    parents = np.bincount(order[found], minlength=count)
-    starts = np.concatenate([[True], tree[1:] != tree[:-1]])  # where onnxruntime sees the root of a tree
-    if parents.max() > 1 or (parents[starts] != 0).any() or starts.sum() != len(np.unique(tree)):
-        raise unsound("nodes with one parent, and none for the first of each tree", "others")
+def _loop(case: Case, known: Mapping[str, Extent], room: Room, times: int) -> list[Shape]:
+    """Return the shapes of the outputs of Scan: what it carries along, and what it collects from row to row."""
+    (graph,), extents = case.node.graphs, [case.extent(k) for k in range(len(case.inputs))]
+    carried = len(extents) - case.integer("num_scan_inputs", 0)
+    if any(any(case.integers(f"scan_{order}")) for order in SCAN_ORDERS) or not 0 <= carried < len(extents):
+        raise unsound("Scan over the rows of arrays", "another one")
+    rows, *others = {extent.shape[0] for extent in extents[carried:]}
+    if others or len(graph.inputs) != len(extents):
+        raise unsound("arrays of the same number of rows in Scan, and a place for each", "others")
+    inside = [extent._replace(shape=extent.shape[k >= carried :], values=None) for k, extent in enumerate(extents)]
+    names = [given.name for given in graph.inputs]
+    found = [e.shape for e in _sized(graph, {**known, **dict(zip(names, inside, strict=True))}, room, times * rows)]
+    if found[:carried] != [extent.shape for extent in inside[:carried]]:
+        raise unsound("the same shape in each turn of Scan", str(found[:carried])[:80])
+    return [*found[:carried], *((rows, *shape) for shape in found[carried:])]

@@ -1,37 +1,30 @@
-"""An ONNX model as a graph: its nodes with their attributes, its constants, and the names of its input and outputs."""
+"""An ONNX model as a graph: its nodes with their attributes, its constants, and its inputs and outputs."""
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .wire import BYTES, FIXED32, Field, UnknownModel, fields, unsound, varints
-
-Array = NDArray[Any]
-
-DTYPES: Mapping[int, np.dtype[Any]] = {
-    1: np.dtype("<f4"),
-    6: np.dtype("<i4"),
-    7: np.dtype("<i8"),
-    9: np.dtype("?"),
-    11: np.dtype("<f8"),
-}
-"""The number types of ONNX that are known, by their numbers in TensorProto.DataType."""
+from .attributes import Typed
+from .tensor_proto import Array, reals_of, tensor_of
+from .wire import BYTES, Field, fields, unsound, varints
 
 NEWEST: Mapping[str, int] = {"": 22, "ai.onnx": 22, "ai.onnx.ml": 4}
 """The newest versions of operators that are known, by domain: in a newer one an operator may do something else."""
 
-MAX_NODES = 4096
+MAX_NODES, MAX_DEPTH = 4096, 2
+"""The most nodes of a graph, and graphs inside each other. Only Scan has one: a loop over the rows of an array."""
 
-MAX_LENGTH = 1 << 30
-"""Of one axis; an array without numbers could have any."""
+MAX_ATTRIBUTES = 64
+"""Of one node. No operator has as many."""
+
+MAX_NAMES = 1 << 14
+"""The most inputs and outputs of a node, and constants, inputs and outputs of a graph."""
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class Node(Typed):
     """One operation.
 
     Attributes
@@ -42,23 +35,42 @@ class Node:
         The names of tensors; empty for those that are left out.
     attributes : dict of str to object
         Numbers, texts, lists of them, and arrays.
+    graphs : list of Graph
+        Those inside.
     """
 
     kind: str
     inputs: list[str]
     outputs: list[str]
     attributes: Mapping[str, Any]
+    graphs: "tuple[Graph, ...]" = ()
+
+
+class Declared(NamedTuple):
+    """What a file says of an input or output: ValueInfoProto.
+
+    Attributes
+    ----------
+    name : str
+    dtype : int
+        A number of TensorProto.DataType; 0 if it is not said.
+    shape : tuple of int
+        -1 for any length.
+    """
+
+    name: str
+    dtype: int
+    shape: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """A model.
+    """A model, or the loop inside of one.
 
     Attributes
     ----------
-    input : str
-        The name of its one input.
-    outputs : list of str
+    inputs, outputs : list of Declared
+        Inputs that constants give are left out.
     nodes : list of Node
         Each after those that it reads.
     constants : dict of str to array
@@ -66,11 +78,16 @@ class Graph:
         The version of the usual operators.
     """
 
-    input: str
-    outputs: list[str]
+    inputs: list[Declared]
+    outputs: list[Declared]
     nodes: list[Node]
     constants: Mapping[str, Array]
     opset: int
+
+    @property
+    def input(self) -> str:
+        """The name of the first input."""
+        return self.inputs[0].name
 
     @classmethod
     def read(cls, onnx_bytes: bytes) -> "Graph":
@@ -79,130 +96,154 @@ class Graph:
         Raises
         ------
         BundleFormatError
-            If the bytes are not sound.
-        UnknownModel
-            If its operators are newer than those that are known.
+            If the bytes are not sound, or its operators are newer than those that are known.
         """
-        graph: memoryview | None = None
-        opset = 0
+        graphs: list[memoryview] = []
+        versions: dict[str, int] = {}
         for f in fields(memoryview(onnx_bytes)):
             if f.tag == 7:
-                graph = f.data
+                graphs.append(f.data)
             elif f.tag == 8:
                 domain, version = "", 0
                 for g in fields(f.data):
                     domain, version = (g.text, version) if g.tag == 1 else (domain, g.number)
-                if version > NEWEST.get(domain, version):
-                    raise UnknownModel(f"version {version} of the operators {domain}".rstrip())
-                opset = version if domain in ("", "ai.onnx") else opset
-        if graph is None:
-            raise unsound("a graph", "none")
-        return _graph(graph, opset)
+                if version > NEWEST.get(domain, version) or versions.setdefault(domain, version) != version:
+                    raise unsound("one known version of operators", f"version {version} of {domain or 'ONNX'}")
+            elif f.tag == 25:
+                raise unsound("operators that are known", "a function of its own")
+        if len(graphs) != 1:
+            raise unsound("a graph", f"{len(graphs)}")
+        graph = _graph(graphs[0], versions.get("", versions.get("ai.onnx", 0)), frozenset(), 1)
+        if len(graph.inputs) != 1:
+            raise unsound("one input", f"{len(graph.inputs)}")
+        return graph
 
 
 @dataclass(slots=True)
 class _Parts:
-    nodes: list[Node] = field(default_factory=list)
-    constants: dict[str, Array] = field(default_factory=dict)
-    inputs: list[str] = field(default_factory=list)
-    outputs: list[str] = field(default_factory=list)
+    nodes: list[memoryview] = field(default_factory=list)
+    constants: list[memoryview] = field(default_factory=list)
+    inputs: list[memoryview] = field(default_factory=list)
+    outputs: list[memoryview] = field(default_factory=list)
+    others: list[memoryview] = field(default_factory=list)
 
 
-def _graph(data: memoryview, opset: int) -> Graph:
+def _graph(data: memoryview, opset: int, outer: frozenset[str], depth: int) -> Graph:
+    """Read a GraphProto; it may read the names in `outer` too."""
+    if depth > MAX_DEPTH:
+        raise unsound(f"at most {MAX_DEPTH} graphs inside each other", "more")
     parts = _Parts()
+    lists = {1: parts.nodes, 5: parts.constants, 11: parts.inputs, 12: parts.outputs, 13: parts.others}
     for f in fields(data):
-        if f.tag == 1:
-            parts.nodes.append(node_of(f.data))
-        elif f.tag == 5:
-            name, array = tensor_of(f.data)
-            parts.constants[name] = array
-        elif f.tag in (11, 12):
-            (parts.inputs if f.tag == 11 else parts.outputs).append(name_of(f.data))
+        if f.tag in lists:
+            lists[f.tag].append(f.data)
+            if len(parts.nodes) > MAX_NODES or len(lists[f.tag]) > MAX_NAMES:
+                raise unsound(f"at most {MAX_NODES} nodes, and {MAX_NAMES} constants, inputs and outputs", "more")
         elif f.tag == 15:
             raise unsound("dense constants", "sparse ones")
-    inputs = [name for name in parts.inputs if name not in parts.constants]
-    if len(inputs) != 1 or not parts.outputs or len(parts.nodes) > MAX_NODES:
-        raise unsound(
-            f"one input, an output and at most {MAX_NODES} nodes",
-            f"{len(inputs)} inputs, {len(parts.outputs)} outputs, {len(parts.nodes)} nodes",
-        )
-    known = {"", *inputs, *parts.constants}
-    for node in parts.nodes:
-        if not known.issuperset(node.inputs) or known.intersection(filter(None, node.outputs)):
+    constants = dict(tensor_of(constant, texts=True) for constant in parts.constants)
+    inputs = [given for given in map(_declared, parts.inputs) if given.name not in constants]
+    outputs = [_declared(output) for output in parts.outputs]
+    names = [given.name for given in inputs]
+    known = {*outer, *names, *constants}
+    if "" in known or len(known) != len(outer) + len(names) + len(parts.constants) or not outputs:
+        raise unsound("different names of inputs and constants, and an output", "others")
+    known.add("")
+    nodes = []
+    for part in parts.nodes:
+        node = _node(part, opset, known, depth)
+        new = [name for name in node.outputs if name]
+        if not known.issuperset(node.inputs) or not known.isdisjoint(new) or len(set(new)) != len(new):
             raise unsound("nodes that read what is known and write what is new", f"other ones in {node.kind}")
-        known.update(node.outputs)
-    if not known.issuperset(parts.outputs):
-        raise unsound("outputs that a node writes", "an unknown one")
-    return Graph(inputs[0], parts.outputs, parts.nodes, parts.constants, opset)
+        known.update(new)
+        nodes.append(node)
+    if "" in (written := {output.name for output in outputs}) or not written <= known or len(written) != len(outputs):
+        raise unsound("different outputs that a node writes", "others")
+    return Graph(inputs, outputs, nodes, constants, opset)
 
 
-def name_of(data: memoryview) -> str:
-    """Return the name of a ValueInfoProto."""
-    return next((f.text for f in fields(data) if f.tag == 1), "")
+def _declared(data: memoryview) -> Declared:
+    name, dtype, shape = "", 0, []
+    for f in fields(data):
+        if f.tag == 1:
+            name = f.text
+        elif f.tag == 2:
+            for tensor in (g.data for g in fields(f.data) if g.tag == 1):
+                for g in fields(tensor):
+                    if g.tag == 1:
+                        dtype = g.number
+                    elif g.tag == 2:
+                        shape = [_length(h.data) for h in fields(g.data) if h.tag == 1]
+    return Declared(name, dtype, tuple(shape))
 
 
-def _no_graph(data: memoryview) -> None:
-    raise UnknownModel("a graph inside an attribute")
+def _length(data: memoryview) -> int:
+    return next((f.number for f in fields(data) if f.tag == 1), -1)
 
 
-def node_of(data: memoryview, on_graph: Callable[[memoryview], object] = _no_graph) -> Node:
-    """Read a NodeProto.
-
-    Parameters
-    ----------
-    data : memoryview
-    on_graph : callable
-        Called with each graph inside.
-
-    Raises
-    ------
-    BundleFormatError
-        If it is not sound.
-    """
+def _node(data: memoryview, opset: int, outer: set[str], depth: int) -> Node:
+    """Read a NodeProto."""
     inputs: list[str] = []
     outputs: list[str] = []
     kind = domain = ""
     attributes: dict[str, Any] = {}
+    graphs: list[memoryview] = []
     for f in fields(data):
         if f.tag in (1, 2):
             (inputs if f.tag == 1 else outputs).append(f.text)
+            if len(inputs) + len(outputs) > MAX_NAMES:
+                raise unsound(f"at most {MAX_NAMES} inputs and outputs of a node", "more")
         elif f.tag == 4:
             kind = f.text
         elif f.tag == 5:
-            name, value = _attribute(f.data, on_graph)
+            name, value = _attribute(f.data, graphs)
+            if name in attributes or len(attributes) > MAX_ATTRIBUTES:
+                raise unsound(f"at most {MAX_ATTRIBUTES} different attributes", f"{name} again, or more")
             attributes[name] = value
         elif f.tag == 7:
             domain = f.text
-    return Node(kind if domain in ("", "ai.onnx") else f"{domain}.{kind}", inputs, outputs, attributes)
+    kind = kind if domain in ("", "ai.onnx") else f"{domain}.{kind}"
+    if graphs and kind != "Scan":
+        raise unsound("operators that always end", f"a graph in {kind}")
+    inside = tuple(_graph(graph, opset, frozenset(outer - {""}), depth + 1) for graph in graphs)
+    return Node(kind, inputs, outputs, attributes, inside)
 
 
-def _attribute(data: memoryview, on_graph: Callable[[memoryview], object]) -> tuple[str, Any]:
-    """Return the name and the value of an AttributeProto. Lists may be packed or not."""
-    name, value = "", None
+def _attribute(data: memoryview, graphs: list[memoryview]) -> tuple[str, Any]:
+    """Return the name and the value of an AttributeProto; graphs go to a list. Lists may be packed or not."""
+    name, kind, value, given = "", 0, None, 0
     numbers: list[int] = []
     texts: list[str] = []
     reals: list[Array] = []
-    kind = 0
     for f in fields(data):
         if f.tag == 1:
             name = f.text
-        elif f.tag in _SINGLE:
-            value = _SINGLE[f.tag](f)
-        elif f.tag == 7:
-            reals.append(_packed(f))
-        elif f.tag == 8:
-            numbers += varints(f.data) if f.kind == BYTES else [f.number]
-        elif f.tag == 9:
-            texts.append(f.text)
         elif f.tag == 20:
             kind = f.number
-        elif f.tag == 6:
-            on_graph(f.data)
-        elif f.tag in (10, 11, 22, 23):
-            raise UnknownModel("lists of tensors or graphs inside an attribute")
-    lists: dict[int, Any] = {6: np.concatenate([np.empty(0, np.float32), *reals]), 7: numbers, 8: texts}
-    return name, lists.get(kind, value)
+        elif f.tag in _VALUES.values():
+            if given not in (0, f.tag) or (given and f.tag < 7):
+                raise unsound("one value of an attribute", f"several of {name}")
+            given = f.tag
+            if given == 6:
+                graphs.append(f.data)
+            elif given == 7:
+                reals.append(reals_of(f))
+            elif given == 8:
+                numbers += varints(f.data) if f.kind == BYTES else [f.number]
+            elif given == 9:
+                texts.append(f.text)
+            else:
+                value = _SINGLE[given](f)
+        elif f.tag != 13:
+            raise unsound("values of attributes that are known", f"field {f.tag} of {name}")
+    if given not in (0, _VALUES.get(kind)):
+        raise unsound(f"a value of type {kind} as {name}", "another type")
+    empty = {1: 0.0, 2: 0, 3: "", 6: np.concatenate([np.empty(0, np.float32), *reals]), 7: numbers, 8: texts}
+    return name, value if given in _SINGLE else empty.get(kind)
 
+
+_VALUES: Mapping[int, int] = {1: 2, 2: 3, 3: 4, 4: 5, 5: 6, 6: 7, 7: 8, 8: 9}
+"""The field of AttributeProto that holds the value, by the type that it states."""
 
 _SINGLE: Mapping[int, Callable[[Field], Any]] = {
     2: lambda f: f.real,
@@ -210,55 +251,3 @@ _SINGLE: Mapping[int, Callable[[Field], Any]] = {
     4: lambda f: f.text,
     5: lambda f: tensor_of(f.data)[1],
 }
-
-
-def _packed(f: Field) -> Array:
-    """Return float32 numbers, one or many."""
-    if f.kind == FIXED32:
-        return np.array([f.real], dtype=np.float32)
-    if len(f.data) % 4:
-        raise unsound("whole float32 numbers", f"{len(f.data)} bytes")
-    return np.frombuffer(f.data, dtype="<f4")
-
-
-def tensor_of(data: memoryview) -> tuple[str, Array]:
-    """Return the name and the numbers of a TensorProto.
-
-    Raises
-    ------
-    BundleFormatError
-        If they are not as many as its shape says, or not all in the file.
-    """
-    name, dtype, raw = "", None, None
-    shape: list[int] = []
-    values: list[Array] = []
-    for f in fields(data):
-        if f.tag == 1:
-            shape += varints(f.data) if f.kind == BYTES else [f.number]
-        elif f.tag == 2:
-            dtype = DTYPES.get(f.number)
-        elif f.tag == 4:
-            values.append(_packed(f))
-        elif f.tag in (5, 7):
-            values.append(np.array(varints(f.data) if f.kind == BYTES else [f.number], dtype=np.int64))
-        elif f.tag == 8:
-            name = f.text
-        elif f.tag == 9:
-            raw = f.data
-        elif f.tag == 10 and f.kind == BYTES and len(f.data) % 8 == 0:
-            values.append(np.frombuffer(f.data, dtype="<f8"))
-        elif f.tag in (6, 10, 11, 13):
-            raise unsound("numbers inside the file, of a known type", f"field {f.tag} of a tensor")
-    if dtype is None:
-        raise unsound("a tensor of a known type", "another type")
-    if raw is None:
-        found: Array = np.concatenate([np.empty(0, dtype), *values]).astype(dtype)
-    elif len(raw) % dtype.itemsize:
-        raise unsound("whole numbers in a tensor", f"{len(raw)} bytes")
-    else:
-        found = np.frombuffer(raw, dtype=dtype)
-    if any(not 0 <= n <= MAX_LENGTH for n in shape) or math.prod(shape) != len(found):
-        raise unsound(f"a tensor of shape {shape}", f"{len(found)} numbers")
-    if not np.isfinite(found).all():
-        raise unsound("finite numbers", "others")
-    return name, found.reshape(shape)

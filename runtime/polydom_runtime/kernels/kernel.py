@@ -11,14 +11,16 @@ from polydom_runtime.exceptions import BundleFormatError
 
 from .arithmetic import ARITHMETIC, Operator
 from .folding import folded
-from .graph import Array, Graph, Node
-from .linear import LAYER, LINEAR
+from .gate import check_model
+from .graph import Graph, Node
+from .linear import LINEAR
 from .neighbours import NEIGHBOURS
 from .shapes import SHAPES
 from .support_vectors import SUPPORT_VECTORS
+from .tensor_proto import Array
 from .tensors import Call, Space, Step, UnknownModel
 from .trees import TREES
-from .two_classes import IS_POSITIVE, TWO_CLASSES
+from .two_classes import TWO_CLASSES
 from .wire import unsound
 
 REFUSALS = (ValueError, TypeError, LookupError, ArithmeticError, MemoryError)
@@ -33,10 +35,6 @@ OPERATORS: Mapping[str, Operator] = {
     **TREES,
     **TWO_CLASSES,
 }
-
-
-OWN = (LAYER, IS_POSITIVE)
-"""Operators that folding makes. A file may not hold them."""
 
 
 class Row(Protocol):
@@ -67,16 +65,15 @@ class Kernel:
     UnknownModel
         If the model is sound, as far as it was read, but there is no kernel for it.
     BundleFormatError
-        If the file is no sound ONNX, or it returns a class that does not exist or a number that is not finite.
+        If it is not let in (see `check_model`), or it returns a class that does not exist or a number that is not
+        finite.
     """
 
     __slots__ = ("_calls", "_fill", "_output", "_run", "_scores")
 
     def __init__(self, onnx_bytes: bytes, row: Row, width: int, n_classes: int, sure: bool = False) -> None:
-        graph = Graph.read(onnx_bytes)
-        wanted = graph.outputs[: 1 + sure]
-        if len(wanted) != 1 + sure:
-            raise unsound("an output of probabilities", "none")
+        graph = check_model(onnx_bytes, width, n_classes, sure)
+        wanted = [output.name for output in graph.outputs[: 1 + sure]]
         self._run = _without_warnings()
         arrays, self._calls = self._run(_checked, graph, wanted, row.values[:width].reshape(1, width))
         self._fill = _one_after_another(self._calls)
@@ -85,8 +82,6 @@ class Kernel:
         dtype = np.int64 if n_classes else np.float32
         if self._output.size != 1 or self._output.dtype != dtype:
             raise unsound(f"one {np.dtype(dtype)}", f"{self._output.size} of {self._output.dtype}")
-        if self._scores is not None and self._scores.shape != (1, n_classes):
-            raise unsound(f"{n_classes} probabilities", f"shape {self._scores.shape}")
         answer = self()
         if n_classes and not 0 <= answer < n_classes:
             raise BundleFormatError(f"A model must return a class number below {n_classes}. Got {answer}.")
@@ -134,9 +129,9 @@ def _checked(graph: Graph, wanted: list[str], row: Array) -> tuple[list[Array], 
         If there is no kernel for it.
     """
     space = Space()
+    if any(array.dtype.kind == "O" for array in graph.constants.values()):
+        raise UnknownModel("texts")
     for node in graph.nodes:
-        if node.kind in OWN:
-            raise UnknownModel(node.kind)
         space.take(sum(graph.constants[name].size for name in node.inputs if name in graph.constants))
     try:
         return _translated(graph, folded(graph, wanted), wanted, row)

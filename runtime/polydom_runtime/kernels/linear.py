@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .arithmetic import Operator, logistic
-from .graph import Array
+from .tensor_proto import Array
 from .tensors import Step, UnknownModel
 from .wire import unsound
 

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 
 from .arithmetic import Operator
-from .graph import Array
+from .tensor_proto import Array
 from .tensors import Step, UnknownModel, axis_of
 from .wire import unsound
 

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from .arithmetic import Operator
-from .graph import DTYPES, Array
+from .tensor_proto import DTYPES, Array
 from .tensors import MAX_DIMENSIONS, MAX_ELEMENTS, Step, UnknownModel, axis_of
 from .wire import unsound
 

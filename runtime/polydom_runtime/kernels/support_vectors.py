@@ -7,8 +7,8 @@ from itertools import combinations
 import numpy as np
 
 from .arithmetic import Operator
-from .graph import Array
 from .linear import label_of
+from .tensor_proto import Array
 from .tensors import Call, Step, UnknownModel
 from .wire import unsound
 

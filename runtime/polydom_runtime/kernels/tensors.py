@@ -7,7 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from .graph import Array, Node
+from .attributes import Typed
+from .graph import Node
+from .tensor_proto import MAX_DIMENSIONS as MAX_DIMENSIONS
+from .tensor_proto import Array
 from .wire import UnknownModel as UnknownModel
 from .wire import unsound
 
@@ -18,8 +21,6 @@ MAX_ELEMENTS = 1 << 22
 
 MAX_NUMBERS = 1 << 24
 """Nor may all its operators together read and write more numbers than this: that bounds its memory and its time."""
-
-MAX_DIMENSIONS = 8
 
 
 @dataclass(slots=True)
@@ -47,7 +48,7 @@ class Space:
 
 
 @dataclass(slots=True)
-class Step:
+class Step(Typed):
     """What is known when an operator is translated, and what comes of it.
 
     Attributes
@@ -73,6 +74,11 @@ class Step:
     wanted: list[bool]
     space: Space
     calls: list[Call] = field(default_factory=list)
+
+    @property
+    def kind(self) -> str:
+        """The operator."""
+        return self.node.kind
 
     @property
     def attributes(self) -> Mapping[str, Any]:
@@ -109,75 +115,6 @@ class Step:
         if position < len(self.inputs) and self.inputs[position] is not None:
             return self.known(position).reshape(-1).tolist()
         return self.attributes.get(name)
-
-    def reals(self, name: str, count: int | None = None) -> Array:
-        """Return an attribute that is a list of float32 numbers.
-
-        Raises
-        ------
-        BundleFormatError
-            If it is anything else, they are not finite, or another number of them than `count`.
-        """
-        found = self.attributes.get(name, np.empty(0, np.float32))
-        if not isinstance(found, np.ndarray) or found.ndim != 1 or not np.isfinite(found).all():
-            raise unsound(f"finite numbers as {name} of {self.node.kind}", "others")
-        if count is not None and len(found) != count:
-            raise unsound(f"{count} numbers as {name} of {self.node.kind}", f"{len(found)}")
-        return found
-
-    def integers(self, name: str, count: int | None = None) -> list[int]:
-        """Return an attribute that is a list of integers.
-
-        Raises
-        ------
-        BundleFormatError
-            If it is anything else, or another number of them than `count`.
-        """
-        found = self.attributes.get(name, [])
-        if not isinstance(found, list) or not all(isinstance(k, int) for k in found):
-            raise unsound(f"integers as {name} of {self.node.kind}", "others")
-        if count is not None and len(found) != count:
-            raise unsound(f"{count} integers as {name} of {self.node.kind}", f"{len(found)}")
-        return found
-
-    def integer(self, name: str, default: int) -> int:
-        """Return an attribute that is one integer.
-
-        Raises
-        ------
-        BundleFormatError
-            If it is anything else.
-        """
-        found = self.attributes.get(name, default)
-        if not isinstance(found, int):
-            raise unsound(f"an integer as {name} of {self.node.kind}", "something else")
-        return found
-
-    def real(self, name: str, default: float) -> float:
-        """Return an attribute that is one number.
-
-        Raises
-        ------
-        BundleFormatError
-            If it is anything else, or not finite.
-        """
-        found = self.attributes.get(name, default)
-        if not isinstance(found, float) or not math.isfinite(found):
-            raise unsound(f"a finite number as {name} of {self.node.kind}", "something else")
-        return found
-
-    def option(self, name: str, default: str) -> str:
-        """Return an attribute that is a text.
-
-        Raises
-        ------
-        BundleFormatError
-            If it is anything else.
-        """
-        found = self.attributes.get(name, default)
-        if not isinstance(found, str):
-            raise unsound(f"a text as {name} of {self.node.kind}", "something else")
-        return found
 
     def new(self, shape: Sequence[int], dtype: Any = np.float32) -> Array:
         """Return an array of zeros.

@@ -2,20 +2,17 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from operator import ne
 
 import numpy as np
 
 from .arithmetic import Operator
-from .graph import Array
 from .linear import transform
+from .tensor_proto import Array
 from .tensors import Step, UnknownModel
-from .wire import unsound
+from .tree_nodes import TreeNodes, keys_of
 
 FEW_VISITS = 48
 """So many nodes are visited one by one in less time than numpy takes to visit all trees level by level."""
-
-MAX_DEPTH = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,52 +38,19 @@ class Trees:
     children: Array
 
     @classmethod
-    def of(cls, step: Step, width: int) -> tuple["Trees", Mapping[tuple[int, int], int]]:
-        """Read the trees of a node; also return the place of each (tree, node).
+    def of(cls, step: Step, nodes: TreeNodes) -> "Trees":
+        """Read the comparisons of nodes.
 
         Raises
         ------
         UnknownModel
-            If a comparison is not ``<=``, a threshold has float64, or the nodes of a tree are not side by side.
-        BundleFormatError
-            If they are no trees, or read a column that does not exist.
+            If one of them is not ``<=``.
         """
-        if "nodes_values_as_tensor" in step.attributes:
-            raise UnknownModel("trees of float64 numbers")
-        trees = step.integers("nodes_treeids")
-        count = len(trees)
-        nodes = step.integers("nodes_nodeids", count)
-        features = np.array(step.integers("nodes_featureids", count), dtype=np.intp)
-        thresholds = step.reals("nodes_values", count)
-        modes = step.attributes.get("nodes_modes", [])
-        yes, no = (step.integers(f"nodes_{side}nodeids", count) for side in ("true", "false"))
-        places = {key: k for k, key in enumerate(zip(trees, nodes, strict=True))}
-        if not count or len(places) != count or not isinstance(modes, list) or len(modes) != count:
-            raise unsound("different nodes with a mode each", "others")
-        leaves = np.array([mode == "LEAF" for mode in modes])
-        if not all(mode in ("LEAF", "BRANCH_LEQ") for mode in modes):
+        if not {"LEAF", "BRANCH_LEQ"}.issuperset(step.attributes["nodes_modes"]):
             raise UnknownModel("trees with other comparisons")
-        if ((features < 0) | (features >= width))[~leaves].any():
-            raise unsound(f"columns below {width}", str(features.max()))
-        children = np.tile(np.arange(count)[:, None], (1, 2))
-        for k in np.flatnonzero(~leaves).tolist():
-            for side, following in enumerate((no[k], yes[k])):
-                place = places.get((trees[k], following))
-                if place is None:
-                    raise unsound("children in the same tree", f"node {following}")
-                children[k, side] = place
-        first = _first_of_each(trees, nodes)
-        if len(first) != 1 + sum(map(ne, trees, trees[1:])):
-            raise UnknownModel("trees whose nodes are mixed")  # to onnxruntime, they are more trees
-        roots = np.array([places[key] for key in first], dtype=np.intp)
-        depth = _depth(roots, children, leaves)
-        features[leaves] = 0
-        return cls(roots, depth, features, np.ascontiguousarray(thresholds), children), places
-
-    @property
-    def n_leaves(self) -> int:
-        """The number of leaves of all trees."""
-        return int((self.children[:, 0] == np.arange(len(self.children))).sum())
+        features = np.array(step.integers("nodes_featureids"), dtype=np.intp)
+        features[nodes.leaves] = 0
+        return cls(nodes.roots, nodes.depth, features, np.ascontiguousarray(step.reals("nodes_values")), nodes.children)
 
     def leaves_of(self, row: Array) -> Callable[[], Array]:
         """Return what finds the leaf of each tree for the numbers that a row holds then."""
@@ -129,49 +93,12 @@ class Trees:
         return find
 
 
-def _first_of_each(trees: list[int], nodes: list[int]) -> list[tuple[int, int]]:
-    """Return the first node of each tree: its root."""
-    first: dict[int, int] = {}
-    for tree, node in zip(trees, nodes, strict=True):
-        first.setdefault(tree, node)
-    return list(first.items())
-
-
-def _depth(roots: Array, children: Array, leaves: Array) -> int:
-    """Return the depth of the deepest tree.
-
-    Raises
-    ------
-    BundleFormatError
-        If a node is reached twice, or the trees are too deep: then they are no trees.
-    """
-    seen = np.zeros(len(children), dtype=bool)
-    level, depth = roots, 0
-    while True:
-        if seen[level].any() or len(np.unique(level)) != len(level) or depth > MAX_DEPTH:
-            raise unsound(f"trees of depth {MAX_DEPTH} at most", "nodes with two ways to them")
-        seen[level] = True
-        level = children[level[~leaves[level]]].reshape(-1)
-        if not len(level):
-            return depth
-        depth += 1
-
-
-def _leaf_values(
-    step: Step, kind: str, count: int, places: Mapping[tuple[int, int], int], n_nodes: int
-) -> tuple[Array, list[int]]:
+def _leaf_values(step: Step, kind: str, count: int, nodes: TreeNodes) -> tuple[Array, list[int]]:
     """Return what each node adds to each class or target, shape ``(n_nodes, count)``, and the columns that are used."""
-    trees = step.integers(f"{kind}_treeids")
-    nodes = step.integers(f"{kind}_nodeids", len(trees))
-    columns, weights = step.integers(f"{kind}_ids", len(trees)), step.reals(f"{kind}_weights", len(trees))
-    values = step.new((n_nodes, count))
-    filled = set()
-    for tree, node, column, weight in zip(trees, nodes, columns, weights.tolist(), strict=True):
-        place = places.get((tree, node))
-        if place is None or not 0 <= column < count or (place, column) in filled:
-            raise unsound("a leaf and a column for each weight", f"node {node}, column {column}")
-        filled.add((place, column))
-        values[place, column] = weight
+    columns, weights = step.integers(f"{kind}_ids"), step.reals(f"{kind}_weights")
+    places = nodes.places(keys_of(step, f"{kind}_treeids", f"{kind}_nodeids", len(weights)))
+    values = step.new((len(nodes.leaves), count))
+    values[places, columns] = weights
     return values, sorted(set(columns))
 
 
@@ -187,8 +114,8 @@ def _regressor(step: Step) -> list[Array]:
     a, count = step.array(0), step.integer("n_targets", 1)
     if count != 1 or step.option("post_transform", "NONE") != "NONE":
         raise UnknownModel("trees of several targets")
-    trees, places = Trees.of(step, a.size)
-    values, _ = _leaf_values(step, "target", count, places, len(trees.features))
+    nodes = TreeNodes.of(step, a.size)
+    trees, (values, _) = Trees.of(step, nodes), _leaf_values(step, "target", count, nodes)
     base, how = step.reals("base_values"), step.option("aggregate_function", "SUM")
     if how not in ("SUM", "AVERAGE") or len(base) not in (0, count):
         raise UnknownModel(f"trees with {how}")
@@ -210,8 +137,8 @@ def _classifier(step: Step) -> list[Array]:
     count = len(labels)
     if count < 2 or "classlabels_strings" in step.attributes:
         raise UnknownModel("trees without two labels that are integers")
-    trees, places = Trees.of(step, a.size)
-    values, columns = _leaf_values(step, "class", count, places, len(trees.features))
+    nodes = TreeNodes.of(step, a.size)
+    trees, (values, columns) = Trees.of(step, nodes), _leaf_values(step, "class", count, nodes)
     base = step.reals("base_values")
     out, label = step.new((1, count)), step.new((1,), np.int64)
     scores, summed = out.reshape(-1), _summed(step, trees, values)
@@ -222,7 +149,7 @@ def _classifier(step: Step) -> list[Array]:
     else:
         if len(base) not in (0, count):
             raise UnknownModel("base values for some classes")
-        if count == 2 and len(step.integers("class_ids")) != 2 * trees.n_leaves:
+        if count == 2 and len(step.integers("class_ids")) != 2 * int(nodes.leaves.sum()):
             raise UnknownModel("leaves that know one of two classes only")  # onnxruntime decides them by other rules
         more = base if len(base) else np.zeros(count, np.float32)
         step.run(lambda: np.add(summed(), more, scores))

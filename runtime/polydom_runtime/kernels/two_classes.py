@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from .arithmetic import Operator
-from .graph import Array, Node
+from .graph import Node
+from .tensor_proto import Array
 from .tensors import Step, UnknownModel
 
 IS_POSITIVE = "is positive"

@@ -192,16 +192,25 @@ def test_support_vectors_that_do_not_fit_are_refused(changed: Mapping[str, objec
         tiny.model([node("LinearClassifier", LINEAR, domain="org.example")], WIDTH),
         tiny.model([node("Imputer", {})], WIDTH),
         tiny.model([node("LSTM", {}, domain="")], WIDTH),
-        one("LinearClassifier", LINEAR, post_transform="PROBIT"),
-        one("TreeEnsembleClassifier", TREE, nodes_modes=["BRANCH_GT", "LEAF", "LEAF"] * 2),
         one("TreeEnsembleClassifier", TREE, **MIXED),
         one("TreeEnsembleClassifier", TREE, nodes_values=None, nodes_values_as_tensor=1),
         one("LinearClassifier", LINEAR, classlabels_strings=["no", "yes"]),
     ],
-    ids=[
-        *("domain", "operator of the domain", "operator", "transform", "comparison", "trees that are mixed"),
-        *("thresholds of float64", "labels that are texts"),
+    ids=["domain", "no value", "operator", "trees that are mixed", "thresholds of float64", "labels of two types"],
+)
+def test_what_no_estimator_needs_is_refused(data: bytes) -> None:
+    with pytest.raises(BundleFormatError):
+        kernel(data)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        one("LinearClassifier", LINEAR, post_transform="PROBIT"),
+        one("TreeEnsembleClassifier", TREE, nodes_modes=["BRANCH_GT", "LEAF", "LEAF"] * 2),
+        one("LinearClassifier", LINEAR, classlabels_ints=None, classlabels_strings=["no", "yes"]),
     ],
+    ids=["transform", "comparison", "labels that are texts"],
 )
 def test_what_may_be_sound_but_has_no_kernel_is_told_apart(data: bytes) -> None:
     with pytest.raises(UnknownModel):

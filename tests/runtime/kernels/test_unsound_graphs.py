@@ -87,11 +87,11 @@ def test_graphs_that_are_not_whole_are_refused(data: bytes) -> None:
         kernel(data)
 
 
-def test_graph_inside_a_node_is_left_to_onnxruntime() -> None:
-    then = tiny._field(1, b"then") + tiny._field(6, b"")
+def test_graph_inside_a_node_is_refused() -> None:
+    then = tiny._field(1, b"then") + tiny._field(6, b"") + tiny._number(20, 5)
     data = with_constant(tensor((3, 2), SIX), extra=tiny._field(1, tiny._field(4, b"If") + tiny._field(5, then)))
 
-    with pytest.raises(UnknownModel, match="graph inside"):
+    with pytest.raises(BundleFormatError, match="a graph in If"):
         kernel(data)
 
 
@@ -157,7 +157,7 @@ def test_memory_is_not_taken_for_what_is_only_stated(data: bytes) -> None:
 
 
 def test_a_model_without_probabilities_is_not_asked_for_them() -> None:
-    data = chain([("ArgMax", ["X"], "label")])
+    data = chain([("Transpose", ["X"], "column"), ("ArgMax", ["column"], "label")])
 
     with pytest.raises(BundleFormatError, match="probabilities"):
         kernel(data, sure=True)

@@ -1,0 +1,95 @@
+"""Attributes of operators, by their types."""
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .tensor_proto import Array
+from .wire import unsound
+
+
+class Typed:
+    """Has attributes, and says what they are if their types are wrong. Lists from a file hold one type only."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:  # for a dataclass they would be the values of its fields
+
+        @property
+        def kind(self) -> str:
+            """The operator."""
+
+        @property
+        def attributes(self) -> Mapping[str, Any]:
+            """Numbers, texts, lists of them, and arrays."""
+
+    def reals(self, name: str, count: int | None = None) -> Array:
+        """Return an attribute that is a list of float32 numbers.
+
+        Raises
+        ------
+        BundleFormatError
+            If it is anything else, they are not finite, or another number of them than `count`.
+        """
+        found = self.attributes.get(name, np.empty(0, np.float32))
+        if not isinstance(found, np.ndarray) or found.ndim != 1 or not np.isfinite(found).all():
+            raise unsound(f"finite numbers as {name} of {self.kind}", "others")
+        if count is not None and len(found) != count:
+            raise unsound(f"{count} numbers as {name} of {self.kind}", f"{len(found)}")
+        return found
+
+    def integers(self, name: str, count: int | None = None) -> list[int]:
+        """Return an attribute that is a list of integers.
+
+        Raises
+        ------
+        BundleFormatError
+            If it is anything else, or another number of them than `count`.
+        """
+        found = self.attributes.get(name, [])
+        if not isinstance(found, list) or not isinstance(found[0] if found else 0, int):
+            raise unsound(f"integers as {name} of {self.kind}", "others")
+        if count is not None and len(found) != count:
+            raise unsound(f"{count} integers as {name} of {self.kind}", f"{len(found)}")
+        return found
+
+    def integer(self, name: str, default: int) -> int:
+        """Return an attribute that is one integer.
+
+        Raises
+        ------
+        BundleFormatError
+            If it is anything else.
+        """
+        found = self.attributes.get(name, default)
+        if not isinstance(found, int):
+            raise unsound(f"an integer as {name} of {self.kind}", "something else")
+        return found
+
+    def real(self, name: str, default: float) -> float:
+        """Return an attribute that is one number.
+
+        Raises
+        ------
+        BundleFormatError
+            If it is anything else, or not finite.
+        """
+        found = self.attributes.get(name, default)
+        if not isinstance(found, float) or not math.isfinite(found):
+            raise unsound(f"a finite number as {name} of {self.kind}", "something else")
+        return found
+
+    def option(self, name: str, default: str) -> str:
+        """Return an attribute that is a text.
+
+        Raises
+        ------
+        BundleFormatError
+            If it is anything else.
+        """
+        found = self.attributes.get(name, default)
+        if not isinstance(found, str):
+            raise unsound(f"a text as {name} of {self.kind}", "something else")
+        return found

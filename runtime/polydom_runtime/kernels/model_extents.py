@@ -1,0 +1,128 @@
+"""How large the results of whole models are, such as trees, and whether their numbers fit the width of their input."""
+
+from collections.abc import Mapping
+
+from .extents import Case, Rule, Shape
+from .tree_nodes import check_trees
+from .wire import unsound
+
+
+def _rows(case: Case) -> tuple[int, int]:
+    """Return the number of rows that a model reads, and their width."""
+    shape = case.shape()
+    if len(shape) not in (1, 2):
+        raise unsound(f"rows of numbers for {case.kind}", f"shape {shape}")
+    return (shape[0] if len(shape) == 2 else 1), shape[-1]
+
+
+def _labels(case: Case, integers: str) -> int:
+    """Return the number of classes."""
+    texts = case.attributes.get("classlabels_strings") or []
+    numbers = case.integers(integers)
+    if bool(texts) == bool(numbers):
+        raise unsound(f"labels of {case.kind} of one type", f"{len(numbers)} numbers and {len(texts)} texts")
+    return max(len(texts), len(numbers))
+
+
+def _one_each(*names: str) -> Rule:
+    """Return the rule of operators with one number for all columns, or one for each."""
+
+    def rule(case: Case) -> list[Shape]:
+        width = (1, *case.shape())[-1]
+        for name in names:
+            if (count := len(case.reals(name))) not in (1, width):
+                raise unsound(f"one {name} or {width}", f"{count}")
+        return [case.shape()]
+
+    return rule
+
+
+def _encoded(case: Case) -> list[Shape]:
+    return [(*case.shape(), max(len(case.integers("cats_int64s")), len(case.attributes.get("cats_strings") or [])))]
+
+
+def _coefficients(case: Case, width: int, count: int) -> None:
+    """Check that there are weights for some outputs, and an intercept for each."""
+    weights, bias = len(case.reals("coefficients")), len(case.reals("intercepts"))
+    if count < 1 or weights != width * count or bias not in (0, count):
+        raise unsound(f"{width * count} coefficients", f"{weights}, and {bias} intercepts")
+
+
+def _linear_classifier(case: Case) -> list[Shape]:
+    (rows, width), labels = _rows(case), _labels(case, "classlabels_ints")
+    shares = labels == 2 and len(case.reals("coefficients")) == width
+    count = 1 if shares else labels
+    _coefficients(case, width, count)
+    case.work += rows * width * count
+    if len(case.reals("intercepts")) != count:  # onnxruntime counts the classes by them
+        raise unsound(f"{count} intercepts", "none")
+    return [(rows,), (rows, labels)]
+
+
+def _linear_regressor(case: Case) -> list[Shape]:
+    (rows, width), targets = _rows(case), case.integer("targets", 1)
+    _coefficients(case, width, targets)
+    case.work += rows * width * targets
+    return [(rows, targets)]
+
+
+def _vectors(case: Case, count: int, of_each: int) -> tuple[int, int]:
+    """Check support vectors, with some coefficients each; return the number of rows and of vectors."""
+    rows, width = _rows(case)
+    vectors, coefficients = (len(case.reals(name)) for name in ("support_vectors", "coefficients"))
+    if count < 1 or vectors != count * width or coefficients != of_each * count:
+        raise unsound(f"{count} support_vectors of {width} numbers, {of_each} coefficients each", f"{vectors} numbers")
+    if len(case.reals("kernel_params")) != 3 or case.option("kernel_type", "LINEAR") not in KERNELS:
+        raise unsound("a kernel that ONNX has, with three kernel_params", "another")
+    case.work += rows * (vectors + coefficients)
+    return rows, count
+
+
+KERNELS = ("LINEAR", "POLY", "RBF", "SIGMOID")
+
+
+def _vector_regressor(case: Case) -> list[Shape]:
+    rows, _ = _vectors(case, case.integer("n_supports", 0), 1)
+    if len(case.reals("rho")) != 1:
+        raise unsound("one rho", f"{len(case.reals('rho'))}")
+    return [(rows, 1)]
+
+
+def _vector_classifier(case: Case) -> list[Shape]:
+    labels, sizes = _labels(case, "classlabels_ints"), case.integers("vectors_per_class")
+    if labels < 2 or len(sizes) != labels or min(sizes) < 0:
+        raise unsound("numbers of support vectors for two classes or more", str(sizes)[:80])
+    rows, count = _vectors(case, sum(sizes), labels - 1)
+    pairs, probabilities = labels * (labels - 1) // 2, len(case.reals("prob_a"))
+    if len(case.reals("rho")) != pairs or probabilities not in (0, pairs) or len(case.reals("prob_b")) != probabilities:
+        raise unsound(f"{pairs} rho, and as many prob_a and prob_b or none", "others")
+    case.work += rows * count * pairs
+    return [(rows,), (rows, max(pairs, 2) if not probabilities else labels)]
+
+
+def _tree_classifier(case: Case) -> list[Shape]:
+    (rows, width), labels = _rows(case), _labels(case, "classlabels_int64s")
+    case.work += rows * check_trees(case, "class", labels, width)
+    return [(rows,), (rows, labels)]
+
+
+def _tree_regressor(case: Case) -> list[Shape]:
+    (rows, width), targets = _rows(case), case.integer("n_targets", 1)
+    case.work += rows * check_trees(case, "target", targets, width)
+    return [(rows, targets)]
+
+
+MODELS: Mapping[str, Rule] = {
+    "ai.onnx.ml.Binarizer": lambda case: [case.shape()],
+    "ai.onnx.ml.Imputer": _one_each("imputed_value_floats"),
+    "ai.onnx.ml.LinearClassifier": _linear_classifier,
+    "ai.onnx.ml.LinearRegressor": _linear_regressor,
+    "ai.onnx.ml.Normalizer": lambda case: [case.shape()],
+    "ai.onnx.ml.OneHotEncoder": _encoded,
+    "ai.onnx.ml.SVMClassifier": _vector_classifier,
+    "ai.onnx.ml.SVMRegressor": _vector_regressor,
+    "ai.onnx.ml.Scaler": _one_each("offset", "scale"),
+    "ai.onnx.ml.TreeEnsembleClassifier": _tree_classifier,
+    "ai.onnx.ml.TreeEnsembleRegressor": _tree_regressor,
+}
+"""The operators of ai.onnx.ml, without those that only move numbers."""

@@ -1,0 +1,160 @@
+"""Nodes of trees, checked to be trees: then every way ends at a leaf, and no column is read that does not exist."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .attributes import Typed
+from .tensor_proto import Array
+from .wire import unsound
+
+BRANCHES = frozenset(["BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ"])
+
+MAX_DEPTH = 512
+"""onnxruntime reads trees by calls inside calls: those of a tree that is 20,000 deep take more memory than it has."""
+
+
+@dataclass(frozen=True, slots=True)
+class TreeNodes:
+    """Where the nodes of trees are in their attributes.
+
+    Attributes
+    ----------
+    roots : int array of shape (n_trees,)
+    leaves : bool array of shape (n_nodes,)
+    children : int array of shape (n_nodes, 2)
+        Where to go if a comparison is false, and if it is true. A leaf leads to itself.
+    depth : int
+        The most comparisons on a way to a leaf.
+    keys, order : int array of shape (n_nodes,)
+        Trees and nodes as one number, rising, and where they are.
+    """
+
+    roots: Array
+    leaves: Array
+    children: Array
+    depth: int
+    keys: Array
+    order: Array
+
+    @classmethod
+    def of(cls, given: Typed, width: int) -> "TreeNodes":
+        """Read the attributes of trees. O(n log n) for n nodes.
+
+        Parameters
+        ----------
+        given : Typed
+        width : int
+            The number of input columns.
+
+        Raises
+        ------
+        BundleFormatError
+            If a node but the first of each tree has not one parent in its tree, if trees are mixed or too deep, or if
+            they read a column that does not exist.
+        """
+        leaves = _leaves(given)
+        count = len(leaves)
+        key = keys_of(given, "nodes_treeids", "nodes_nodeids", count)
+        order = np.argsort(key, kind="stable")
+        starts = np.concatenate([[True], key[1:] >> 32 != key[:-1] >> 32])  # where onnxruntime sees the root of a tree
+        children = np.tile(np.arange(count)[:, None], (1, 2))
+        found = cls(np.flatnonzero(starts), leaves, children, 0, key[order], order)
+        if (found.keys[1:] == found.keys[:-1]).any():
+            raise unsound("different nodes in a tree", "the same twice")
+        for side, name in enumerate(("nodes_falsenodeids", "nodes_truenodeids")):
+            children[~leaves, side] = found.places(keys_of(given, "nodes_treeids", name, count)[~leaves])
+        features = _integers(given, "nodes_featureids", count)
+        if features.min() < 0 or features[~leaves].max(initial=0) >= width:
+            raise unsound(f"columns below {width}", str(features.max()))
+        parents = np.bincount(children[~leaves].reshape(-1), minlength=count)
+        if (parents != ~starts).any():
+            raise unsound("nodes side by side with one parent, and none for the first of each tree", "two ways to one")
+        return cls(found.roots, leaves, children, found.measured(), found.keys, order)
+
+    def places(self, keys: Array) -> Array:
+        """Return where some nodes are.
+
+        Raises
+        ------
+        BundleFormatError
+            If there is no such node.
+        """
+        found = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        if (self.keys[found] != keys).any():
+            raise unsound("children in the same tree, and weights of nodes", "a node that does not exist")
+        return self.order[found]
+
+    def measured(self) -> int:
+        """Return the depth of trees whose nodes have one parent each.
+
+        Raises
+        ------
+        BundleFormatError
+            If they are too deep, or some nodes lead to each other alone.
+        """
+        level, seen, depth = self.roots, len(self.roots), 0
+        while len(level := level[~self.leaves[level]]) and depth <= MAX_DEPTH:
+            level, depth = self.children[level].reshape(-1), depth + 1
+            seen += len(level)
+        if depth > MAX_DEPTH or seen != len(self.leaves):
+            raise unsound(f"trees of depth {MAX_DEPTH} at most, with a way to each node", "others")
+        return depth
+
+
+def check_trees(given: Typed, kind: str, results: int, width: int) -> int:
+    """Check trees with the weights of their leaves, and return the number of nodes.
+
+    Parameters
+    ----------
+    given : Typed
+        Attributes of TreeEnsembleClassifier or TreeEnsembleRegressor.
+    kind : {"class", "target"}
+    results, width : int
+        The number of classes or targets, and of input columns.
+
+    Raises
+    ------
+    BundleFormatError
+        If they are not sound, or do not fit the number of results or columns.
+    """
+    nodes = TreeNodes.of(given, width)
+    count = len(nodes.leaves)
+    given.reals("nodes_values", count)
+    weights = len(given.reals(f"{kind}_weights"))
+    for name in ("nodes_hitrates", "nodes_missing_value_tracks_true"):
+        if len(given.attributes.get(name, ())) not in (0, count):
+            raise unsound(f"{count} numbers as {name}", "others")
+    places = nodes.places(keys_of(given, f"{kind}_treeids", f"{kind}_nodeids", weights))
+    columns = _integers(given, f"{kind}_ids", weights)
+    if not nodes.leaves[places].all() or columns.min() < 0 or columns.max() >= results:
+        raise unsound(f"weights of leaves, and results below {results}", "others")
+    if len(np.unique(places * results + columns)) != weights:
+        raise unsound("a leaf and a column for each weight", "two of the same")
+    if len(given.reals("base_values")) not in (0, results, *[1] * (results == 2)):
+        raise unsound(f"{results} base_values or none", f"{len(given.reals('base_values'))}")
+    return count
+
+
+def _leaves(given: Typed) -> Array:
+    modes = given.attributes.get("nodes_modes") or []
+    if not isinstance(modes, list) or not modes or not BRANCHES.issuperset({*modes} - {"LEAF"}):
+        raise unsound("comparisons of numbers as nodes_modes", str(modes)[:80])
+    if any(name.endswith("_as_tensor") for name in given.attributes):
+        raise unsound("trees of float32 numbers", "of float64")
+    is_leaf: Array = np.array(modes) == "LEAF"
+    return is_leaf
+
+
+def keys_of(given: Typed, trees: str, nodes: str, count: int) -> Array:
+    """Return the numbers of a tree and of a node as one number."""
+    keys: Array = _integers(given, trees, count) << 32 | _integers(given, nodes, count)
+    return keys
+
+
+def _integers(given: Typed, name: str, count: int) -> Array:
+    """Return integers from 0 to 2^31; 64 bits also where the usual ones have 32."""
+    found: Array = np.array(given.integers(name, count), dtype=np.int64)
+    if not count or found.min() < 0 or found.max() >= 1 << 31:
+        raise unsound(f"numbers from 0 to 2^31 as {name}", str(found.max(initial=0)))
+    return found

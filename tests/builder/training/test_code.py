@@ -34,6 +34,8 @@ def share(labels, answers):
 def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Any]:
     """Writes the helper with a line and returns the module that imports it."""
     monkeypatch.syspath_prepend(str(tmp_path))
+    # A file that changes within a second and keeps its length would be taken for its old bytecode.
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
     (tmp_path / "written_estimator.py").write_text(MODULE)
 
     def write(line: str) -> Any:

@@ -5,6 +5,10 @@ else a function holds (defaults, closures, globals that it reads, attributes of 
 and functions. Comments and empty lines do not count. Not seen are lists, dictionaries and arrays that a function holds,
 since they may be its memory for work, and files that it reads, such as a table: after a change of these, measure and
 build again with a new cache. Of installed packages only the names count.
+
+An attribute of an object does not count either if work changes it: if its name begins with an underscore, or one of the
+methods of the object, a function that holds it, or a function that these call by name stores to that name. An attribute
+that other code sets counts, and must be the same in each build.
 """
 
 import ast
@@ -16,7 +20,7 @@ import sysconfig
 import tokenize
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -75,8 +79,10 @@ def module_of(value: object) -> ModuleType | None:
     return value if isinstance(value, ModuleType) else sys.modules.get(str(getattr(value, "__module__", None)))
 
 
-def _feed_value(feed: Feed, value: Any, modules: list[ModuleType], seen: dict[int, Any]) -> None:
-    """Feed a value into a digest, and list the modules of its code."""
+def _feed_value(
+    feed: Feed, value: Any, modules: list[ModuleType], seen: dict[int, Any], holders: tuple[Any, ...] = ()
+) -> None:
+    """Feed a value into a digest, and list the modules of its code; `holders` are the functions that work with it."""
     if id(value) in seen:
         return
     if not isinstance(value, PLAIN):
@@ -91,8 +97,10 @@ def _feed_value(feed: Feed, value: Any, modules: list[ModuleType], seen: dict[in
     elif isinstance(value, FunctionType):
         feed(value.__qualname__.encode())
         inner = () if module and _is_installed(module) else _parts_of(feed, value)
+        holders = (*holders, value)
     elif isinstance(value, partial):
         inner = (value.func, value.args, value.keywords)
+        holders = (*holders, value.func)
     elif isinstance(value, MethodType):
         inner = (value.__func__, value.__self__)
     elif isinstance(value, Mapping):
@@ -107,12 +115,13 @@ def _feed_value(feed: Feed, value: Any, modules: list[ModuleType], seen: dict[in
     elif isinstance(value, np.generic | np.dtype | Enum):
         feed(repr(value).encode())
     elif module and not _is_installed(module):
-        inner = (type(value), *_attributes(value))
+        holders = (*holders, *_methods(type(value)))
+        inner = (type(value), *_attributes(value, holders))
     else:
         feed(str(getattr(value, "__qualname__", "")).encode())
     feed(f"{type(value).__qualname__}(".encode())
     for part in inner:
-        _feed_value(feed, part, modules, seen)
+        _feed_value(feed, part, modules, seen, holders)
     feed(b")")
 
 
@@ -133,15 +142,52 @@ def _parts_of(feed: Feed, function: FunctionType) -> Iterator[Any]:
     yield from filter(_is_fixed, held)
 
 
-def _attributes(value: object) -> Iterator[tuple[str, Any]]:
-    """Yield the attributes of an object that none of its methods changes, as far as they are fixed."""
-    kinds = [kind for kind in type(value).__mro__ if (module := module_of(kind)) and not _is_installed(module)]
-    methods = [(n, f) for kind in kinds for n, f in vars(kind).items() if isinstance(f, FunctionType)]
-    codes = [c for n, f in methods if n not in MAKERS for c in _codes(f.__code__)]
+def _attributes(value: object, holders: Iterable[Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the attributes of an object that no function that works with it changes, as far as they are fixed."""
+    kinds = _own_kinds(type(value))
     names = {*getattr(value, "__dict__", ()), *(n for kind in kinds for n in getattr(kind, "__slots__", ()))}
-    for name in sorted(names - _written("STORE_ATTR", codes)):
+    computed = {n for kind in kinds for n, part in vars(kind).items() if isinstance(part, cached_property)}
+    for name in sorted(names - computed - _changed(_reached(holders))):
         if name[:1] != "_" and _is_fixed(held := getattr(value, name, None)):
             yield name, held
+
+
+def _own_kinds(kind: type) -> list[type]:
+    """Return a class and its bases without those of installed packages."""
+    return [base for base in kind.__mro__ if (module := module_of(base)) and not _is_installed(module)]
+
+
+def _methods(kind: type) -> Iterator[FunctionType]:
+    """Yield the functions of a class that run after an object is made, also those in properties and decorators."""
+    for base in _own_kinds(kind):
+        for part in (part for name, part in vars(base).items() if name not in MAKERS):
+            inner = (getattr(part, name, None) for name in ("fget", "func", "__wrapped__"))
+            yield from (function for function in (part, *inner) if isinstance(function, FunctionType))
+
+
+def _reached(functions: Iterable[Any]) -> list[CodeType]:
+    """Return the code of functions, and of those of the user's modules that they call by name."""
+    waiting, found = [f for f in functions if isinstance(f, FunctionType)], dict[FunctionType, list[CodeType]]()
+    while waiting:
+        function = waiting.pop()
+        if function in found or ((module := module_of(function)) and _is_installed(module)):
+            continue
+        found[function] = codes = [*_codes(function.__code__)]
+        names = {name for code in codes for name in code.co_names}
+        read = [function.__globals__[name] for name in names & function.__globals__.keys()]
+        read += [part for held in read if isinstance(held, ModuleType) for n, part in vars(held).items() if n in names]
+        waiting += [part for part in read if isinstance(part, FunctionType)]
+    return [code for codes in found.values() for code in codes]
+
+
+def _changed(codes: Iterable[CodeType]) -> set[str]:
+    """Return the names of the attributes that some code stores to, also by ``setattr``, ``vars`` or ``__dict__``."""
+    names = _written("STORE_ATTR", codes)
+    for code in codes:
+        if not {"setattr", "__setattr__", "vars", "__dict__"}.isdisjoint(code.co_names):
+            constants = [c for const in code.co_consts for c in (const if isinstance(const, tuple) else [const])]
+            names |= {constant for constant in constants if isinstance(constant, str)}
+    return names
 
 
 def _written(operation: str, codes: Iterable[CodeType]) -> set[str]:

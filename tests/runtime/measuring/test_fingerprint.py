@@ -115,5 +115,92 @@ def test_memory_for_work_is_not_noticed(module: Callable[[str, str], Any]) -> No
     assert source_fingerprint(space) == before
 
 
+COUNTING = """
+from functools import cached_property, partial
+class Count:
+    def __init__(self, k): self.n, self.k = 0, k
+def raised(count): count.n += 1
+def by_default(k):
+    def f(x, count=Count(k)):
+        count.n += 1
+        return [x[0]]
+    return f
+def by_closure(k):
+    count = Count(k)
+    def f(x):
+        count.n += 1
+        return [x[0]]
+    return f
+def counted(x, count):
+    raised(count)
+    return [x[0]]
+def by_partial(k): return partial(counted, count=Count(k))
+class Holder:
+    def __init__(self, k): self.count, self.k = Count(k), k
+class ByHolder(Holder):
+    def __call__(self, x):
+        self.count.n += 1
+        return [x[0]]
+class ByHelper(Holder):
+    def extract(self, x):
+        raised(self.count)
+        return [x[0]]
+def by_method(k): return ByHelper(k).extract
+class Named(Count):
+    def __call__(self, x):
+        setattr(self, "n", self.n + 1)
+        return [x[0]]
+class InDictionary(Count):
+    def __call__(self, x):
+        vars(self).update(n=self.n + 1)
+        return [x[0]]
+class Computed(Count):
+    @cached_property
+    def table(self): return self.k + 1
+    def __call__(self, x): return [self.table]
+class ByProperty(Count):
+    @property
+    def next(self):
+        self.n += 1
+        return self.n
+    def __call__(self, x): return [self.next]
+"""
+
+
+@pytest.mark.parametrize(
+    "maker",
+    [
+        "by_default",
+        "by_closure",
+        "by_partial",
+        "ByHolder",
+        "by_method",
+        "Named",
+        "InDictionary",
+        "Computed",
+        "ByProperty",
+    ],
+)
+def test_attribute_that_work_changes_is_not_noticed_and_others_are(
+    maker: str, module: Callable[[str, str], Any]
+) -> None:
+    made = getattr(module("counting", COUNTING), maker)
+    space, other = one_feature(made(1)), one_feature(made(2))
+    before = source_fingerprint(space)
+    space.extract_all(np.ones(3))
+
+    assert source_fingerprint(space) == before
+    assert source_fingerprint(one_feature(made(1))) == before
+    assert source_fingerprint(other) != before
+
+
+def test_attribute_that_is_set_from_outside_is_noticed(module: Callable[[str, str], Any]) -> None:
+    feature = module("set_up", COUNTING).Named(1)
+    before = source_fingerprint(one_feature(feature))
+    feature.k = 2
+
+    assert source_fingerprint(one_feature(feature)) != before
+
+
 def one_feature(function: Any) -> FeatureSpace:
     return FeatureSpace([Feature("scaled", function)], size=len)

@@ -8,6 +8,7 @@ from typing import Any
 
 from polydom_builder.bundling.bundle_folder import checked_target
 from polydom_builder.bundling.identity import given_identity
+from polydom_builder.exceptions import FitError
 from polydom_builder.exploration import SEARCHES
 from polydom_builder.greedy_search import GreedySearch
 from polydom_builder.lattice.greedy import PAPER_LAMBDAS
@@ -26,6 +27,9 @@ from .estimator import default_estimator
 
 GREEDY = {"greedy": PAPER_LAMBDAS, "greedy-acc": (0.0,), "greedy-cost": (math.inf,)}
 """The λs of each greedy search. These searches make no promise about the score."""
+
+PROMISED = {"alpha": 1.0, "tolerance": 0.0, "slowdown": 2.0, "early_stop": None}
+"""The options of the promise, and what they are if they are not given."""
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -69,13 +73,13 @@ def _add_search(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--alpha",
         type=float,
-        default=1.0,
+        default=PROMISED["alpha"],
         help="the factor by which a score may be worse than the best possible one, at least 1 (default 1)",
     )
     command.add_argument(
         "--tolerance",
         type=slack,
-        default=0.0,
+        default=PROMISED["tolerance"],
         help="the amount by which a set may score less than a set that it contains, at least 0 (default 0), or auto",
     )
     command.add_argument(
@@ -117,7 +121,7 @@ def _add_device(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--slowdown",
         type=float,
-        default=2.0,
+        default=PROMISED["slowdown"],
         help="the largest slow-down of the device for which the bundle has the best models (default 2)",
     )
     command.add_argument(
@@ -184,7 +188,13 @@ def whole_or_none(found: Sequence[Sample], name: str, source: str) -> list[Any] 
 
 
 def search_for(arguments: argparse.Namespace, space: FeatureSpace) -> PolyDomSearch | GreedySearch:
-    """Return the search that the command line asks for."""
+    """Return the search that the command line asks for.
+
+    Raises
+    ------
+    FitError
+        If options of the promise are given for a greedy search.
+    """
     common: dict[str, Any] = {
         "deadline": arguments.deadline,
         "size_range": arguments.sizes,
@@ -199,16 +209,19 @@ def search_for(arguments: argparse.Namespace, space: FeatureSpace) -> PolyDomSea
         "verbose": 1,
     }
     estimator = load_object(arguments.estimator) if arguments.estimator else default_estimator()
+    promised = {name: getattr(arguments, name) for name in PROMISED}
     if arguments.lattice in GREEDY:
+        if given := [f"--{name.replace('_', '-')}" for name in PROMISED if promised[name] != PROMISED[name]]:
+            raise FitError(
+                f"{', '.join(given)} must be with a search that promises a score. --lattice {arguments.lattice} makes "
+                "no promise. Leave one out."
+            )
         return GreedySearch(estimator, space, lambdas=GREEDY[arguments.lattice], **common)
     return PolyDomSearch(
         estimator,
         space,
-        alpha=arguments.alpha,
-        tolerance=arguments.tolerance,
         lattice=arguments.lattice,
-        slowdown=arguments.slowdown,
-        early_stop=arguments.early_stop,
+        **promised,
         **common,
     )
 

@@ -137,6 +137,16 @@ def test_command_builds_greedy_and_limited_bundles(
     assert main(["inspect", str(tmp_path / "greedy")]) == 0
 
 
+@pytest.mark.parametrize("option", ["--alpha=1.1", "--tolerance=auto", "--slowdown=3", "--early-stop=0.01"])
+def test_options_of_the_promise_are_refused_with_a_search_that_makes_none(
+    option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    task = ["tests.builder.task:space", "--items", "tests.builder.task:pairs", "--deadline", "20ms:40ms"]
+
+    assert main(["build", *task, "--lattice", "greedy", option, "--out", str(tmp_path / "b")]) == 2
+    assert f"{option.partition('=')[0]} must be with a search that promises" in capsys.readouterr().err
+
+
 def test_inspect_shows_candidates_costs_and_staircase(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["inspect", str(folder)]) == 0
     text = capsys.readouterr().out

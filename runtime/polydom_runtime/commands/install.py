@@ -2,14 +2,17 @@
 
 import argparse
 import sys
+from pathlib import Path
 
-from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.device.board import Board
 from polydom_runtime.device.probe import probe
 from polydom_runtime.diagnosis.findings import as_text
 from polydom_runtime.items.sources import space_of
 from polydom_runtime.updates.fitness import check_fitness
 from polydom_runtime.updates.install import install
+
+from .arguments import add_trust
+from .tuned_bundle import loader_of
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -22,6 +25,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--keep", type=int, default=3, metavar="RELEASES", help="the number of releases that stay (default 3)"
     )
+    add_trust(command)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -35,10 +39,11 @@ def run(arguments: argparse.Namespace) -> None:
         If the bundle or the feature space cannot be used.
     """
     space = space_of(arguments.space) if arguments.space else None
-    bundle = load_bundle(arguments.bundle)
+    load = loader_of(arguments)
+    bundle = load(Path(arguments.bundle))
     if warnings := check_fitness(bundle, Board(), probe(), space):
         print(as_text(warnings), file=sys.stderr)
-    done = install(bundle, arguments.into, keep=arguments.keep)
+    done = install(bundle, arguments.into, keep=arguments.keep, load=load)
     print(f"{arguments.into}: {done.digest} {_how(done.copied, done.digest == done.before)}")
     if done.before not in (None, done.digest):
         print(f"before: {done.before}; back to it: polydom-node rollback --into {arguments.into}")

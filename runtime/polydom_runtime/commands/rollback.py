@@ -5,6 +5,9 @@ import sys
 
 from polydom_runtime.updates.rollback import SHORTEST, roll_back
 
+from .arguments import add_trust
+from .tuned_bundle import loader_of
+
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of ``polydom-node rollback``."""
@@ -15,6 +18,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         help=f"the digest of the release to use, or its first {SHORTEST} or more characters (default: the last sound "
         "release before the current one)",
     )
+    add_trust(command)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -25,7 +29,7 @@ def run(arguments: argparse.Namespace) -> None:
     UpdateError
         If there is no such release, or it is damaged.
     """
-    done = roll_back(arguments.into, to=arguments.to)
+    done = roll_back(arguments.into, to=arguments.to, load=loader_of(arguments))
     for digest, fault in done.passed_over.items():
         print(f"polydom-node: passed over {digest}: {fault}", file=sys.stderr)
     print(f"{arguments.into}: {done.digest} is the current release now")

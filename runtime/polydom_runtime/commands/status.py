@@ -9,11 +9,15 @@ from pathlib import Path
 from polydom_runtime.causes import printable
 from polydom_runtime.updates.releases import current_digest, releases
 
+from .arguments import add_trust
+from .tuned_bundle import loader_of
+
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of ``polydom-node status``."""
     command.add_argument("root", metavar="ROOT", help="the folder of releases")
     command.add_argument("--json", action="store_true", help="print the releases as JSON")
+    add_trust(command)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -24,13 +28,13 @@ def run(arguments: argparse.Namespace) -> int:
     UpdateError
         If the folder cannot be read.
     """
-    current, found = current_digest(Path(arguments.root)), list(releases(arguments.root))
+    current, found = current_digest(Path(arguments.root)), releases(arguments.root, loader_of(arguments))
     if arguments.json:
         print(json.dumps({"current": current, "releases": [asdict(release) for release in found]}, indent=2))
     else:
         for release in found:
             mark = "current" if release.digest == current else ""
             date = datetime.fromtimestamp(release.installed, UTC).strftime("%Y-%m-%d %H:%M UTC")
-            sound = f"damaged: {printable(release.fault)}" if release.fault else "sound"
-            print(f"{mark:7} {release.digest}  {date}  {release.size_bytes / 1e6:8.2f} MB  {sound}")
+            state = f"cannot be used: {printable(release.fault)}" if release.fault else f"sound  {release.name}"
+            print(f"{mark:7} {release.digest}  {date}  {release.size_bytes / 1e6:8.2f} MB  {state}")
     return int(not any(release.digest == current and not release.fault for release in found))

@@ -1,6 +1,9 @@
 """The bundle that the options of a command name."""
 
 import argparse
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index_file import load_bundle
@@ -32,3 +35,14 @@ def trust_of(arguments: argparse.Namespace) -> Trust | None:
         If a file is not sound.
     """
     return None if arguments.trust is None else Trust.from_files(arguments.trust)
+
+
+def loader_of(arguments: argparse.Namespace) -> Callable[[Path], Bundle]:
+    """Return what loads bundles as a command demands.
+
+    Raises
+    ------
+    SignatureError
+        As for `trust_of`.
+    """
+    return partial(load_bundle, trust=trust_of(arguments))

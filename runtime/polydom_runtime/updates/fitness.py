@@ -26,11 +26,14 @@ def check_fitness(bundle: Bundle, board: Board, found: Probe | str, space: Featu
     Raises
     ------
     UpdateError
-        If a model does not run, the memory is too small, or features give other numbers than at the build.
+        If a model does not run, or the memory is too small.
+    BundleMismatchError
+        If the features are not those of the build, or give other numbers.
     """
     models = check_bundle(bundle, found)
     others = [check_memory(board, [model.size_bytes for model in bundle.models]), check_costs(bundle, board, found)]
     if space is not None:
+        bundle.check_features(space)
         others.append(check_features(bundle, space))
     problems = [models] * (models.level != "ok") + [finding for finding in others if finding.level == "problem"]
     if problems:

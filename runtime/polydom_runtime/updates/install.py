@@ -4,11 +4,9 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from polydom_runtime.bundles import schema
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.bundles.index_file import DIGEST_FILE, INDEX_FILE, digest_line, load_bundle
-from polydom_runtime.bundles.model_entry import MODEL_FOLDER, model_file
-from polydom_runtime.bundles.opened_folder import read_bounded
+from polydom_runtime.bundles.index_file import load_bundle
+from polydom_runtime.bundles.opened_folder import opened_folder
 from polydom_runtime.exceptions import UpdateError
 from polydom_runtime.files import sync_folder, write_file
 
@@ -60,8 +58,6 @@ def install(bundle: Bundle, root: str | os.PathLike[str], *, keep: int = 3, load
     UpdateError
         If another process changes the releases, a file cannot be written, the bundle was changed meanwhile, or `keep`
         is too small.
-    BundleFormatError
-        If the copy is not sound.
     """
     if keep < 2:
         raise UpdateError(f"At least 2 releases must stay: the current one and the one before it. Got {keep}.")
@@ -69,7 +65,7 @@ def install(bundle: Bundle, root: str | os.PathLike[str], *, keep: int = 3, load
     _make_folders(root)
     with locked(root), without_leftovers(root):
         before, digest = current_digest(root), bundle.sha256
-        damaged = fault(root, digest, load) != ""
+        damaged = fault(release_path(root, digest), digest, load) != ""
         if damaged:
             _put(bundle, root, load)
         switch(root, digest, [*(d for d in up_to_current(root) if d != digest), digest])
@@ -90,20 +86,21 @@ def _put(bundle: Bundle, root: Path, load: Loader) -> None:
     release = release_path(root, bundle.sha256)
     part = release.with_name(f".{bundle.sha256}.part")
     _copy(bundle, part)
-    if load(part).sha256 != bundle.sha256:
-        raise UpdateError(f"{bundle.path} must not change while it is installed. It did. Install it again.")
+    if why := fault(part, bundle.sha256, load):
+        raise UpdateError(f"The copy of {bundle.path} must be the bundle that was checked. It is not: {why}")
     put_aside(root, bundle.sha256)
     part.rename(release)
 
 
 def _copy(bundle: Bundle, folder: Path) -> None:
+    """Copy all files of a bundle, since a signature is over all of them."""
     assert bundle.path is not None
-    models = folder / MODEL_FOLDER
-    models.mkdir(parents=True)
-    for number in range(len(bundle.models)):
-        write_file(models / model_file(number), bundle.model_bytes(number))
-    index = read_bounded(bundle.path / INDEX_FILE, schema.MAX_INDEX_BYTES)
-    write_file(folder / INDEX_FILE, index)
-    write_file(folder / DIGEST_FILE, digest_line(index))
-    for made in (models, folder):
+    with opened_folder(bundle.path) as source:
+        names = source.files()
+        folders = {(folder / name).parent for name in names} | {folder}
+        for made in sorted(folders):
+            made.mkdir()
+        for name in names:
+            write_file(folder / name, source.read(name, (bundle.path / name).stat().st_size))
+    for made in folders:
         sync_folder(made)

@@ -6,7 +6,7 @@ In the folder ``ROOT`` a release is ``releases/DIGEST``, with the SHA-256 of the
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -38,6 +38,8 @@ class Release:
     ----------
     digest : str
         The SHA-256 of its index in hexadecimal.
+    name : str
+        The name and the version of the bundle; empty if it cannot be read.
     installed : float
         When it was copied, in seconds since 1970, by the clock of the node.
     size_bytes : int
@@ -47,6 +49,7 @@ class Release:
     """
 
     digest: str
+    name: str
     installed: float
     size_bytes: int
     fault: str = ""
@@ -111,18 +114,31 @@ def up_to_current(root: Path) -> list[str]:
     return known[: known.index(current) + 1] if current in known else [current]
 
 
-def fault(root: Path, digest: str, load: Loader = load_bundle) -> str:
-    """Return why a release cannot be used; an empty text if it can."""
-    path = release_path(root, digest)
+def checked(path: Path, digest: str, load: Loader) -> Bundle:
+    """Read the bundle with this digest from a folder.
+
+    Raises
+    ------
+    PolyDomError
+        If it cannot be used, or is another bundle.
+    """
+    bundle = load(path)
+    if bundle.sha256 != digest:
+        raise UpdateError(f"{path} must hold the bundle {digest}. Got {bundle.sha256}. Install it again.")
+    return bundle
+
+
+def fault(path: Path, digest: str, load: Loader) -> str:
+    """Return why the bundle with this digest cannot be used from a folder; an empty text if it can."""
     try:
-        found = load(path).sha256
+        checked(path, digest, load)
     except PolyDomError as e:
         return str(e)
-    return "" if found == digest else f"{path} must hold the bundle {digest}. Got {found}. Install it again."
+    return ""
 
 
-def releases(root: str | os.PathLike[str], load: Loader = load_bundle) -> Iterator[Release]:
-    """Yield all releases, the newest copy first.
+def releases(root: str | os.PathLike[str], load: Loader = load_bundle) -> list[Release]:
+    """Return all releases, the newest copy first.
 
     Raises
     ------
@@ -130,9 +146,16 @@ def releases(root: str | os.PathLike[str], load: Loader = load_bundle) -> Iterat
         If the folder cannot be read.
     """
     try:
-        for digest in digests(Path(root)):
-            path = release_path(root, digest)
-            sizes = [file.lstat().st_size for file in path.rglob("*") if not file.is_dir()]
-            yield Release(digest, path.stat().st_mtime, sum(sizes), fault(Path(root), digest, load))
+        return [_release(Path(root), digest, load) for digest in digests(Path(root))]
     except OSError as e:
         raise UpdateError(f"{root} must be a folder that `polydom-node install` made. Got: {e}.") from e
+
+
+def _release(root: Path, digest: str, load: Loader) -> Release:
+    path, name, reason = release_path(root, digest), "", ""
+    size_bytes = sum(file.lstat().st_size for file in path.rglob("*") if not file.is_dir())
+    try:
+        name = str(checked(path, digest, load).identity)
+    except PolyDomError as e:
+        reason = str(e)
+    return Release(digest, name, path.stat().st_mtime, size_bytes, reason)

@@ -21,7 +21,7 @@ def prune(root: Path, keep: int, load: Loader) -> list[str]:
     there = digests(root)
     ranked = dict.fromkeys([*(d for d in reversed(earlier) if d in there), *there])
     ranked.pop(current, None)
-    stay = {current, *islice((d for d in ranked if not fault(root, d, load)), keep - 1)}
+    stay = {current, *islice((d for d in ranked if not fault(release_path(root, d), d, load)), keep - 1)}
     removed = [digest for digest in there if digest not in stay]
     for digest in removed:
         put_aside(root, digest)

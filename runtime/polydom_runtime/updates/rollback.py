@@ -7,7 +7,7 @@ from typing import NamedTuple
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.exceptions import UpdateError
 
-from .releases import Loader, current_digest, digests, fault, history, up_to_current
+from .releases import Loader, current_digest, digests, fault, history, release_path, up_to_current
 from .switching import locked, switch
 
 SHORTEST = 4
@@ -55,7 +55,7 @@ def roll_back(
         names = [_named(root, to)] if to is not None else [d for d in reversed(up_to_current(root)) if d != current]
         faults: dict[str, str] = {}
         for digest in names:
-            if not (found := fault(root, digest, load)):
+            if not (found := fault(release_path(root, digest), digest, load)):
                 known = history(root)
                 switch(root, digest, known if digest in known else [*up_to_current(root), digest])
                 return RolledBack(digest, faults)

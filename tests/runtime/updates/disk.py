@@ -45,15 +45,18 @@ class Disk:
     folder : Path
         All that is in it at first is on the disk.
     monkeypatch : MonkeyPatch
+    watched : bool
+        Whether it is noted what is on the disk, for a power cut.
     """
 
-    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, *, watched: bool = True) -> None:
         self.folder = folder
         self.certain: dict[int, bytes | dict[str, int | str]] = {}
         self.held: list[int] = []
         self.calls, self.number, self.fault = 0, -1, kill
         self.after = self.lasting = self.is_dead = self.was_struck = False
-        for path in [folder, *folder.rglob("*")]:
+        self.watched = watched
+        for path in [folder, *folder.rglob("*")] if watched else ():
             self._settle(path)
         for name in CALLS:
             monkeypatch.setattr(os, name, self._step(self.fsync if name == "fsync" else getattr(os, name)))
@@ -61,7 +64,8 @@ class Disk:
 
     def fsync(self, descriptor: int) -> None:
         """Note that a file or the names in a folder are on the disk. The real call would only take time."""
-        self._settle(Path(os.readlink(f"/proc/self/fd/{descriptor}")))
+        if self.watched:
+            self._settle(Path(os.readlink(f"/proc/self/fd/{descriptor}")))
 
     def _step(self, real: Callable[..., Any]) -> Callable[..., Any]:
         def step(*args: Any, **options: Any) -> Any:

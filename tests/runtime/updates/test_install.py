@@ -91,7 +91,7 @@ def test_bundle_that_changes_meanwhile_is_refused(tmp_path: Path) -> None:
     assert other.path is not None
     shutil.copy(other.path / "index.msgpack", bundle.path / "index.msgpack")
 
-    with pytest.raises(UpdateError, match="must not change while it is installed"):
+    with pytest.raises(UpdateError, match="must be the bundle that was checked"):
         install(bundle, tmp_path / "root")
     assert rubbish(tmp_path / "root") == []
     assert digests(tmp_path / "root") == []

@@ -10,9 +10,8 @@ ROOT = Path(__file__).parents[3]
 
 
 def test_forty_kills_leave_a_sound_release_each(tmp_path: Path, bundles: list[Bundle]) -> None:
-    command = [sys.executable, "-m", "tests.runtime.updates.killing", str(tmp_path / "root")]
-    done = subprocess.run(
-        [*command, *(str(bundle.path) for bundle in bundles)], cwd=ROOT, capture_output=True, text=True
-    )
+    folders = [str(bundle.path) for bundle in bundles]
+    command = [sys.executable, "-m", "tests.runtime.updates.killing", str(tmp_path / "root"), *folders]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
 
     assert (done.returncode, done.stderr) == (0, "")

@@ -1,5 +1,6 @@
 """An ONNX model as a graph: its nodes with their attributes, its constants, and its inputs and outputs."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -8,7 +9,7 @@ import numpy as np
 
 from .attributes import Typed
 from .tensor_proto import Array, reals_of, tensor_of
-from .wire import BYTES, Field, fields, unsound, varints
+from .wire import BYTES, MANY, Field, fields, unsound, varints
 
 NEWEST: Mapping[str, int] = {"": 22, "ai.onnx": 22, "ai.onnx.ml": 4}
 """The newest versions of operators that are known, by domain: in a newer one an operator may do something else."""
@@ -18,6 +19,9 @@ MAX_NODES, MAX_DEPTH = 4096, 2
 
 MAX_ATTRIBUTES = 64
 """Of one node. No operator has as many."""
+
+MODES = ("LEAF", "BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ")
+"""What nodes of trees may do."""
 
 MAX_NAMES = 1 << 14
 """The most inputs and outputs of a node, and constants, inputs and outputs of a graph."""
@@ -215,7 +219,7 @@ def _attribute(data: memoryview, graphs: list[memoryview]) -> tuple[str, Any]:
     numbers: list[int] = []
     texts: list[str] = []
     reals: list[Array] = []
-    for f in fields(data):
+    for f in fields(data, _MODES):
         if f.tag == 1:
             name = f.text
         elif f.tag == 20:
@@ -230,6 +234,8 @@ def _attribute(data: memoryview, graphs: list[memoryview]) -> tuple[str, Any]:
                 reals.append(reals_of(f))
             elif given == 8:
                 numbers += varints(f.data) if f.kind == BYTES else [f.number]
+            elif f.kind == MANY:
+                texts += map(_MODE_NAMES.__getitem__, _MODE.findall(f.many))
             elif given == 9:
                 texts.append(f.text)
             else:
@@ -241,6 +247,13 @@ def _attribute(data: memoryview, graphs: list[memoryview]) -> tuple[str, Any]:
     empty = {1: 0.0, 2: 0, 3: "", 6: np.concatenate([np.empty(0, np.float32), *reals]), 7: numbers, 8: texts}
     return name, value if given in _SINGLE else empty.get(kind)
 
+
+_MODE_NAMES: Mapping[bytes, str] = {bytes([9 << 3 | BYTES, len(mode)]) + mode.encode(): mode for mode in MODES}
+"""The modes of nodes in trees, as they are in an AttributeProto."""
+
+_MODE = re.compile(b"|".join(map(re.escape, _MODE_NAMES)))
+_MODES = re.compile(b"(?:" + _MODE.pattern + b"){1,1000}")
+"""As many at once: a forest has so many that reading them one by one takes most of the time."""
 
 _VALUES: Mapping[int, int] = {1: 2, 2: 3, 3: 4, 4: 5, 5: 6, 6: 7, 7: 8, 8: 9}
 """The field of AttributeProto that holds the value, by the type that it states."""

@@ -1,14 +1,14 @@
 """Nodes of trees, checked to be trees: then every way ends at a leaf, and no column is read that does not exist."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from .attributes import Typed
+from .graph import MODES
 from .tensor_proto import Array
 from .wire import unsound
-
-BRANCHES = frozenset(["BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ"])
 
 MAX_DEPTH = 512
 """onnxruntime reads trees by calls inside calls: those of a tree that is 20,000 deep take more memory than it has."""
@@ -55,15 +55,15 @@ class TreeNodes:
         """
         leaves = _leaves(given)
         count = len(leaves)
-        key = keys_of(given, "nodes_treeids", "nodes_nodeids", count)
+        key, no, yes = keys_of(given, "nodes", ["nodeids", "falsenodeids", "truenodeids"], count)
         order = np.argsort(key, kind="stable")
         starts = np.concatenate([[True], key[1:] >> 32 != key[:-1] >> 32])  # where onnxruntime sees the root of a tree
         children = np.tile(np.arange(count)[:, None], (1, 2))
         found = cls(np.flatnonzero(starts), leaves, children, 0, key[order], order)
         if (found.keys[1:] == found.keys[:-1]).any():
             raise unsound("different nodes in a tree", "the same twice")
-        for side, name in enumerate(("nodes_falsenodeids", "nodes_truenodeids")):
-            children[~leaves, side] = found.places(keys_of(given, "nodes_treeids", name, count)[~leaves])
+        for side, wanted in enumerate((no, yes)):
+            children[~leaves, side] = found.places(wanted[~leaves])
         features = _integers(given, "nodes_featureids", count)
         if features.min() < 0 or features[~leaves].max(initial=0) >= width:
             raise unsound(f"columns below {width}", str(features.max()))
@@ -125,7 +125,7 @@ def check_trees(given: Typed, kind: str, results: int, width: int) -> int:
     for name in ("nodes_hitrates", "nodes_missing_value_tracks_true"):
         if len(given.attributes.get(name, ())) not in (0, count):
             raise unsound(f"{count} numbers as {name}", "others")
-    places = nodes.places(keys_of(given, f"{kind}_treeids", f"{kind}_nodeids", weights))
+    places = nodes.places(*keys_of(given, kind, ["nodeids"], weights))
     columns = _integers(given, f"{kind}_ids", weights)
     if not nodes.leaves[places].all() or columns.min() < 0 or columns.max() >= results:
         raise unsound(f"weights of leaves, and results below {results}", "others")
@@ -138,18 +138,17 @@ def check_trees(given: Typed, kind: str, results: int, width: int) -> int:
 
 def _leaves(given: Typed) -> Array:
     modes = given.attributes.get("nodes_modes") or []
-    if not isinstance(modes, list) or not modes or not BRANCHES.issuperset({*modes} - {"LEAF"}):
+    if not isinstance(modes, list) or not modes or not {*modes} <= {*MODES}:
         raise unsound("comparisons of numbers as nodes_modes", str(modes)[:80])
     if any(name.endswith("_as_tensor") for name in given.attributes):
         raise unsound("trees of float32 numbers", "of float64")
-    is_leaf: Array = np.array(modes) == "LEAF"
-    return is_leaf
+    return np.array([mode == "LEAF" for mode in modes])
 
 
-def keys_of(given: Typed, trees: str, nodes: str, count: int) -> Array:
-    """Return the numbers of a tree and of a node as one number."""
-    keys: Array = _integers(given, trees, count) << 32 | _integers(given, nodes, count)
-    return keys
+def keys_of(given: Typed, kind: str, names: Sequence[str], count: int) -> list[Array]:
+    """Return the numbers of a tree and of a node as one number, for some attributes that are numbers of nodes."""
+    trees = _integers(given, f"{kind}_treeids", count) << 32
+    return [trees | _integers(given, f"{kind}_{name}", count) for name in names]
 
 
 def _integers(given: Typed, name: str, count: int) -> Array:

@@ -96,7 +96,7 @@ class Trees:
 def _leaf_values(step: Step, kind: str, count: int, nodes: TreeNodes) -> tuple[Array, list[int]]:
     """Return what each node adds to each class or target, shape ``(n_nodes, count)``, and the columns that are used."""
     columns, weights = step.integers(f"{kind}_ids"), step.reals(f"{kind}_weights")
-    places = nodes.places(keys_of(step, f"{kind}_treeids", f"{kind}_nodeids", len(weights)))
+    places = nodes.places(*keys_of(step, kind, ["nodeids"], len(weights)))
     values = step.new((len(nodes.leaves), count))
     values[places, columns] = weights
     return values, sorted(set(columns))

@@ -1,5 +1,6 @@
 """The wire format of protobuf, read strictly: fields of numbers and of bytes, each inside its message."""
 
+import re
 import struct
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -10,6 +11,9 @@ from numpy.typing import NDArray
 from polydom_runtime.exceptions import BundleFormatError
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
+MANY = -1
+"""Stands for a wire type: fields side by side, with their keys and lengths."""
+
 MAX_VARINT = 10
 """The bytes of the longest number."""
 
@@ -68,6 +72,11 @@ class Field(NamedTuple):
         return self.value
 
     @property
+    def many(self) -> memoryview:
+        """The fields side by side for which it stands."""
+        return memoryview(b"") if isinstance(self.value, int) else self.value
+
+    @property
     def text(self) -> str:
         """The text that it holds.
 
@@ -100,10 +109,11 @@ def unsound(expected: str, got: str) -> BundleFormatError:
     return BundleFormatError(f"A model must be sound ONNX. Expected {expected}. Got {got}. Export the bundle again.")
 
 
-def fields(data: memoryview) -> Iterator[Field]:
+def fields(data: memoryview, known: re.Pattern[bytes] | None = None) -> Iterator[Field]:
     """Yield the fields of a message in their order.
 
-    Numbers of the same field side by side come as one field of bytes, as if they had been packed.
+    Numbers of the same field side by side come as one field of bytes, as if they had been packed. Bytes that match
+    `known`, which are whole fields with the same key of one byte, come as one field too.
 
     Raises
     ------
@@ -112,6 +122,10 @@ def fields(data: memoryview) -> Iterator[Field]:
     """
     at, end = 0, len(data)
     while at < end:
+        if known is not None and (many := known.match(data, at)):
+            yield Field(data[at] >> 3, MANY, data[at : many.end()])
+            at = many.end()
+            continue
         start, (key, at) = at, _varint(data, at)
         tag, kind = key >> 3, key & 7
         length, number = 0, 0

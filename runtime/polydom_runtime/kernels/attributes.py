@@ -11,7 +11,7 @@ from .wire import unsound
 
 
 class Typed:
-    """Has attributes, and says what they are if their types are wrong. Lists from a file hold one type only."""
+    """Has attributes, and says what they are if their types are wrong."""
 
     __slots__ = ()
 
@@ -34,22 +34,32 @@ class Typed:
             If it is anything else, they are not finite, or another number of them than `count`.
         """
         found = self.attributes.get(name, np.empty(0, np.float32))
-        if not isinstance(found, np.ndarray) or found.ndim != 1 or not np.isfinite(found).all():
+        if (
+            not isinstance(found, np.ndarray)
+            or found.ndim != 1
+            or found.dtype != np.float32
+            or not np.isfinite(found).all()
+        ):
             raise unsound(f"finite numbers as {name} of {self.kind}", "others")
         if count is not None and len(found) != count:
             raise unsound(f"{count} numbers as {name} of {self.kind}", f"{len(found)}")
         return found
 
     def integers(self, name: str, count: int | None = None) -> list[int]:
-        """Return an attribute that is a list of integers.
+        """Return an attribute that is a list of integers; see `integer_array`."""
+        found: list[int] = self.integer_array(name, count).tolist()
+        return found
+
+    def integer_array(self, name: str, count: int | None = None) -> Array:
+        """Return an attribute that is a list of integers, with 64 bits each.
 
         Raises
         ------
         BundleFormatError
             If it is anything else, or another number of them than `count`.
         """
-        found = self.attributes.get(name, [])
-        if not isinstance(found, list) or not isinstance(found[0] if found else 0, int):
+        found = self.attributes.get(name, np.empty(0, np.int64))
+        if not isinstance(found, np.ndarray) or found.ndim != 1 or found.dtype != np.int64:
             raise unsound(f"integers as {name} of {self.kind}", "others")
         if count is not None and len(found) != count:
             raise unsound(f"{count} integers as {name} of {self.kind}", f"{len(found)}")

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .attributes import Typed
-from .tensor_proto import Array, reals_of, tensor_of
-from .wire import BYTES, MANY, Field, fields, unsound, varints
+from .tensor_proto import Array, integers_of, reals_of, tensor_of
+from .wire import BYTES, MANY, Field, fields, unsound
 
 NEWEST: Mapping[str, int] = {"": 22, "ai.onnx": 22, "ai.onnx.ml": 4}
 """The newest versions of operators that are known, by domain: in a newer one an operator may do something else."""
@@ -216,9 +216,8 @@ def _node(data: memoryview, opset: int, outer: set[str], depth: int) -> Node:
 def _attribute(data: memoryview, graphs: list[memoryview]) -> tuple[str, Any]:
     """Return the name and the value of an AttributeProto; graphs go to a list. Lists may be packed or not."""
     name, kind, value, given = "", 0, None, 0
-    numbers: list[int] = []
     texts: list[str] = []
-    reals: list[Array] = []
+    lists: list[Array] = []
     for f in fields(data, _MODES):
         if f.tag == 1:
             name = f.text
@@ -231,9 +230,9 @@ def _attribute(data: memoryview, graphs: list[memoryview]) -> tuple[str, Any]:
             if given == 6:
                 graphs.append(f.data)
             elif given == 7:
-                reals.append(reals_of(f))
+                lists.append(reals_of(f))
             elif given == 8:
-                numbers += varints(f.data) if f.kind == BYTES else [f.number]
+                lists.append(integers_of(f))
             elif f.kind == MANY:
                 texts += map(_MODE_NAMES.__getitem__, _MODE.findall(f.many))
             elif given == 9:
@@ -244,8 +243,11 @@ def _attribute(data: memoryview, graphs: list[memoryview]) -> tuple[str, Any]:
             raise unsound("values of attributes that are known", f"field {f.tag} of {name}")
     if given not in (0, _VALUES.get(kind)):
         raise unsound(f"a value of type {kind} as {name}", "another type")
-    empty = {1: 0.0, 2: 0, 3: "", 6: np.concatenate([np.empty(0, np.float32), *reals]), 7: numbers, 8: texts}
-    return name, value if given in _SINGLE else empty.get(kind)
+    if kind in (6, 7):
+        value = np.concatenate([np.empty(0, np.float32 if kind == 6 else np.int64), *lists])
+    elif not given or kind == 8:
+        value = {1: 0.0, 2: 0, 3: "", 8: texts}.get(kind)
+    return name, value
 
 
 _MODE_NAMES: Mapping[bytes, str] = {bytes([9 << 3 | BYTES, len(mode)]) + mode.encode(): mode for mode in MODES}

@@ -62,7 +62,7 @@ def _split(case: Case) -> list[Shape]:
 
 def _transpose(case: Case) -> list[Shape]:
     shape = case.shape()
-    order = case.integers("perm") if "perm" in case.attributes else list(range(len(shape)))[::-1]
+    order = case.integers("perm") or list(range(len(shape)))[::-1]
     if sorted(order) != list(range(len(shape))):
         raise unsound("an order of all axes", str(order)[:80])
     return [tuple(shape[k] for k in order)]

@@ -44,8 +44,8 @@ def _flatten(step: Step) -> list[Array]:
 
 def _transpose(step: Step) -> list[Array]:
     a = step.array(0)
-    order = step.attributes.get("perm", list(range(a.ndim))[::-1])
-    if not isinstance(order, list) or sorted(order) != list(range(a.ndim)):
+    order = step.integers("perm") or list(range(a.ndim))[::-1]
+    if sorted(order) != list(range(a.ndim)):
         raise unsound("an order of all axes", str(order))
     return [step.filled(lambda: a.transpose(order))]
 

@@ -35,6 +35,11 @@ def reals_of(f: Field) -> Array:
     return np.frombuffer(f.data, dtype="<f4")
 
 
+def integers_of(f: Field) -> Array:
+    """Return integers, one or many."""
+    return varints(f.data) if f.kind == BYTES else np.array([f.number], dtype=np.int64)
+
+
 def tensor_of(data: memoryview, *, texts: bool = False) -> tuple[str, Array]:
     """Return the name and the numbers of a TensorProto; or its texts, as objects, if they are let in.
 
@@ -48,13 +53,13 @@ def tensor_of(data: memoryview, *, texts: bool = False) -> tuple[str, Array]:
     values: list[Array] = []
     for f in fields(data):
         if f.tag == 1:
-            shape += varints(f.data) if f.kind == BYTES else [f.number]
+            shape += integers_of(f).tolist()
         elif f.tag == 2:
             dtype = np.dtype(object) if texts and f.number == TEXTS else DTYPES.get(f.number)
         elif f.tag == 4:
             values.append(reals_of(f))
         elif f.tag in (5, 7):
-            values.append(np.array(varints(f.data) if f.kind == BYTES else [f.number], dtype=np.int64))
+            values.append(integers_of(f))
         elif f.tag == 8:
             name = f.text
         elif f.tag == 9:

@@ -114,7 +114,7 @@ class Step(Typed):
         """Return an input whose numbers must be known, or the attribute that older versions have instead; or None."""
         if position < len(self.inputs) and self.inputs[position] is not None:
             return self.known(position).reshape(-1).tolist()
-        return self.attributes.get(name)
+        return self.integers(name) if name in self.attributes else None
 
     def new(self, shape: Sequence[int], dtype: Any = np.float32) -> Array:
         """Return an array of zeros.

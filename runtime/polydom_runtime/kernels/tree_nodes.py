@@ -153,7 +153,7 @@ def keys_of(given: Typed, kind: str, names: Sequence[str], count: int) -> list[A
 
 def _integers(given: Typed, name: str, count: int) -> Array:
     """Return integers from 0 to 2^31; 64 bits also where the usual ones have 32."""
-    found: Array = np.array(given.integers(name, count), dtype=np.int64)
+    found = given.integer_array(name, count)
     if not count or found.min() < 0 or found.max() >= 1 << 31:
         raise unsound(f"numbers from 0 to 2^31 as {name}", str(found.max(initial=0)))
     return found

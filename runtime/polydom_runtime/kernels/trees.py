@@ -48,7 +48,7 @@ class Trees:
         """
         if not {"LEAF", "BRANCH_LEQ"}.issuperset(step.attributes["nodes_modes"]):
             raise UnknownModel("trees with other comparisons")
-        features = np.array(step.integers("nodes_featureids"), dtype=np.intp)
+        features = step.integer_array("nodes_featureids").astype(np.intp)
         features[nodes.leaves] = 0
         return cls(nodes.roots, nodes.depth, features, np.ascontiguousarray(step.reals("nodes_values")), nodes.children)
 
@@ -95,11 +95,11 @@ class Trees:
 
 def _leaf_values(step: Step, kind: str, count: int, nodes: TreeNodes) -> tuple[Array, list[int]]:
     """Return what each node adds to each class or target, shape ``(n_nodes, count)``, and the columns that are used."""
-    columns, weights = step.integers(f"{kind}_ids"), step.reals(f"{kind}_weights")
+    columns, weights = step.integer_array(f"{kind}_ids"), step.reals(f"{kind}_weights")
     places = nodes.places(*keys_of(step, kind, ["nodeids"], len(weights)))
     values = step.new((len(nodes.leaves), count))
     values[places, columns] = weights
-    return values, sorted(set(columns))
+    return values, np.unique(columns).tolist()
 
 
 def _summed(step: Step, trees: Trees, values: Array) -> Callable[[], Array]:
@@ -149,7 +149,7 @@ def _classifier(step: Step) -> list[Array]:
     else:
         if len(base) not in (0, count):
             raise UnknownModel("base values for some classes")
-        if count == 2 and len(step.integers("class_ids")) != 2 * int(nodes.leaves.sum()):
+        if count == 2 and len(step.integer_array("class_ids")) != 2 * int(nodes.leaves.sum()):
             raise UnknownModel("leaves that know one of two classes only")  # onnxruntime decides them by other rules
         more = base if len(base) else np.zeros(count, np.float32)
         step.run(lambda: np.add(summed(), more, scores))

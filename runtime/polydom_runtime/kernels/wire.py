@@ -149,7 +149,7 @@ def fields(data: memoryview, known: re.Pattern[bytes] | None = None) -> Iterator
             yield Field(tag, kind, number if kind == VARINT else content)
 
 
-def varints(data: memoryview) -> list[int]:
+def varints(data: memoryview) -> NDArray[np.int64]:
     """Return packed numbers, with their signs.
 
     Raises
@@ -159,14 +159,14 @@ def varints(data: memoryview) -> list[int]:
     """
     numbers = np.frombuffer(data, dtype=np.uint8)
     if not len(numbers):
-        return []
+        return np.empty(0, np.int64)
     starts, ends = _parts(numbers)
     lengths = ends - starts
     if numbers[-1] >= 0x80 or lengths.max() > MAX_VARINT or (numbers[ends[lengths == MAX_VARINT] - 1] > 1).any():
         raise _too_long()
     shifts = 7 * (np.arange(len(numbers)) - np.repeat(starts, lengths))
     bits = (numbers & 0x7F).astype(np.uint64) << shifts.astype(np.uint64)
-    found: list[int] = np.add.reduceat(bits, starts).view(np.int64).tolist()
+    found: NDArray[np.int64] = np.add.reduceat(bits, starts).view(np.int64)
     return found
 
 

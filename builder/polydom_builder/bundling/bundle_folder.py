@@ -13,9 +13,7 @@ from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.encoding import encode
 from polydom_runtime.bundles.index_file import DIGEST_FILE, INDEX_FILE, digest_line, read_bundle
 from polydom_runtime.bundles.model_entry import MODEL_FOLDER, model_file
-from polydom_runtime.files import sync_folder
-
-from .folders import replace_folder
+from polydom_runtime.files import replace_folder, sync_folder
 
 
 def write_bundle(

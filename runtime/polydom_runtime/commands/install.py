@@ -54,5 +54,6 @@ def run(arguments: argparse.Namespace) -> None:
 def _how(copied: bool, was_current: bool) -> str:
     """Say what an install has done to the release."""
     if was_current:
-        return "is the current release, and was damaged: it is repaired" if copied else "is the current release already"
+        repaired = "is the current release, and was damaged or signed anew: it is repaired"
+        return repaired if copied else "is the current release already"
     return "is the current release now" + ", and was already there" * (not copied)

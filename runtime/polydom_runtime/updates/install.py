@@ -8,10 +8,11 @@ from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.bundles.opened_folder import opened_folder
 from polydom_runtime.exceptions import UpdateError
-from polydom_runtime.files import sync_folder, write_file
+from polydom_runtime.files import replace_folder, sync_folder, write_file
+from polydom_runtime.trust.statement import SIGNATURE_FILE
 
 from .releases import RELEASES, Loader, current_digest, fault, release_path, up_to_current
-from .retention import prune, put_aside, without_leftovers
+from .retention import prune, without_leftovers
 from .switching import locked, switch
 
 
@@ -26,7 +27,7 @@ class Installed:
     before : str or None
         The digest of the one that was before; None if there was none.
     copied : bool
-        Whether it was copied; False if it was there already, and sound.
+        Whether it was copied; False if it was there already, sound, and with the same signature.
     removed : tuple of str
         The digests of releases that were removed.
     """
@@ -65,7 +66,7 @@ def install(bundle: Bundle, root: str | os.PathLike[str], *, keep: int = 3, load
     _make_folders(root)
     with locked(root), without_leftovers(root):
         before, digest = current_digest(root), bundle.sha256
-        damaged = fault(release_path(root, digest), digest, load) != ""
+        damaged = fault(release_path(root, digest), digest, load) != "" or _is_signed_anew(bundle, root)
         if damaged:
             _put(bundle, root, load)
         switch(root, digest, [*(d for d in up_to_current(root) if d != digest), digest])
@@ -82,14 +83,20 @@ def _make_folders(root: Path) -> None:
 
 
 def _put(bundle: Bundle, root: Path, load: Loader) -> None:
-    """Copy a bundle to its place among the releases, which is free or has a damaged copy."""
+    """Copy a bundle to its place among the releases, where there may be a copy that is damaged or signed otherwise."""
     release = release_path(root, bundle.sha256)
     part = release.with_name(f".{bundle.sha256}.part")
     _copy(bundle, part)
     if why := fault(part, bundle.sha256, load):
         raise UpdateError(f"The copy of {bundle.path} must be the bundle that was checked. It is not: {why}")
-    put_aside(root, bundle.sha256)
-    part.rename(release)
+    replace_folder(part, release)  # in one step: the one there may be sound, with another signature
+
+
+def _is_signed_anew(bundle: Bundle, root: Path) -> bool:
+    """Tell whether a bundle has a signature that its release has not, such as one with a later end."""
+    assert bundle.path is not None
+    new, old = (folder / SIGNATURE_FILE for folder in (bundle.path, release_path(root, bundle.sha256)))
+    return new.is_file() and (not old.is_file() or new.read_bytes() != old.read_bytes())
 
 
 def _copy(bundle: Bundle, folder: Path) -> None:

@@ -251,7 +251,7 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
             characters each. The bundle also holds the time of the export, in UTC; set the environment variable
             ``SOURCE_DATE_EPOCH`` to fix it, so that the same build gives the same bytes.
         key : SigningKey, optional
-            The key to sign the bundle with, by the name of its folder.
+            The key to sign the bundle with, under its name, or that of the folder.
 
         Raises
         ------

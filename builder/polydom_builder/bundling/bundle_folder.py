@@ -37,7 +37,7 @@ def write_bundle(
     proof : bytes, optional
         The content of the proof file.
     key : SigningKey, optional
-        The key to sign the bundle with, by the name of its folder.
+        The key to sign the bundle with, under its name, or that of the folder.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def write_bundle(
                 _write(new / PROOF_FILE, proof)
             read_bundle(new, None)
             if key is not None:
-                sign_folder(new, key, identity=target.name)
+                sign_folder(new, key, name=bundle.identity.name or target.name)
             for written in (new / MODEL_FOLDER, new):
                 sync_folder(written)
             replace_folder(new, target)

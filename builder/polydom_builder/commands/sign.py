@@ -13,7 +13,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of ``polydom sign``."""
     command.add_argument("bundle", metavar="BUNDLE", help="the bundle folder")
     command.add_argument("--key", metavar="NAME.key", required=True, help="the private key, from `polydom keygen`")
-    command.add_argument("--identity", metavar="NAME", help="the name of the bundle (default: that of its folder)")
+    command.add_argument("--name", metavar="NAME", help="the name to sign under (default: that of the bundle)")
     command.add_argument(
         "--expires",
         type=day,
@@ -36,12 +36,12 @@ def run(arguments: argparse.Namespace) -> None:
     SignatureError
         If the bundle cannot be signed, or the options do not go together.
     """
-    if arguments.add and (arguments.identity or arguments.expires):
-        raise SignatureError("--add must be without --identity and --expires: it signs the same again. Leave one out.")
+    if arguments.add and (arguments.name or arguments.expires):
+        raise SignatureError("--add must be without --name and --expires: it signs the same again. Leave one out.")
     key = SigningKey.from_file(arguments.key)
     if arguments.add:
         stated = add_signature(arguments.bundle, key)
     else:
-        stated = sign_folder(arguments.bundle, key, identity=arguments.identity, expires=arguments.expires)
+        stated = sign_folder(arguments.bundle, key, name=arguments.name, expires=arguments.expires)
     until = f" until {stated.expires}" if stated.expires else ""
-    print(f"{arguments.bundle}: {key.name} signed {len(stated.files)} files as {stated.identity}{until}.")
+    print(f"{arguments.bundle}: {key.name} signed {len(stated.files)} files as {stated.name}{until}.")

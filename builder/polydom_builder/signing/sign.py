@@ -11,7 +11,7 @@ from polydom_runtime.bundles.opened_folder import opened_folder
 from polydom_runtime.exceptions import SignatureError
 from polydom_runtime.files import replace_file
 from polydom_runtime.trust import envelope, statement
-from polydom_runtime.trust.statement import SIGNATURE_FILE, FileDigest, Statement, checked_identity
+from polydom_runtime.trust.statement import SIGNATURE_FILE, FileDigest, Statement, checked_name
 from polydom_runtime.trust.trust import check_files
 
 from .signing_key import SigningKey
@@ -21,7 +21,7 @@ def sign_folder(
     folder: str | os.PathLike[str],
     key: SigningKey,
     *,
-    identity: str | None = None,
+    name: str | None = None,
     expires: date | None = None,
     now: datetime | None = None,
 ) -> Statement:
@@ -31,8 +31,8 @@ def sign_folder(
     ----------
     folder : str or path
     key : SigningKey
-    identity : str, optional
-        The name of the bundle; that of the folder if not given.
+    name : str, optional
+        The name to sign under; if not given, the one that the bundle states, or else that of its folder.
     expires : date, optional
         The last day on which the bundle may be loaded, in UTC.
     now : datetime, optional
@@ -48,9 +48,10 @@ def sign_folder(
     path, now = Path(folder), (now or datetime.now(UTC)).replace(microsecond=0)
     if expires is not None and expires < now.date():
         raise SignatureError(f"The last day must be {now.date()} or later, in UTC. Got {expires}. Give a later one.")
-    read_bundle(path, None)
-    name = checked_identity(path.resolve().name if identity is None else identity)
-    stated = Statement(name, _digests(path), now, expires)
+    bundle = read_bundle(path, None)
+    if name is None:
+        name = bundle.identity.name or path.resolve().name
+    stated = Statement(checked_name(name), _digests(path), now, expires)
     payload = statement.encode(stated)
     _write(path, envelope.Envelope(payload, (key.sign(payload),)))
     return stated

@@ -38,7 +38,7 @@ class TrustedKey:
     expires : date, optional
         The last day on which its signatures count, in UTC.
     bundles : str
-        A pattern for the identities of the bundles that it may sign, such as ``vibration-*``.
+        A pattern for the names of the bundles that it may sign, such as ``vibration-*``.
     """
 
     key: "Ed25519PublicKey"
@@ -51,9 +51,9 @@ class TrustedKey:
         known_as = self.keyid[:16]
         return known_as if self.name == known_as else f"{self.name} ({known_as})"
 
-    def may_sign(self, identity: str) -> bool:
+    def may_sign(self, name: str) -> bool:
         """Tell whether the key may sign a bundle of this name."""
-        return fnmatchcase(identity, self.bundles)
+        return fnmatchcase(name, self.bundles)
 
     def signed(self, data: bytes, signature: bytes) -> bool:
         """Tell whether a signature over these bytes was made with the private half of the key."""

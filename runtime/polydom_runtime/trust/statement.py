@@ -46,7 +46,7 @@ class Statement:
 
     Parameters
     ----------
-    identity : str
+    name : str
         The name of the bundle: printable, 1 to 200 characters.
     files : mapping of str to FileDigest
         All files of the folder except the signature, by name, such as ``models/0000.onnx``.
@@ -56,7 +56,7 @@ class Statement:
         The last day on which the bundle may be loaded, in UTC.
     """
 
-    identity: str
+    name: str
     files: Mapping[str, FileDigest]
     signed_at: datetime
     expires: date | None = None
@@ -71,7 +71,7 @@ def encode(statement: Statement) -> bytes:
     whole = hashlib.sha256(b"".join(digest.sha256 for _, digest in files)).hexdigest()
     document = {
         "_type": STATEMENT,
-        "subject": [{"name": statement.identity, "digest": {"sha256": whole}, "annotations": annotations}],
+        "subject": [{"name": statement.name, "digest": {"sha256": whole}, "annotations": annotations}],
         "predicateType": PREDICATE,
         "predicate": {
             "serialization": SERIALIZATION,
@@ -98,7 +98,7 @@ def decode(payload: bytes) -> Statement:
         annotations = subject["annotations"]
         expires = annotations.get("expires")
         statement = Statement(
-            identity=checked_identity(subject["name"]),
+            name=checked_name(subject["name"]),
             files={resource["name"]: _digest(resource) for resource in predicate["resources"]},
             signed_at=datetime.strptime(annotations["signed_at"], TIME).replace(tzinfo=UTC),
             expires=None if expires is None else date.fromisoformat(expires),
@@ -115,12 +115,12 @@ def decode(payload: bytes) -> Statement:
     return statement
 
 
-def checked_identity(name: object) -> str:
+def checked_name(name: object) -> str:
     """Return the name of a bundle; SignatureError if it is not a printable text of 1 to 200 characters."""
     if not isinstance(name, str) or not 1 <= len(name) <= 200 or not name.isprintable():
         raise SignatureError(
-            "The identity of a bundle must have 1 to 200 printable characters. "
-            f"Got {ascii(name)[:200]}. Give another one with --identity."
+            "The name of a bundle must have 1 to 200 printable characters. "
+            f"Got {ascii(name)[:200]}. Give another one with --name."
         )
     return name
 

@@ -26,7 +26,7 @@ class Signed:
 
     Parameters
     ----------
-    identity : str
+    name : str
         The name that the signer gave to the bundle.
     key : str
         The name of the key.
@@ -36,14 +36,14 @@ class Signed:
         The last day on which the bundle may be loaded, in UTC.
     """
 
-    identity: str
+    name: str
     key: str
     signed_at: datetime
     expires: date | None
 
     def __str__(self) -> str:
         until = f", until {self.expires}" if self.expires else ""
-        return f"{self.identity}, signed by {self.key} at {self.signed_at:%Y-%m-%d %H:%M} UTC{until}"
+        return f"{self.name}, signed by {self.key} at {self.signed_at:%Y-%m-%d %H:%M} UTC{until}"
 
 
 @dataclass(frozen=True)
@@ -108,16 +108,16 @@ class Trust:
         found = envelope.decode(signature)
         signers = self._signers(found)
         stated = statement.decode(found.payload)
-        self._check_day(f"the signature of {stated.identity}", stated.expires, stated.signed_at)
+        self._check_day(f"the signature of {stated.name}", stated.expires, stated.signed_at)
         refusals = []
         for key in signers:
             try:
                 self._check_day(f"the key {key.name}", key.expires, stated.signed_at)
-                if key.may_sign(stated.identity):
-                    return Signed(stated.identity, key.name, stated.signed_at, stated.expires), stated
+                if key.may_sign(stated.name):
+                    return Signed(stated.name, key.name, stated.signed_at, stated.expires), stated
                 refusals.append(
                     f"The key {key.name} must sign only bundles named {key.bundles}. Got a signature of "
-                    f"{stated.identity}. Sign with another key, or change the line bundles: in the keys file."
+                    f"{stated.name}. Sign with another key, or change the line bundles: in the keys file."
                 )
             except SignatureError as e:
                 refusals.append(str(e))

@@ -51,18 +51,18 @@ def test_a_node_loads_what_the_host_signed(small: Path, key: Path) -> None:
 def test_commands_make_keys_and_sign(small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["keygen", str(tmp_path / "lab")]) == 0
     assert "lab.key: the private key, not encrypted." in capsys.readouterr().out
-    assert main(["sign", str(small), "--key", str(tmp_path / "lab.key"), "--identity", "a name"]) == 0
+    assert main(["sign", str(small), "--key", str(tmp_path / "lab.key"), "--name", "a name"]) == 0
     assert f"{small}: lab signed 5 files as a name.\n" == capsys.readouterr().out
 
     signed = load_bundle(small, Trust.from_files(tmp_path / "lab.pub")).signed
     assert signed is not None
-    assert (signed.identity, signed.key, signed.expires) == ("a name", "lab", None)
+    assert (signed.name, signed.key, signed.expires) == ("a name", "lab", None)
 
 
 def test_a_second_signature_lets_nodes_change_their_key(small: Path, tmp_path: Path) -> None:
     for name in ("old", "new"):
         make_keys(tmp_path / name)
-    sign_folder(small, SigningKey.from_file(tmp_path / "old.key"), identity="kept", now=NOW)
+    sign_folder(small, SigningKey.from_file(tmp_path / "old.key"), name="kept", now=NOW)
     add = ["sign", str(small), "--key", str(tmp_path / "new.key"), "--add"]
     assert main(add) == 0
 
@@ -114,8 +114,8 @@ def main_or_raise(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_add_signs_nothing_new(small: Path, key: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["sign", str(small), "--key", str(key), "--add", "--identity", "other"]) == 2
-    assert "--add must be without --identity and --expires" in capsys.readouterr().err
+    assert main(["sign", str(small), "--key", str(key), "--add", "--name", "other"]) == 2
+    assert "--add must be without --name and --expires" in capsys.readouterr().err
 
 
 def test_no_bundle_is_signed_that_is_not_sound(small: Path, key: Path) -> None:
@@ -139,8 +139,8 @@ def test_no_signature_ends_before_it_is_made(small: Path, key: Path) -> None:
 
 
 def test_a_name_must_be_printable(small: Path, key: Path) -> None:
-    with pytest.raises(SignatureError, match="identity of a bundle must have 1 to 200 printable characters"):
-        sign_folder(small, SigningKey.from_file(key), identity="a\nb", now=NOW)
+    with pytest.raises(SignatureError, match="name of a bundle must have 1 to 200 printable characters"):
+        sign_folder(small, SigningKey.from_file(key), name="a\nb", now=NOW)
 
 
 def test_an_exported_bundle_is_signed_before_it_is_in_place(fitted: PolyDomSearch, key: Path, tmp_path: Path) -> None:
@@ -148,7 +148,17 @@ def test_an_exported_bundle_is_signed_before_it_is_in_place(fitted: PolyDomSearc
 
     signed = load_bundle(tmp_path / "task.bundle", Trust.from_files(key.with_suffix(".pub"))).signed
     assert signed is not None
-    assert (signed.identity, signed.key) == ("task.bundle", "lab")
+    assert (signed.name, signed.key) == ("task.bundle", "lab")
+
+
+def test_a_bundle_is_signed_under_the_name_that_it_states(fitted: PolyDomSearch, key: Path, tmp_path: Path) -> None:
+    fitted.export(tmp_path / "task.bundle", name="vibration", key=SigningKey.from_file(key))
+    trust = Trust.from_files(key.with_suffix(".pub"))
+    names = [load_bundle(tmp_path / "task.bundle", trust).signed]
+    main(["sign", str(tmp_path / "task.bundle"), "--key", str(key)])
+    names.append(load_bundle(tmp_path / "task.bundle", trust).signed)
+
+    assert [signed and signed.name for signed in names] == ["vibration", "vibration"]
 
 
 def test_a_path_is_no_key(fitted: PolyDomSearch, tmp_path: Path) -> None:

@@ -110,4 +110,4 @@ def test_a_predictor_answers_by_a_signed_bundle(bundle_folder: Path, keys: Path)
 
     signed = Predictor.load(bundle_folder, space, trust=Trust.from_files([keys])).bundle.signed
     assert signed is not None
-    assert (signed.identity, signed.key) == ("vibration-7", "lab")
+    assert (signed.name, signed.key) == ("vibration-7", "lab")

@@ -54,8 +54,8 @@ def digests_of(folder: Path) -> Mapping[str, FileDigest]:
     return {file.relative_to(folder).as_posix(): FileDigest.of(file.read_bytes()) for file in files}
 
 
-def sign(folder: Path, *keys: Ed25519PrivateKey, identity: str = "vibration-7", expires: date | None = None) -> bytes:
+def sign(folder: Path, *keys: Ed25519PrivateKey, name: str = "vibration-7", expires: date | None = None) -> bytes:
     """Sign a folder, and return the content of its ``signature.json``."""
-    content = signature(replace(STATEMENT, identity=identity, files=digests_of(folder), expires=expires), *keys)
+    content = signature(replace(STATEMENT, name=name, files=digests_of(folder), expires=expires), *keys)
     (folder / SIGNATURE_FILE).write_bytes(content)
     return content

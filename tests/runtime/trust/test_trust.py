@@ -40,7 +40,7 @@ def test_the_signature_itself_is_not_among_the_signed_files(tmp_path: Path) -> N
     content = signature()
     signed = trust_in(tmp_path, public(OWNER)).verify(content, FILES | {"signature.json": FileDigest.of(content)})
 
-    assert signed.identity == "vibration-7"
+    assert signed.name == "vibration-7"
 
 
 def test_a_statement_has_the_form_of_model_signing() -> None:
@@ -149,7 +149,7 @@ ODD_STATEMENTS = {
 
 @pytest.mark.parametrize("payload", ODD_STATEMENTS.values(), ids=ODD_STATEMENTS)
 def test_even_a_signed_statement_is_read_strictly(payload: bytes, tmp_path: Path) -> None:
-    with pytest.raises(SignatureError, match=r"must be a statement as|identity of a bundle must have"):
+    with pytest.raises(SignatureError, match=r"must be a statement as|name of a bundle must have"):
         trust_in(tmp_path, public(OWNER)).verify(signature_over(payload), FILES)
 
 
@@ -189,7 +189,7 @@ def test_a_key_signs_only_bundles_of_its_pattern(tmp_path: Path) -> None:
     trust.verify(signature(), FILES)
 
     with pytest.raises(SignatureError, match=r"lab must sign only bundles named vibration-.*Got a signature of camera"):
-        trust.verify(signature(replace(STATEMENT, identity="camera")), FILES)
+        trust.verify(signature(replace(STATEMENT, name="camera")), FILES)
 
 
 @pytest.mark.parametrize("of_key", [False, True], ids=["signature", "key"])

@@ -26,6 +26,7 @@ from .exceptions import (
     ProfileError,
     RecordingError,
     SignatureError,
+    UpdateError,
     WorkerError,
 )
 from .features import Feature, FeatureSpace, Step
@@ -122,6 +123,7 @@ __all__ = [
     "SupervisedPredictor",
     "Trust",
     "UnitTimes",
+    "UpdateError",
     "Watchdog",
     "WorkerError",
     "hardware_clock",

@@ -15,13 +15,14 @@ from .switching import NEW_LINK
 def prune(root: Path, keep: int, load: Loader) -> list[str]:
     """Remove all releases but the current one and the next sound ones, `keep` in all. Return what was removed.
 
-    The ones before the current one, by which a rollback goes, come before those that were rolled back.
+    The ones before the current one, by which a rollback goes, come before those that were rolled back. The one right
+    before it stays even if it cannot be used: perhaps it could only not be read now.
     """
     *earlier, current = up_to_current(root)
     there = digests(root)
     ranked = dict.fromkeys([*(d for d in reversed(earlier) if d in there), *there])
     ranked.pop(current, None)
-    stay = {current, *islice((d for d in ranked if not fault(release_path(root, d), d, load)), keep - 1)}
+    stay = {current, *earlier[-1:], *islice((d for d in ranked if not fault(release_path(root, d), d, load)), keep - 1)}
     removed = [digest for digest in there if digest not in stay]
     for digest in removed:
         put_aside(root, digest)

@@ -24,7 +24,8 @@ def locked(root: Path) -> Iterator[None]:
         If another process has the lock, or a file cannot be read or written.
     """
     try:
-        descriptor = os.open(root / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        # Not for writing, so that a service can roll back what the superuser has installed in its folder.
+        descriptor = os.open(root / LOCK, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             yield

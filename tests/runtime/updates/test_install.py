@@ -71,10 +71,9 @@ def test_damaged_release_takes_no_place_of_a_sound_one(tmp_path: Path, bundles: 
     root = installed(tmp_path / "root", *bundles[:2])
     damage(current_release(root).path / "index.msgpack")
 
-    done = install(bundles[2], root, keep=2)
-
-    assert (bundles[1].sha256,) == done.removed
-    assert {bundles[0].sha256, bundles[2].sha256} == set(digests(root))
+    assert install(bundles[2], root, keep=2).removed == ()
+    assert install(bundles[3], root, keep=3).removed == (bundles[1].sha256,)
+    assert {bundles[0].sha256, bundles[2].sha256, bundles[3].sha256} == set(digests(root))
 
 
 def test_too_few_releases_are_refused(tmp_path: Path, bundles: list[Bundle]) -> None:

@@ -93,6 +93,23 @@ def test_another_current_release_than_expected_stays(tmp_path: Path, bundles: li
     assert bundles[0].sha256 == roll_back(root, expected=bundles[1].sha256).digest
 
 
+def test_lock_of_another_user_is_only_read(
+    tmp_path: Path, bundles: list[Bundle], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A service rolls back in its folder what the superuser has installed there."""
+    root = installed(tmp_path / "root", *bundles[:2])
+    opened = os.open
+
+    def refuse(path: Path, flags: int, *others: int, **options: int) -> int:
+        if Path(path).name == "lock" and flags & (os.O_WRONLY | os.O_RDWR):
+            raise PermissionError(path)
+        return opened(path, flags, *others, **options)
+
+    monkeypatch.setattr(os, "open", refuse)
+
+    assert bundles[0].sha256 == roll_back(root).digest
+
+
 @pytest.mark.parametrize("content", [b"", b"\xff\x00", b"../../etc\n"])
 def test_damaged_history_leaves_the_named_way_back(tmp_path: Path, bundles: list[Bundle], content: bytes) -> None:
     root = installed(tmp_path / "root", *bundles[:2])

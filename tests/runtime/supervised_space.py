@@ -9,6 +9,7 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,9 @@ from polydom_runtime.clock import hardware_clock
 from polydom_runtime.supervision.worker import Link, Reply
 
 FOREVER_S = 3600
-STEPS_ASIDE, HOLDS_THE_LOCK, CRASHES, EXITS, STOPS, RAISES, NOT_A_NUMBER, WRONG_WIDTH, HUGE = range(1, 10)
+STEPS_ASIDE, HOLDS_THE_LOCK, CRASHES, EXITS, STOPS, RAISES, NOT_A_NUMBER, WRONG_WIDTH, HUGE, HANGS_AFTER_TWO = range(
+    1, 11
+)
 
 
 HUNG = "hung"
@@ -57,6 +60,15 @@ def _sleep_with_lock() -> None:
         usleep(1_000_000)
 
 
+_calls = count()
+
+
+def _hang_after_two() -> None:
+    """Hang in a worker that is being warmed up: the nursery, from which it is forked, has called this twice by then."""
+    if next(_calls) >= 2:
+        _hang(_sleep_with_lock)()
+
+
 FAULTS: dict[int, Callable[[], object]] = {
     STEPS_ASIDE: _hang(lambda: time.sleep(FOREVER_S)),
     HOLDS_THE_LOCK: _hang(_sleep_with_lock),
@@ -64,6 +76,7 @@ FAULTS: dict[int, Callable[[], object]] = {
     EXITS: lambda: os._exit(0),
     STOPS: _hang(lambda: os.kill(os.getpid(), signal.SIGSTOP)),
     RAISES: lambda: 1 / 0,
+    HANGS_AFTER_TWO: _hang_after_two,
 }
 WRONG: dict[int, Callable[[], object]] = {
     NOT_A_NUMBER: lambda: [1.0, float("nan"), 2.0],

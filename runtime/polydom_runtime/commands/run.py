@@ -6,7 +6,7 @@ import json
 import math
 import os
 from collections.abc import Callable
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -196,7 +196,8 @@ def _one_by_one(arguments: argparse.Namespace, predictor: AnyPredictor, answers:
             if isinstance(item, Arrived):
                 item, arrived_ns = item.item, item.arrived_ns
             if number == 0:
-                predictor.warm_up(item)
+                with suppress(StopWaiting):
+                    answers.stop.call(predictor.warm_up, item)
             answers.on_answer(number, item, predictor.predict_one(item, arrived_ns))
             for hook in hooks:
                 hook(math.inf)

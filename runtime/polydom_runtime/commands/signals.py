@@ -2,9 +2,10 @@
 
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from threading import Thread, main_thread
+from threading import Event, Thread, main_thread
 from time import sleep
 from types import FrameType
 
@@ -26,26 +27,49 @@ class Stopped(KeyboardInterrupt):
         self.number = number
 
 
-def interrupt(number: int, frame: FrameType | None) -> None:
-    """Interrupt what runs; a handler for `signal.signal`.
-
-    Raises
-    ------
-    Stopped
-        Always.
-    """
-    raise Stopped(number)
-
-
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Let signals raise `Stopped` within a ``with`` block. For the main thread."""
-    before = [(number, signal.signal(number, interrupt)) for number in _heeded()]
+    """Let signals raise `Stopped` within a ``with`` block. For the main thread.
+
+    Code of libraries may swallow what is raised in it, as while a module in C is imported. So a signal is sent again
+    until the block ends, and raises again unless the block is ending already. A second signal always raises.
+    """
+    ended, threads = Event(), list[Thread]()
+    handled = sent = 0
+
+    def send_again(number: int) -> None:
+        nonlocal sent
+        while not ended.wait(SEND_AGAIN_S):
+            sent += 1
+            signal.pthread_kill(main_thread().ident or 0, number)
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        nonlocal handled
+        handled += 1
+        if not threads:
+            threads.append(Thread(target=send_again, args=(number,), name="polydom-signals", daemon=True))
+            threads[0].start()
+        elif handled <= 1 + sent and _is_stopping():
+            return
+        raise Stopped(number)
+
+    before = [(number, signal.signal(number, handle)) for number in _heeded()]
     try:
         yield
     finally:
+        ended.set()
+        for thread in threads:
+            thread.join()
         for number, handler in before:
             signal.signal(number, handler)
+
+
+def _is_stopping() -> bool:
+    """Tell whether the code that runs cleans up after a signal."""
+    error = sys.exc_info()[1]
+    while error is not None and not isinstance(error, Stopped):
+        error = error.__context__
+    return error is not None
 
 
 @contextmanager

@@ -275,7 +275,8 @@ class Monitor:
         """Run the code of an answer once, untimed, and let period k begin after that."""
         self._warm = True
         self._pulse.beat()
-        self._call("predictor", self._predictor.warm_up, item)
+        with suppress(StopWaiting):
+            self._call("predictor", self._stop.call, self._predictor.warm_up, item)
         self._pulse.beat()
         self._collector.use(1)  # always, however little slack there is: it measures how long a collection takes
         period_ns = self.schedule.period_ns

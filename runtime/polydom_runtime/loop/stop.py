@@ -1,11 +1,11 @@
 """The end of a loop from outside, also while it waits for its source."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 
 class StopWaiting(BaseException):
-    """Raised where the next item is asked for, or waited for, after the loop was told to stop."""
+    """Raised where the loop waits for something that may take forever, after it was told to stop."""
 
 
 class Stop:
@@ -15,7 +15,7 @@ class Stop:
     ----------
     requested : bool
     waiting : bool
-        Whether the source is being called now.
+        Whether something that may take forever is being called now.
     """
 
     __slots__ = ("requested", "waiting")
@@ -29,14 +29,18 @@ class Stop:
         Raises
         ------
         StopWaiting
-            If the source is being called, which may take forever.
+            If something is being called that may take forever.
         """
         self.requested = True
         if self.waiting:
             raise StopWaiting
 
     def next_of(self, items: Iterator[Any]) -> Any:
-        """Return the next item, as `next` does.
+        """Return the next item, as `next` does; see `call`."""
+        return self.call(next, items)
+
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a function that may take forever, and return what it does.
 
         Raises
         ------
@@ -47,6 +51,6 @@ class Stop:
         try:
             if self.requested:
                 raise StopWaiting
-            return next(items)
+            return function(*arguments)
         finally:
             self.waiting = False

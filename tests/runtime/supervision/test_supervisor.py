@@ -388,6 +388,18 @@ def test_nursery_that_is_killed_is_started_again(own_predictor: SupervisedPredic
     assert own_predictor.nursery_restarts == 1
 
 
+def test_nursery_that_is_killed_while_it_starts_is_started_again(own_predictor: SupervisedPredictor) -> None:
+    answer_by_worker(own_predictor)
+    killed = [0]
+    for _ in range(3):
+        wait_until(lambda: own_predictor.nursery_pid not in (0, killed[-1]))
+        killed.append(own_predictor.nursery_pid)
+        os.kill(killed[-1], signal.SIGKILL)
+
+    assert answer_by_worker(own_predictor).features == ALL
+    assert own_predictor.nursery_restarts >= 3
+
+
 @pytest.mark.parametrize("now", ["another", "none", "damaged"])
 def test_new_nursery_has_the_bundle_of_the_supervisor_whatever_its_folder_holds(now: str, tmp_path: Path) -> None:
     folder = tmp_path / "b"

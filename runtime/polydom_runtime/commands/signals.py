@@ -1,6 +1,7 @@
 """What signals do to a command: a loop finishes its item, all else is interrupted as by Ctrl-C."""
 
 import os
+import select
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -109,7 +110,7 @@ def _heeded() -> list[int]:
 
 
 class _SendAgain:
-    """Sends a signal again to the main thread until it has been handled.
+    """Sends a signal again to the main thread until it has been handled; at a second one it may end the process.
 
     Parameters
     ----------
@@ -144,9 +145,17 @@ class _SendAgain:
             os.close(read)
 
     def _watch(self, descriptor: int) -> None:
-        while (number := os.read(descriptor, 1)) != NO_SIGNAL:
-            sleep(SEND_AGAIN_S)
-            while not self.handled and number[0] in self._numbers:
+        number = came = 0
+        while True:
+            is_new, _, _ = select.select([descriptor], [], [], SEND_AGAIN_S if number and not self.handled else None)
+            if not is_new:
                 self.sent += 1
-                signal.pthread_kill(main_thread().ident or 0, number[0])
-                sleep(SEND_AGAIN_S)
+                signal.pthread_kill(main_thread().ident or 0, number)
+            elif (byte := os.read(descriptor, 1)) == NO_SIGNAL:
+                return
+            elif byte[0] in self._numbers:
+                number, came = byte[0], came + 1
+                if came > 1 + self.sent:
+                    sleep(SEND_AGAIN_S)
+                    if not self.handled:  # the main thread never comes back from what it called
+                        os.kill(os.getpid(), signal.SIGKILL)

@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from itertools import chain, pairwise
@@ -576,7 +577,7 @@ def test_an_unknown_policy_and_a_deadline_beyond_the_period_are_refused() -> Non
 SPACE = "tests.runtime.node_space:space"
 
 SOURCES = """
-import itertools, os, signal, sys, threading, time
+import ctypes, itertools, os, signal, sys, threading, time
 import numpy as np
 
 ITEM = np.arange(9.0)
@@ -604,6 +605,18 @@ def forked():
             time.sleep(0.05)
         os._exit(0)
     yield ITEM
+
+def stuck():
+    # In C, where no signal is handled, and without the lock of the interpreter: only so can another thread say it.
+    yield ITEM
+    sys.setswitchinterval(3600)
+    mutex, go = ctypes.create_string_buffer(64), threading.Lock()
+    ctypes.PyDLL(None).pthread_mutex_lock(mutex)
+    lock_again = ctypes.CDLL(None).pthread_mutex_lock
+    go.acquire()
+    threading.Thread(target=lambda: (go.acquire(), print("stuck", flush=True)), daemon=True).start()
+    go.release()
+    lock_again(mutex)
 
 def closed():
     try:
@@ -690,6 +703,19 @@ def test_a_signal_that_interrupts_nothing_ends_the_wait(
 
     assert process.returncode == 0
     assert json.loads(out.splitlines()[-1])["summary"]["items"] == 1
+
+
+def test_a_second_signal_ends_a_process_that_handles_none(bundle_folder: Path, tmp_path: Path) -> None:
+    """Signals are sent until it ends: two at once may count as one."""
+    with started(bundle_folder, tmp_path, "sources:stuck") as process:
+        assert process.stdout is not None
+        while process.stdout.readline() != "stuck\n":
+            pass
+        while process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+            time.sleep(0.01)
+
+    assert process.returncode == -signal.SIGKILL
 
 
 def test_a_process_that_the_source_left_behind_holds_up_nothing(bundle_folder: Path, tmp_path: Path) -> None:

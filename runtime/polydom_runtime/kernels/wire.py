@@ -158,8 +158,8 @@ def varints(data: memoryview) -> NDArray[np.int64]:
         If one of them is cut off, or has more than 64 bits.
     """
     numbers = np.frombuffer(data, dtype=np.uint8)
-    if not len(numbers):
-        return np.empty(0, np.int64)
+    if numbers.max(initial=0) < 0x80:
+        return numbers.astype(np.int64)
     starts, ends = _parts(numbers)
     lengths = ends - starts
     if numbers[-1] >= 0x80 or lengths.max() > MAX_VARINT or (numbers[ends[lengths == MAX_VARINT] - 1] > 1).any():

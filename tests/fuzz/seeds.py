@@ -1,0 +1,132 @@
+"""Small sound files of each format."""
+
+import json
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from polydom_builder.verification.proof_file import encode_proof
+from polydom_runtime.bundles.encoding import encode
+from polydom_runtime.bundles.index_file import INDEX_FILE, load_bundle
+from polydom_runtime.device import tiny_models as tiny
+from polydom_runtime.device.device_profile import PROFILES
+from polydom_runtime.device.tune_file import write_tune
+from polydom_runtime.items.packed import write_packed
+from tests.builder.lattice.test_proof import example
+from tests.builder.training import estimator_zoo
+from tests.runtime.certification.test_certificate import TWENTIETH, Scripted, certified, late_at
+from tests.runtime.conftest import make_bundle
+from tests.runtime.device.test_tune import tune_of
+from tests.runtime.measuring.test_costs_file import of_version_1, written
+from tests.runtime.records.test_recorder import recorded
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+NEWEST = GOLDEN / "format_9.bundle"
+WIDTH = estimator_zoo.WIDTH
+
+
+def _from_file(*writers: Callable[[Path], object]) -> list[bytes]:
+    """Return what functions write to a file."""
+    with tempfile.TemporaryDirectory() as folder:
+        files = [Path(folder) / f"{number}.npz" for number in range(len(writers))]
+        for write, file in zip(writers, files, strict=True):
+            write(file)
+        return [file.read_bytes() for file in files]
+
+
+@cache
+def indexes() -> Sequence[bytes]:
+    """Return indexes of bundles: of one regime, of the oldest and the newest format, and greedy ones."""
+    small, _ = make_bundle()
+    greedy = replace(small, stored=replace(small.stored, sequences=((0, 1, 2),), median_size=50.0))
+    golden = [(GOLDEN / f"format_{version}.bundle" / INDEX_FILE).read_bytes() for version in (4, 7)]
+    return encode(small), encode(greedy), *golden, (NEWEST / INDEX_FILE).read_bytes()
+
+
+@cache
+def models() -> Sequence[bytes]:
+    """Return models of each kind, the number of their classes before each."""
+    return (
+        b"\3" + tiny.linear_classifier(WIDTH, 3),
+        b"\3" + tiny.linear_pipeline(WIDTH, 3, scalers=2),
+        b"\3" + tiny.tree_classifier(WIDTH, 3, trees=2, depth=2),
+        b"\2" + tiny.tree_classifier(WIDTH, 2, trees=1, depth=3),
+        b"\3" + tiny.kernel_classifier(WIDTH, 3, vectors=6),
+        b"\3" + tiny.dense_classifier(WIDTH, 3, hidden=(4,)),
+        b"\2" + tiny.constant_classifier(WIDTH, 1),
+    )
+
+
+@cache
+def estimators() -> Sequence[bytes]:
+    """Return models of scikit-learn, as the builder exports them."""
+    kinds = {"neighbours": 3, "naive Bayes": 2, "calibrated linear SVC": 3, "scaler, logistic regression": 3}
+    kinds |= {"logistic network": 2, "adaboost": 2, "ridge": 2, "normalizer, logistic regression": 3}
+    found = [bytes([n]) + estimator_zoo.exported(name, n) for name, n in kinds.items()]
+    return *found, *(b"\0" + estimator_zoo.exported(name, 0) for name in ("tree", "SVR", "network", "scaler, ridge"))
+
+
+@cache
+def tunes() -> Sequence[bytes]:
+    """Return a tune of the newest golden bundle."""
+    return _from_file(lambda file: write_tune(file, tune_of(load_bundle(NEWEST))))
+
+
+@cache
+def costs() -> Sequence[bytes]:
+    """Return files of cost samples of both versions."""
+    return _from_file(lambda file: written(file.with_suffix(".costs")).rename(file), of_version_1)
+
+
+@cache
+def flights() -> Sequence[bytes]:
+    """Return a recording that is full, and one that is not."""
+    return _from_file(lambda file: recorded(file, range(9)), lambda file: recorded(file, range(2)))
+
+
+@cache
+def certificates() -> Sequence[bytes]:
+    """Return certificates with and without late answers."""
+    made = [certified(Scripted(late_at(*late)), TWENTIETH) for late in ((), (5, 6, 300))]
+    made = [replace(made[0], period=0.1, waited_share={"p50": 0.1}), replace(made[1], context={"load": "cpu:2"})]
+    return _from_file(*(certificate.write for certificate in made))
+
+
+@cache
+def proofs() -> Sequence[bytes]:
+    """Return proofs with costs that are sums, and with costs in a table."""
+    return encode_proof(example()), encode_proof(example(ruled=True))
+
+
+@cache
+def profiles() -> Sequence[bytes]:
+    """Return the profile of a device."""
+    return [(PROFILES / "raspberry_pi_4b.toml").read_bytes()]
+
+
+@cache
+def energies() -> Sequence[bytes]:
+    """Return a file of energies of the newest golden bundle."""
+    features = {"mean": 1e-4, "spread": [1e-4, 0, 1e-7, 0, 0, 0], "ends": 2e-4}
+    return [json.dumps({"features": features, "steps": {"half": 1e-5}, "dispatch": 1e-6, "model": 1e-5}).encode()]
+
+
+@cache
+def lines() -> Sequence[bytes]:
+    """Return items as lines of JSON."""
+    return b'[1, 2.5, 3]\n"a text"\n\n[[1, 2], [3, 4]]\n[1e3]\n', b"[]\n[0, -1, 2, 3, 4, 5]"
+
+
+@cache
+def archives() -> Sequence[bytes]:
+    """Return packed items: flat ones with labels, and pictures."""
+    flat = [np.arange(1.0, n) for n in (3, 9, 5)]
+    pictures = [np.ones((2, 3), np.float32), np.ones((1, 4), np.float32)]
+    labels, groups, weights = [0, 1, 0], ["a", "b", "b"], [1.0, 2.0, 0.5]
+    return _from_file(
+        lambda file: write_packed(file, flat, labels, groups, weights), lambda file: write_packed(file, pictures)
+    )

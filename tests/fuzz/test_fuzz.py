@@ -1,0 +1,52 @@
+"""A short run over all formats, the same each time; ``make fuzz`` runs longer."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from .faults import FAULTS
+from .formats import FORMATS
+from .worker import case
+
+FORMS = [form for form in FORMATS if form != "estimator"]  # these are slow to make
+RUNS = 25
+
+
+def run(tmp_path: Path, forms: list[str], *options: str) -> tuple[int, str]:
+    """Return the exit code and the output of a run, in a process that has no threads when it forks."""
+    command = [sys.executable, "-m", "tests.fuzz", "--findings", str(tmp_path), "--minutes", "60", *options]
+    done = subprocess.run([*command, *(f"--format={form}" for form in forms)], capture_output=True, text=True)
+    assert not done.stderr
+    return done.returncode, done.stdout
+
+
+def test_changed_files_are_answered_or_refused(tmp_path: Path) -> None:
+    """Whatever a file holds, its reader gives an answer or the error that says what is wrong."""
+    code, said = run(tmp_path, FORMS, f"--runs={RUNS}")
+
+    assert code == 0, said
+    counts = [line.split() for line in said.splitlines()[1:]]
+    assert [(form, RUNS) for form in sorted(FORMS)] == [(form, sum(map(int, some))) for form, *some in counts]
+
+
+def test_what_no_reader_may_do_is_found_and_the_run_goes_on(tmp_path: Path) -> None:
+    """A hang, a crash, an exit, too much memory, a warning and another error are told of the case that did them."""
+    code, said = run(tmp_path, [*FAULTS], "--runs=1", "--seconds=1")
+
+    files, told = zip(*(line.split(": ", 1) for line in said.splitlines()[: len(FAULTS)]), strict=True)
+    assert [f"{form}-0-0" for form in FAULTS] == [Path(file).name for file in files]
+    assert [
+        what.replace(":", "").split()[0] for what in told
+    ] == ["took", "crash-6", "memory", "RuntimeWarning", "ValueError", "exit-3"]
+    assert code == 1
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_run_can_be_repeated(form: str) -> None:
+    """Format, seed and run determine a file, and other runs change other things."""
+    files = [case(form, 3, run) for run in range(20)]
+
+    assert [case(form, 3, run) for run in range(20)] == files
+    assert len(set(files)) > 10

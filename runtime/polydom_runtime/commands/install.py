@@ -2,7 +2,6 @@
 
 import argparse
 import sys
-from pathlib import Path
 
 from polydom_runtime.device.board import Board
 from polydom_runtime.device.probe import probe
@@ -10,6 +9,7 @@ from polydom_runtime.diagnosis.findings import as_text
 from polydom_runtime.items.sources import space_of
 from polydom_runtime.updates.fitness import check_fitness
 from polydom_runtime.updates.install import install
+from polydom_runtime.updates.packed import unpacked
 
 from .arguments import add_trust
 from .tuned_bundle import loader_of
@@ -17,7 +17,7 @@ from .tuned_bundle import loader_of
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of ``polydom-node install``."""
-    command.add_argument("bundle", metavar="BUNDLE", help="the bundle folder")
+    command.add_argument("bundle", metavar="BUNDLE", help="the bundle folder, or a .tar file from `polydom pack`")
     command.add_argument("--into", required=True, metavar="ROOT", help="the folder of releases; made if it is missing")
     command.add_argument(
         "--space", metavar="MODULE:SPACE", help="the feature space, to compare its numbers with those of the build"
@@ -40,10 +40,11 @@ def run(arguments: argparse.Namespace) -> None:
     """
     space = space_of(arguments.space) if arguments.space else None
     load = loader_of(arguments)
-    bundle = load(Path(arguments.bundle))
-    if warnings := check_fitness(bundle, Board(), probe(), space):
-        print(as_text(warnings), file=sys.stderr)
-    done = install(bundle, arguments.into, keep=arguments.keep, load=load)
+    with unpacked(arguments.bundle) as folder:
+        bundle = load(folder)
+        if warnings := check_fitness(bundle, Board(), probe(), space):
+            print(as_text(warnings), file=sys.stderr)
+        done = install(bundle, arguments.into, keep=arguments.keep, load=load)
     print(f"{arguments.into}: {done.digest} {_how(done.copied, done.digest == done.before)}")
     if done.before not in (None, done.digest):
         print(f"before: {done.before}; back to it: polydom-node rollback --into {arguments.into}")

@@ -2,9 +2,11 @@
 
 import json
 import re
+import tarfile
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from polydom_runtime.__main__ import main
 from polydom_runtime.bundles.identity import Identity
@@ -120,3 +122,19 @@ def test_only_a_bundle_that_a_trusted_key_has_signed_is_installed(
     assert main(["status", root, *keys]) == 1
     assert main(["rollback", "--into", root, *keys]) == 0
     assert capsys.readouterr().out.splitlines()[-1] == f"{root}: {digest_of(folders[0])} is the current release now"
+
+
+@pytest.mark.parametrize(("key", "code"), [(OWNER, 0), (STRANGER, 2)], ids=["owner", "stranger"])
+def test_tar_file_is_installed_as_its_folder_is(
+    tmp_path: Path, folders: list[Path], key: Ed25519PrivateKey, code: int
+) -> None:
+    root, packed = tmp_path / "root", tmp_path / "0.tar"
+    trust_in(tmp_path, public(OWNER))
+    sign(folders[0], key)
+    with tarfile.open(packed, "w", format=tarfile.USTAR_FORMAT) as archive:
+        archive.add(folders[0], "sensor")
+
+    assert code == main(["install", str(packed), "--into", str(root), "--trust", str(tmp_path / "trusted.pub")])
+    found = {file.name: file.read_bytes() for file in (root / "current").rglob("*") if file.is_file()}
+    expected = {file.name: file.read_bytes() for file in folders[0].rglob("*") if file.is_file()}
+    assert ({} if code else expected) == found

@@ -37,9 +37,14 @@ def test_what_no_reader_may_do_is_found_and_the_run_goes_on(tmp_path: Path) -> N
 
     files, told = zip(*(line.split(": ", 1) for line in said.splitlines()[: len(FAULTS)]), strict=True)
     assert [f"{form}-0-0" for form in FAULTS] == [Path(file).name for file in files]
-    assert [
-        what.replace(":", "").split()[0] for what in told
-    ] == ["took", "crash-6", "memory", "RuntimeWarning", "ValueError", "exit-3"]
+    assert [what.replace(":", "").split()[0] for what in told] == [
+        "took",
+        "crash-6",
+        "memory",
+        "RuntimeWarning",
+        "ValueError",
+        "exit-3",
+    ]
     assert code == 1
 
 

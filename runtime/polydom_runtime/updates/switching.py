@@ -47,7 +47,7 @@ def switch(root: Path, digest: str, known: Sequence[str]) -> None:
 
     The history comes first: it counts only up to the current release, so that it is right before and after. Names are
     synced even if they are there already, since a process may have ended between a rename and its sync. What is right
-    already is not written again: the way back needs no space on a full disk.
+    already is not written again: the way back writes a link only, for which a full disk mostly has space.
     """
     sync_folder(root / RELEASES)
     if list(known) != history(root):

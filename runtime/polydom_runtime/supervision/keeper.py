@@ -2,7 +2,6 @@
 
 import os
 import socket
-import statistics
 import subprocess
 import sys
 from contextlib import suppress
@@ -20,18 +19,13 @@ from polydom_runtime.causes import Causes
 from polydom_runtime.clock import hardware_clock
 from polydom_runtime.exceptions import BundleFormatError, ItemError, PolyDomError, WorkerError
 
-from .linux import Waiter, sleep
+from .hand_over import round_trips
+from .linux import Waiter
 from .model_failures import name_of_model
-from .nursery import ECHO, FAILED, LOADED, WARM, WORKER
+from .nursery import FAILED, LOADED, WARM, WORKER
 from .sealed_bundle import SealedBundle
 from .shared_block import MODEL, SharedBlock, map_shared, new_memory, write_item
 from .worker import MAX_MESSAGE_BYTES, Link
-
-ECHOES, ECHO_RANK = 100, 90
-"""How many hot hand-overs are measured, and the percentile of their times that plans are made with."""
-
-COLD_ECHOES, ASLEEP_S = 20, 0.01
-"""How many hand-overs are measured after a sleep, and the sleep before each."""
 
 START_NS = 60_000_000_000
 """The time that a worker may take to become ready."""
@@ -209,7 +203,7 @@ class Keeper:
 
     def _give_order(self, control: socket.socket) -> None:
         self._words[MODEL] = 0
-        self.hand_over = _round_trips(control)
+        self.hand_over = round_trips(control)
         rest = {
             "hand_over": self.hand_over,
             "width": self.block.width,
@@ -307,36 +301,3 @@ def own_environment() -> dict[str, str]:
     package = str(Path(__file__).parent.parent)
     path = os.pathsep.join(os.path.abspath(p) for p in [*sys.path, package])
     return {**os.environ, "PYTHONPATH": path}
-
-
-def _round_trips(control: socket.socket) -> dict[Regime, float]:
-    """Return the seconds that a message and its reply take, and seldom exceed, in each regime.
-
-    Each sleep is followed by two: the first finds cold code, the second as after a rehearsal.
-    """
-    waiter = Waiter(control.fileno())
-    hot = [_round_trip(control, waiter) for _ in range(ECHOES + 1)][1:]
-    cold, rehearsed = [], []
-    for _ in range(COLD_ECHOES):
-        sleep(ASLEEP_S)
-        cold.append(_round_trip(control, waiter))
-        rehearsed.append(_round_trip(control, waiter))
-    return {"hot": _rarely_exceeded(hot), "rehearsed": _rarely_exceeded(rehearsed), "cold": _rarely_exceeded(cold)}
-
-
-def _rarely_exceeded(taken_ns: list[int]) -> float:
-    """Return a high quantile in seconds, at most twice the median: what is above that is a pause on a busy machine."""
-    return min(statistics.quantiles(taken_ns, n=100)[ECHO_RANK - 1], 2.0 * statistics.median(taken_ns)) * 1e-9
-
-
-def _round_trip(control: socket.socket, waiter: Waiter) -> int:
-    """Return the nanoseconds that a message and its reply take."""
-    start = hardware_clock()
-    control.send(msgpack.packb(msgpack.unpackb(ECHO)))
-    while not waiter.wait(1_000_000_000):
-        pass
-    message = control.recv(MAX_MESSAGE_BYTES)
-    if not message:
-        raise ConnectionResetError
-    msgpack.unpackb(message)
-    return hardware_clock() - start

@@ -15,6 +15,7 @@ from polydom_runtime.items.sources import space_of
 from polydom_runtime.policy.loaded_models import before_opening
 from polydom_runtime.predictor import Predictor
 from polydom_runtime.supervision.keeper import own_command, own_environment
+from polydom_runtime.supervision.linux import die_with_parent
 from polydom_runtime.trust.trust import VARIABLE
 
 CHECK_S = 60.0
@@ -54,7 +55,7 @@ def check_bundle(
         If anything fails, or takes longer.
     """
     order = json.dumps({"folder": folder, "space": space, "options": dict(options), "compare": compare})
-    command = own_command("polydom_runtime.following.check", order)
+    command = own_command("polydom_runtime.following.check", order, str(os.getpid()))
     environment = own_environment() | ({VARIABLE: os.pathsep.join(trust)} if trust else {})
     with subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, env=environment) as process:
         try:
@@ -70,8 +71,9 @@ def check_bundle(
         raise BundleMismatchError(f"{folder} must pass a check in a process of its own: {last}")
 
 
-def main(order: str) -> int:
+def main(order: str, parent: str) -> int:
     """Do the check. The last line that is printed tells what fails, or what was begun last."""
+    die_with_parent(int(parent))
     with suppress(OSError):
         os.nice(NICENESS)
     ordered = json.loads(order)
@@ -106,4 +108,4 @@ class _Told:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(*sys.argv[1:]))

@@ -27,6 +27,9 @@ from .trial import Record, Trial
 LOOK_EVERY_NS = 1_000_000_000
 """Nanoseconds between two looks at the folder."""
 
+CLOSE_S = 1.0
+"""The time that a load may go on when all is closed."""
+
 PATIENCE = 200
 """After so many items without enough time for a rehearsal, a new predictor takes over without one."""
 
@@ -169,9 +172,9 @@ class FollowingPredictor:
             expect(at_least)
 
     def close(self) -> None:
-        """End the second thread, and close all predictors that can be closed."""
+        """Close all predictors that can be closed, and end the second thread; one that hangs ends with the process."""
         self._jobs.put(None)
-        self._thread.join()
+        self._thread.join(CLOSE_S)
         for predictor in (self.current, self._ready, self._before and self._before[0]):
             _close(predictor)
 

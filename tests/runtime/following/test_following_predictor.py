@@ -286,6 +286,26 @@ def test_predictor_that_answers_no_more_is_let_go(following: FollowingPredictor,
     assert before() is None
 
 
+def test_close_does_not_wait_for_a_load_that_hangs(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(following_predictor, "CLOSE_S", 0.0)
+    following, go_on = node.following(), Event()
+    make = node.make
+
+    def hang() -> Single:
+        go_on.wait()
+        return make()
+
+    node.make = hang
+    node.install("second")
+    following.look()
+    following.close()
+    hung = following._thread.is_alive()
+    go_on.set()
+    following._thread.join()
+
+    assert hung
+
+
 def test_close_ends_the_thread(node: Node) -> None:
     following = node.following()
     node.install("second")

@@ -32,19 +32,22 @@ class Extent(NamedTuple):
         The bytes of one number or text, at most.
     values : list of int, or None
         Its numbers, if they are few integers that do not depend on the item.
+    real : bool
+        Whether it holds numbers with a fraction, for sure.
     """
 
     shape: Shape
     item: int = NUMBER
     values: list[int] | None = None
+    real: bool = True
 
     @classmethod
     def of(cls, array: Array) -> "Extent":
         """Return what is known of a constant."""
         if array.dtype.kind == "O":
-            return cls(array.shape, TEXT + 4 * max(map(len, array.reshape(-1).tolist()), default=0))
+            return cls(array.shape, TEXT + 4 * max(map(len, array.reshape(-1).tolist()), default=0), real=False)
         is_list = array.dtype.kind == "i" and array.size <= MAX_VALUES
-        return cls(array.shape, NUMBER, array.reshape(-1).tolist() if is_list else None)
+        return cls(array.shape, NUMBER, array.reshape(-1).tolist() if is_list else None, array.dtype.kind == "f")
 
 
 @dataclass(slots=True)
@@ -215,7 +218,7 @@ def _top(case: Case) -> list[Shape]:
 ELEMENTWISE = [
     *("Abs", "Add", "And", "Ceil", "Clip", "Div", "Equal", "Erf", "Exp", "Floor", "Greater", "GreaterOrEqual"),
     *("HardSigmoid", "Identity", "IsInf", "IsNaN", "LeakyRelu", "Less", "LessOrEqual", "Log", "Max", "Mean", "Min"),
-    *("Mod", "Mul", "Neg", "Not", "Or", "Pow", "Reciprocal", "Relu", "Round", "Sigmoid", "Sign", "Softmax"),
+    *("Mul", "Neg", "Not", "Or", "Pow", "Reciprocal", "Relu", "Round", "Sigmoid", "Sign", "Softmax"),
     *("LogSoftmax", "Softplus", "Sqrt", "Sub", "Sum", "Tanh", "Where", "Xor"),
 ]
 REDUCING = [

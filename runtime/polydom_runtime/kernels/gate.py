@@ -11,10 +11,11 @@ from dataclasses import dataclass
 
 from polydom_runtime.exceptions import BundleFormatError
 
-from .extents import COMPUTING, Case, Extent, Rule, Shape, limited
+from .extents import COMPUTING, Case, Extent, Rule, limited
 from .graph import Declared, Graph
 from .model_extents import MODELS
 from .moved_extents import MOVING, values_of
+from .number_types import are_real, check_divisor
 from .tensor_proto import FLOAT, INT64
 from .wire import unsound
 
@@ -110,26 +111,29 @@ def _sized(graph: Graph, known: dict[str, Extent], room: Room, times: int) -> li
     known.update((name, Extent.of(array)) for name, array in graph.constants.items())
     for node in graph.nodes:
         case = Case(node, [known.get(name) for name in node.inputs])
-        if node.kind == "Scan":
-            shapes = _loop(case, known, room, times)
-        elif node.kind in RULES and not node.graphs:
-            shapes = RULES[node.kind](case)
-        else:
-            raise unsound("operators that always end", node.kind)
-        if len(shapes) < len(node.outputs):
-            raise unsound(f"{len(shapes)} outputs of {node.kind}", f"{len(node.outputs)}")
-        results = sum(math.prod(limited(shape, node.kind)) for shape in shapes)
+        found = _loop(case, known, room, times) if node.kind == "Scan" else _results(case)
+        if len(found) < len(node.outputs):
+            raise unsound(f"{len(found)} outputs of {node.kind}", f"{len(node.outputs)}")
+        results = sum(math.prod(limited(extent.shape, node.kind)) for extent in found)
         read = sum(math.prod(extent.shape) for extent in case.inputs if extent is not None)
         room.take(node.kind, results * case.item(), (results + read + case.work) * times)
-        values, item = values_of(case), case.item()
-        for name, shape in zip(node.outputs, shapes, strict=False):
-            known[name] = Extent(shape, item, values)
-            values = None
+        known.update(zip(node.outputs, found, strict=False))
     return [known[output.name] for output in graph.outputs]
 
 
-def _loop(case: Case, known: Mapping[str, Extent], room: Room, times: int) -> list[Shape]:
-    """Return the shapes of the outputs of Scan: what it carries along, and what it collects from row to row."""
+def _results(case: Case) -> list[Extent]:
+    """Return what is known of the outputs of an operator."""
+    if case.kind not in RULES or case.node.graphs:
+        raise unsound("operators that always end", case.kind)
+    if case.kind == "Div":
+        check_divisor(case.extent(1))
+    shapes, item, (first, others) = RULES[case.kind](case), case.item(), are_real(case)
+    rest = [Extent(shape, item, None, others) for shape in shapes[1:]]
+    return [*(Extent(shape, item, values_of(case), first) for shape in shapes[:1]), *rest]
+
+
+def _loop(case: Case, known: Mapping[str, Extent], room: Room, times: int) -> list[Extent]:
+    """Return what is known of the outputs of Scan: what it carries along, and what it collects from row to row."""
     (graph,), extents = case.node.graphs, [case.extent(k) for k in range(len(case.inputs))]
     carried = len(extents) - case.integer("num_scan_inputs", 0)
     if any(any(case.integers(f"scan_{order}")) for order in SCAN_ORDERS) or not 0 <= carried < len(extents):
@@ -139,7 +143,9 @@ def _loop(case: Case, known: Mapping[str, Extent], room: Room, times: int) -> li
         raise unsound("arrays of the same number of rows in Scan, and a place for each", "others")
     inside = [extent._replace(shape=extent.shape[k >= carried :], values=None) for k, extent in enumerate(extents)]
     names = [given.name for given in graph.inputs]
-    found = [e.shape for e in _sized(graph, {**known, **dict(zip(names, inside, strict=True))}, room, times * rows)]
-    if found[:carried] != [extent.shape for extent in inside[:carried]]:
-        raise unsound("the same shape in each turn of Scan", str(found[:carried])[:80])
-    return [*found[:carried], *((rows, *shape) for shape in found[carried:])]
+    found = _sized(graph, {**known, **dict(zip(names, inside, strict=True))}, room, times * rows)
+    for before, after in zip(inside[:carried], found, strict=False):
+        if before.shape != after.shape or before.real != after.real:
+            raise unsound("the same shape and type in each turn of Scan", f"{before.shape} and {after.shape}")
+    whole = [extent._replace(shape=(rows, *extent.shape)) for extent in found[carried:]]
+    return [extent._replace(values=None) for extent in (*found[:carried], *whole)]

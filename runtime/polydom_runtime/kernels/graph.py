@@ -14,6 +14,9 @@ from .wire import BYTES, MANY, Field, fields, unsound
 NEWEST: Mapping[str, int] = {"": 22, "ai.onnx": 22, "ai.onnx.ml": 4}
 """The newest versions of operators that are known, by domain: in a newer one an operator may do something else."""
 
+OLDEST: Mapping[str, int] = {"": 9, "ai.onnx": 9}
+"""The oldest ones: before, Scan is a loop of another kind."""
+
 MAX_NODES, MAX_DEPTH = 4096, 2
 """The most nodes of a graph, and graphs inside each other. Only Scan has one: a loop over the rows of an array."""
 
@@ -108,11 +111,9 @@ class Graph:
             if f.tag == 7:
                 graphs.append(f.data)
             elif f.tag == 8:
-                domain, version = "", 0
-                for g in fields(f.data):
-                    domain, version = (g.text, version) if g.tag == 1 else (domain, g.number)
-                if version > NEWEST.get(domain, version) or versions.setdefault(domain, version) != version:
-                    raise unsound("one known version of operators", f"version {version} of {domain or 'ONNX'}")
+                domain, version = _version(f.data)
+                if versions.setdefault(domain, version) != version:
+                    raise unsound("one version of operators", f"version {version} and another of {domain or 'ONNX'}")
             elif f.tag == 25:
                 raise unsound("operators that are known", "a function of its own")
         if len(graphs) != 1:
@@ -121,6 +122,19 @@ class Graph:
         if len(graph.inputs) != 1:
             raise unsound("one input", f"{len(graph.inputs)}")
         return graph
+
+
+def _version(data: memoryview) -> tuple[str, int]:
+    """Return the domain and the version of some operators."""
+    domain, version = "", 0
+    for f in fields(data):
+        if f.tag == 1:
+            domain = f.text
+        elif f.tag == 2:
+            version = f.number
+    if not OLDEST.get(domain, version) <= version <= NEWEST.get(domain, version):
+        raise unsound("operators of a known version", f"version {version} of {domain or 'ONNX'}")
+    return domain, version
 
 
 @dataclass(slots=True)

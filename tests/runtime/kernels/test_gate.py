@@ -45,6 +45,12 @@ LABEL = op("ArgMax", "X", out="label", axis=1, keepdims=0)
 
 def made(*nodes: bytes, more: bytes = b"", outputs: tuple[str, ...] = ("label",), **constants: list[int]) -> bytes:
     """Return a model of some nodes and a label, with lists of integers as constants."""
+    return of_version(17, *nodes, more=more, outputs=outputs, **constants)
+
+
+def of_version(
+    opset: int, *nodes: bytes, more: bytes = b"", outputs: tuple[str, ...] = ("label",), **constants: list[int]
+) -> bytes:
     graph = b"".join(tiny._field(1, node) for node in (*nodes, LABEL)) + more
     for name, values in constants.items():
         numbers = tiny._field(9, struct.pack(f"<{len(values)}q", *values))
@@ -52,7 +58,7 @@ def made(*nodes: bytes, more: bytes = b"", outputs: tuple[str, ...] = ("label",)
         graph += tiny._field(5, given)
     graph += tiny._field(11, tiny._value("X", tiny.FLOAT, (None, WIDTH)))
     graph += b"".join(tiny._field(12, tiny._value(name, tiny.INT64, (None,))) for name in outputs)
-    return tiny._number(1, 8) + tiny._field(7, graph) + tiny._field(8, tiny._number(2, 17))
+    return tiny._number(1, 8) + tiny._field(7, graph) + tiny._field(8, tiny._number(2, opset))
 
 
 def check(data: bytes) -> None:
@@ -148,6 +154,32 @@ def test_results_of_any_size_are_refused(data: bytes) -> None:
         tracemalloc.stop()
 
 
+INTEGERS = op("Cast", "X", out="i", to=7)
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        [INTEGERS, op("Div", "i", "i")],
+        [INTEGERS, op("Div", "i", "zero")],
+        [INTEGERS, op("Div", "i", "minus")],
+        [INTEGERS, op("Mod", "i", "two")],
+        [op("ArgMax", "X", out="i"), op("Div", "two", "i")],
+        [tiny._node("TopK", ["X", "two"], ["v", "i"], {}, domain=""), op("Div", "i", "i")],
+        [INTEGERS, op("Neg", "i", out="j"), op("Where", "c", "j", "j", out="k"), op("Div", "i", "k")],
+        [op("Scan", "X", out="k", graph=nested(op("Cast", "row", to=7)), num_scan_inputs=1), op("Div", "k", "k")],
+    ],
+)
+def test_quotients_that_end_the_process_are_refused(nodes: list[bytes]) -> None:
+    """The first run, with zeros, may be right, and a number of an item that is huge may be the first to do it."""
+    with pytest.raises(BundleFormatError, match=r"divided|Mod"):
+        check(made(op("Less", "X", "X", out="c"), *nodes, zero=[2, 0, 1], minus=[-1], two=[2]))
+
+
+def test_other_quotients_are_let_in() -> None:
+    check(made(INTEGERS, op("Div", "i", "two"), op("Cast", "a", out="b", to=1), op("Div", "b", "X", out="c"), two=[2]))
+
+
 def test_results_within_the_limit_are_let_in() -> None:
     check(made(WIDE, n=[1 << 22]))
     with pytest.raises(BundleFormatError, match="64 MiB above the size of the file"):
@@ -186,6 +218,8 @@ def test_texts_count_with_their_characters() -> None:
         (made() + tiny._field(7, b""), "a graph. Got 2"),
         (made() + tiny._field(8, tiny._number(2, 99)), "version 99"),
         (made() + tiny._field(8, tiny._number(2, 16)), "version 16"),
+        (made() + tiny._field(8, tiny._number(2, 99) + tiny._number(3, 17)), "version 99"),
+        (of_version(8), "version 8"),
         (tiny.linear_classifier(WIDTH + 1, N_CLASSES), "an input of float32 .1, 3."),
         (tiny.model([op("Cast", "X", out="label", to=7), op("Neg", "X", out="scores")], WIDTH), "one int64"),
         (tiny.model([op("Neg", "X", out="label"), op("Neg", "X", out="scores")], WIDTH), "one int64"),

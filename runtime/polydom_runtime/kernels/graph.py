@@ -1,30 +1,25 @@
 """An ONNX model as a graph: its nodes with their attributes, its constants, and its inputs and outputs."""
 
-import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
-
+from .attribute_proto import attribute_of
 from .attributes import Typed
-from .tensor_proto import Array, integers_of, reals_of, tensor_of
-from .wire import BYTES, MANY, Field, fields, unsound
+from .tensor_proto import Array, tensor_of
+from .wire import fields, unsound
 
 NEWEST: Mapping[str, int] = {"": 22, "ai.onnx": 22, "ai.onnx.ml": 4}
 """The newest versions of operators that are known, by domain: in a newer one an operator may do something else."""
 
-OLDEST: Mapping[str, int] = {"": 9, "ai.onnx": 9}
-"""The oldest ones: before, Scan is a loop of another kind."""
+OLDEST_SCAN = 9
+"""The version of operators from which on Scan is the loop that is known."""
 
 MAX_NODES, MAX_DEPTH = 4096, 2
 """The most nodes of a graph, and graphs inside each other. Only Scan has one: a loop over the rows of an array."""
 
 MAX_ATTRIBUTES = 64
 """Of one node. No operator has as many."""
-
-MODES = ("LEAF", "BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ")
-"""What nodes of trees may do."""
 
 MAX_NAMES = 1 << 14
 """The most inputs and outputs of a node, and constants, inputs and outputs of a graph."""
@@ -132,43 +127,33 @@ def _version(data: memoryview) -> tuple[str, int]:
             domain = f.text
         elif f.tag == 2:
             version = f.number
-    if not OLDEST.get(domain, version) <= version <= NEWEST.get(domain, version):
+    if version > NEWEST.get(domain, version):
         raise unsound("operators of a known version", f"version {version} of {domain or 'ONNX'}")
     return domain, version
-
-
-@dataclass(slots=True)
-class _Parts:
-    nodes: list[memoryview] = field(default_factory=list)
-    constants: list[memoryview] = field(default_factory=list)
-    inputs: list[memoryview] = field(default_factory=list)
-    outputs: list[memoryview] = field(default_factory=list)
-    others: list[memoryview] = field(default_factory=list)
 
 
 def _graph(data: memoryview, opset: int, outer: frozenset[str], depth: int) -> Graph:
     """Read a GraphProto; it may read the names in `outer` too."""
     if depth > MAX_DEPTH:
         raise unsound(f"at most {MAX_DEPTH} graphs inside each other", "more")
-    parts = _Parts()
-    lists = {1: parts.nodes, 5: parts.constants, 11: parts.inputs, 12: parts.outputs, 13: parts.others}
+    parts: dict[int, list[memoryview]] = {tag: [] for tag in (1, 5, 11, 12, 13)}
     for f in fields(data):
-        if f.tag in lists:
-            lists[f.tag].append(f.data)
-            if len(parts.nodes) > MAX_NODES or len(lists[f.tag]) > MAX_NAMES:
+        if f.tag in parts:
+            parts[f.tag].append(f.data)
+            if len(parts[1]) > MAX_NODES or len(parts[f.tag]) > MAX_NAMES:
                 raise unsound(f"at most {MAX_NODES} nodes, and {MAX_NAMES} constants, inputs and outputs", "more")
         elif f.tag == 15:
             raise unsound("dense constants", "sparse ones")
-    constants = dict(tensor_of(constant, texts=True) for constant in parts.constants)
-    inputs = [given for given in map(_declared, parts.inputs) if given.name not in constants]
-    outputs = [_declared(output) for output in parts.outputs]
+    constants = dict(tensor_of(constant, texts=True) for constant in parts[5])
+    inputs = [given for given in map(_declared, parts[11]) if given.name not in constants]
+    outputs = [_declared(output) for output in parts[12]]
     names = [given.name for given in inputs]
     known = {*outer, *names, *constants}
-    if "" in known or len(known) != len(outer) + len(names) + len(parts.constants) or not outputs:
+    if "" in known or len(known) != len(outer) + len(names) + len(parts[5]) or not outputs:
         raise unsound("different names of inputs and constants, and an output", "others")
     known.add("")
     nodes = []
-    for part in parts.nodes:
+    for part in parts[1]:
         node = _node(part, opset, known, depth)
         new = [name for name in node.outputs if name]
         if not known.issuperset(node.inputs) or not known.isdisjoint(new) or len(set(new)) != len(new):
@@ -214,69 +199,14 @@ def _node(data: memoryview, opset: int, outer: set[str], depth: int) -> Node:
         elif f.tag == 4:
             kind = f.text
         elif f.tag == 5:
-            name, value = _attribute(f.data, graphs)
+            name, value = attribute_of(f.data, graphs)
             if name in attributes or len(attributes) > MAX_ATTRIBUTES:
                 raise unsound(f"at most {MAX_ATTRIBUTES} different attributes", f"{name} again, or more")
             attributes[name] = value
         elif f.tag == 7:
             domain = f.text
     kind = kind if domain in ("", "ai.onnx") else f"{domain}.{kind}"
-    if graphs and kind != "Scan":
+    if graphs and (kind != "Scan" or opset < OLDEST_SCAN):
         raise unsound("operators that always end", f"a graph in {kind}")
     inside = tuple(_graph(graph, opset, frozenset(outer - {""}), depth + 1) for graph in graphs)
     return Node(kind, inputs, outputs, attributes, inside)
-
-
-def _attribute(data: memoryview, graphs: list[memoryview]) -> tuple[str, Any]:
-    """Return the name and the value of an AttributeProto; graphs go to a list. Lists may be packed or not."""
-    name, kind, value, given = "", 0, None, 0
-    texts: list[str] = []
-    lists: list[Array] = []
-    for f in fields(data, _MODES):
-        if f.tag == 1:
-            name = f.text
-        elif f.tag == 20:
-            kind = f.number
-        elif f.tag in _VALUES.values():
-            if given not in (0, f.tag) or (given and f.tag < 7):
-                raise unsound("one value of an attribute", f"several of {name}")
-            given = f.tag
-            if given == 6:
-                graphs.append(f.data)
-            elif given == 7:
-                lists.append(reals_of(f))
-            elif given == 8:
-                lists.append(integers_of(f))
-            elif f.kind == MANY:
-                texts += map(_MODE_NAMES.__getitem__, _MODE.findall(f.many))
-            elif given == 9:
-                texts.append(f.text)
-            else:
-                value = _SINGLE[given](f)
-        elif f.tag != 13:
-            raise unsound("values of attributes that are known", f"field {f.tag} of {name}")
-    if given not in (0, _VALUES.get(kind)):
-        raise unsound(f"a value of type {kind} as {name}", "another type")
-    if kind in (6, 7):
-        value = np.concatenate([np.empty(0, np.float32 if kind == 6 else np.int64), *lists])
-    elif not given or kind == 8:
-        value = {1: 0.0, 2: 0, 3: "", 8: texts}.get(kind)
-    return name, value
-
-
-_MODE_NAMES: Mapping[bytes, str] = {bytes([9 << 3 | BYTES, len(mode)]) + mode.encode(): mode for mode in MODES}
-"""The modes of nodes in trees, as they are in an AttributeProto."""
-
-_MODE = re.compile(b"|".join(map(re.escape, _MODE_NAMES)))
-_MODES = re.compile(b"(?:" + _MODE.pattern + b"){1,1000}")
-"""As many at once: a forest has so many that reading them one by one takes most of the time."""
-
-_VALUES: Mapping[int, int] = {1: 2, 2: 3, 3: 4, 4: 5, 5: 6, 6: 7, 7: 8, 8: 9}
-"""The field of AttributeProto that holds the value, by the type that it states."""
-
-_SINGLE: Mapping[int, Callable[[Field], Any]] = {
-    2: lambda f: f.real,
-    3: lambda f: f.number,
-    4: lambda f: f.text,
-    5: lambda f: tensor_of(f.data)[1],
-}

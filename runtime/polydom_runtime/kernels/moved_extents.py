@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from .extents import MAX_VALUES, Case, Extent, Rule, Shape, together
-from .tensor_proto import INT64
+from .tensor_proto import INT64, Array
 from .tensors import axis_of
 from .wire import unsound
 
@@ -18,11 +18,23 @@ def _concat(case: Case) -> list[Shape]:
     return [(*shapes[0][:axis], sum(shape[axis] for shape in shapes), *shapes[0][axis + 1 :])]
 
 
+def constant_of(case: Case) -> Array:
+    """Return the numbers of Constant, or the one of ConstantOfShape.
+
+    Raises
+    ------
+    BundleFormatError
+        If it has others.
+    """
+    fills = case.kind == "ConstantOfShape"
+    value = case.attributes.get("value", np.zeros(1, np.float32) if fills else None)
+    if not isinstance(value, np.ndarray) or (fills and value.size != 1):
+        raise unsound(f"numbers with a shape in {case.kind}, one to fill an array", "others")
+    return value
+
+
 def _constant(case: Case) -> list[Shape]:
-    value = case.attributes.get("value")
-    if not isinstance(value, np.ndarray):
-        raise unsound("numbers with a shape in Constant", "others")
-    return [value.shape]
+    return [constant_of(case).shape]
 
 
 def _flatten(case: Case) -> list[Shape]:
@@ -183,7 +195,7 @@ def values_of(case: Case) -> list[int] | None:
     elif case.kind == "Size":
         found = [math.prod(case.shape())]
     elif case.kind == "Constant":
-        found = Extent.of(case.attributes["value"]).values
+        found = Extent.of(constant_of(case)).values
     elif case.kind in VALUES and all(e is not None and e.values is not None for e in case.inputs):
         found = VALUES[case.kind](case)
     return found if found is None or len(found) <= MAX_VALUES else None

@@ -1,9 +1,8 @@
 """Which results are numbers with a fraction: some quotients of integers end the whole process."""
 
-import numpy as np
-
 from .extents import Case, Extent
-from .tensor_proto import DTYPES, Array
+from .moved_extents import constant_of
+from .tensor_proto import DTYPES
 from .wire import unsound
 
 INTEGERS = ("ArgMax", "ArgMin", "Shape", "Size")
@@ -20,8 +19,7 @@ def are_real(case: Case) -> tuple[bool, bool]:
     if kind in CLASSIFIERS:
         return False, True
     if kind in ("Constant", "ConstantOfShape"):
-        value: Array = case.attributes.get("value", np.empty(0, np.float32))
-        return value.dtype.kind == "f", False
+        return constant_of(case).dtype.kind == "f", False
     if kind == "Cast":
         return DTYPES[case.integer("to", 0)].kind == "f", False
     if kind in INTEGERS:

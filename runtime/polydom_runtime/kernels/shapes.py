@@ -95,8 +95,6 @@ def _constant(step: Step) -> list[Array]:
 def _constant_of_shape(step: Step) -> list[Array]:
     shape = step.known(0).reshape(-1).tolist()
     value = step.attributes.get("value", np.zeros(1, np.float32))
-    if not isinstance(value, np.ndarray) or value.size != 1:
-        raise unsound("one number", "something else")
     if len(shape) > MAX_DIMENSIONS or any(not 0 <= n <= MAX_ELEMENTS for n in shape) or math.prod(shape) > MAX_ELEMENTS:
         raise unsound(f"a shape of at most {MAX_ELEMENTS} numbers", str(shape[:MAX_DIMENSIONS]))
     out = step.new(shape, value.dtype)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .attribute_proto import MODES
 from .attributes import Typed
-from .graph import MODES
 from .tensor_proto import Array
 from .wire import unsound
 

@@ -65,6 +65,9 @@ def check(data: bytes) -> None:
     check_model(data, WIDTH, N_CLASSES)
 
 
+SCAN = op("Scan", "X", graph=nested(op("Relu", "row")), num_scan_inputs=1)
+
+
 @pytest.mark.parametrize(
     "data",
     [
@@ -76,7 +79,8 @@ def check(data: bytes) -> None:
         one("TreeEnsembleClassifier", TREE, classlabels_int64s=None, classlabels_strings=["calm", "loud"]),
         made(more=tiny._field(5, tensor((1,), tiny._field(6, b"text"), kind=8))),
         made(op("Shape", "X", out="s"), op("ConstantOfShape", "s")),
-        made(op("Scan", "X", graph=nested(op("Relu", "row")), num_scan_inputs=1)),
+        made(SCAN),
+        of_version(1),
     ],
 )
 def test_models_of_estimators_are_let_in(data: bytes) -> None:
@@ -219,7 +223,7 @@ def test_texts_count_with_their_characters() -> None:
         (made() + tiny._field(8, tiny._number(2, 99)), "version 99"),
         (made() + tiny._field(8, tiny._number(2, 16)), "version 16"),
         (made() + tiny._field(8, tiny._number(2, 99) + tiny._number(3, 17)), "version 99"),
-        (of_version(8), "version 8"),
+        (of_version(8, SCAN), "a graph in Scan"),
         (tiny.linear_classifier(WIDTH + 1, N_CLASSES), "an input of float32 .1, 3."),
         (tiny.model([op("Cast", "X", out="label", to=7), op("Neg", "X", out="scores")], WIDTH), "one int64"),
         (tiny.model([op("Neg", "X", out="label"), op("Neg", "X", out="scores")], WIDTH), "one int64"),
@@ -227,6 +231,9 @@ def test_texts_count_with_their_characters() -> None:
         (made(op("TopK", "X", "n"), n=[4]), "at most 3"),
         (made(op("ArgMax", "X", axis=2)), "an axis of 2"),
         (made(op("ArgMax", "X", axis="x")), "an integer as axis"),
+        (made(op("ConstantOfShape", "n", value=1), n=[1]), "one to fill an array"),
+        (made(op("Constant", value=1)), "numbers with a shape"),
+        (made(op("Constant") + tiny._field(5, tiny._field(1, b"value") + tiny._number(20, 4))), "numbers with a shape"),
         (made(op("Reshape", "X", "n"), n=[2, -1]), "a shape for 3 numbers"),
         (made(op("Unsqueeze", "X", "n"), n=list(range(20))), "at most 8 axes"),
         (made(op("Tile", "X", "n"), n=[-1, -1]), "at most 8 axes"),

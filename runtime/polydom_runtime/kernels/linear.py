@@ -17,19 +17,11 @@ LAYER = "layer"
 
 def _scaler(step: Step) -> list[Array]:
     a = step.array(0)
-    width = a.shape[-1]
-    offset, scale = (_one_each(step, name, width) for name in ("offset", "scale"))
+    offset, scale = step.reals("offset"), step.reals("scale")
     out = step.new(a.shape)
     step.run(partial(np.subtract, a, offset, out))
     step.run(partial(np.multiply, out, scale, out))
     return [out]
-
-
-def _one_each(step: Step, name: str, width: int) -> Array:
-    numbers = step.reals(name)
-    if len(numbers) not in (1, width):
-        raise unsound(f"one {name} or {width}", str(len(numbers)))
-    return numbers
 
 
 def _normalizer(step: Step) -> list[Array]:
@@ -141,14 +133,10 @@ def coefficients(step: Step, width: int, count: int) -> tuple[Array, Array]:
     ------
     UnknownModel
         If there are fewer columns: two classes may share one.
-    BundleFormatError
-        If the attributes do not fit each other.
     """
     weights, bias = step.reals("coefficients"), step.reals("intercepts")
     if len(weights) == width and count == 2:
         raise UnknownModel("two classes with one score")
-    if count < 1 or len(weights) != width * count or len(bias) not in (0, count):
-        raise unsound(f"{width * count} coefficients", f"{len(weights)}, and {len(bias)} intercepts")
     return weights.reshape(count, width).T, bias if len(bias) else np.zeros(count, np.float32)
 
 

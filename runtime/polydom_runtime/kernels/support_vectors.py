@@ -10,15 +10,14 @@ from .arithmetic import Operator
 from .linear import label_of
 from .tensor_proto import Array
 from .tensors import Call, Step, UnknownModel
-from .wire import unsound
 
 
 def _similarities(step: Step, count: int) -> Array:
     """Return the similarity of the row to each support vector, shape ``(count,)``."""
     a = step.array(0)
     width = a.size
-    vectors = step.reals("support_vectors", count * width).reshape(count, width)
-    gamma, offset, degree = (np.float32(x) for x in step.reals("kernel_params", 3))
+    vectors = step.reals("support_vectors").reshape(count, width)
+    gamma, offset, degree = (np.float32(x) for x in step.reals("kernel_params"))
     row, out = a.reshape(-1), step.new((count,))
     kind = step.option("kernel_type", "LINEAR")
     if kind == "RBF":
@@ -34,8 +33,6 @@ def _similarities(step: Step, count: int) -> Array:
         step.run(partial(np.multiply, out, gamma, out))
         step.run(partial(np.add, out, offset, out))
         step.run(_power(step, out, float(degree)) if kind == "POLY" else partial(np.tanh, out, out))
-    elif kind != "LINEAR":
-        raise unsound("a kernel that ONNX has", kind)
     return out
 
 
@@ -57,7 +54,7 @@ def _regressor(step: Step) -> list[Array]:
     count = step.integer("n_supports", 0)
     if count < 1 or step.integer("one_class", 0) or step.option("post_transform", "NONE") != "NONE":
         raise UnknownModel("SVMRegressor of another kind")
-    weights, rho = step.reals("coefficients", count), float(step.reals("rho", 1)[0])
+    weights, rho = step.reals("coefficients"), float(step.reals("rho")[0])
     out = step.new((1, 1))
     dot, alike = weights.dot, _similarities(step, count)
     step.run(lambda: out.fill(dot(alike) + rho))
@@ -70,11 +67,9 @@ def _classifier(step: Step) -> list[Array]:
     n = len(labels)
     if n < 2 or len(sizes) != n or step.wanted[1] or len(step.reals("prob_a")):
         raise UnknownModel("SVMClassifier with scores or without vectors")
-    if min(sizes) < 0 or not sum(sizes):
-        raise unsound("numbers of support vectors", str(sizes))
     count = sum(sizes)
-    given = step.reals("coefficients", (n - 1) * count).reshape(n - 1, count)
-    rho = step.reals("rho", n * (n - 1) // 2)
+    given = step.reals("coefficients").reshape(n - 1, count)
+    rho = step.reals("rho")
     pairs = list(combinations(range(n), 2))
     ends = np.cumsum((0, *sizes)).tolist()
     weights = step.new((len(pairs), count))

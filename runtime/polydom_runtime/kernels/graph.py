@@ -196,8 +196,9 @@ def _node(data: memoryview, opset: int, outer: set[str], depth: int) -> Node:
             (inputs if f.tag == 1 else outputs).append(f.text)
             if len(inputs) + len(outputs) > MAX_NAMES:
                 raise unsound(f"at most {MAX_NAMES} inputs and outputs of a node", "more")
-        elif f.tag == 4:
-            kind = f.text
+        elif f.tag in (3, 4):  # a name that is no text makes onnxruntime print to the standard output
+            text = f.text
+            kind = text if f.tag == 4 else kind
         elif f.tag == 5:
             name, value = attribute_of(f.data, graphs)
             if name in attributes or len(attributes) > MAX_ATTRIBUTES:

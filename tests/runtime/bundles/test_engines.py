@@ -65,3 +65,11 @@ def without_a_kernel() -> bytes:
         tiny._node("ArgMax", ["scores"], ["label"], {"axis": 1, "keepdims": 0}, domain=""),
     ]
     return model(nodes, 4)
+
+
+@pytest.mark.onnxruntime
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("width", [3, 5])
+def test_engines_have_the_same_gate(engine: Engine, width: int) -> None:
+    with pytest.raises(BundleFormatError, match="an input of float32"):
+        load_model(engine, tree_classifier(width, 3, trees=2, depth=2), InputRow(4), 4, 3)

@@ -230,6 +230,7 @@ def test_texts_count_with_their_characters() -> None:
         (made(op("Cast", "X", to=8)), "a known type"),
         (made(op("TopK", "X", "n"), n=[4]), "at most 3"),
         (made(op("ArgMax", "X", axis=2)), "an axis of 2"),
+        (made(op("Relu", "X") + tiny._field(3, b"\xff")), "UTF-8 text"),
         (made(op("ArgMax", "X", axis="x")), "an integer as axis"),
         (made(op("ConstantOfShape", "n", value=1), n=[1]), "one to fill an array"),
         (made(op("Constant", value=1)), "numbers with a shape"),

@@ -25,8 +25,8 @@ class Typed:
         def attributes(self) -> Mapping[str, Any]:
             """Numbers, texts, lists of them, and arrays."""
 
-    def reals(self, name: str, count: int | None = None) -> Array:
-        """Return an attribute that is a list of float32 numbers.
+    def reals(self, name: str, count: int | None = None, *, compared: bool = False) -> Array:
+        """Return an attribute that is a list of float32 numbers; infinite ones only if they are just `compared`.
 
         Raises
         ------
@@ -38,7 +38,8 @@ class Typed:
             not isinstance(found, np.ndarray)
             or found.ndim != 1
             or found.dtype != np.float32
-            or not np.isfinite(found).all()
+            or np.isnan(found).any()
+            or not (compared or np.isfinite(found).all())
         ):
             raise unsound(f"finite numbers as {name} of {self.kind}", "others")
         if count is not None and len(found) != count:

@@ -50,7 +50,8 @@ class Trees:
             raise UnknownModel("trees with other comparisons")
         features = step.integer_array("nodes_featureids").astype(np.intp)
         features[nodes.leaves] = 0
-        return cls(nodes.roots, nodes.depth, features, np.ascontiguousarray(step.reals("nodes_values")), nodes.children)
+        thresholds = np.ascontiguousarray(step.reals("nodes_values", compared=True))
+        return cls(nodes.roots, nodes.depth, features, thresholds, nodes.children)
 
     def leaves_of(self, row: Array) -> Callable[[], Array]:
         """Return what finds the leaf of each tree for the numbers that a row holds then."""

@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from polydom_runtime.bundles.index_file import load_bundle
+from polydom_runtime.bundles.models import InputRow, ModelRunner
 from polydom_runtime.device import tiny_models as tiny
 from polydom_runtime.exceptions import BundleFormatError
 from polydom_runtime.kernels.gate import check_model
+from polydom_runtime.kernels.kernel import Kernel
 from polydom_runtime.kernels.tree_nodes import MAX_DEPTH
 from tests.runtime.kernels.loading import N_CLASSES, WIDTH
 from tests.runtime.kernels.test_unsound_attributes import LINEAR, MIXED, NO_TREES, TREE, VECTORS, one
@@ -266,7 +268,6 @@ def test_graphs_whose_parts_do_not_fit_each_other_are_refused(data: bytes, said:
         ("SVMClassifier", VECTORS, {"kernel_type": "CUBIC"}),
         ("TreeEnsembleClassifier", TREE, {"nodes_featureids": [WIDTH, 0, 0] * 2}),
         ("TreeEnsembleClassifier", TREE, {"nodes_values": [NAN, 0.0, 0.0] * 2}),
-        ("TreeEnsembleClassifier", TREE, {"nodes_values": [INF, 0.0, 0.0] * 2}),
         ("TreeEnsembleClassifier", TREE, {"nodes_values": [0.5] * 5}),
         ("TreeEnsembleClassifier", TREE, {"nodes_hitrates": [0.5] * 5}),
         ("TreeEnsembleClassifier", TREE, {"class_weights": [0.5, 0.5, 0.5, -INF]}),
@@ -422,3 +423,13 @@ def test_probabilities_are_needed_only_if_they_are_read() -> None:
 def test_answer_of_a_regressor_is_one_float32() -> None:
     with pytest.raises(BundleFormatError, match="one float32"):
         check_model(tiny.linear_classifier(WIDTH, 2), WIDTH, 0)
+
+
+@pytest.mark.parametrize("threshold", [INF, -INF])
+def test_threshold_of_a_tree_may_be_infinite(threshold: float) -> None:
+    """Trees that were trained with missing values have some; all other numbers are on one side."""
+    data = one("TreeEnsembleClassifier", TREE, nodes_values=[threshold, 0.0, 0.0] * 2)
+    row = InputRow(WIDTH, N_CLASSES)
+    row.values[:] = 1e30
+
+    assert Kernel(data, row, WIDTH, N_CLASSES)() == ModelRunner(data, row, WIDTH, N_CLASSES)()

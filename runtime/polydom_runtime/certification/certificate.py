@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 
 from polydom_runtime.causes import printable
 from polydom_runtime.costs import format_seconds
@@ -17,6 +17,7 @@ from polydom_runtime.records.histogram import Histogram
 from polydom_runtime.records.metrics import MAX_REASONS, BoundedCounter
 
 from .binomial import Look, SamplingPlan, misses_allowed
+from .plain_json import is_of, plain_json
 
 if TYPE_CHECKING:
     from polydom_runtime.prediction import Prediction
@@ -192,7 +193,7 @@ class Certificate:
             If the file is not a certificate, damaged, or of a newer version.
         """
         try:
-            d = json.loads(Path(file).read_bytes())
+            d = plain_json(Path(file).read_bytes())
             if (kind := (d.pop("format"), d.pop("version"))) not in ((FORMAT, 1), (FORMAT, VERSION)):
                 raise ValueError(f"format and version {kind}")
             d["claim"] = Claim(**d["claim"])
@@ -200,11 +201,14 @@ class Certificate:
             d["missed"] = tuple(LateAnswer(**miss) for miss in d["missed"])
             before, after = d["wake_ups"]
             d["wake_ups"] = Jitter(**before), Jitter(**after)
-            if d["verdict"] not in EXIT_CODES or not 0 <= d["misses"] <= d["items"]:
-                raise ValueError(f"verdict {d['verdict']!r} with {d['misses']} misses of {d['items']}")
-            if d.get("period") is not None and not d["period"] > 0.0:
-                raise ValueError(f"period {d['period']!r}")
-            return cls(**d)
+            found = cls(**d)
+            if wrong := [name for name, kind in get_type_hints(cls).items() if not is_of(getattr(found, name), kind)]:
+                raise ValueError(f"{wrong[0]} {getattr(found, wrong[0])!r:.80}")
+            if not 0 <= found.misses <= found.items:
+                raise ValueError(f"{found.misses} misses of {found.items}")
+            if found.period is not None and not found.period > 0.0:
+                raise ValueError(f"period {found.period!r}")
+            return found
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as e:
             raise CertificateError(
                 f"{file} must be a certificate, version {VERSION}. Got {type(e).__name__}: {e}. "

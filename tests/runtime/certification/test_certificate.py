@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import math
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -321,6 +322,18 @@ def test_a_certificate_that_cannot_be_written_says_so_and_leaves_nothing(
         {"wake_ups": []},
         {"missed": [{"item": 1}]},
         {"unknown": 1},
+        {"reasons": None},
+        {"elapsed_share": {"p50": "x"}},
+        {"waited_share": 3},
+        {"deadline": []},
+        {"deadline": 10**400},
+        {"deadline": True},
+        {"rate_at_least": math.inf},
+        {"guard_margin": math.nan},
+        {"claim": {"miss_rate": "x", "confidence": 0.9}},
+        {"looks": [[1, "x"]]},
+        {"stopped": {}},
+        {"context": {"load": math.inf}},
     ],
 )
 def test_a_damaged_certificate_is_refused(change: dict[str, Any], certificate: Certificate, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import io
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import numpy as np
 import pytest
@@ -43,6 +44,10 @@ def test_packed_pictures_keep_their_shape(tmp_path: Path) -> None:
         ({"signal": np.zeros(4), "offset": [0, 4], "label": [1, 2]}, "as many as items"),
         ({"signal": np.zeros(4), "offset": [0, 4], "weight": [1.0, 2.0]}, "'weight' .* as many as items"),
         ({"signal": np.zeros(4), "offset": [0, 4], "shape": [[3, 2]]}, "fit the items"),
+        ({"signal": np.zeros(4), "offset": [0, 4], "shape": [[4.0]]}, "fit the items"),
+        ({"signal": np.float64(1.0), "offset": [0, 4]}, "plain arrays"),
+        ({"signal": np.zeros(4), "offset": [0, 4], "label": np.int64(1)}, "plain arrays"),
+        ({"signal": np.zeros(4), "offset": [0, 4], "label": np.array([1 << 24], "<i4").view("<U1")}, "plain arrays"),
     ],
 )
 def test_impossible_file_is_refused(tmp_path: Path, arrays: dict[str, Any], message: str) -> None:
@@ -62,6 +67,31 @@ def test_pickled_objects_are_never_loaded(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04 no zip"])
 def test_file_that_is_no_archive_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "bad.npz").write_bytes(content)
+
+    with pytest.raises(ItemError, match=r"packed \.npz"):
+        read_packed(tmp_path / "bad.npz")
+
+
+LARGE = (
+    b"\x93NUMPY\x01\0\x80\0" + f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({1 << 50},)}}".ljust(128).encode()
+)
+
+
+@pytest.mark.parametrize("entry", [b"no array", LARGE])
+def test_archive_of_other_entries_is_refused(tmp_path: Path, entry: bytes) -> None:
+    """Such as a file that is no array, and an array that claims to be larger than the memory."""
+    with ZipFile(tmp_path / "bad.npz", "w") as archive:
+        archive.writestr("signal.npy", entry)
+
+    with pytest.raises(ItemError, match=r"packed \.npz"):
+        read_packed(tmp_path / "bad.npz")
+
+
+def test_archive_that_is_packed_in_an_unknown_way_is_refused(tmp_path: Path) -> None:
+    np.savez(tmp_path / "bad.npz", signal=np.zeros(4), offset=[0, 4])
+    data = bytearray((tmp_path / "bad.npz").read_bytes())
+    data[data.index(b"PK\1\2") + 10] = 99
+    (tmp_path / "bad.npz").write_bytes(data)
 
     with pytest.raises(ItemError, match=r"packed \.npz"):
         read_packed(tmp_path / "bad.npz")

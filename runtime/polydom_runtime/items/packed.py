@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
-from zipfile import BadZipFile
 
 import numpy as np
 
@@ -45,10 +44,11 @@ def read_packed(file: str | Path) -> Packed:
     """
     try:
         with open(file, "rb") as stream, np.load(stream, allow_pickle=False) as packed:
-            arrays = {name: packed[name] for name in ARRAYS if name in packed}
+            arrays = {name: _array(packed[name]) for name in ARRAYS if name in packed}
+        details = [arrays[name].tolist() if name in arrays else None for name in ARRAYS[3:]]
     except OSError as e:
         raise ItemError(f"{file} must be a readable file, or MODULE:FUNCTION. {e}") from e
-    except (ValueError, KeyError, EOFError, AttributeError, TypeError, BadZipFile) as e:  # TypeError for a .npy file
+    except Exception as e:  # a broken archive raises many kinds of errors, up to MemoryError, and so does a .npy file
         raise ItemError(
             f"{file} must be a packed .npz file of plain arrays (no pickled objects). It is not. {CURE}"
         ) from e
@@ -68,9 +68,16 @@ def read_packed(file: str | Path) -> Packed:
     if "shape" in arrays:
         try:
             items = [item.reshape(shape) for item, shape in zip(items, arrays["shape"], strict=True)]
-        except ValueError as e:
+        except (ValueError, TypeError, OverflowError) as e:
             raise ItemError(f"'shape' of {file} must fit the items. {e}") from e
-    return Packed(items, *(arrays[name].tolist() if name in arrays else None for name in ARRAYS[3:]))
+    return Packed(items, *details)
+
+
+def _array(found: Any) -> np.ndarray[Any, Any]:
+    """Return an entry of an archive if it is an array with a length; numpy returns another file as bytes."""
+    if not isinstance(found, np.ndarray) or not found.ndim:
+        raise ValueError(f"Each entry must be an array with a length. Got {found!r:.40}.")
+    return found
 
 
 def write_packed(

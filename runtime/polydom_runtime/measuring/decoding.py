@@ -70,7 +70,10 @@ def add_frame(path: Path, document: Mapping[str, Any], measurement: Measurement)
     else:
         measurement.rounds.append(_table(path, document.get("rounds"), header.n_columns))
     measurement.seen = measurement.seen.plus(_disturbances(path, document))
-    measurement.warnings = tuple(map(str, document.get("warnings", measurement.warnings)))
+    warnings: Any = document.get("warnings", [])
+    if type(warnings) is not list or not all(type(warning) is str for warning in warnings):
+        raise unsound(path, "hold its warnings as texts", warnings)
+    measurement.warnings = tuple(document.get("warnings", measurement.warnings))
 
 
 def _regime(path: Path, document: Mapping[str, Any]) -> Regime:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.costs import ZERO, CostFunction
+from polydom_runtime.costs import HUGE, CostFunction
 from polydom_runtime.exceptions import EnergyError
 from polydom_runtime.unit_times import UnitTimes
 
@@ -97,6 +97,8 @@ def _costs(entries: Mapping[str, Any]) -> dict[str, CostFunction]:
 
 def _cost(weights: Any) -> CostFunction:
     if isinstance(weights, int | float):
-        return CostFunction.of(float(weights)) if weights else ZERO
+        weights = (weights, 0, 0, 0, 0, 0)
     a, b, c, d, e, f = map(float, weights)
+    if (most := max(a, b, c, d, e, f)) > HUGE:
+        raise ValueError(f"An energy must be below {HUGE:.0e} J. Got {most:g}.")
     return CostFunction((a, b, c, d, e, f))

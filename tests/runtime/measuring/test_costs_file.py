@@ -244,6 +244,10 @@ def test_unsound_header_is_refused_behind_a_right_digest(costs: Path, change: di
         {"rounds": rounds().tobytes(), "switches": 1.5},
         {"rounds": rounds().tobytes(), "switches": -1},
         {"rounds": rounds().tobytes(), "throttled": -1},
+        {"rounds": rounds().tobytes(), "warnings": 3},
+        {"rounds": rounds().tobytes(), "warnings": None},
+        {"rounds": rounds().tobytes(), "warnings": "hot"},
+        {"rounds": rounds().tobytes(), "warnings": [1]},
     ],
 )
 def test_unsound_frame_is_refused_behind_a_right_digest(costs: Path, content: dict[str, Any]) -> None:

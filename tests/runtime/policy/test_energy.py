@@ -73,7 +73,12 @@ def test_impossible_budget_is_refused(arguments: dict[str, Any], message: str) -
         EnergyBudget(**arguments)
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{}", '{"features": {"mean": "x"}}', '{"features": {"mean": [1, 2]}}'])
+HUGE = '{"features": {"mean": 1e308, "spread": 0, "ends": 0}, "steps": {"half": 0}}'
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[]", "{}", '{"features": {"mean": "x"}}', '{"features": {"mean": [1, 2]}}', HUGE]
+)
 def test_file_of_anything_else_is_refused(tmp_path: Path, content: str) -> None:
     (tmp_path / "joules.json").write_text(content)
 

@@ -5,13 +5,13 @@ NODE := .venv-node/bin
 PIP := -m pip --quiet --disable-pip-version-check
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: demo test test-all coverage test-aarch64 test-armhf check bench bench-aarch64 clean
+.PHONY: demo test test-all fuzz coverage test-aarch64 test-armhf check bench bench-aarch64 clean
 demo: .venv/.ready .venv-node/.ready
 	$(HOST)/polydom demo --node $(NODE)/python --jobs -1
 
 # One worker a core, at most four; a file of tests stays with one worker, so that its fixtures are made once.
 # Libraries with threads of their own get one, as in a worker of a build: otherwise they wait for each other.
-test test-all coverage: export OMP_NUM_THREADS ?= 1
+test test-all fuzz coverage: export OMP_NUM_THREADS ?= 1
 test test-all coverage: export POLYDOM_NODE_PYTHON ?= $(CURDIR)/$(NODE)/python
 PYTEST = $(HOST)/python -m pytest
 WORKERS := -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
@@ -21,8 +21,16 @@ test: .venv/.ready .venv-node/.ready
 	$(PYTEST) $(WORKERS) -m "not end_to_end"
 
 # These and the whole runs of the examples: the README's three files and three commands, the demo, the experiments.
+# Then a minute of changed files.
 test-all: .venv/.ready .venv-node/.ready
 	$(PYTEST) $(WORKERS)
+	$(HOST)/python -m tests.fuzz --minutes 1
+
+# Changed files of every format, others each time; a finding can be repeated by the name of its file in build/fuzz.
+fuzz: MINUTES ?= 10
+fuzz: SEED ?= $(shell date +%s)
+fuzz: .venv/.ready
+	$(HOST)/python -m tests.fuzz --minutes $(MINUTES) --seed $(SEED)
 
 # All tests in one process with branch coverage, which takes half as long again.
 coverage: .venv/.ready .venv-node/.ready

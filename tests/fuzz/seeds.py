@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from polydom_builder.verification.proof_file import encode_proof
+from polydom_runtime.bundles.bundle import StoredIndex
 from polydom_runtime.bundles.encoding import encode
 from polydom_runtime.bundles.index_file import INDEX_FILE, load_bundle
 from polydom_runtime.device import tiny_models as tiny
@@ -25,7 +26,7 @@ from tests.runtime.measuring.test_costs_file import of_version_1, written
 from tests.runtime.records.test_recorder import recorded
 
 GOLDEN = Path(__file__).parents[1] / "golden"
-NEWEST = GOLDEN / "format_9.bundle"
+NEWEST = GOLDEN / "format_10.bundle"
 WIDTH = estimator_zoo.WIDTH
 
 
@@ -42,7 +43,7 @@ def _from_file(*writers: Callable[[Path], object]) -> list[bytes]:
 def indexes() -> Sequence[bytes]:
     """Return indexes of bundles: of one regime, of the oldest and the newest format, and greedy ones."""
     small, _ = make_bundle()
-    greedy = replace(small, stored=replace(small.stored, sequences=((0, 1, 2),), median_size=50.0))
+    greedy = replace(small, stored=StoredIndex(sequences=((0, 1, 2),), median_size=50.0))
     golden = [(GOLDEN / f"format_{version}.bundle" / INDEX_FILE).read_bytes() for version in (4, 7)]
     return encode(small), encode(greedy), *golden, (NEWEST / INDEX_FILE).read_bytes()
 

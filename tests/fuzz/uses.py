@@ -2,13 +2,15 @@
 
 import hashlib
 import json
-from argparse import Namespace
+import warnings
+from argparse import ArgumentParser
 from collections.abc import Iterable
 from contextlib import closing, suppress
 from dataclasses import replace
 from functools import cache
 from io import BytesIO
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -18,7 +20,7 @@ from polydom_builder.costs.carry_over import carried_cost, ratios
 from polydom_builder.verification.proof_file import PROOF_FILE, load_proof
 from polydom_builder.verification.verify import verify
 from polydom_runtime import Feature, FeatureSpace, ManualClock, Predictor, load_bundle
-from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.bundle import Bundle, Label
 from polydom_runtime.bundles.encoding import encode
 from polydom_runtime.bundles.engines import ENGINES
 from polydom_runtime.bundles.index_file import DIGEST_FILE, INDEX_FILE, digest_line
@@ -57,6 +59,17 @@ def newest() -> Bundle:
     return load_bundle(NEWEST)
 
 
+@cache
+def _parser(command: ModuleType) -> ArgumentParser:
+    parser = ArgumentParser()
+    command.add_arguments(parser)
+    return parser
+
+
+def _run(command: ModuleType, *words: object) -> None:
+    command.run(_parser(command).parse_args([*map(str, words)]))
+
+
 def _answer(bundle: Bundle, space: FeatureSpace = space, items: Iterable[Any] = ITEMS, **options: Any) -> None:
     predictor = Predictor(bundle, space, clock=ManualClock(step_ns=1000), **options)
     for item in items:
@@ -67,7 +80,7 @@ def _answer(bundle: Bundle, space: FeatureSpace = space, items: Iterable[Any] = 
 def use_index(data: bytes, folder: Path) -> None:
     """Describe a bundle, find candidates in its index, encode it again, and answer items."""
     here = _bundle_folder(folder, data)
-    info.run(Namespace(bundle=here, tune=None))
+    _run(info, here)
     bundle = load_bundle(here)
     encode(bundle)
     low, high = bundle.promise.budgets
@@ -118,7 +131,7 @@ def use_tune(data: bytes, folder: Path) -> None:
     """Describe a tuned bundle, and answer items."""
     (file := folder / "tune").write_bytes(data)
     bundle = tuned(newest(), load_tune(file, newest()))
-    info.run(Namespace(bundle=NEWEST, tune=file))
+    _run(info, NEWEST, "--tune", file)
     _answer(bundle, regime=("hot", "cold")[len(data) % 2], engine="numpy")
 
 
@@ -131,15 +144,15 @@ def use_costs(data: bytes, folder: Path) -> None:
     part.unlink(missing_ok=True)
     (file := folder / "b.costs").write_bytes(data)
     repr(load_costs(file))
-    costs_command.run(Namespace(file=file, quantile=0.9, plots=None))
+    _run(costs_command, file)
 
 
 def use_flight(data: bytes, folder: Path) -> None:
     """Print a recording and its summary, write metrics of it, and continue it."""
     (file := folder / "node.flight").write_bytes(data)
     try:
-        for summary in (False, True):
-            flight.run(Namespace(file=file, summary=summary))
+        _run(flight, file)
+        _run(flight, file, "--summary")
         recorder = FlightRecorder(file, Watched(), 4)
         recorder.add(ANSWER, traced(), 9)
         recorder.close()
@@ -206,10 +219,17 @@ def _predictor() -> Predictor:
     return Predictor(newest(), space, clock=ManualClock(step_ns=1000), engine="numpy")
 
 
+def _told(item: Any) -> Label | float:
+    """Return the answer to an item; numpy may warn in features, such as of the mean of nothing."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return _predictor().predict_one(item).label
+
+
 def use_lines(data: bytes, folder: Path) -> None:
     """Answer items from lines of JSON."""
     for item in json_lines(BytesIO(data)):
-        _predictor().predict_one(item)
+        _told(item)
 
 
 def use_archive(data: bytes, folder: Path) -> None:
@@ -217,6 +237,6 @@ def use_archive(data: bytes, folder: Path) -> None:
     (file := folder / "items.npz").write_bytes(data)
     score = score_of(newest())
     for item, label in iterate(str(file)):
-        score.add(_predictor().predict_one(item).label, label)
+        score.add(_told(item), label)
     score.summary()
     samples(str(file))

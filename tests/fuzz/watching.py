@@ -95,7 +95,7 @@ def _of_one_worker(jobs: list[Job], until: float, seconds: float) -> Iterator[Ca
         if not select.select([stream], [], [], 0)[0]:  # neither words nor the end of the stream: it still runs
             os.kill(worker, signal.SIGKILL)
         code = os.waitstatus_to_exitcode(os.waitpid(worker, 0)[1])
-        said = _last(errors)
+        said = _last(errors, code)
     if time.monotonic() >= until:
         return
     if began is None and code:
@@ -136,11 +136,11 @@ def _death(code: int) -> str:
     return f"crash-{-code}" if code < 0 else f"exit-{code}"
 
 
-def _last(stream: IO[bytes]) -> str:
-    """Return the innermost line of this project in what faulthandler wrote, or the last line."""
+def _last(stream: IO[bytes], code: int) -> str:
+    """Return the innermost line of this project in what faulthandler wrote at a signal, or the last line."""
     stream.seek(0)
     lines = stream.read().decode(errors="replace").splitlines()
-    ours = [line.strip() for line in lines if "polydom" in line and line.strip().startswith("File")]
+    ours = [line.strip() for line in lines if code < 0 and "polydom" in line and line.strip().startswith("File")]
     return (ours or lines[-1:] or ["nothing"])[0][-150:]
 
 

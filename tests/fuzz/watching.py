@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, NamedTuple, NoReturn
 
 from .worker import ANSWERED, KNOWN, REFUSED, Job, work
 
@@ -19,6 +19,10 @@ SECONDS = 5.0
 
 STUCK = 120.0
 """Seconds without a word of the worker, after which it waits for something that never comes."""
+
+
+MEMORY_FOLDER = "/dev/shm" if os.path.isdir("/dev/shm") else None
+"""Where the files of cases are, so that no case waits for a disk."""
 
 
 class Case(NamedTuple):
@@ -83,8 +87,13 @@ def _after(jobs: list[Job], case: Case) -> list[Job]:
 def _of_one_worker(jobs: list[Job], until: float, seconds: float) -> Iterator[Case]:
     """Yield the cases of a worker up to its end; the one at which it died, if it did, is the last."""
     reader, writer = os.pipe()
-    with open(reader, "rb", buffering=0) as stream, tempfile.TemporaryFile() as errors:
-        worker = _forked(jobs, writer, seconds, errors.fileno())
+    with (
+        open(reader, "rb", buffering=0) as stream,
+        tempfile.TemporaryFile() as errors,
+        tempfile.TemporaryDirectory(dir=MEMORY_FOLDER) as folder,
+    ):
+        if not (worker := os.fork()):
+            _in_worker(jobs, Path(folder), writer, seconds, errors.fileno())
         os.close(writer)
         began: list[str] | None = None
         for line in _lines(stream, until):
@@ -92,11 +101,12 @@ def _of_one_worker(jobs: list[Job], until: float, seconds: float) -> Iterator[Ca
             began = words if outcome == "?" else None
             if began is None:
                 yield Case(words[0], int(words[1]), int(words[2]), outcome)
-        if not select.select([stream], [], [], 0)[0]:  # neither words nor the end of the stream: it still runs
+        stopped = time.monotonic() >= until
+        if stopped or not select.select([stream], [], [], 0)[0]:  # neither words nor the end of the stream
             os.kill(worker, signal.SIGKILL)
         code = os.waitstatus_to_exitcode(os.waitpid(worker, 0)[1])
         said = _last(errors, code)
-    if time.monotonic() >= until:
+    if stopped:
         return
     if began is None and code:
         raise RuntimeError(f"The seeds must be sound. The worker said: {said}")
@@ -104,13 +114,11 @@ def _of_one_worker(jobs: list[Job], until: float, seconds: float) -> Iterator[Ca
         yield Case(began[0], int(began[1]), int(began[2]), f"{_death(code)}: {said}")
 
 
-def _forked(jobs: list[Job], writer: int, seconds: float, errors: int) -> int:
-    """Start a worker as a copy of this process, which has imported all that it needs, and return its number."""
-    if worker := os.fork():
-        return worker
+def _in_worker(jobs: list[Job], folder: Path, writer: int, seconds: float, errors: int) -> NoReturn:
+    """Run the jobs in a copy of the watching process, which has imported all that they need, and end it."""
     try:
         os.dup2(errors, 2)
-        work(jobs, writer, seconds)
+        work(jobs, folder, writer, seconds)
         os._exit(0)
     except BaseException:
         traceback.print_exc()

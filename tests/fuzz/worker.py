@@ -7,7 +7,6 @@ import logging
 import os
 import resource
 import signal
-import tempfile
 import traceback
 import warnings
 from collections.abc import Iterable
@@ -46,23 +45,21 @@ def case(form: str, seed: int, run: int) -> bytes:
     return KNOWN[form].mutated(rng.choice(KNOWN[form].seeds()), rng)
 
 
-def work(jobs: Iterable[Job], descriptor: int, seconds: float) -> None:
+def work(jobs: Iterable[Job], folder: Path, descriptor: int, seconds: float) -> None:
     """Run cases; write a line before and a line after each."""
-    with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as name:
-        folder = Path(name)
-        _limit()
-        for form, seed, start, stop in jobs:
-            for data in KNOWN[form].seeds():  # what is imported and kept at first use is not of a case
-                _use(KNOWN[form], data, folder)
-            base = _memory()
-            for run in range(start, stop):
-                os.write(descriptor, f"{form} {seed} {run} ?\n".encode())
-                found = outcome(KNOWN[form], case(form, seed, run), folder, seconds)
-                if (more := _memory() - base) > MEMORY:
-                    found = f"memory: {more >> 20} MiB, then {found}"
-                os.write(descriptor, f"{form} {seed} {run} {' '.join(found.split())}\n".encode())
-                if more > MEMORY:
-                    return  # the next cases need a process without this peak
+    _limit()
+    for form, seed, start, stop in jobs:
+        for data in KNOWN[form].seeds():  # what is imported and kept at first use is not of a case
+            _use(KNOWN[form], data, folder)
+        base = _memory()
+        for run in range(start, stop):
+            os.write(descriptor, f"{form} {seed} {run} ?\n".encode())
+            found = outcome(KNOWN[form], case(form, seed, run), folder, seconds)
+            if (more := _memory() - base) > MEMORY:
+                found = f"memory: {more >> 20} MiB, then {found}"
+            os.write(descriptor, f"{form} {seed} {run} {' '.join(found.split())}\n".encode())
+            if more > MEMORY:
+                return  # the next cases need a process without this peak
 
 
 def outcome(form: Format, data: bytes, folder: Path, seconds: float) -> str:
@@ -100,6 +97,7 @@ def _memory() -> int:
 def _limit() -> None:
     faulthandler.enable(file=2)
     faulthandler.register(signal.SIGPROF, file=2, chain=True)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     logging.disable()
     warnings.simplefilter("always")
     size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()

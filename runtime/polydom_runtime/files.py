@@ -1,12 +1,21 @@
-"""Writing files so that they last, and replacing a file or a folder in one step."""
+"""Writing files so that they last, never where another user leads to, and replacing a file or folder in one step."""
 
 import ctypes
 import errno
 import os
+import stat
 import sys
-from _thread import get_ident
-from contextlib import suppress
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
+
+DATA_MODE = 0o644
+"""The mode of new files, less what the umask takes away."""
+
+MOST_LINKS = 40
+"""The number of links that lead to a file, as in Linux."""
 
 AT_FDCWD, RENAME_EXCHANGE = -100, 2
 
@@ -27,14 +36,38 @@ def replace_file(file: str | os.PathLike[str], content: bytes, *, sync: bool = T
     Raises
     ------
     OSError
-        If the new file cannot be written, or the name is that of something else; the old one then stays as it is.
+        If the new file cannot be written, or the name is that of something else; the old one then stays as it is. Also
+        if another user made a link on the way.
     """
-    target = Path(os.path.realpath(file))
+    with replacing(file, sync=sync) as stream:
+        stream.write(content)
+
+
+@contextmanager
+def replacing(file: str | os.PathLike[str], *, sync: bool = True) -> Iterator[BinaryIO]:
+    """Give a stream for the new content of a file, which takes the place of the old one at the end of the block.
+
+    The new file has `DATA_MODE`, whatever the old one had: that may be somebody else's.
+
+    Parameters
+    ----------
+    file, sync
+        As for `replace_file`.
+
+    Raises
+    ------
+    OSError
+        As for `replace_file`.
+    """
+    target = followed(file)
     if target.exists() and not target.is_file():
         raise OSError(f"{file} must be a file. It is something else. Give another name")
-    part = target.with_name(f".{target.name}.{os.getpid()}-{get_ident()}.part")
+    _warn_if_shared(target.parent)
+    # At random: nobody can take the name before, and what a killed process left is in nobody's way.
+    part = target.with_name(f".{target.name}.{os.urandom(8).hex()}.part")
     try:
-        write_file(part, content, sync=sync)
+        with new_file(part, sync=sync) as stream:
+            yield stream
         os.replace(part, target)
         if sync:
             sync_folder(target.parent)
@@ -44,19 +77,118 @@ def replace_file(file: str | os.PathLike[str], content: bytes, *, sync: bool = T
         raise
 
 
-def write_file(file: Path, content: bytes, *, sync: bool = True) -> None:
-    """Write a file, and wait until its content is on the disk if `sync`.
+@contextmanager
+def new_file(file: Path, mode: int = DATA_MODE, *, sync: bool = True) -> Iterator[BinaryIO]:
+    """Make a file that is not there yet, and give a stream for its content, which is on the disk at the end if `sync`.
 
     Raises
     ------
     OSError
-        If that fails; then a part of the file may be there.
+        If there is anything of this name, even a link to nothing, or the file cannot be written; then a part of it may
+        be there.
     """
-    with open(file, "wb") as stream:
-        stream.write(content)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with open(os.open(file, flags, mode), "wb") as stream:
+        yield stream
         if sync:
             stream.flush()
             os.fsync(stream.fileno())
+
+
+def write_file(file: Path, content: bytes, mode: int = DATA_MODE, *, sync: bool = True) -> None:
+    """Write a new file as a whole; see `new_file`."""
+    with new_file(file, mode, sync=sync) as stream:
+        stream.write(content)
+
+
+def open_kept(file: str | os.PathLike[str], flags: int, *, special: bool = False) -> int:
+    """Open a file that is kept and changed, and return its descriptor. With ``O_CREAT`` it may be new.
+
+    Parameters
+    ----------
+    file : path
+        Of a link, it is the file that it points at.
+    flags : int
+        As for `os.open`, without ``O_TRUNC``.
+    special : bool
+        Whether it may be a pipe or a device, which is then opened without waiting.
+
+    Raises
+    ------
+    OSError
+        If it cannot be opened, is of another kind, or may have been put there by another user; also if another user
+        made a link on the way.
+    """
+    path = followed(file)
+    _warn_if_shared(path.parent)
+    no_link = 0 if _is_of_kernel(path) else os.O_NOFOLLOW
+    descriptor = os.open(path, flags | no_link | os.O_CLOEXEC | os.O_NONBLOCK, DATA_MODE)
+    try:
+        status = os.fstat(descriptor)
+        if not special and not stat.S_ISREG(status.st_mode):
+            raise OSError(f"{file} must be a file. It is something else. Give another name")
+        if may_be_planted(status, path.parent.stat()):
+            raise PermissionError(
+                errno.EACCES,
+                "Any user may write to its folder, and the file may be a trap. Give another name",
+                str(path),
+            )
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def may_be_planted(file: os.stat_result, folder: os.stat_result) -> bool:
+    """Tell whether another user may have put a file into a folder, as a trap: the rule of Linux' protected_regular.
+
+    So in a folder in which any user may write, it must belong to this user, to root or to the owner of the folder. It
+    must have one name there: a second name could be that of another file of this user.
+    """
+    owners = 0, os.geteuid(), folder.st_uid
+    return bool(folder.st_mode & stat.S_IWOTH) and (file.st_uid not in owners or file.st_nlink > 1)
+
+
+def followed(file: str | os.PathLike[str]) -> Path:
+    """Return the absolute path to which links lead. Only those of this user and of root are followed.
+
+    Others could make a program write elsewhere. Linux refuses them only in folders such as ``/tmp``, and not on every
+    machine.
+
+    Raises
+    ------
+    OSError
+        If there is another link on the way, or there are too many.
+    """
+    path = Path(file).absolute()
+    for _ in range(MOST_LINKS):
+        link = next((step for step in (*reversed(path.parents), path) if _is_link(step)), None)
+        if link is None:
+            return path
+        if link.lstat().st_uid not in (0, os.geteuid()):
+            raise PermissionError(
+                errno.EACCES, "A link must be of this user or of root. Give the path that it leads to", str(link)
+            )
+        path = link.parent / os.readlink(link) / path.relative_to(link)
+    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(file))
+
+
+def _is_link(path: Path) -> bool:
+    return path.is_symlink() and not _is_of_kernel(path)
+
+
+def _is_of_kernel(path: Path) -> bool:
+    """Tell whether links there may lead to what has no path, such as ``/proc/self/fd/2``, a pipe."""
+    return path.parts[:2] == ("/", "proc")
+
+
+def _warn_if_shared(folder: Path) -> None:
+    if folder.stat().st_mode & (stat.S_IWOTH | stat.S_ISVTX) == stat.S_IWOTH:
+        warnings.warn(
+            f"Only its owner should be able to write to {folder}. Any user may, and replace files there. Change that "
+            "with chmod o-w.",
+            stacklevel=1,  # once for a folder, by whatever way
+        )
 
 
 def sync_folder(folder: Path) -> None:

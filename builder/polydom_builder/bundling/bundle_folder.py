@@ -13,7 +13,7 @@ from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.encoding import encode
 from polydom_runtime.bundles.index_file import DIGEST_FILE, INDEX_FILE, digest_line, read_bundle
 from polydom_runtime.bundles.model_entry import MODEL_FOLDER, model_file
-from polydom_runtime.files import replace_folder, sync_folder
+from polydom_runtime.files import followed, replace_folder, sync_folder, write_file
 
 
 def write_bundle(
@@ -52,12 +52,12 @@ def write_bundle(
             new = Path(scratch) / "bundle"
             (new / MODEL_FOLDER).mkdir(parents=True)
             for number, data in enumerate(models):
-                _write(new / MODEL_FOLDER / model_file(number), data)
+                write_file(new / MODEL_FOLDER / model_file(number), data)
             index = encode(bundle)
-            _write(new / INDEX_FILE, index)
-            _write(new / DIGEST_FILE, digest_line(index))
+            write_file(new / INDEX_FILE, index)
+            write_file(new / DIGEST_FILE, digest_line(index))
             if proof is not None:
-                _write(new / PROOF_FILE, proof)
+                write_file(new / PROOF_FILE, proof)
             read_bundle(new, None)
             if key is not None:
                 sign_folder(new, key, name=bundle.identity.name or target.name)
@@ -71,19 +71,14 @@ def write_bundle(
 
 def checked_target(folder: str | os.PathLike[str]) -> Path:
     """Return the absolute path of a bundle to write; ExportError if it is another kind of folder or not writable."""
-    target = Path(os.path.realpath(folder))
-    if target.exists() and not (target / INDEX_FILE).is_file():
-        raise ExportError(f"{target} must be a new folder or an old bundle, which would be replaced. It is neither.")
     try:
+        target = followed(folder)
+        if target.exists() and not (target / INDEX_FILE).is_file():
+            raise ExportError(
+                f"{target} must be a new folder or an old bundle, which would be replaced. It is neither."
+            )
         target.parent.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=target.parent).close()
     except OSError as e:
-        raise ExportError(f"The folder of {target} must be writable. {e}") from e
+        raise ExportError(f"The folder of {folder} must be writable. {e}") from e
     return target
-
-
-def _write(file: Path, data: bytes) -> None:
-    with open(file, "wb") as stream:
-        stream.write(data)
-        stream.flush()
-        os.fsync(stream.fileno())

@@ -18,6 +18,7 @@ from polydom_builder.training.labels import targets_of
 from polydom_builder.training.table import extract_table
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.exceptions import ItemError
+from polydom_runtime.files import replace_file
 from polydom_runtime.items.packed import write_packed
 from polydom_runtime.policy.deadline import too_short
 
@@ -144,7 +145,7 @@ def run_demo(
         print(f"While the times were measured: {note}.")
     results = _run_and_compare(Node(node, example, out), bundle, deadlines, baselines, pace, loop_labels)
     print(as_table(results))
-    (out / "results.json").write_text(json.dumps(results, indent=2))
+    replace_file(out / "results.json", json.dumps(results, indent=2).encode())
     plot(results, out / "accuracy.png")
     print(f"Bundle, results and plot are in {out}: surface.bundle, results.json, accuracy.png.")
     return results

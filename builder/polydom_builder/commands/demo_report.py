@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from polydom_runtime.costs import format_seconds
+from polydom_runtime.files import replacing
 
 MAX_SETS = 3
 """The most feature sets of a deadline that the table names."""
@@ -91,5 +92,6 @@ def plot(results: Sequence[dict[str, Any]], file: Path) -> None:
     axes.set(xlabel="deadline per item (ms)", ylabel="accuracy on test patches", title="Brick, grass or gravel?")
     axes.grid(alpha=0.3)
     axes.legend(frameon=False)
-    figure.savefig(file, dpi=120)
+    with replacing(file, sync=False) as stream:
+        figure.savefig(stream, dpi=120)
     pyplot.close(figure)

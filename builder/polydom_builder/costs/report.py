@@ -10,6 +10,7 @@ import numpy as np
 from polydom_runtime.arrays import Floats
 from polydom_runtime.bundles.regimes import Regime
 from polydom_runtime.costs import CostFunction, format_seconds
+from polydom_runtime.files import replacing
 from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples, Pauses
 from polydom_runtime.measuring.spread import spreads
 from polydom_runtime.measuring.tails import relative_error, tail_quantile
@@ -186,5 +187,6 @@ def plot_costs(samples: CostSamples, rows: Sequence[CostRow], quantile: float, f
         axes.legend(frameon=False, fontsize=8)
         axes.grid(alpha=0.3)
         name = "dispatch" if row.unit == DISPATCH else "".join(c if c.isalnum() else "_" for c in row.unit)
-        figure.savefig(folder / f"{name}.png", dpi=110)
+        with replacing(folder / f"{name}.png", sync=False) as stream:
+            figure.savefig(stream, dpi=110)
         pyplot.close(figure)

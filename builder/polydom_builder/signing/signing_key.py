@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from polydom_runtime.causes import shown
 from polydom_runtime.exceptions import SignatureError
+from polydom_runtime.files import write_file
 from polydom_runtime.trust.envelope import Signature, to_sign
 from polydom_runtime.trust.keys import NAME, TrustedKey, check_installed, key_id
 
@@ -118,10 +119,7 @@ def make_keys(name: str | os.PathLike[str]) -> tuple[Path, Path]:
 
 def _write_new(file: Path, content: bytes, mode: int) -> None:
     try:
-        with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode), "wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
+        write_file(file, content, mode)
     except OSError as e:
         raise SignatureError(f"{file} must be a new file in a folder that can be written. Got {e!r}. Move it.") from e
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from polydom_runtime.exceptions import ItemError
+from polydom_runtime.files import replacing
 
 ARRAYS = ("signal", "offset", "shape", "label", "group", "weight")
 CURE = "Write one with polydom_runtime.write_packed, or give MODULE:FUNCTION, a function that returns the items."
@@ -89,13 +90,15 @@ def write_packed(
 ) -> None:
     """Write items of one dtype in the format of `read_packed`; without ``shape`` if all items are 1-D.
 
+    The file is replaced in one step. As numpy does it, a name without ``.npz`` gets it.
+
     Raises
     ------
     ItemError
         If the items are no arrays, or there are none; if there are not as many labels, groups or weights as items, or
         they are not all numbers or all texts.
     """
-    items = list(items)
+    items, path = list(items), Path(file)
     if not items or not all(isinstance(item, np.ndarray) for item in items):
         got = next((type(item).__name__ for item in items if not isinstance(item, np.ndarray)), "none")
         raise ItemError(
@@ -111,7 +114,8 @@ def write_packed(
     for name, values in zip(ARRAYS[3:], (labels, groups, weights), strict=True):
         if values is not None:
             arrays[name] = _alike(name, list(values), len(items))
-    np.savez(file, **arrays)
+    with replacing(path if path.suffix == ".npz" else f"{path}.npz") as stream:
+        np.savez(stream, **arrays)
 
 
 def _alike(name: str, values: list[Any], n_items: int) -> np.ndarray[Any, Any]:

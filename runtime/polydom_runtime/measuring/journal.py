@@ -12,7 +12,7 @@ import numpy as np
 from polydom_runtime.arrays import Floats
 from polydom_runtime.bundles.regimes import Regime
 from polydom_runtime.exceptions import MeasurementError
-from polydom_runtime.files import sync_folder
+from polydom_runtime.files import open_kept, sync_folder
 
 from .costs_file import MAGIC, MAX_FILE_BYTES, VERSION, start_of_frames
 from .decoding import add_frame, decoded_header
@@ -204,7 +204,7 @@ class FileJournal(Journal):
         if self._descriptor >= 0:
             return
         try:
-            self._descriptor = os.open(self._part, os.O_RDWR | os.O_CREAT, 0o644)
+            self._descriptor = open_kept(self._part, os.O_RDWR | os.O_CREAT)
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as e:
             self.close()

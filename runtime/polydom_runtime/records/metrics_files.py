@@ -10,12 +10,10 @@ from pathlib import Path
 from typing import Protocol, TextIO
 
 from polydom_runtime.exceptions import RecordingError
-from polydom_runtime.files import replace_file
+from polydom_runtime.files import open_kept, replace_file
 
 from .metrics import Metrics
 from .prometheus import prometheus_text
-
-MODE = 0o644
 
 
 class MetricsOutput(Protocol):
@@ -162,8 +160,7 @@ class Regularly:
 
 
 def _append(path: str | os.PathLike[str], data: bytes) -> None:
-    # O_NONBLOCK: a pipe that nobody reads must not stop the node.
-    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, MODE)
+    descriptor = open_kept(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, special=True)
     try:
         before = os.fstat(descriptor)
         if os.write(descriptor, data) < len(data):

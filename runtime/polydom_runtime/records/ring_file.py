@@ -9,7 +9,7 @@ from itertools import count
 from pathlib import Path
 
 from polydom_runtime.exceptions import RecordingError
-from polydom_runtime.files import sync_folder
+from polydom_runtime.files import followed, open_kept, sync_folder
 
 from .flight_file import MAGIC, MAX_FILE_BYTES, Flight, FlightHeader, decoded_flight
 
@@ -33,8 +33,9 @@ def open_ring(file: Path, header: FlightHeader, allocate: Allocate) -> tuple[int
     RecordingError
         If the disk is full, or the file cannot be written, is in use or is not a flight recording.
     """
-    path = Path(os.path.realpath(file))
+    path = file
     try:
+        path = followed(file)
         if not _is_there(path):
             return _created(path, header, allocate), None
         descriptor = _locked(path, os.O_RDWR)
@@ -64,7 +65,7 @@ def _is_there(path: Path) -> bool:
 
 
 def _locked(path: Path, flags: int) -> int:
-    descriptor = os.open(path, flags | os.O_CLOEXEC, 0o644)
+    descriptor = open_kept(path, flags)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

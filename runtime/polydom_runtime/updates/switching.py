@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from polydom_runtime.exceptions import UpdateError
-from polydom_runtime.files import replace_file, sync_folder
+from polydom_runtime.files import open_kept, replace_file, sync_folder
 
 from .releases import CURRENT, HISTORY, LOCK, RELEASES, current_digest, history
 
@@ -25,7 +25,7 @@ def locked(root: Path) -> Iterator[None]:
     """
     try:
         # Not for writing, so that a service can roll back what the superuser has installed in its folder.
-        descriptor = os.open(root / LOCK, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        descriptor = open_kept(root / LOCK, os.O_RDONLY | os.O_CREAT)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             yield

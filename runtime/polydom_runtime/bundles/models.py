@@ -133,5 +133,6 @@ def _lean_options(ort: Any) -> Any:
     # A classifier of one to three nodes has nothing to optimise; without optimisation, a session loads twice as fast.
     options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    options.log_severity_level = 3
+    # Only what ends the process: errors are raised, and its log has the names of nodes as they are.
+    options.log_severity_level = 4
     return options

@@ -1,12 +1,13 @@
 """Each model runs in the engine that the bundle states, or in the other one if it must."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from polydom_runtime import ManualClock, Predictor
-from polydom_runtime.bundles import engines
+from polydom_runtime.bundles import engines, models
 from polydom_runtime.bundles.engines import ENGINES, Engine, load_model
 from polydom_runtime.bundles.models import InputRow, ModelRunner
 from polydom_runtime.device.tiny_models import linear_classifier, model, tree_classifier
@@ -54,6 +55,51 @@ def test_a_predictor_follows_the_bundle_unless_told_otherwise(engine: Engine | N
 
     assert answer.label == "yes"
     assert [isinstance(run, Kernel) for run in runs] == [(engine or wanted) == "numpy" for wanted in stated]
+
+
+@pytest.mark.onnxruntime
+def test_onnxruntime_prints_nothing_about_a_model(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Its log would repeat the names of nodes, control characters included, from C and so past every check of ours."""
+    monkeypatch.setattr(models, "check_model", lambda *_: None)
+
+    with pytest.raises(BundleFormatError, match="Reshape"):
+        ModelRunner(failing(), InputRow(4), 4, 3)
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.onnxruntime
+def test_whatever_onnxruntime_logs_goes_to_standard_error(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Standard output belongs to the answers."""
+    lean = models._lean_options
+
+    def talking(ort: Any) -> Any:
+        options = lean(ort)
+        options.log_severity_level = 0
+        return options
+
+    monkeypatch.setattr(models, "_lean_options", talking)
+    ModelRunner(linear_classifier(4, 3), InputRow(4), 4, 3)
+    printed = capfd.readouterr()
+
+    assert printed.out == ""
+    assert "onnxruntime" in printed.err
+
+
+def failing() -> bytes:
+    """Return a model with a node that fails when it runs, and whose name clears a terminal."""
+    from polydom_runtime.device import tiny_models as tiny
+
+    reshape = tiny._node("Reshape", ["X", "shape"], ["scores"], {}, domain="") + tiny._field(3, b"\x1b[2J")
+    nodes = [
+        tiny._node("Cast", ["seven"], ["shape"], {"to": 7}, domain=""),
+        reshape,
+        tiny._node("ArgMax", ["X"], ["label"], {"axis": 1, "keepdims": 0}, domain=""),
+    ]
+    return model(nodes, 4, weights={"seven": np.array([7.0])})
 
 
 def without_a_kernel() -> bytes:

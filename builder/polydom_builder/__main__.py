@@ -15,6 +15,7 @@ COMMANDS = {
     "verify": "check the proof of a bundle; exit code 1 if it does not hold",
     "keygen": "make a pair of keys to sign bundles with",
     "sign": "sign a bundle, so that a node can tell whose it is",
+    "pack": "write a bundle as one file, to deliver it",
     "costs": "report on a costs file, as measured by polydom-node measure",
     "simulate": "show the answers that a bundle would give on a device, by its recorded times",
     "replay": "show the answers that another bundle, deadline or policy would have given in a flight recording",

@@ -1,8 +1,6 @@
 """The identity of a new bundle: what the user gives it, and what the builder knows of the build."""
 
-import os
 import time
-from collections.abc import Mapping
 
 import numpy as np
 import skl2onnx
@@ -14,11 +12,7 @@ from polydom_runtime.bundles.identity import MAX_CHARS, Identity, is_word
 from polydom_runtime.bundles.models import onnxruntime_version
 from polydom_runtime.causes import shown
 
-EPOCH = "SOURCE_DATE_EPOCH"
-"""The environment variable that fixes the time of a build: https://reproducible-builds.org/docs/source-date-epoch/."""
-
-MAX_DIGITS = 11
-"""Of the seconds: they last to the year 5138."""
+from .source_date import source_date
 
 
 def given_identity(name: str, version: str, built_by: str) -> Identity:
@@ -33,14 +27,8 @@ def given_identity(name: str, version: str, built_by: str) -> Identity:
         if not is_word(text):
             must = f"be a text of at most {MAX_CHARS} printable characters"
             raise ExportError(f"The {parameter} of a bundle must {must}. Got {shown(text)}.")
-    return Identity(name, version, _now(os.environ), built_by, libraries=_libraries())
-
-
-def _now(environment: Mapping[str, str]) -> str:
-    seconds = environment.get(EPOCH) or str(int(time.time()))
-    if not (seconds.isascii() and seconds.isdecimal() and len(seconds) <= MAX_DIGITS):
-        raise ExportError(f"{EPOCH} must be whole seconds since 1970. Got {shown(seconds)}. Set it right, or unset it.")
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(int(seconds)))
+    built = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(source_date(int(time.time()))))
+    return Identity(name, version, built, built_by, libraries=_libraries())
 
 
 def _libraries() -> dict[str, str]:

@@ -9,7 +9,8 @@ import sklearn
 
 from polydom_builder import ExportError, GreedySearch, PolyDomSearch, __version__
 from polydom_builder.__main__ import main
-from polydom_builder.bundling.identity import EPOCH, given_identity
+from polydom_builder.bundling.identity import given_identity
+from polydom_builder.bundling.source_date import EPOCH
 from polydom_builder.training.data_fingerprint import data_fingerprint
 from polydom_runtime import load_bundle
 from polydom_runtime.measuring.fingerprint import source_fingerprint

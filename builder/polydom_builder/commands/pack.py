@@ -1,0 +1,22 @@
+"""``polydom pack``: write a bundle as one file, to deliver it."""
+
+import argparse
+
+from polydom_builder.bundling.packing import pack
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``polydom pack``."""
+    command.add_argument("bundle", metavar="BUNDLE", help="the bundle folder")
+    command.add_argument("--out", metavar="NAME.tar", required=True, help="the file to write")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Pack, and say what was packed.
+
+    Raises
+    ------
+    PolyDomError
+        If the bundle is not sound, or the file cannot be written.
+    """
+    print(f"{arguments.out}: the bundle {pack(arguments.bundle, arguments.out).sha256}")

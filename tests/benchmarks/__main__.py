@@ -15,6 +15,7 @@ NAMES = (
     "startup",
     "supervised",
     "faults",
+    "updates",
     "wakeups",
     "records",
     "search",

@@ -17,7 +17,7 @@ from polydom_runtime.measuring import costs_file
 from polydom_runtime.measuring.frames import FRAME, frames
 from polydom_runtime.records.flight_file import CRC, FACTS, MAGIC, PAGE, decoded_header
 
-from . import npz, protobuf, seeds, uses
+from . import npz, protobuf, seeds, tar, uses
 from .trees import DEEP, DEPTH, HUGE, altered, changed
 
 NOISE = 0.1
@@ -165,5 +165,6 @@ FORMATS = {
     "energies": Format(seeds.energies, of_documents(json.loads, _json), uses.use_energies),
     "lines": Format(seeds.lines, of_documents(_opened_lines, _closed_lines), uses.use_lines),
     "archive": Format(seeds.archives, _archive, uses.use_archive),
+    "tar": Format(seeds.tars, of_documents(tar.opened, tar.closed), uses.use_tar),
 }
 """The formats by their names."""

@@ -1,6 +1,7 @@
 """Small sound files of each format."""
 
 import json
+import tarfile
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -131,3 +132,14 @@ def archives() -> Sequence[bytes]:
     return _from_file(
         lambda file: write_packed(file, flat, labels, groups, weights), lambda file: write_packed(file, pictures)
     )
+
+
+@cache
+def tars() -> Sequence[bytes]:
+    """Return a packed bundle."""
+
+    def pack(file: Path) -> None:
+        with tarfile.open(file, "w", format=tarfile.USTAR_FORMAT) as archive:
+            archive.add(NEWEST, "newest")
+
+    return _from_file(pack)

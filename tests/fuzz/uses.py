@@ -42,6 +42,7 @@ from polydom_runtime.policy.energy import EnergyBudget
 from polydom_runtime.records.metrics import Metrics
 from polydom_runtime.records.metrics_files import JsonLines, PrometheusText
 from polydom_runtime.records.recorder import FlightRecorder, load_flight
+from polydom_runtime.updates.packed import unpacked
 from tests.bundle_parts import bundle_of
 from tests.runtime.conftest import make_bundle, write
 from tests.runtime.node_space import space
@@ -240,3 +241,10 @@ def use_archive(data: bytes, folder: Path) -> None:
         score.add(_told(item), label)
     score.summary()
     samples(str(file))
+
+
+def use_tar(data: bytes, folder: Path) -> None:
+    """Load a packed bundle, which is all that is written of it."""
+    (file := folder / "bundle.tar").write_bytes(data)
+    with unpacked(file) as here:
+        load_bundle(here)

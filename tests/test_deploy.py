@@ -150,12 +150,33 @@ def test_the_way_of_the_overview_leads_to_the_node_and_back(
     assert [new, new, new, old] == current
 
 
-@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd")
+needs_systemd = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd")
+
+
+@needs_systemd
 @pytest.mark.parametrize("name", UNITS)
 def test_systemd_finds_no_fault_in_a_unit(name: str) -> None:
     done = subprocess.run(["systemd-analyze", "verify", DEPLOY / name], capture_output=True, text=True)
 
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def allowed(filter_name: str) -> set[str]:
+    """Return the system calls of a filter of systemd, which may name others."""
+    command = ["systemd-analyze", "syscall-filter", filter_name]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True)
+    names = [line.strip() for line in listed.stdout.splitlines()[1:] if "#" not in line]
+    return {call for name in names for call in (allowed(name) if name.startswith("@") else [name])}
+
+
+@needs_systemd
+@pytest.mark.parametrize("name", UNITS)
+def test_unit_lets_the_node_fork_share_memory_and_keep_time(name: str) -> None:
+    """A call that a filter forbids would end the process."""
+    workers = {"clone3", "memfd_create", "pidfd_open", "pidfd_send_signal", "prctl", "socketpair", "mmap"}
+    in_time = {"mlockall", "sched_setaffinity", "sched_setscheduler", "setpriority"}
+
+    assert workers | in_time | {"flock", "symlink", "rename"} <= allowed(unit(name)["SystemCallFilter"])
 
 
 def test_command_of_the_service_is_one_that_exists() -> None:

@@ -150,6 +150,14 @@ def test_the_way_of_the_overview_leads_to_the_node_and_back(
     assert [new, new, new, old] == current
 
 
+@pytest.mark.parametrize("page", sorted(page.name for page in DEPLOY.glob("*.md")))
+def test_commands_of_the_pages_have_words_that_exist(page: str) -> None:
+    for line in commands("".join(blocks(page, "sh"))):
+        program, *words = line[3:] if line[:2] == ["sudo", "-u"] else line
+        if (name := Path(program).name) in PROGRAMS and "..." not in words:
+            PROGRAMS[name].parser(words).parse_args(words)
+
+
 needs_systemd = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd")
 
 

@@ -31,11 +31,11 @@ from .exceptions import (
 )
 from .features import Feature, FeatureSpace, Step
 from .prediction import Prediction
-from .trust.trust import Signed, Trust
 from .unit_times import UnitTimes
 
 if TYPE_CHECKING:
     from .device.device_profile import DeviceProfile
+    from .following.following_predictor import FollowingPredictor
     from .items.packed import write_packed
     from .items.sources import Arrived
     from .loop.loop_counts import LoopCounts, LoopSummary, Miss
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from .predictor import Predictor
     from .supervision.supervisor import SupervisedPredictor
     from .testing import ManualClock
+    from .trust.trust import Signed, Trust
 
 __version__ = "0.1.0"
 
@@ -57,6 +58,7 @@ _LAZY = {
     "CostSamples": "measuring.cost_samples",
     "DeviceProfile": "device.device_profile",
     "EnergyBudget": "policy.energy",
+    "FollowingPredictor": "following.following_predictor",
     "HardwareWatchdog": "loop.watchdogs",
     "Lateness": "loop.wakeups",
     "LoopCounts": "loop.loop_counts",
@@ -67,9 +69,11 @@ _LAZY = {
     "Overrun": "loop.wakeups",
     "Predictor": "predictor",
     "ServiceManager": "loop.watchdogs",
+    "Signed": "trust.trust",
     "SlackCollector": "loop.wakeups",
     "Sleeper": "loop.wakeups",
     "SupervisedPredictor": "supervision.supervisor",
+    "Trust": "trust.trust",
     "Watchdog": "loop.watchdogs",
     "load_costs": "measuring.costs_file",
     "measure": "measuring.measure",
@@ -96,6 +100,7 @@ __all__ = [
     "Feature",
     "FeatureError",
     "FeatureSpace",
+    "FollowingPredictor",
     "HardwareWatchdog",
     "ItemError",
     "Lateness",

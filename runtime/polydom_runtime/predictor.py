@@ -35,10 +35,10 @@ from .policy.slowdown import FADING, Slowdown
 from .policy.states import State, reachable
 from .policy.trace import Trace
 from .prediction import AnyPredictor, Policy, Prediction, labels_of, policy_for
-from .trust.trust import Trust
 
 if TYPE_CHECKING:
     from .policy.energy import EnergyBudget
+    from .trust.trust import Trust
 
 
 new_tuple = tuple.__new__
@@ -193,7 +193,7 @@ class Predictor:
         *,
         tune: str | os.PathLike[str] | None = None,
         compare: bool = True,
-        trust: Trust | None = None,
+        trust: "Trust | None" = None,
         **options: Any,
     ) -> "Predictor":
         """Read and check a bundle, and load the models that the deadline can reach.

@@ -10,8 +10,8 @@ from polydom_runtime.bundles.index_file import read_bundle
 from polydom_runtime.bundles.opened_folder import opened_folder
 from polydom_runtime.exceptions import SignatureError
 from polydom_runtime.files import replace_file
-from polydom_runtime.trust import envelope, statement
-from polydom_runtime.trust.statement import SIGNATURE_FILE, FileDigest, Statement, checked_name
+from polydom_runtime.trust import SIGNATURE_FILE, envelope, statement
+from polydom_runtime.trust.statement import FileDigest, Statement, checked_name
 from polydom_runtime.trust.trust import check_files
 
 from .signing_key import SigningKey

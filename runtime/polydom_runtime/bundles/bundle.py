@@ -4,13 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from polydom_runtime.costs import CostFunction, format_seconds
 from polydom_runtime.exceptions import BundleMismatchError
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.items.kinds import ItemKind
-from polydom_runtime.trust.trust import Signed
 from polydom_runtime.unit_times import UnitTimes, step_users
 
 from .assumption import Assumption
@@ -21,6 +20,9 @@ from .index import Candidate, Interval, PolyDomIndex
 from .model_entry import ModelEntry
 from .references import References
 from .regimes import Regime, RegimeTimes
+
+if TYPE_CHECKING:
+    from polydom_runtime.trust.trust import Signed
 
 Label = int | str | bool
 
@@ -153,7 +155,7 @@ class Bundle:
     identity: Identity = field(default_factory=Identity)
     sha256: str = field(default="", compare=False)
     contents: tuple[bytes | memoryview, ...] = field(default=(), compare=False)
-    signed: Signed | None = field(default=None, compare=False)
+    signed: "Signed | None" = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         low, high = map(format_seconds, self.promise.budgets)

@@ -3,12 +3,14 @@
 import hashlib
 import os
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from polydom_runtime.causes import shown
-from polydom_runtime.exceptions import BundleFormatError, SignatureError
-from polydom_runtime.trust.trust import Trust, demanded_trust
+from polydom_runtime.exceptions import BundleFormatError
+from polydom_runtime.trust import VARIABLE
 
 from . import schema
 from .bundle import Bundle
@@ -16,7 +18,9 @@ from .decoding import decode
 from .encoding import encode
 from .model_entry import MODEL_FOLDER, model_file
 from .opened_folder import OpenedFolder, no_bundle, opened_folder
-from .signed_files import signed_files
+
+if TYPE_CHECKING:
+    from polydom_runtime.trust.trust import Signed, Trust
 
 INDEX_FILE, DIGEST_FILE = "index.msgpack", "index.sha256"
 
@@ -24,7 +28,7 @@ MOST_LOADS = 5
 """How many times a load begins again because the folder was replaced meanwhile."""
 
 
-def load_bundle(folder: str | os.PathLike[str], trust: Trust | None = None) -> Bundle:
+def load_bundle(folder: str | os.PathLike[str], trust: "Trust | None" = None) -> Bundle:
     """Read a bundle and check it, every model included.
 
     Parameters
@@ -39,12 +43,14 @@ def load_bundle(folder: str | os.PathLike[str], trust: Trust | None = None) -> B
     BundleFormatError
         As for `read_bundle`.
     """
-    if not isinstance(trust, Trust | None):
-        raise SignatureError(f"trust must be a Trust. Got {shown(trust)}. Write trust=Trust.from_files([...]).")
-    return read_bundle(folder, demanded_trust() if trust is None else trust)
+    if trust is not None or VARIABLE in os.environ:
+        from polydom_runtime.trust.trust import checked_trust
+
+        trust = checked_trust(trust)
+    return read_bundle(folder, trust)
 
 
-def read_bundle(folder: str | os.PathLike[str], trust: Trust | None) -> Bundle:
+def read_bundle(folder: str | os.PathLike[str], trust: "Trust | None") -> Bundle:
     """Read a bundle and check it, whatever the environment says about signatures.
 
     All files are of one folder, and each is read once: if the folder is replaced meanwhile, the result is the old
@@ -81,10 +87,15 @@ def read_bundle(folder: str | os.PathLike[str], trust: Trust | None) -> Bundle:
     return bundle
 
 
-def _loaded(folder: OpenedFolder, trust: Trust | None) -> Bundle:
+def _loaded(folder: OpenedFolder, trust: "Trust | None") -> Bundle:
     if INDEX_FILE not in folder.names():
         raise no_bundle(folder.path, f"no file {INDEX_FILE} there")
-    signed, read = (None, folder.read) if trust is None else signed_files(folder, trust)
+    signed: Signed | None = None
+    read: Callable[[str, int], bytes] = folder.read
+    if trust is not None:
+        from .signed_files import signed_files  # only here, since most nodes demand no signature
+
+        signed, read = signed_files(folder, trust)
     index = read(INDEX_FILE, schema.MAX_INDEX_BYTES)
     digest = read(DIGEST_FILE, 4096)
     if digest != digest_line(index):

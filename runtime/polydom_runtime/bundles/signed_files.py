@@ -3,8 +3,9 @@
 from collections.abc import Callable
 
 from polydom_runtime.exceptions import SignatureError
+from polydom_runtime.trust import SIGNATURE_FILE
 from polydom_runtime.trust.envelope import MAX_BYTES
-from polydom_runtime.trust.statement import SIGNATURE_FILE, FileDigest
+from polydom_runtime.trust.statement import FileDigest
 from polydom_runtime.trust.trust import Signed, Trust, check_file, check_names
 
 from . import schema

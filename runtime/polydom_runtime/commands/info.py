@@ -11,7 +11,7 @@ from polydom_runtime.costs import format_seconds
 from polydom_runtime.policy.lateness import longest_step
 from polydom_runtime.policy.outlook_table import outlook_table, regimes_text
 from polydom_runtime.policy.promise_text import promise_text
-from polydom_runtime.trust.statement import SIGNATURE_FILE
+from polydom_runtime.trust import SIGNATURE_FILE
 
 from .arguments import add_trust, add_tune
 from .tuned_bundle import bundle_of

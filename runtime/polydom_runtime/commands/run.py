@@ -117,7 +117,7 @@ def _answer_all(arguments: argparse.Namespace, predictor: "Single | FollowingPre
             "costs": str(bundle.times.origin),
             "compared": arguments.compare and bool(bundle.references.items),
             **loop,
-            **_more(predictor),
+            **_more(arguments, predictor),
         }
         print(json.dumps({"summary": summary}), flush=True)
     return code or int(not tally.is_sound)
@@ -161,15 +161,14 @@ def _predictor(arguments: argparse.Namespace) -> Predictor:
     return predictor
 
 
-def _more(predictor: "Single | FollowingPredictor") -> dict[str, Any]:
+def _more(arguments: argparse.Namespace, predictor: AnyPredictor) -> dict[str, Any]:
     """Return the part of the summary about supervision and new bundles."""
-    if isinstance(predictor, Predictor):
-        return {}
-    if follows(predictor):
-        counts, restarts = predictor.supervised()
-        return {"answered_by": dict(counts), "restarts": restarts, "reloads": predictor.reloads._asdict()}
-    supervised = cast("SupervisedPredictor", predictor)
-    return {"answered_by": dict(supervised.counts), "restarts": supervised.restarts}
+    more: dict[str, Any] = {"reloads": predictor.reloads._asdict()} if follows(predictor) else {}
+    if arguments.supervised:
+        one = cast("SupervisedPredictor", predictor)
+        counts, restarts = predictor.supervised() if follows(predictor) else (one.counts, one.restarts)
+        more |= {"answered_by": dict(counts), "restarts": restarts}
+    return more
 
 
 Outcome = tuple[int, dict[str, Any]]

@@ -4,12 +4,15 @@ import argparse
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.device.tune import tuned
 from polydom_runtime.device.tune_file import load_tune
-from polydom_runtime.trust.trust import Trust
+
+if TYPE_CHECKING:
+    from polydom_runtime.trust.trust import Trust
 
 
 def bundle_of(arguments: argparse.Namespace) -> Bundle:
@@ -26,7 +29,7 @@ def bundle_of(arguments: argparse.Namespace) -> Bundle:
     return bundle if arguments.tune is None else tuned(bundle, load_tune(arguments.tune, bundle))
 
 
-def trust_of(arguments: argparse.Namespace) -> Trust | None:
+def trust_of(arguments: argparse.Namespace) -> "Trust | None":
     """Read the trusted keys of a command; None if it names no file of them.
 
     Raises
@@ -34,7 +37,11 @@ def trust_of(arguments: argparse.Namespace) -> Trust | None:
     SignatureError
         If a file is not sound.
     """
-    return None if arguments.trust is None else Trust.from_files(arguments.trust)
+    if arguments.trust is None:
+        return None
+    from polydom_runtime.trust.trust import Trust  # only here, since most nodes demand no signature
+
+    return Trust.from_files(arguments.trust)
 
 
 def loader_of(arguments: argparse.Namespace) -> Callable[[Path], Bundle]:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index_file import load_bundle
@@ -13,7 +14,6 @@ from polydom_runtime.exceptions import BundleFormatError
 from polydom_runtime.measuring.cost_samples import Pauses
 from polydom_runtime.measuring.stopwatch import pauses_now
 from polydom_runtime.measuring.timers import Timers
-from polydom_runtime.trust.trust import Trust
 
 from .findings import Finding, as_text, exit_code, finding
 from .machine_findings import (
@@ -31,6 +31,9 @@ from .machine_findings import (
 )
 from .software_findings import check_bundle, check_costs, check_software, check_threads
 
+if TYPE_CHECKING:
+    from polydom_runtime.trust.trust import Trust
+
 __all__ = ["Finding", "as_text", "examine", "exit_code"]
 
 
@@ -43,7 +46,7 @@ def examine(
     jitter: Jitter | None = None,
     allowed: Permissions | None = None,
     pauses: Pauses | None = None,
-    trust: Trust | None = None,
+    trust: "Trust | None" = None,
 ) -> list[Finding]:
     """Examine everything on a machine that affects deadlines, and return all findings, good and bad.
 

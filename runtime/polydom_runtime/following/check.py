@@ -16,7 +16,7 @@ from polydom_runtime.policy.loaded_models import before_opening
 from polydom_runtime.predictor import Predictor
 from polydom_runtime.supervision.keeper import own_command, own_environment
 from polydom_runtime.supervision.linux import die_with_parent
-from polydom_runtime.trust.trust import VARIABLE
+from polydom_runtime.trust import VARIABLE
 
 CHECK_S = 60.0
 """The time that all models, and all features on the reference items, may take."""

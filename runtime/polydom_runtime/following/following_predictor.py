@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index_file import DIGEST_FILE
+from polydom_runtime.bundles.model_entry import MODEL_FOLDER
 from polydom_runtime.causes import raised, report
 from polydom_runtime.clock import Clock, hardware_clock
 from polydom_runtime.exceptions import PolyDomError
@@ -35,7 +36,7 @@ PATIENCE = 200
 
 Single = Predictor | SupervisedPredictor
 
-Identity = tuple[int, int, int]
+Identity = tuple[int, ...]
 
 
 class Reloads(NamedTuple):
@@ -71,7 +72,8 @@ class FollowingPredictor:
     predictor : Predictor or SupervisedPredictor
         The first one.
     folder : str or path
-        Where its bundle is: a folder that is replaced, or a link to one.
+        Where its bundle is: a folder that is replaced in one step, or a link to one. If files are copied over the old
+        ones, call `look` at the end.
     make : callable
         Makes a predictor for the bundle that the folder holds now, with the deadline of the first one. Called in the
         second thread.
@@ -118,7 +120,7 @@ class FollowingPredictor:
         self.on_change, self._on_sent_back = on_change, on_sent_back
         self._clock = clock
         self._pace = pace or Pace()
-        self._seen = self._identity()
+        self._seen = self._identity() if self._is_current() else None  # it may have changed since the first load
         self._due_ns = 0
         self._room_s = 3.0 * self.deadline + 0.002  # a rehearsal takes less than two answers
         self._ready: Single | None = None
@@ -214,8 +216,8 @@ class FollowingPredictor:
     def _identity(self) -> Identity | None:
         """Return what changes with the bundle in the folder; None if there is none now."""
         with suppress(OSError):
-            status = os.stat(self._digest_file)
-            return status.st_dev, status.st_ino, status.st_mtime_ns
+            index, models = os.stat(self._digest_file), os.stat(self._digest_file.with_name(MODEL_FOLDER))
+            return index.st_dev, index.st_ino, index.st_mtime_ns, models.st_ino, models.st_mtime_ns
         return None
 
     def _take_over(self, new: Single) -> None:

@@ -22,7 +22,6 @@ from polydom_runtime.policy.loaded_models import NO_NUMBER, LoadedModel
 from polydom_runtime.policy.rehearsal import KeptItems
 from polydom_runtime.policy.trace import Trace
 from polydom_runtime.prediction import AnyPredictor, Policy, Prediction, policy_for
-from polydom_runtime.trust.trust import Trust
 
 from .fallback import MIN_MARGIN_NS, Fallback, StageNames
 from .keeper import Keeper
@@ -31,6 +30,9 @@ from .model_failures import ModelFailures, name_of_model
 from .sealed_bundle import SealedBundle
 from .shared_block import write_item
 from .worker import Link, Reply
+
+if TYPE_CHECKING:
+    from polydom_runtime.trust.trust import Trust
 
 START_S = 60.0
 """The time that the models may take to load, and then the first worker to start."""
@@ -128,7 +130,7 @@ class SupervisedPredictor:
         item_bytes: int = 1 << 26,
         margin: float | None = None,
         compare: bool = True,
-        trust: Trust | None = None,
+        trust: "Trust | None" = None,
         reply: Callable[[Link, int], Reply | None] = Link.reply,
     ) -> None:
         bundle = folder if isinstance(folder, Bundle) else load_bundle(folder, trust)

@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 
 from polydom_runtime.exceptions import SignatureError
 
+from . import SIGNATURE_FILE
 from .envelope import SIGN_AGAIN
-
-SIGNATURE_FILE = "signature.json"
 
 STATEMENT, PREDICATE = "https://in-toto.io/Statement/v1", "https://model_signing/signature/v1.0"
 

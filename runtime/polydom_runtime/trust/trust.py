@@ -6,15 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
+from polydom_runtime.causes import shown
 from polydom_runtime.exceptions import SignatureError
 
-from . import envelope, statement
+from . import SIGNATURE_FILE, VARIABLE, envelope, statement
 from .envelope import SIGN_AGAIN
 from .keys import TrustedKey, load_keys
-from .statement import SIGNATURE_FILE, FileDigest, Statement
-
-VARIABLE = "POLYDOM_TRUST"
-"""The environment variable with the paths of keys files: then every bundle must be signed."""
+from .statement import FileDigest, Statement
 
 CLOCK_TOLERANCE = timedelta(hours=1)
 """By how much the clock of the node may be behind that of the signer."""
@@ -183,15 +181,17 @@ def check_file(stated: Statement, name: str, digest: FileDigest) -> None:
         raise SignatureError(f"{name} must be the file that was signed. Got other content. {SIGN_AGAIN}")
 
 
-def demanded_trust() -> Trust | None:
-    """Return the trust in the keys that the environment variable names; None if it is not set.
+def checked_trust(given: Trust | None) -> Trust:
+    """Return the trust that is given, or else that in the keys that the environment variable names.
 
     Raises
     ------
     SignatureError
-        As for `load_keys`; also if the variable is empty, which must not switch the check off.
+        As for `load_keys`; also if something else is given, or the variable is empty, which must not switch the check
+        off.
     """
-    files = os.environ.get(VARIABLE)
-    if files is None:
-        return None
-    return Trust.from_files([file for file in files.split(os.pathsep) if file])
+    if given is None:
+        return Trust.from_files([file for file in os.environ[VARIABLE].split(os.pathsep) if file])
+    if not isinstance(given, Trust):
+        raise SignatureError(f"trust must be a Trust. Got {shown(given)}. Write trust=Trust.from_files([...]).")
+    return given

@@ -9,7 +9,7 @@ from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.bundles.opened_folder import opened_folder
 from polydom_runtime.exceptions import UpdateError
 from polydom_runtime.files import replace_folder, sync_folder, write_file
-from polydom_runtime.trust.statement import SIGNATURE_FILE
+from polydom_runtime.trust import SIGNATURE_FILE
 
 from .releases import RELEASES, Loader, current_digest, fault, release_path, up_to_current
 from .retention import prune, without_leftovers

@@ -107,6 +107,17 @@ def test_nothing_is_loaded_while_the_folder_stays_the_same(following: FollowingP
     assert following.reloads == (0, 0, 0, "")
 
 
+def test_bundle_that_came_between_the_first_load_and_the_start_is_noticed(node: Node) -> None:
+    first = node.make()
+    node.install("second")
+    make, node.make = node.make, lambda: first
+    following = node.following(trial=0)
+    node.make = make
+
+    assert looked(following, node).bundle.space.classes[0] == "second"
+    following.close()
+
+
 def test_copy_of_the_same_bundle_changes_nothing(following: FollowingPredictor, node: Node) -> None:
     current = following.current
     node.install("first")

@@ -8,9 +8,10 @@ from pathlib import Path
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+from polydom_runtime.trust import SIGNATURE_FILE
 from polydom_runtime.trust.envelope import Envelope, Signature, encode, to_sign
 from polydom_runtime.trust.keys import key_id
-from polydom_runtime.trust.statement import SIGNATURE_FILE, FileDigest, Statement
+from polydom_runtime.trust.statement import FileDigest, Statement
 from polydom_runtime.trust.statement import encode as encode_statement
 from polydom_runtime.trust.trust import Trust
 

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from polydom_runtime.exceptions import SignatureError
 from polydom_runtime.trust.keys import key_id, load_keys
-from polydom_runtime.trust.trust import Trust, demanded_trust
+from polydom_runtime.trust.trust import Trust, checked_trust
 from tests.runtime.trust.signer import OWNER, SUCCESSOR, public
 
 PRIVATE = OWNER.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
@@ -113,9 +113,8 @@ def test_the_environment_names_files_of_keys(tmp_path: Path, monkeypatch: pytest
     for name, key in (("a", OWNER), ("b", SUCCESSOR)):
         (tmp_path / name).write_text(public(key, f"name: {name}"))
     monkeypatch.setenv("POLYDOM_TRUST", f"{tmp_path / 'a'}:{tmp_path / 'b'}")
-    trust = demanded_trust()
+    trust = checked_trust(None)
 
-    assert trust is not None
     assert [key.name for key in trust.keys] == ["a", "b"]
 
 
@@ -123,13 +122,7 @@ def test_an_empty_variable_does_not_switch_the_check_off(monkeypatch: pytest.Mon
     monkeypatch.setenv("POLYDOM_TRUST", "")
 
     with pytest.raises(SignatureError, match="Got none"):
-        demanded_trust()
-
-
-def test_without_the_variable_no_signature_is_demanded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("POLYDOM_TRUST", raising=False)
-
-    assert demanded_trust() is None
+        checked_trust(None)
 
 
 def test_one_file_needs_no_list(tmp_path: Path) -> None:

@@ -87,6 +87,18 @@ def test_archive_of_other_entries_is_refused(tmp_path: Path, entry: bytes) -> No
         read_packed(tmp_path / "bad.npz")
 
 
+def test_array_of_an_impossible_shape_is_refused_without_a_warning(
+    tmp_path: Path, recwarn: pytest.WarningsRecorder
+) -> None:
+    """The product of its lengths is no integer that numpy has."""
+    with ZipFile(tmp_path / "bad.npz", "w") as archive:
+        archive.writestr("signal.npy", LARGE.replace(b"(%d,)" % (1 << 50), b"(2, %d)" % (1 << 63)))
+
+    with pytest.raises(ItemError, match=r"packed \.npz"):
+        read_packed(tmp_path / "bad.npz")
+    assert not recwarn.list
+
+
 def test_archive_that_is_packed_in_an_unknown_way_is_refused(tmp_path: Path) -> None:
     np.savez(tmp_path / "bad.npz", signal=np.zeros(4), offset=[0, 4])
     data = bytearray((tmp_path / "bad.npz").read_bytes())

@@ -44,7 +44,7 @@ def read_packed(file: str | Path) -> Packed:
         If the file cannot be read, is not a packed .npz file of plain arrays, or its arrays do not fit each other.
     """
     try:
-        with open(file, "rb") as stream, np.load(stream, allow_pickle=False) as packed:
+        with open(file, "rb") as stream, np.errstate(all="ignore"), np.load(stream, allow_pickle=False) as packed:
             arrays = {name: _array(packed[name]) for name in ARRAYS if name in packed}
         details = [arrays[name].tolist() if name in arrays else None for name in ARRAYS[3:]]
     except OSError as e:

@@ -1,10 +1,9 @@
 """The command ``polydom``: build a bundle, inspect or verify one, report on measured costs, run the demo."""
 
-import argparse
 import sys
 from collections.abc import Sequence
 
-from polydom_runtime.commands.command_line import add_commands, run_command
+from polydom_runtime.commands.command_line import Parser, add_commands, run_command
 
 from . import __version__
 
@@ -24,9 +23,9 @@ COMMANDS = {
 """The help line of each command; its module in ``commands/`` has the same name."""
 
 
-def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
+def parser(words: Sequence[str] = ()) -> Parser:
     """Return the command line, with the arguments of the command that the words name."""
-    top = argparse.ArgumentParser(prog="polydom", description="Build bundles of models for fixed deadlines.")
+    top = Parser(prog="polydom", description="Build bundles of models for fixed deadlines.")
     top.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     add_commands(top, COMMANDS, "polydom_builder.commands", words)
     return top

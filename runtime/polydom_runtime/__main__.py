@@ -1,11 +1,10 @@
 """The command ``polydom-node``: measure, look for trouble, answer items, certify, update, or show files."""
 
-import argparse
 import sys
 from collections.abc import Sequence
 
 from . import __version__
-from .commands.command_line import add_commands, run_command
+from .commands.command_line import Parser, add_commands, run_command
 
 COMMANDS = {
     "run": "answer items: one line of JSON for each, and a summary",
@@ -22,9 +21,9 @@ COMMANDS = {
 """The help line of each command; its module in ``commands/`` has the same name."""
 
 
-def parser(words: Sequence[str] = ()) -> argparse.ArgumentParser:
+def parser(words: Sequence[str] = ()) -> Parser:
     """Return the command line, with the arguments of the command that the words name."""
-    top = argparse.ArgumentParser(prog="polydom-node", description="Answer items inside a deadline.")
+    top = Parser(prog="polydom-node", description="Answer items inside a deadline.")
     top.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     add_commands(top, COMMANDS, "polydom_runtime.commands", words)
     return top

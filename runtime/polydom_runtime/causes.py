@@ -76,6 +76,7 @@ def report(text: str) -> None:
 
     To import `logging` would take longer than some deadlines, and what it does without settings is the same.
     """
+    text = printable(text)
     with suppress(OSError, ValueError):  # closed, or full
         if logging := sys.modules.get("logging"):
             logging.getLogger("polydom_runtime").warning("%s", text)
@@ -89,7 +90,7 @@ def report_failure(part: str, n: int, error: BaseException | str) -> None:
         return
     with suppress(Exception):  # of the exception's own code
         why = error if isinstance(error, str) else raised(error)
-        report(f"{part} failed{f' for the {n}th time' if n > 1 else ''}. {printable(why)[:MAX_REPORT]}")
+        report(f"{part} failed{f' for the {n}th time' if n > 1 else ''}. {why[:MAX_REPORT]}")
 
 
 class Causes:

@@ -2,7 +2,6 @@
 
 import argparse
 import math
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +14,7 @@ from polydom_builder.lattice.greedy import PAPER_LAMBDAS
 from polydom_builder.search import PolyDomSearch
 from polydom_builder.signing.signing_key import SigningKey
 from polydom_runtime.commands.arguments import positive, share
+from polydom_runtime.commands.terminal import say, show
 from polydom_runtime.device.device_profile import DeviceProfile
 from polydom_runtime.exceptions import ItemError, ProfileError
 from polydom_runtime.features import FeatureSpace
@@ -160,11 +160,11 @@ def run(arguments: argparse.Namespace) -> None:
     search.fit([s.item for s in found], [s.label for s in found], groups, costs, sample_weight=weights)
     bundle = search.export(arguments.out, **identity, key=key)
     for name, reason in search.dropped_.items():
-        print(f"dropped {name}: {reason}")
-    print(bundle.times.origin)
+        show(f"dropped {name}: {reason}")
+    show(bundle.times.origin)
     stored, promise = bundle.stored, bundle.promise
     kept = f"{len(stored.sequences)} sequences" if stored.sequences else f"{len(stored.shipped)} feature sets"
-    print(
+    show(
         f"{arguments.out}: {kept} of {len(search.expanded_)} trained "
         f"({2 ** len(search.space_)} possible), {len(bundle.models)} models with all prefixes; "
         f"alpha {promise.alpha:.4g}, tolerance {promise.tolerance:.4g}."
@@ -239,5 +239,5 @@ def device_of(names: Sequence[str]) -> CostSamples | DeviceProfile | None:
     if len(measured) > 1 or len(devices) - len(measured) > 1:
         raise ProfileError(f"There must be at most one measured device and one profile. Got {', '.join(names)}.")
     for warning in measured[0].warnings if measured else ():
-        print(f"polydom: {names[devices.index(measured[0])]}: {warning}", file=sys.stderr)
+        say(f"{names[devices.index(measured[0])]}: {warning}", "polydom")
     return (measured or devices or [None])[0]

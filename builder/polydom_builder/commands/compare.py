@@ -6,6 +6,7 @@ import json
 from polydom_builder.comparison import Limits, compare_files
 from polydom_builder.comparison.report import as_report
 from polydom_runtime.commands.arguments import positive
+from polydom_runtime.commands.terminal import show
 
 from .arguments import loss
 
@@ -49,5 +50,5 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps({**found.as_dict(), "exceeded": exceeded}, indent=2, allow_nan=False))
     else:
-        print("\n".join([as_report(found), *(f"exceeded: {line}" for line in exceeded)]))
+        show("\n".join([as_report(found), *(f"exceeded: {line}" for line in exceeded)]))
     return int(bool(exceeded))

@@ -7,6 +7,7 @@ from pathlib import Path
 from polydom_builder.costs.report import as_report, plot_costs, report_costs
 from polydom_builder.exceptions import FitError
 from polydom_runtime.commands.arguments import share
+from polydom_runtime.commands.terminal import show
 from polydom_runtime.measuring.costs_file import load_costs
 
 
@@ -33,9 +34,9 @@ def run(arguments: argparse.Namespace) -> None:
     """
     samples = load_costs(arguments.file)
     rows = report_costs(samples, arguments.quantile)
-    print(as_report(samples, rows, arguments.quantile))
+    show(as_report(samples, rows, arguments.quantile))
     if arguments.plots:
         if importlib.util.find_spec("matplotlib") is None:
             raise FitError("Pictures need matplotlib. It is not installed. Run pip install 'polydom-builder[demo]'.")
         plot_costs(samples, rows, arguments.quantile, Path(arguments.plots))
-        print(f"{arguments.plots}: a picture of each unit.")
+        show(f"{arguments.plots}: a picture of each unit.")

@@ -17,6 +17,7 @@ from polydom_builder.search import PolyDomSearch
 from polydom_builder.training.labels import targets_of
 from polydom_builder.training.table import extract_table
 from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.commands.terminal import show
 from polydom_runtime.exceptions import ItemError
 from polydom_runtime.files import replace_file
 from polydom_runtime.items.packed import write_packed
@@ -116,7 +117,7 @@ def run_demo(
     surface = _import_surface(example)
     out.mkdir(parents=True, exist_ok=True)
     memory = Memory(out / "cache", verbose=0)
-    print(f"Cutting {count} training and {count} test patches from photographs of brick, grass and gravel.")
+    show(f"Cutting {count} training and {count} test patches from photographs of brick, grass and gravel.")
     items, labels = surface.patches("train", count)
     test_items, test_labels = surface.patches("test", count)
     write_packed(out / "train.npz", items, labels)
@@ -133,7 +134,7 @@ def run_demo(
         verbose=1,
     ).fit(items, labels)
     bundle = search.export(out / "surface.bundle")
-    print(
+    show(
         f"Trained {len(search.expanded_)} of {2 ** len(surface.space)} feature sets; the bundle has "
         f"{len(bundle.stored.shipped)} of them, {len(bundle.models)} models with all prefixes."
     )
@@ -142,12 +143,12 @@ def run_demo(
     test = extract_table(surface.space, test_items, targets, n_jobs=n_jobs, memory=memory, progress=lambda done: None)
     baselines = Baselines(search, test, [float(surface.space.size(item)) for item in test_items])
     for note in bundle.times.origin.notes:
-        print(f"While the times were measured: {note}.")
+        show(f"While the times were measured: {note}.")
     results = _run_and_compare(Node(node, example, out), bundle, deadlines, baselines, pace, loop_labels)
-    print(as_table(results))
+    show(as_table(results))
     replace_file(out / "results.json", json.dumps(results, indent=2).encode())
     plot(results, out / "accuracy.png")
-    print(f"Bundle, results and plot are in {out}: surface.bundle, results.json, accuracy.png.")
+    show(f"Bundle, results and plot are in {out}: surface.bundle, results.json, accuracy.png.")
     return results
 
 
@@ -169,7 +170,7 @@ def _long_enough(bundle: Bundle, deadlines: Sequence[float]) -> list[float]:
     """Return the deadlines at which the node can answer; say why the others are left out."""
     faults = {deadline: too_short(bundle, deadline) for deadline in deadlines}
     for fault in filter(None, faults.values()):
-        print(f"Left out: {fault}")
+        show(f"Left out: {fault}")
     return [deadline for deadline, fault in faults.items() if not fault]
 
 

@@ -10,6 +10,7 @@ from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.bundles.regimes import REGIMES
 from polydom_runtime.commands.arguments import duration
+from polydom_runtime.commands.terminal import show
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.exceptions import DeadlineError
 from polydom_runtime.policy.deadline import too_short
@@ -46,9 +47,9 @@ def run(arguments: argparse.Namespace) -> None:
         print(json.dumps(document, indent=2))
         return
     for what, text in bundle.identity.described(bundle.sha256).items():
-        print(f"{what}: {text}")
-    print(f"promise: {promise_text(bundle)}")
-    print(f"{as_text(document)}\n{outlook_table(bundle)}")
+        show(f"{what}: {text}")
+    show(f"promise: {promise_text(bundle)}")
+    show(f"{as_text(document)}\n{outlook_table(bundle)}")
 
 
 def description(bundle: Bundle, deadline: float | None) -> dict[str, Any]:

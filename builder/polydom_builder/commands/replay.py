@@ -6,6 +6,7 @@ import json
 from polydom_builder.simulation.flights import flown, trials_of_flight
 from polydom_builder.simulation.report import POLICIES, as_table, rehearse
 from polydom_runtime.bundles.index_file import load_bundle
+from polydom_runtime.commands.terminal import show
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.records.flight_file import load_flight
 
@@ -41,7 +42,7 @@ def run(arguments: argparse.Namespace) -> None:
         print(json.dumps({"recorded": recorded, "replayed": rows}, indent=2))
         return
     deadline = format_seconds(recorded["deadline"])
-    print(
+    show(
         f"recorded: {recorded['items']} items at {deadline}, {recorded['policy']}: {recorded['missed']} missed, "
         f"slow-down up to {recorded['slowdown']:.2f}\n\n{as_table(rows)}"
     )

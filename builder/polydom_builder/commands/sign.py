@@ -4,6 +4,7 @@ import argparse
 
 from polydom_builder.signing.sign import add_signature, sign_folder
 from polydom_builder.signing.signing_key import SigningKey
+from polydom_runtime.commands.terminal import show
 from polydom_runtime.exceptions import SignatureError
 
 from .arguments import day
@@ -44,4 +45,4 @@ def run(arguments: argparse.Namespace) -> None:
     else:
         stated = sign_folder(arguments.bundle, key, name=arguments.name, expires=arguments.expires)
     until = f" until {stated.expires}" if stated.expires else ""
-    print(f"{arguments.bundle}: {key.name} signed {len(stated.files)} files as {stated.name}{until}.")
+    show(f"{arguments.bundle}: {key.name} signed {len(stated.files)} files as {stated.name}{until}.")

@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import sys
 from collections.abc import Sequence
 
 from polydom_builder.simulation.report import POLICIES, as_table, deadlines_of, rehearse, trials_of
@@ -10,6 +9,7 @@ from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.bundles.regimes import Regime
 from polydom_runtime.commands.arguments import duration
+from polydom_runtime.commands.terminal import say
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.exceptions import DeadlineError, LoopError
 from polydom_runtime.measuring.cost_samples import CostSamples
@@ -77,9 +77,9 @@ def _regime(period: float | None, no_rehearse: bool) -> Regime:
 def _say_what_is_simulated(bundle: Bundle, samples: CostSamples, regime: Regime, period: float) -> None:
     """Say after which sleep the times were measured, and whether the bundle plans with such times."""
     asleep, asked = format_seconds(samples.items[regime].asleep), format_seconds(period)
-    print(f"polydom: simulated with {regime} times after {asleep} asleep, for a period of {asked}", file=sys.stderr)
+    say(f"simulated with {regime} times after {asleep} asleep, for a period of {asked}", "polydom")
     if regime not in bundle.regimes:
-        print(f"polydom: the bundle has no {regime} times and plans with hot ones; build it again", file=sys.stderr)
+        say(f"the bundle has no {regime} times and plans with hot ones; build it again", "polydom")
 
 
 def _long_enough(bundle: Bundle, regime: Regime, deadlines: Sequence[float]) -> list[float]:
@@ -94,5 +94,5 @@ def _long_enough(bundle: Bundle, regime: Regime, deadlines: Sequence[float]) -> 
     if all(faults.values()):
         raise DeadlineError(next(iter(faults.values())))
     for fault in filter(None, faults.values()):
-        print(f"polydom: left out: {fault}", file=sys.stderr)
+        say(f"left out: {fault}", "polydom")
     return [deadline for deadline, fault in faults.items() if not fault]

@@ -3,6 +3,7 @@
 import argparse
 
 from polydom_builder.verification import verify_bundle
+from polydom_runtime.commands.terminal import show
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -13,5 +14,5 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Check the proof of a bundle and its index, without the code that made them."""
     report = verify_bundle(arguments.bundle)
-    print(report)
+    show(report)
     return 0 if report.ok else 1

@@ -166,8 +166,8 @@ class Certificate:
             lines.append(f"a guard margin of {format_seconds(self.guard_margin)} would have been enough")
         if isinstance(bundle := self.context.get("bundle"), Mapping):
             about = (bundle.get(what) for what in ("name", "version", "index_sha256"))
-            lines.append(printable(f"bundle {' '.join(str(text) for text in about if text)}"))
-        return "\n".join(lines)
+            lines.append(f"bundle {' '.join(str(text) for text in about if text)}")
+        return "\n".join(map(printable, lines))
 
     def write(self, file: str | os.PathLike[str]) -> None:
         """Write it as JSON, whole or not at all.

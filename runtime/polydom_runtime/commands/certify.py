@@ -26,6 +26,7 @@ from polydom_runtime.predictor import Predictor
 
 from .arguments import add_answering, duration, period, positive, share
 from .progress import ProgressBar
+from .terminal import show
 from .tuned_bundle import bundle_of
 
 
@@ -110,7 +111,7 @@ def run(arguments: argparse.Namespace) -> int:
     conditions.seen = conditions.with_losses(conditions.seen)
     context["machine"] = {**machine, **conditions.summary()}
     certificate = replace(certificate, context=context)
-    print(certificate)
+    show(certificate)
     if arguments.out:
         certificate.write(arguments.out)
     return certificate.exit_code

@@ -7,15 +7,16 @@ import sys
 import warnings
 from argparse import ArgumentParser
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from importlib import import_module
 from pathlib import Path
+from typing import NoReturn
 
 from polydom_runtime.causes import printable, raised
 from polydom_runtime.exceptions import PolyDomError
 
 from .signals import Stopped, interruptible
-from .terminal import close_output, prepare_streams
+from .terminal import close_output, prepare_streams, say
 
 TRACEBACK = "POLYDOM_TRACEBACK"
 """The environment variable that asks for the traceback of an error that nobody expected."""
@@ -66,7 +67,7 @@ def run_command(parser: Callable[[Sequence[str]], ArgumentParser], argv: Sequenc
     program = Path(sys.argv[0]).name
     if own:
         prepare_streams()
-        warnings.showwarning = lambda message, *where: _tell(program, str(message))
+        warnings.showwarning = lambda message, *where: say(message, program)
     try:
         with interruptible() if own else nullcontext():
             command = parser(words)
@@ -77,21 +78,24 @@ def run_command(parser: Callable[[Sequence[str]], ArgumentParser], argv: Sequenc
     except BrokenPipeError:
         code = 141
     except (PolyDomError, OSError) as e:
-        _tell(program, str(e))
+        say(e, program)
         code = 2
     except KeyboardInterrupt as e:
-        _tell(program, f"stopped. {to_go_on}")
+        say(f"stopped. {to_go_on}", program)
         code = 128 + (e.number if isinstance(e, Stopped) else signal.SIGINT)
     except Exception as e:
         if os.environ.get(TRACEBACK):
             raise
-        _tell(program, f"{raised(e)} For its traceback set {TRACEBACK}=1.")
+        say(f"{raised(e)} For its traceback set {TRACEBACK}=1.", program)
         code = 2
     if own:
         close_output()
     return code
 
 
-def _tell(program: str, text: str) -> None:
-    with suppress(OSError):  # nobody reads it
-        print(f"{program}: {printable(text)}", file=sys.stderr, flush=True)
+class Parser(ArgumentParser):
+    """A parser whose errors are printable, whatever the words on the command line are, such as names of files."""
+
+    def error(self, message: str) -> NoReturn:
+        """End the program with an error."""
+        super().error(printable(message))

@@ -12,7 +12,7 @@ from polydom_runtime.exceptions import LoopError
 from polydom_runtime.prediction import AnyPredictor
 from polydom_runtime.predictor import Predictor
 
-from .record_options import say
+from .terminal import say
 from .tuned_bundle import trust_of
 
 if TYPE_CHECKING:

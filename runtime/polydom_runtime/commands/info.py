@@ -14,6 +14,7 @@ from polydom_runtime.policy.promise_text import promise_text
 from polydom_runtime.trust import SIGNATURE_FILE
 
 from .arguments import add_trust, add_tune
+from .terminal import show
 from .tuned_bundle import bundle_of
 
 
@@ -31,31 +32,31 @@ def run(arguments: argparse.Namespace) -> None:
     (smallest, largest), (low, high) = promise.sizes, promise.budgets
     deadlines = format_seconds(low) if low == high else f"{format_seconds(low)} to {format_seconds(high)}"
     for what, text in bundle.identity.described(bundle.sha256).items():
-        print(f"{what}: {text}")
-    print(f"signature: {bundle.signed or _unchecked(Path(arguments.bundle))}")
-    print(f"{len(bundle.names)} features: {', '.join(bundle.names)}")
+        show(f"{what}: {text}")
+    show(f"signature: {bundle.signed or _unchecked(Path(arguments.bundle))}")
+    show(f"{len(bundle.names)} features: {', '.join(bundle.names)}")
     if bundle.space.classes:
-        print(f"{len(bundle.space.classes)} classes: {printable(', '.join(map(str, bundle.space.classes)))}")
+        show(f"{len(bundle.space.classes)} classes: {printable(', '.join(map(str, bundle.space.classes)))}")
     else:
-        print("regression: answers are numbers")
+        show("regression: answers are numbers")
     sets = f"{len(stored.sequences)} greedy sequences" if stored.sequences else f"{len(stored.shipped)} candidates"
-    print(f"{sets}, {len(bundle.models)} models with all prefixes, {_engines(bundle)}")
-    print(f"score: {promise.scoring or 'not stated'}")
-    print(f"item sizes {smallest:g} to {largest:g}, deadlines {deadlines}")
-    print(f"models for slow-downs up to {promise.slowdown:g} at the shortest deadline")
+    show(f"{sets}, {len(bundle.models)} models with all prefixes, {_engines(bundle)}")
+    show(f"score: {promise.scoring or 'not stated'}")
+    show(f"item sizes {smallest:g} to {largest:g}, deadlines {deadlines}")
+    show(f"models for slow-downs up to {promise.slowdown:g} at the shortest deadline")
     for choice in times.choices or (Choice(high, times.planned, times.guarded, times.calm),):
         at = f"at {format_seconds(choice.deadline)}, " if times.choices else ""
         plan, guard = _quantile(choice.planned.quantile), _quantile(choice.guarded.quantile)
-        print(f"{at}plans use {plan} of each feature's time; a feature starts only if {guard} of its time fits;")
-        print(f"  a slow-down counts from {choice.calm:.2f} on: up to there it shows on the measured device as well")
-    print(f"longest step: {longest_step(bundle)}; an answer can be late by the time that a step exceeds its worst case")
-    print(f"alpha {promise.alpha:g}, tolerance {promise.tolerance:g}, dispatch {times.worst.dispatch}")
-    print(f"promise: {promise_text(bundle)}")
-    print(times.origin)
-    print(f"times measured: {regimes_text(bundle)}")
+        show(f"{at}plans use {plan} of each feature's time; a feature starts only if {guard} of its time fits;")
+        show(f"  a slow-down counts from {choice.calm:.2f} on: up to there it shows on the measured device as well")
+    show(f"longest step: {longest_step(bundle)}; an answer can be late by the time that a step exceeds its worst case")
+    show(f"alpha {promise.alpha:g}, tolerance {promise.tolerance:g}, dispatch {times.worst.dispatch}")
+    show(f"promise: {promise_text(bundle)}")
+    show(times.origin)
+    show(f"times measured: {regimes_text(bundle)}")
     n_items = len(bundle.references.items)
-    print(f"reference items, on which a node compares its features with those of the build: {n_items or 'none'}")
-    print(outlook_table(bundle))
+    show(f"reference items, on which a node compares its features with those of the build: {n_items or 'none'}")
+    show(outlook_table(bundle))
 
 
 def _unchecked(folder: Path) -> str:

@@ -12,6 +12,7 @@ from polydom_runtime.updates.install import install
 from polydom_runtime.updates.packed import unpacked
 
 from .arguments import add_trust
+from .terminal import show
 from .tuned_bundle import loader_of
 
 
@@ -45,11 +46,11 @@ def run(arguments: argparse.Namespace) -> None:
         if warnings := check_fitness(bundle, Board(), probe(), space):
             print(as_text(warnings), file=sys.stderr)
         done = install(bundle, arguments.into, keep=arguments.keep, load=load)
-    print(f"{arguments.into}: {done.digest} {_how(done.copied, done.digest == done.before)}")
+    show(f"{arguments.into}: {done.digest} {_how(done.copied, done.digest == done.before)}")
     if done.before not in (None, done.digest):
-        print(f"before: {done.before}; back to it: polydom-node rollback --into {arguments.into}")
+        show(f"before: {done.before}; back to it: polydom-node rollback --into {arguments.into}")
     for digest in done.removed:
-        print(f"removed: {digest}")
+        show(f"removed: {digest}")
 
 
 def _how(copied: bool, was_current: bool) -> str:

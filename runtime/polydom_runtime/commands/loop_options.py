@@ -2,7 +2,6 @@
 
 import argparse
 import math
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict
@@ -19,6 +18,7 @@ from polydom_runtime.loop.wakeups import OVERRUNS, Overrun, Sleeper
 from polydom_runtime.loop.watchdogs import WATCHDOG_DEVICE, HardwareWatchdog, ServiceManager, Watchdog
 
 from .arguments import duration, period
+from .terminal import say
 
 if TYPE_CHECKING:
     from polydom_runtime.prediction import Answering, Prediction
@@ -177,14 +177,13 @@ def run_loop(arguments: argparse.Namespace, monitor: Monitor) -> LoopSummary:
     """
     for finding in realtime.apply(cpu=arguments.cpu, priority=arguments.priority, lock_memory=arguments.lock_memory):
         if finding.level != "ok":
-            print(f"polydom-node: {_line(finding)}", file=sys.stderr)
+            say(_line(finding))
     summary = monitor.run()
     if arguments.rehearse and not monitor.rehearsals.fit:
         needed = format_seconds(monitor.rehearsals.usual_ns * 1e-9)
-        print(
-            f"polydom-node: no rehearsals: the period must leave {needed} beside the deadline, which one takes. It "
-            "leaves less, so items were answered with cold code. Give a longer period or a shorter deadline.",
-            file=sys.stderr,
+        say(
+            f"no rehearsals: the period must leave {needed} beside the deadline, which one takes. It "
+            "leaves less, so items were answered with cold code. Give a longer period or a shorter deadline."
         )
     return summary
 
@@ -208,7 +207,7 @@ def exit_code(summary: LoopSummary) -> int:
     """Return 1 and print the error if the source broke, since the service must be started again; else return 0."""
     if summary.ended != "the source broke":
         return 0
-    print(f"polydom-node: the items ended with an error. {summary.counts.errors['source']}", file=sys.stderr)
+    say(f"the items ended with an error. {summary.counts.errors['source']}")
     return 1
 
 

@@ -1,7 +1,6 @@
 """``polydom-node measure``: time features on this machine, so that the host can plan for it."""
 
 import argparse
-import sys
 
 from polydom_runtime.device.board import usable_cpus
 from polydom_runtime.device.device_profile import dump
@@ -15,6 +14,7 @@ from polydom_runtime.measuring.spread import spreads
 
 from .arguments import duration, positive, share, sizes
 from .progress import ProgressBar
+from .terminal import say, show
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -70,12 +70,12 @@ def run(arguments: argparse.Namespace) -> None:
     found = spreads(samples)
     for warning in samples.warnings:
         if warning not in {spread.warning for spread in found}:  # these are told below, with all others
-            print(f"polydom-node: {warning}", file=sys.stderr)
+            say(f"{warning}")
     measured = f"{len(samples.sizes)} sizes from {samples.sizes[0]:g} to {samples.sizes[-1]:g}"
     device = samples.machine["device"]
-    print(f"{arguments.out}: {len(samples.units)} units at {measured} on {device}; {samples.stopped}.")
+    show(f"{arguments.out}: {len(samples.units)} units at {measured} on {device}; {samples.stopped}.")
     for spread in found:
-        print(spread)
+        show(spread)
     if arguments.profile_out:
         dump(own_profile(samples), arguments.profile_out)
-        print(f"{arguments.profile_out}: the profile of this device. Please contribute it, so that others can use it.")
+        show(f"{arguments.profile_out}: the profile of this device. Please contribute it, so that others can use it.")

@@ -3,7 +3,6 @@
 import argparse
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -14,16 +13,11 @@ from polydom_runtime.records.metrics_files import JsonLines, MetricsOutput, Prom
 from polydom_runtime.records.recorder import FlightRecorder
 
 from .arguments import duration
+from .terminal import say
 
 if TYPE_CHECKING:
     from polydom_runtime.policy.trace import Trace
     from polydom_runtime.prediction import AnyPredictor, Prediction
-
-
-def say(text: str) -> None:
-    """Print on standard error; a closed one is ignored."""
-    with suppress(OSError):
-        print(f"polydom-node: {text}", file=sys.stderr, flush=True)
 
 
 class Records:

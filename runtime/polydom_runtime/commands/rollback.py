@@ -1,11 +1,11 @@
 """``polydom-node rollback``: make an earlier release the current one."""
 
 import argparse
-import sys
 
 from polydom_runtime.updates.rollback import SHORTEST, roll_back
 
 from .arguments import add_trust
+from .terminal import say, show
 from .tuned_bundle import loader_of
 
 
@@ -31,5 +31,5 @@ def run(arguments: argparse.Namespace) -> None:
     """
     done = roll_back(arguments.into, to=arguments.to, load=loader_of(arguments))
     for digest, fault in done.passed_over.items():
-        print(f"polydom-node: passed over {digest}: {fault}", file=sys.stderr)
-    print(f"{arguments.into}: {done.digest} is the current release now")
+        say(f"passed over {digest}: {fault}")
+    show(f"{arguments.into}: {done.digest} is the current release now")

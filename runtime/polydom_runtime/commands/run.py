@@ -26,9 +26,9 @@ from .arguments import add_answering, joules, positive
 from .command_line import TRACEBACK
 from .follow_options import follows
 from .loop_answers import Answers, LabelledSource, check_first
-from .record_options import say
 from .signals import stopping
 from .tally import Tally
+from .terminal import say
 from .tuned_bundle import bundle_of, trust_of
 
 if TYPE_CHECKING:

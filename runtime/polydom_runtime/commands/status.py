@@ -10,6 +10,7 @@ from polydom_runtime.causes import printable
 from polydom_runtime.updates.releases import current_digest, releases
 
 from .arguments import add_trust
+from .terminal import show
 from .tuned_bundle import loader_of
 
 
@@ -36,5 +37,5 @@ def run(arguments: argparse.Namespace) -> int:
             mark = "current" if release.digest == current else ""
             date = datetime.fromtimestamp(release.installed, UTC).strftime("%Y-%m-%d %H:%M UTC")
             state = f"cannot be used: {printable(release.fault)}" if release.fault else f"sound  {release.name}"
-            print(f"{mark:7} {release.digest}  {date}  {release.size_bytes / 1e6:8.2f} MB  {state}")
+            show(f"{mark:7} {release.digest}  {date}  {release.size_bytes / 1e6:8.2f} MB  {state}")
     return int(not any(release.digest == current and not release.fault for release in found))

@@ -4,6 +4,9 @@ import codecs
 import io
 import os
 import sys
+from contextlib import suppress
+
+from polydom_runtime.causes import printable, uncontrolled
 
 PLAIN = {
     "\N{MICRO SIGN}": "u",
@@ -33,6 +36,20 @@ def plain(error: UnicodeError) -> tuple[str, int]:
         raise error
     found = error.object[error.start : error.end]
     return "".join(PLAIN.get(c) or c.encode("ascii", "backslashreplace").decode() for c in found), error.end
+
+
+def show(text: object) -> None:
+    """Print lines for people, with a question mark for each character that cannot be printed.
+
+    Texts out of files and the names of files may hold some that control a terminal.
+    """
+    print("\n".join(map(uncontrolled, str(text).split("\n"))))
+
+
+def say(text: object, program: str = "polydom-node") -> None:
+    """Print one line on standard error, as `show`; a closed one is ignored."""
+    with suppress(OSError):
+        print(f"{program}: {printable(str(text))}", file=sys.stderr, flush=True)
 
 
 def prepare_streams() -> None:

@@ -1,7 +1,6 @@
 """``polydom-node tune``: time the models of a bundle on this machine, so that plans need no estimates."""
 
 import argparse
-import sys
 from pathlib import Path
 
 from polydom_runtime.bundles.index_file import load_bundle
@@ -12,6 +11,7 @@ from polydom_runtime.measuring.tuning import tune_bundle
 
 from .arguments import add_trust, duration, positive
 from .progress import ProgressBar
+from .terminal import say, show
 from .tuned_bundle import trust_of
 
 
@@ -42,13 +42,13 @@ def run(arguments: argparse.Namespace) -> None:
         )
     write_tune(out, tune)
     for warning in tune.warnings:
-        print(f"polydom-node: {warning}", file=sys.stderr)
+        say(f"{warning}")
     stated = [entry.seconds for entry in bundle.models]
-    print(f"{out}: {len(stated)} models on {tune.machine['device']}, {_range(stated)} planned before")
+    show(f"{out}: {len(stated)} models on {tune.machine['device']}, {_range(stated)} planned before")
     for name, there in tune.regimes.items():
         median, high = map(format_seconds, there.dispatch)
-        print(f"{name:9} models {_range(there.models)}; dispatch typically {median}, 0.9 quantile {high}")
-    print(f"Use it with --tune {out}.")
+        show(f"{name:9} models {_range(there.models)}; dispatch typically {median}, 0.9 quantile {high}")
+    show(f"Use it with --tune {out}.")
 
 
 def _range(seconds: "list[float] | tuple[float, ...]") -> str:

@@ -16,6 +16,7 @@ from polydom_runtime.bundles.index_file import index_sha256
 from polydom_runtime.bundles.models import NO_VERSION, onnxruntime_version
 from polydom_runtime.bundles.opened_folder import read_bounded
 from polydom_runtime.bundles.regimes import REGIMES, Regime
+from polydom_runtime.causes import uncontrolled
 from polydom_runtime.exceptions import BundleFormatError, BundleMismatchError
 from polydom_runtime.files import replace_file
 
@@ -99,7 +100,7 @@ def load_tune(file: str | os.PathLike[str], bundle: Bundle, board: Board | None 
         )
     here = this_machine(board)
     if differ := [name for name in MACHINE if tune.machine[name] != here[name]]:
-        pairs = ", ".join(f"{name} {tune.machine[name]} and not {here[name]}" for name in differ)
+        pairs = uncontrolled(", ".join(f"{name} {tune.machine[name]} and not {here[name]}" for name in differ))
         raise BundleMismatchError(f"{path} must be a tune made on this machine. It was made with {pairs}. {REMEDY}")
     return tune
 
@@ -135,8 +136,8 @@ def _decoded(content: bytes, n_models: int, n_units: int) -> Tune:
     return Tune(
         schema.text("bundle_sha256", document.get("bundle_sha256")),
         {name: schema.text(name, machine.get(name), MAX_CHARS) for name in MACHINE},
-        schema.text("began", document.get("began")),
-        tuple(schema.text("a warning", warning, MAX_CHARS) for warning in warnings),
+        uncontrolled(schema.text("began", document.get("began"))),
+        tuple(uncontrolled(schema.text("a warning", warning, MAX_CHARS)) for warning in warnings),
         tuple(engines),
         found,
     )

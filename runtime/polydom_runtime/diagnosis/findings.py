@@ -63,7 +63,7 @@ def as_text(findings: Iterable[Finding]) -> str:
     for f in ranked:
         lines.append(f"{f.level:8} {f.check:{width}}  {printable(f.found)}")
         if f.level != "ok":
-            lines += [f"{margin}why: {f.why}", f"{margin}fix: {f.fix}"]
+            lines += [f"{margin}why: {printable(f.why)}", f"{margin}fix: {printable(f.fix)}"]
     levels = [f.level for f in ranked]
     return "\n".join([*lines, ", ".join(f"{level}: {levels.count(level)}" for level in WORST_FIRST)])
 

@@ -10,6 +10,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from polydom_runtime.causes import uncontrolled
 from polydom_runtime.exceptions import MeasurementError
 
 from .cost_samples import CostSamples
@@ -62,7 +63,7 @@ def load_costs(file: str | os.PathLike[str]) -> CostSamples:
         raise unsound(path, "hold possible facts about the machine", fault)
     if version == 1:
         machine = {**machine, "warnings": [*machine.get("warnings", ()), NEVER_COLD]}
-    samples = measurement.samples(machine, stopped)
+    samples = measurement.samples(machine, uncontrolled(stopped))
     samples.check()
     return samples
 

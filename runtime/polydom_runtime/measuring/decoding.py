@@ -8,6 +8,7 @@ import numpy as np
 
 from polydom_runtime.arrays import Floats
 from polydom_runtime.bundles.regimes import REGIMES, Regime
+from polydom_runtime.causes import uncontrolled
 from polydom_runtime.exceptions import MeasurementError
 
 from .cost_samples import MAX_PAUSES, MAX_SECONDS, Pauses
@@ -19,7 +20,7 @@ MAX_UNITS, MAX_SIZES, MAX_LOOPS, MAX_SWITCHES = 1000, 10_000, 1_000_000, 1 << 62
 
 def unsound(path: Path, must: str, got: object, remedy: str = "Measure again") -> MeasurementError:
     """Return the error that a file is not as it must be."""
-    return MeasurementError(f"{path} must {must}. Got {str(got)[:120]}. {remedy}.")
+    return MeasurementError(f"{path} must {must}. Got {uncontrolled(str(got)[:120])}. {remedy}.")
 
 
 def decoded_header(path: Path, document: Mapping[str, Any]) -> SamplesHeader:
@@ -62,7 +63,7 @@ def add_frame(path: Path, document: Mapping[str, Any], measurement: Measurement)
     """
     header = measurement.header
     if "enough" in document:
-        measurement.enough = str(document["enough"])
+        measurement.enough = uncontrolled(str(document["enough"]))
     elif "answers" in document:
         regime = _regime(path, document)
         measurement.answers[regime].append(_table(path, document.get("answers"), header.n_answer_columns))
@@ -73,7 +74,7 @@ def add_frame(path: Path, document: Mapping[str, Any], measurement: Measurement)
     warnings: Any = document.get("warnings", [])
     if type(warnings) is not list or not all(type(warning) is str for warning in warnings):
         raise unsound(path, "hold its warnings as texts", warnings)
-    measurement.warnings = tuple(document.get("warnings", measurement.warnings))
+    measurement.warnings = tuple(map(uncontrolled, document.get("warnings", measurement.warnings)))
 
 
 def _regime(path: Path, document: Mapping[str, Any]) -> Regime:
@@ -117,8 +118,8 @@ def _is_number(value: object, most: float) -> bool:
 
 def _texts(path: Path, document: Mapping[str, Any], name: str, most: int) -> tuple[str, ...]:
     texts: Any = document.get(name)
-    if not _is_list(texts, str, most) or len(set(texts)) != len(texts):
-        raise unsound(path, f"hold different {name}", texts)
+    if not _is_list(texts, str, most) or len(set(texts)) != len(texts) or not all(map(str.isprintable, texts)):
+        raise unsound(path, f"hold different {name}, of printable characters", texts)
     return tuple(texts)
 
 

@@ -199,7 +199,7 @@ def _checked(d: Mapping[str, Any], version: int) -> FlightHeader | None:
         not isinstance(names, list)
         or not 1 <= len(names) <= MAX_FEATURES
         or not isinstance(classes, list)
-        or not all(isinstance(text, str) and text for text in (*names, bundle, policy))
+        or not all(isinstance(text, str) and text and text.isprintable() for text in (*names, bundle, policy))
         or len(set(names)) != len(names)
         or not all(isinstance(label, (int, str)) for label in classes)
         or type(deadline) is not float

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.regimes import Regime
-from polydom_runtime.causes import Causes, printable, report
+from polydom_runtime.causes import Causes, report
 from polydom_runtime.clock import hardware_clock
 from polydom_runtime.costs import CostFunction
 from polydom_runtime.exceptions import BundleFormatError, BundleMismatchError
@@ -158,7 +158,7 @@ class Nursery:
         except ConnectionError:
             pass  # the supervisor is closing; the poll tells
         except OSError as e:
-            print(f"polydom: no worker can be started now. {e}", file=sys.stderr)
+            report(f"no worker can be started now. {e}")
 
     def _kill_stuck(self) -> None:
         limit = hardware_clock() - self._stuck_ns
@@ -294,7 +294,7 @@ def main(control: str, block: str, sealed: str, parent: str) -> int:
     """Run a nursery: echo until the hand-over is measured, then decode the bundle, then keep workers."""
     die_with_parent(int(parent))
     run_behind()
-    warnings.showwarning = lambda message, *where: report(printable(str(message)))
+    warnings.showwarning = lambda message, *where: report(str(message))
     # Signals are meant for the supervisor, which may still have an item to answer.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)

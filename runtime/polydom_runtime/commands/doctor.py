@@ -2,16 +2,22 @@
 
 import argparse
 import json
+import os
+import sys
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict
+from pathlib import Path
 
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.device.board import Board
+from polydom_runtime.diagnosis.access_finding import check_access
 from polydom_runtime.diagnosis.doctor import examine
-from polydom_runtime.diagnosis.findings import as_text, exit_code
+from polydom_runtime.diagnosis.findings import as_text, exit_code, finding
 from polydom_runtime.diagnosis.software_findings import check_features
-from polydom_runtime.exceptions import BundleFormatError, BundleMismatchError
+from polydom_runtime.exceptions import BundleFormatError, BundleMismatchError, SignatureError
 from polydom_runtime.items.sources import space_of
+from polydom_runtime.trust.trust import VARIABLE
 
 from .arguments import add_trust
 from .tuned_bundle import trust_of
@@ -38,10 +44,28 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.space and not arguments.bundle:
         raise BundleMismatchError("--space must come with --bundle, which says what the features gave. It is missing.")
     space = space_of(arguments.space) if arguments.space else None
-    trust = trust_of(arguments)
-    findings = examine(Board(), bundle=arguments.bundle, trust=trust)
+    bundle, findings = arguments.bundle, [check_access(paths)] if (paths := [*paths_of(arguments)]) else []
+    try:
+        trust = trust_of(arguments)
+    except SignatureError as e:
+        findings.append(finding("keys", "problem", str(e), "no bundle can be checked or used", "correct the file"))
+        trust = bundle = space = None
+    findings += examine(Board(), bundle=bundle, trust=trust)
     if space is not None:
         with suppress(BundleFormatError):  # which is a finding already
-            findings.append(check_features(load_bundle(arguments.bundle, trust), space))
+            findings.append(check_features(load_bundle(bundle, trust), space))
     print(json.dumps([asdict(f) for f in findings], indent=2) if arguments.json else as_text(findings))
     return exit_code(findings)
+
+
+def paths_of(arguments: argparse.Namespace) -> Iterator[Path]:
+    """Yield what a run with these arguments would read: the bundle, the keys, and the code of the features."""
+    if arguments.bundle:
+        yield (bundle := Path(arguments.bundle))
+        yield from bundle.rglob("*")
+    named = os.environ.get(VARIABLE, "").split(os.pathsep) if arguments.trust is None else arguments.trust
+    yield from (Path(file) for file in named if file)
+    if arguments.space:
+        yield Path.cwd()  # where modules are looked for first
+        if code := getattr(sys.modules[arguments.space.rpartition(":")[0]], "__file__", None):
+            yield from (Path(code), Path(code).parent)

@@ -17,7 +17,7 @@ from polydom_runtime.diagnosis.findings import as_text, exit_code, finding
 from polydom_runtime.diagnosis.software_findings import check_features
 from polydom_runtime.exceptions import BundleFormatError, BundleMismatchError, SignatureError
 from polydom_runtime.items.sources import space_of
-from polydom_runtime.trust.trust import VARIABLE
+from polydom_runtime.trust import VARIABLE
 
 from .arguments import add_trust
 from .tuned_bundle import trust_of

@@ -16,6 +16,7 @@ from . import schema
 from .bundle import Bundle
 from .decoding import decode
 from .encoding import encode
+from .limits import check_memory
 from .model_entry import MODEL_FOLDER, model_file
 from .opened_folder import OpenedFolder, no_bundle, opened_folder
 
@@ -101,6 +102,7 @@ def _loaded(folder: OpenedFolder, trust: "Trust | None") -> Bundle:
     if digest != digest_line(index):
         raise schema.bad(f"{folder.path / DIGEST_FILE} must hold the SHA-256 of {INDEX_FILE}", digest[:80])
     bundle = decode(index, folder.path)
+    check_memory(bundle)
     files = [f"{MODEL_FOLDER}/{model_file(number)}" for number in range(len(bundle.models))]
     contents = [
         entry.checked(read(file, entry.size_bytes), folder.path / file)

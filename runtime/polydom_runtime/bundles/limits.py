@@ -1,5 +1,7 @@
 """Limits of what a bundle makes a node lay out in memory. Many small numbers in an index may have a large product."""
 
+import os
+
 import numpy as np
 
 from . import schema
@@ -49,6 +51,28 @@ def check_limits(bundle: Bundle) -> None:
     ):
         if got > most:
             raise schema.bad(f"{what} must be at most {most} together", got, "Build with fewer features or candidates.")
+
+
+def check_memory(bundle: Bundle) -> None:
+    """Check that the files of the models fit into the memory of this machine, before they are read.
+
+    Raises
+    ------
+    BundleFormatError
+        If they take more than half of it. Opened, models take more.
+    """
+    files, most = sum(model.size_bytes for model in bundle.models), memory_bytes() // 2
+    if files > most:
+        raise schema.bad(
+            f"The models of {bundle.path} must take at most half of this machine's memory, {most:,} bytes",
+            f"{files:,}",
+            "Build with smaller estimators, or for fewer deadlines.",
+        )
+
+
+def memory_bytes() -> int:
+    """Return the size of this machine's memory."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def _rows(bundle: Bundle) -> int:

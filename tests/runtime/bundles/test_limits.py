@@ -5,16 +5,19 @@ import tracemalloc
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice, permutations
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from polydom_runtime import CostFunction, Feature, FeatureSpace, Predictor
+from polydom_runtime.bundles import limits
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.decoding import decode
 from polydom_runtime.bundles.encoding import encode
 from polydom_runtime.bundles.index import Interval
-from polydom_runtime.bundles.model_entry import ModelEntry
+from polydom_runtime.bundles.index_file import load_bundle
+from polydom_runtime.bundles.model_entry import MODEL_FOLDER, ModelEntry
 from polydom_runtime.exceptions import BundleFormatError
 from polydom_runtime.policy import anytime
 from polydom_runtime.policy.states import reachable
@@ -108,3 +111,12 @@ def entries(predictor: Predictor) -> list[Any]:
         (state.mask, None if e is None else (e.stops.tolist(), e.ends.tolist(), [e.moves[k].feature for k in e.chosen]))
         for state, e in zip(states, tables, strict=True)
     ]
+
+
+def test_models_that_do_not_fit_into_memory_are_not_read(bundle_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = [file.stat().st_size for file in (bundle_folder / MODEL_FOLDER).iterdir()]
+    monkeypatch.setattr(limits, "memory_bytes", lambda: 2 * sum(sizes) - 2)
+    (bundle_folder / MODEL_FOLDER / "0000.onnx").unlink()
+
+    with pytest.raises(BundleFormatError, match="half of this machine's memory"):
+        load_bundle(bundle_folder)

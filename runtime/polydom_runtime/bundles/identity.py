@@ -10,9 +10,9 @@ from . import schema
 MAX_CHARS, MAX_LIBRARIES = 200, 100
 
 PATTERNS = {
-    "built": re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z"),
-    "data": re.compile(r"[0-9a-f]{64}"),
-    "code": re.compile(r"[0-9]{1,9}:[0-9a-f]{64}"),
+    "built": r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z",
+    "data": r"[0-9a-f]{64}",
+    "code": r"[0-9]{1,9}:[0-9a-f]{64}",
 }
 
 
@@ -95,7 +95,7 @@ def is_word(text: object) -> bool:
 
 def _text(name: str, text: str) -> str:
     pattern = PATTERNS.get(name)
-    if text and not (pattern.fullmatch(text) if pattern else is_word(text)):
-        form = f"match {pattern.pattern}" if pattern else f"have at most {MAX_CHARS} printable characters"
+    if text and not (re.fullmatch(pattern, text) if pattern else is_word(text)):
+        form = f"match {pattern}" if pattern else f"have at most {MAX_CHARS} printable characters"
         raise schema.bad(f"Field {name!r} of the identity must be empty or {form}", ascii(text))
     return text

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from polydom_runtime.arrays import Bools, Floats
+from polydom_runtime.arrays import Bools, Floats, distinct
 from polydom_runtime.costs import basis_terms
 
 from . import schema
@@ -87,7 +87,7 @@ def _some(values: Floats, most: int) -> Floats:
 def _middles(smallest: float, largest: float, starts: Floats, ends: Floats) -> Floats:
     """Return the middle of each range of the index, cut where a long one has nine parts, on both scales."""
     cuts = np.linspace(smallest, largest, 9), largest * np.geomspace(1e-6, 1.0, 9)
-    sizes = np.unique(np.concatenate([starts, ends, *cuts]).clip(smallest, largest))
+    sizes = distinct(np.concatenate([starts, ends, *cuts]).clip(smallest, largest))
     return 0.5 * (sizes[1:] + sizes[:-1]) if len(sizes) > 1 else sizes
 
 

@@ -4,6 +4,8 @@ import os
 
 import numpy as np
 
+from polydom_runtime.arrays import distinct
+
 from . import schema
 from .bundle import Bundle
 
@@ -77,5 +79,5 @@ def memory_bytes() -> int:
 
 def _rows(bundle: Bundle) -> int:
     ends = np.array([(i.start, i.end) for i in bundle.stored.intervals]).reshape(-1, 2)
-    places = np.searchsorted(np.unique(ends), ends)
+    places = np.searchsorted(distinct(ends), ends)
     return int((places[:, 1] - places[:, 0] + 1).sum())

@@ -1,6 +1,5 @@
 """The range of a score, by the name that it has in scikit-learn."""
 
-import re
 from collections.abc import Mapping
 
 from polydom_runtime.costs import HUGE
@@ -8,12 +7,13 @@ from polydom_runtime.costs import HUGE
 from . import schema
 from .bundle import Bundle
 
+SHARES = ("accuracy", "balanced_accuracy", "top_k_accuracy", "average_precision", "f1", "precision", "recall")
 RANGES: Mapping[str, tuple[float, float]] = {
-    r"(balanced_|top_k_)?accuracy|average_precision|(f1|precision|recall|jaccard|roc_auc)(_\w+)?": (0.0, 1.0),
-    r"r2|explained_variance|d2_\w+": (-HUGE, 1.0),
-    r"neg_\w+": (-HUGE, 0.0),
+    **dict.fromkeys((*SHARES, "jaccard", "roc_auc"), (0.0, 1.0)),
+    **dict.fromkeys(("r2", "explained_variance", "d2"), (-HUGE, 1.0)),
+    "neg": (-HUGE, 0.0),
 }
-"""The lowest and the highest score, by a pattern of names."""
+"""The lowest and the highest score, by the name or its first words."""
 
 ROUNDING = 1e-9
 """A mean of scores may be outside of their range by this much."""
@@ -25,7 +25,9 @@ def score_range(scoring: str) -> tuple[float, float]:
     >>> score_range("f1_macro"), score_range("shop.accuracy") == (-HUGE, HUGE)
     ((0.0, 1.0), True)
     """
-    return next((bounds for names, bounds in RANGES.items() if re.fullmatch(names, scoring)), (-HUGE, HUGE))
+    while scoring and scoring not in RANGES:
+        scoring = scoring.rpartition("_")[0]
+    return RANGES.get(scoring, (-HUGE, HUGE))
 
 
 def check_scores(bundle: Bundle) -> None:

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from polydom_runtime.arrays import distinct
+
 from .arithmetic import Operator
 from .linear import transform
 from .tensor_proto import Array
@@ -100,7 +102,7 @@ def _leaf_values(step: Step, kind: str, count: int, nodes: TreeNodes) -> tuple[A
     places = nodes.places(*keys_of(step, kind, ["nodeids"], len(weights)))
     values = step.new((len(nodes.leaves), count))
     values[places, columns] = weights
-    return values, np.unique(columns).tolist()
+    return values, distinct(columns).tolist()
 
 
 def _summed(step: Step, trees: Trees, values: Array) -> Callable[[], Array]:

@@ -192,7 +192,9 @@ class LoadedModels:
     @property
     def best_first(self) -> NDArray[np.intp]:
         """The numbers of the models that are not out, by falling accuracy; if equal, the shortest first."""
-        return self._best_first[~np.isin(self._best_first, list(self.out))] if self.out else self._best_first
+        stays = np.ones(len(self._best_first), dtype=bool)
+        stays[list(self.out)] = False
+        return self._best_first[stays[self._best_first]]
 
     def best(self, masks: Masks) -> list[LoadedModel]:
         """Return for each set the most accurate model that reads no other features; the prior if none is better.

@@ -25,9 +25,10 @@ def score_range(scoring: str) -> tuple[float, float]:
     >>> score_range("f1_macro"), score_range("shop.accuracy") == (-HUGE, HUGE)
     ((0.0, 1.0), True)
     """
-    while scoring and scoring not in RANGES:
-        scoring = scoring.rpartition("_")[0]
-    return RANGES.get(scoring, (-HUGE, HUGE))
+    words = scoring if scoring.isidentifier() else ""  # the names of callables have a dot or a bracket
+    while words and words not in RANGES:
+        words = words.rpartition("_")[0]
+    return RANGES.get(words, (-HUGE, HUGE))
 
 
 def check_scores(bundle: Bundle) -> None:

@@ -263,6 +263,8 @@ class Keeper:
             self.causes.add("the start of a worker", str(error))
 
     def _welcome(self, pid: int, number: int, connection: int, pidfd: int) -> None:
+        for descriptor in (connection, pidfd):
+            os.set_inheritable(descriptor, False)  # `recv_fds` leaves them to programs that this one starts
         link = Link(pid, pidfd, socket.socket(fileno=connection), self.block.slot(number))
         if link.is_ready(START_NS):
             self.workers += 1

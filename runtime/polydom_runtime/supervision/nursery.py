@@ -295,6 +295,8 @@ def main(control: str, block: str, sealed: str, parent: str) -> int:
     die_with_parent(int(parent))
     run_behind()
     warnings.showwarning = lambda message, *where: report(str(message))
+    for descriptor in (control, block, sealed):
+        os.set_inheritable(int(descriptor), False)  # not for programs that features start
     # Signals are meant for the supervisor, which may still have an item to answer.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)

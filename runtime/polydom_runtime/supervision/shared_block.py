@@ -4,6 +4,7 @@ A worker that was killed may run on for a moment and write into its slot. So a s
 after the process that had it has ended.
 """
 
+import fcntl
 import mmap
 import os
 import pickle
@@ -93,9 +94,13 @@ class SharedBlock:
 
 
 def new_memory(size_bytes: int) -> int:
-    """Return the descriptor of an anonymous file, closed when another program is executed."""
-    descriptor = os.memfd_create("polydom", os.MFD_CLOEXEC)
+    """Return the descriptor of an anonymous file that keeps its size, closed when another program is executed.
+
+    The system would end each process that has it mapped if another one cut it.
+    """
+    descriptor = os.memfd_create("polydom", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     os.ftruncate(descriptor, size_bytes)
+    fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
     return descriptor
 
 

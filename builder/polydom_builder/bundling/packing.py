@@ -43,7 +43,7 @@ def pack(folder: str | os.PathLike[str], out: str | os.PathLike[str]) -> Bundle:
     with TemporaryDirectory() as scratch:  # as a node will read it
         bundle = load_bundle(unpack(BytesIO(content), target, Path(scratch)))
     try:
-        replace_file(target, content)
+        replace_file(out, content)
     except OSError as e:
         raise ExportError(f"{out} must be writable. {e}") from e
     return bundle

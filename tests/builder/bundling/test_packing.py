@@ -14,6 +14,7 @@ from polydom_builder.signing.signing_key import SigningKey, make_keys
 from polydom_runtime import BundleFormatError, Trust, load_bundle
 from polydom_runtime.updates.packed import unpacked
 from tests.runtime.conftest import make_bundle, write
+from tests.runtime.test_planted import give_away
 
 
 @pytest.fixture(autouse=True)
@@ -111,3 +112,13 @@ def test_bundle_that_is_cut_is_not_packed(small: Path, tmp_path: Path) -> None:
     with pytest.raises(BundleFormatError, match=r"sensor-7/models/0001\.onnx"):
         pack(small, tmp_path / "sensor.tar")
     assert not (tmp_path / "sensor.tar").exists()
+
+
+def test_link_of_another_user_is_not_followed(small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So nobody can choose the file that is written."""
+    (tmp_path / "out.tar").symlink_to(tmp_path / "aim.tar")
+    give_away(tmp_path / "out.tar", monkeypatch)
+
+    with pytest.raises(ExportError, match="of this user or of root"):
+        pack(small, tmp_path / "out.tar")
+    assert not (tmp_path / "aim.tar").exists()

@@ -3,6 +3,7 @@
 import argparse
 
 from polydom_builder.bundling.packing import pack
+from polydom_runtime.commands.terminal import show
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -19,4 +20,4 @@ def run(arguments: argparse.Namespace) -> None:
     PolyDomError
         If the bundle is not sound, or the file cannot be written.
     """
-    print(f"{arguments.out}: the bundle {pack(arguments.bundle, arguments.out).sha256}")
+    show(f"{arguments.out}: the bundle {pack(arguments.bundle, arguments.out).sha256}")

@@ -31,6 +31,8 @@ LINES = {
     "simulate": "simulate built --costs a.costs --count 10",
     "replay": "replay flight --bundle B",
     "keygen": "keygen pair",
+    "pack": "pack built --out new.tar",
+    "pack of a file": "pack flight --out new.tar",
     "sign": "sign built --key flight",
     "build": "build tests.builder.task:space --items flight --profile p.toml --out new --deadline 1ms",
     "unknown option": "costs a.costs --B",

@@ -46,6 +46,7 @@ LINES = {
     "status of nothing": "status none",
     "rollback": "rollback --into root",
     "install": "install B --into new",
+    "install of no bundle": "install items.npz --into new",
     "unknown option": "info B --B",
     "unknown command": "B",
 }

@@ -37,15 +37,17 @@ def main() -> int:
             KNOWN[forms[0]].use(data, Path(folder))
         return 0
     tally, until = Tally(), time.monotonic() + 60.0 * chosen.minutes
-    for start in count(0, BATCH):
-        stop = min(start + BATCH, chosen.runs)
-        if start >= stop or time.monotonic() >= until:
-            break
-        for found in fuzz([Job(form, chosen.seed, start, stop) for form in forms], until, chosen.seconds):
-            if tally.add(found):
-                file = saved(found, case(*found[:3]), chosen.findings)
-                print(f"{file}: {found.outcome}", flush=True)
-    print(tally)
+    try:
+        for start in count(0, BATCH):
+            stop = min(start + BATCH, chosen.runs)
+            if start >= stop or time.monotonic() >= until:
+                break
+            for found in fuzz([Job(form, chosen.seed, start, stop) for form in forms], until, chosen.seconds):
+                if tally.add(found):
+                    file = saved(found, case(*found[:3]), chosen.findings)
+                    print(f"{file}: {found.outcome}", flush=True)
+    finally:  # also of a run that is interrupted
+        print(tally)
     return 1 if tally.findings else 0
 
 

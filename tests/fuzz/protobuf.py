@@ -1,5 +1,6 @@
 """Changes of ONNX models at the level of protobuf's wire format: fields, lengths, numbers and names."""
 
+import copy
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -107,7 +108,7 @@ def _change(place: tuple[list[Field], int], other: tuple[list[Field], int], rng:
         case 0:
             del message[at]
         case 1:
-            message.insert(at, parsed(encoded([field]), {})[0])
+            message.insert(at, copy.deepcopy(field))
         case 2:
             message.extend(Field(field.tag, field.kind, field.value) for _ in range(rng.choice((2, 50, 300))))
         case 3:

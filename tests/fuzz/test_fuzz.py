@@ -3,9 +3,11 @@
 import subprocess
 import sys
 from pathlib import Path
+from random import Random
 
 import pytest
 
+from . import protobuf
 from .faults import FAULTS
 from .formats import FORMATS
 from .worker import case
@@ -55,3 +57,13 @@ def test_a_run_can_be_repeated(form: str) -> None:
 
     assert [case(form, 3, run) for run in range(20)] == files
     assert len(set(files)) > 10
+
+
+def test_a_field_of_a_wrong_type_can_be_changed_again() -> None:
+    """No change reads what changes before it have written, which need be no message any more."""
+    for seed in range(50):
+        message = [protobuf.Field(1, protobuf.VARINT, b"\xff")]
+
+        protobuf._change((message, 0), (message, 0), Random(seed))
+
+        assert len(message) != 1 or protobuf.encoded(message)

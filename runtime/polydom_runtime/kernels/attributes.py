@@ -104,3 +104,37 @@ class Typed:
         if not isinstance(found, str):
             raise unsound(f"a text as {name} of {self.kind}", "something else")
         return found
+
+
+class OfNode(Typed):
+    """Has a node, whose attributes are its own, and the node's inputs."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        node: Any
+        inputs: Any
+
+    @property
+    def kind(self) -> str:
+        """The operator."""
+        kind: str = self.node.kind
+        return kind
+
+    @property
+    def attributes(self) -> Mapping[str, Any]:
+        """The attributes of the node."""
+        attributes: Mapping[str, Any] = self.node.attributes
+        return attributes
+
+    def input(self, position: int) -> Any:
+        """Return an input.
+
+        Raises
+        ------
+        BundleFormatError
+            If the node does not have it.
+        """
+        if position >= len(self.inputs) or (found := self.inputs[position]) is None:
+            raise unsound(f"{position + 1} inputs of {self.kind}", "fewer")
+        return found

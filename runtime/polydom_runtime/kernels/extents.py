@@ -3,11 +3,11 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from .attributes import Typed
+from .attributes import OfNode
 from .graph import Node
 from .tensor_proto import DTYPES, MAX_DIMENSIONS, Array
 from .tensors import axis_of
@@ -51,7 +51,7 @@ class Extent(NamedTuple):
 
 
 @dataclass(slots=True)
-class Case(Typed):
+class Case(OfNode):
     """An operator with what it reads.
 
     Attributes
@@ -67,30 +67,13 @@ class Case(Typed):
     inputs: Sequence[Extent | None]
     work: int = 0
 
-    @property
-    def kind(self) -> str:
-        """The operator."""
-        return self.node.kind
-
-    @property
-    def attributes(self) -> Mapping[str, Any]:
-        """The attributes of the node."""
-        return self.node.attributes
-
     def given(self, position: int) -> bool:
         """Return whether the node has an input."""
         return position < len(self.inputs) and self.inputs[position] is not None
 
     def extent(self, position: int = 0) -> Extent:
-        """Return an input.
-
-        Raises
-        ------
-        BundleFormatError
-            If the node does not have it.
-        """
-        if position >= len(self.inputs) or (found := self.inputs[position]) is None:
-            raise unsound(f"{position + 1} inputs of {self.kind}", "fewer")
+        """Return an input; BundleFormatError if the node does not have it."""
+        found: Extent = self.input(position)
         return found
 
     def shape(self, position: int = 0) -> Shape:

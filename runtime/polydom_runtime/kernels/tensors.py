@@ -1,13 +1,13 @@
 """What operators work on: arrays that are made once, and the calls that fill them."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from .attributes import Typed
+from .attributes import OfNode
 from .graph import Node
 from .tensor_proto import MAX_DIMENSIONS as MAX_DIMENSIONS
 from .tensor_proto import Array
@@ -48,7 +48,7 @@ class Space:
 
 
 @dataclass(slots=True)
-class Step(Typed):
+class Step(OfNode):
     """What is known when an operator is translated, and what comes of it.
 
     Attributes
@@ -75,26 +75,9 @@ class Step(Typed):
     space: Space
     calls: list[Call] = field(default_factory=list)
 
-    @property
-    def kind(self) -> str:
-        """The operator."""
-        return self.node.kind
-
-    @property
-    def attributes(self) -> Mapping[str, Any]:
-        """The attributes of the node."""
-        return self.node.attributes
-
     def array(self, position: int) -> Array:
-        """Return an input.
-
-        Raises
-        ------
-        BundleFormatError
-            If the node does not have it.
-        """
-        if position >= len(self.inputs) or (found := self.inputs[position]) is None:
-            raise unsound(f"{position + 1} inputs of {self.node.kind}", "fewer")
+        """Return an input; BundleFormatError if the node does not have it."""
+        found: Array = self.input(position)
         return found
 
     def known(self, position: int) -> Array:

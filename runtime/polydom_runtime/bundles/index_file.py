@@ -105,7 +105,7 @@ def _loaded(folder: OpenedFolder, trust: "Trust | None") -> Bundle:
     check_memory(bundle)
     files = [f"{MODEL_FOLDER}/{model_file(number)}" for number in range(len(bundle.models))]
     contents = [
-        entry.checked(read(file, entry.size_bytes), folder.path / file)
+        entry.checked(read(file, entry.size_bytes), f"{folder.path}/{file}")
         for entry, file in zip(bundle.models, files, strict=True)
     ]
     return replace(bundle, sha256=hashlib.sha256(index).hexdigest(), contents=tuple(contents), signed=signed)

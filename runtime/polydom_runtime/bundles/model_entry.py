@@ -2,7 +2,6 @@
 
 import hashlib
 from dataclasses import dataclass
-from pathlib import Path
 
 from polydom_runtime.costs import CostFunction
 
@@ -59,7 +58,7 @@ class ModelEntry:
         """The feature set as a bit mask."""
         return sum(1 << i for i in self.order)
 
-    def checked(self, data: bytes, file: Path) -> bytes:
+    def checked(self, data: bytes, file: str) -> bytes:
         """Return the content of the model's file.
 
         Raises

@@ -44,12 +44,13 @@ class OpenedFolder:
         BundleFormatError
             As for `read_bounded`.
         """
-        folder, file = os.path.split(name)
+        folder, _, file = name.rpartition("/")
+        whole = f"{self.path}/{name}"
         try:
             descriptor = os.open(file, _FLAGS, dir_fd=self._folder(folder or "."))
-            data, status = _read(descriptor, self.path / name, limit)
+            data, status = _read(descriptor, whole, limit)
         except OSError as e:
-            raise schema.bad(f"{self.path / name} must be a readable file", repr(e), COPY_AGAIN) from e
+            raise schema.bad(f"{whole} must be a readable file", repr(e), COPY_AGAIN) from e
         self._note(name, status)
         return data
 
@@ -132,12 +133,12 @@ def read_bounded(file: Path, limit: int) -> bytes:
         If it cannot be read, is larger, or is a link, a device or a pipe, which may point elsewhere or have no end.
     """
     try:
-        return _read(os.open(file, _FLAGS), file, limit)[0]
+        return _read(os.open(file, _FLAGS), str(file), limit)[0]
     except OSError as e:
         raise schema.bad(f"{file} must be a readable file", repr(e), COPY_AGAIN) from e
 
 
-def _read(descriptor: int, file: Path, limit: int) -> tuple[bytes, os.stat_result]:
+def _read(descriptor: int, file: str, limit: int) -> tuple[bytes, os.stat_result]:
     with open(descriptor, "rb") as stream:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):

@@ -15,7 +15,7 @@ import msgpack
 from polydom_runtime.device import tune_file
 from polydom_runtime.measuring import costs_file
 from polydom_runtime.measuring.frames import FRAME, frames
-from polydom_runtime.records.flight_file import CRC, FACTS, MAGIC, PAGE, decoded_header
+from polydom_runtime.records.flight_file import CRC, MAGIC, PAGE, decoded_header
 
 from . import npz, protobuf, seeds, tar, uses
 from .trees import DEEP, DEPTH, HUGE, altered, changed
@@ -98,7 +98,8 @@ def _flight_opened(data: bytes) -> dict[str, Any]:
     starts = [header.slot_start(slot) + CRC.size for slot in range(header.capacity)]
     size = header.record_bytes - CRC.size
     records = [data[start : start + size] for start in starts]
-    return {"version": header.version, "facts": {name: getattr(header, name) for name in FACTS}, "records": records}
+    _, facts = next(frames(data, data.index(b"\n") + 1))
+    return {"version": header.version, "facts": facts, "records": records}
 
 
 def _flight_closed(document: Any) -> bytes:

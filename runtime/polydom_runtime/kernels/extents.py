@@ -123,6 +123,10 @@ def _broadcast(case: Case) -> list[Shape]:
     return [together(e.shape for e in case.inputs if e is not None)]
 
 
+def _all_broadcast(case: Case) -> list[Shape]:
+    return [together(case.shape(k) for k in range(len(case.inputs)))]  # onnxruntime crashes where one has no name
+
+
 def together(shapes: Iterable[Shape]) -> Shape:
     """Return the shape to which arrays are spread before they are added, for example.
 
@@ -211,6 +215,7 @@ REDUCING = [
 
 COMPUTING: Mapping[str, Rule] = {
     **dict.fromkeys(ELEMENTWISE, _broadcast),
+    **dict.fromkeys(["Max", "Mean", "Min", "Sum"], _all_broadcast),
     **dict.fromkeys(REDUCING, _reduce),
     **dict.fromkeys(["CastLike", "CumSum", "LpNormalization"], same),
     "ArgMax": _arg,

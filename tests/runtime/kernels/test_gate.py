@@ -125,6 +125,12 @@ def test_models_that_may_not_end_or_may_take_any_memory_are_refused(data: bytes,
         check(data)
 
 
+@pytest.mark.parametrize("kind", ["Max", "Mean", "Min", "Sum"])
+def test_inputs_that_are_left_out_where_that_ends_the_process_are_refused(kind: str) -> None:
+    with pytest.raises(BundleFormatError, match=f"2 inputs of {kind}"):
+        check(made(op(kind, "X", "")))
+
+
 WIDE = op("ConstantOfShape", "n", out="wide")
 TALL = op("ConstantOfShape", "m", out="tall")
 SPREAD = nested(op("Expand", "row", "m"))

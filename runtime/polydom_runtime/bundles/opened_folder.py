@@ -47,8 +47,7 @@ class OpenedFolder:
         folder, _, file = name.rpartition("/")
         whole = f"{self.path}/{name}"
         try:
-            descriptor = os.open(file, _FLAGS, dir_fd=self._folder(folder or "."))
-            data, status = _read(descriptor, whole, limit)
+            data, status = _read(file, whole, limit, self._folder(folder or "."))
         except OSError as e:
             raise schema.bad(f"{whole} must be a readable file", repr(e), COPY_AGAIN) from e
         self._note(name, status)
@@ -133,16 +132,17 @@ def read_bounded(file: Path, limit: int) -> bytes:
         If it cannot be read, is larger, or is a link, a device or a pipe, which may point elsewhere or have no end.
     """
     try:
-        return _read(os.open(file, _FLAGS), str(file), limit)[0]
+        return _read(str(file), str(file), limit)[0]
     except OSError as e:
         raise schema.bad(f"{file} must be a readable file", repr(e), COPY_AGAIN) from e
 
 
-def _read(descriptor: int, file: str, limit: int) -> tuple[bytes, os.stat_result]:
-    with open(descriptor, "rb") as stream:
-        status = os.fstat(descriptor)
+def _read(file: str, whole: str, limit: int, folder: int | None = None) -> tuple[bytes, os.stat_result]:
+    # By an opener: `open` closes its descriptor also where it then finds a folder.
+    with open(file, "rb", opener=lambda name, _: os.open(name, _FLAGS, dir_fd=folder)) as stream:
+        status = os.fstat(stream.fileno())
         if not stat.S_ISREG(status.st_mode):
-            raise schema.bad(f"{file} must be a file", "something else", COPY_AGAIN)
+            raise schema.bad(f"{whole} must be a file", "something else", COPY_AGAIN)
         if status.st_size > limit:
-            raise schema.bad(f"{file} must have at most {limit} bytes", status.st_size, COPY_AGAIN)
+            raise schema.bad(f"{whole} must have at most {limit} bytes", status.st_size, COPY_AGAIN)
         return stream.read(status.st_size), status  # `read` takes memory for all bytes that it is asked for

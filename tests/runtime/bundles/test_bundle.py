@@ -277,7 +277,10 @@ def test_models_may_not_be_in_a_linked_folder(bundle_folder: Path, tmp_path: Pat
 def test_load_leaves_no_descriptor_open(bundle_folder: Path) -> None:
     before = os.listdir("/proc/self/fd")
     load_bundle(bundle_folder)
-    (bundle_folder / MODEL_FOLDER / "0001.onnx").unlink()
+    (model := bundle_folder / MODEL_FOLDER / "0001.onnx").unlink()
+    with pytest.raises(BundleFormatError):
+        load_bundle(bundle_folder)
+    model.mkdir()
     with pytest.raises(BundleFormatError):
         load_bundle(bundle_folder)
 

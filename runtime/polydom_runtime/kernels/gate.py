@@ -112,8 +112,8 @@ def _sized(graph: Graph, known: dict[str, Extent], room: Room, times: int) -> li
     for node in graph.nodes:
         case = Case(node, [known.get(name) for name in node.inputs])
         found = _loop(case, known, room, times) if node.kind == "Scan" else _results(case)
-        if len(found) < len(node.outputs):
-            raise unsound(f"{len(found)} outputs of {node.kind}", f"{len(node.outputs)}")
+        if len(found) < len(node.outputs) or "" in node.outputs:
+            raise unsound(f"at most {len(found)} outputs of {node.kind}, all named", str(node.outputs)[:80])
         results = sum(math.prod(limited(extent.shape, node.kind)) for extent in found)
         read = sum(math.prod(extent.shape) for extent in case.inputs if extent is not None)
         room.take(node.kind, results * case.item(), (results + read + case.work) * times)
@@ -125,6 +125,8 @@ def _results(case: Case) -> list[Extent]:
     """Return what is known of the outputs of an operator."""
     if case.kind not in RULES or case.node.graphs:
         raise unsound("operators that always end", case.kind)
+    if case.kind not in MOVING and any(extent is not None and 0 in extent.shape for extent in case.inputs):
+        raise unsound(f"numbers for {case.kind}", "an empty array")  # some divide by its length
     if case.kind == "Div":
         check_divisor(case.extent(1))
     shapes, item, (first, others) = RULES[case.kind](case), case.item(), are_real(case)

@@ -15,6 +15,11 @@ def _rows(case: Case) -> tuple[int, int]:
     return (shape[0] if len(shape) == 2 else 1), shape[-1]
 
 
+def _same_rows(case: Case) -> list[Shape]:
+    _rows(case)
+    return [case.shape()]
+
+
 def _labels(case: Case, integers: str) -> int:
     """Return the number of classes."""
     texts = case.attributes.get("classlabels_strings") or []
@@ -117,7 +122,7 @@ MODELS: Mapping[str, Rule] = {
     "ai.onnx.ml.Imputer": _one_each("imputed_value_floats"),
     "ai.onnx.ml.LinearClassifier": _linear_classifier,
     "ai.onnx.ml.LinearRegressor": _linear_regressor,
-    "ai.onnx.ml.Normalizer": lambda case: [case.shape()],
+    "ai.onnx.ml.Normalizer": _same_rows,
     "ai.onnx.ml.OneHotEncoder": _encoded,
     "ai.onnx.ml.SVMClassifier": _vector_classifier,
     "ai.onnx.ml.SVMRegressor": _vector_regressor,

@@ -67,7 +67,7 @@ def _split(case: Case) -> list[Shape]:
     if parts is None:
         step = -(-shape[axis] // n)
         parts = [max(min(step, shape[axis] - k * step), 0) for k in range(n)]
-    if len(parts) != n or sum(parts) != shape[axis] or min(parts) < 0:
+    if case.integer("num_outputs", n) != n or len(parts) != n or sum(parts) != shape[axis] or min(parts) < 0:
         raise unsound(f"{n} parts of {shape[axis]}", str(parts)[:80])
     return [(*shape[:axis], part, *shape[axis + 1 :]) for part in parts]
 

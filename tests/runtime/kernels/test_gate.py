@@ -131,6 +131,36 @@ def test_inputs_that_are_left_out_where_that_ends_the_process_are_refused(kind: 
         check(made(op(kind, "X", "")))
 
 
+EMPTY = op("ConstantOfShape", "n", out="empty")
+
+
+@pytest.mark.parametrize("kind", ["LpNormalization", "ReduceSumSquare", "ReduceMax", "Softmax"])
+def test_empty_arrays_are_refused_where_they_are_computed_with(kind: str) -> None:
+    """In some of these operators onnxruntime ends the process."""
+    with pytest.raises(BundleFormatError, match=f"numbers for {kind}. Got an empty array"):
+        check(made(EMPTY, op(kind, "empty"), n=[0, 3]))
+
+
+def test_a_single_number_is_no_row_to_be_normalized() -> None:
+    """There onnxruntime ends the process."""
+    normalizer = tiny._node("Normalizer", ["one"], ["a"], {})
+
+    with pytest.raises(BundleFormatError, match=r"rows of numbers for .*Normalizer"):
+        check(made(op("Size", "X", out="one"), normalizer))
+
+
+def test_outputs_that_are_left_out_are_refused() -> None:
+    """In Split onnxruntime ends the process, and an input without a name would be taken for this output."""
+    with pytest.raises(BundleFormatError, match="outputs of Split, all named"):
+        check(made(op("Split", "X", out="", num_outputs=1)))
+
+
+def test_parts_are_as_many_as_a_split_says() -> None:
+    """Before it compares the two, onnxruntime takes memory for all that it says."""
+    with pytest.raises(BundleFormatError, match="1 parts of"):
+        check(made(op("Split", "X", num_outputs=1 << 31)))
+
+
 WIDE = op("ConstantOfShape", "n", out="wide")
 TALL = op("ConstantOfShape", "m", out="tall")
 SPREAD = nested(op("Expand", "row", "m"))

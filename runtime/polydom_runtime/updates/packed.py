@@ -10,9 +10,9 @@ from typing import BinaryIO
 
 from polydom_runtime.bundles import schema
 from polydom_runtime.exceptions import BundleFormatError, UpdateError
-from polydom_runtime.files import write_file
+from polydom_runtime.files import new_file
 
-BLOCK = tarfile.BLOCKSIZE
+BLOCK, CHUNK = tarfile.BLOCKSIZE, 1 << 16
 
 MAX_BYTES, MAX_ENTRIES = 2 << 30, 20_000
 """Of the file, and of the files and folders in it: twice what the models of a bundle may have."""
@@ -88,11 +88,13 @@ def unpack(stream: BinaryIO, name: Path, into: Path) -> Path:
         if entry.isdir():
             into.joinpath(*parts).mkdir()
         else:
-            write_file(into.joinpath(*parts), stream.read(entry.size), sync=False)
+            with new_file(into.joinpath(*parts), sync=False) as file:
+                for start in range(0, entry.size, CHUNK):
+                    file.write(stream.read(min(CHUNK, entry.size - start)))
             stream.seek(-entry.size % BLOCK, os.SEEK_CUR)
     if len(block) < BLOCK or not seen:
         raise _bad(name, "an end before that of the list")
-    while block := stream.read(1 << 16):
+    while block := stream.read(CHUNK):
         if block.strip(b"\0"):
             raise _bad(name, "more after its end")
     return into / next(iter(seen))[0]

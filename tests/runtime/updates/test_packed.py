@@ -176,7 +176,7 @@ def test_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         raise OSError(28, "No space left on device")
 
     (tmp_path / "x.tar").write_bytes(SOUND)
-    monkeypatch.setattr(packed, "write_file", full)
+    monkeypatch.setattr(packed, "new_file", full)
 
     with (
         pytest.raises(UpdateError, match=r"space for its content in .*No space left.* TMPDIR"),

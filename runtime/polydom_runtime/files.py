@@ -216,7 +216,7 @@ def replace_folder(new: Path, target: Path) -> None:
     The old one is then at `new`. Elsewhere there are two renames, with an instant between them without `target`; the
     old one is then beside `new`.
     """
-    if not target.exists():
+    if not os.path.lexists(target):
         os.rename(new, target)
     elif not _swap(new, target):
         old = new.with_name(new.name + "-old")

@@ -1,16 +1,20 @@
 """Installing a bundle: it is copied whole, read again, and only then the current one."""
 
+import errno
 import os
 from dataclasses import dataclass
+from filecmp import cmp
 from pathlib import Path
 
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index_file import load_bundle
+from polydom_runtime.bundles.limits import memory_bytes
 from polydom_runtime.bundles.opened_folder import opened_folder
 from polydom_runtime.exceptions import UpdateError
 from polydom_runtime.files import replace_folder, sync_folder, write_file
 from polydom_runtime.trust import SIGNATURE_FILE
 
+from .packed import MAX_BYTES, MAX_ENTRIES
 from .releases import RELEASES, Loader, current_digest, fault, release_path, up_to_current
 from .retention import prune, without_leftovers
 from .switching import locked, switch
@@ -78,6 +82,8 @@ def _make_folders(root: Path) -> None:
         for folder in (root, root / RELEASES):
             folder.mkdir(exist_ok=True)
             sync_folder(folder.parent)
+        if (root / RELEASES).is_symlink():  # then what is removed there would be elsewhere
+            raise NotADirectoryError(errno.ENOTDIR, "It must be no link", str(root / RELEASES))
     except OSError as e:
         raise UpdateError(f"{root} must be a folder that this user may write to, or may make. Got: {e}.") from e
 
@@ -96,18 +102,22 @@ def _is_signed_anew(bundle: Bundle, root: Path) -> bool:
     """Tell whether a bundle has a signature that its release has not, such as one with a later end."""
     assert bundle.path is not None
     new, old = (folder / SIGNATURE_FILE for folder in (bundle.path, release_path(root, bundle.sha256)))
-    return new.is_file() and (not old.is_file() or new.read_bytes() != old.read_bytes())
+    return new.is_file() and not (old.is_file() and cmp(new, old, shallow=False))
 
 
 def _copy(bundle: Bundle, folder: Path) -> None:
     """Copy all files of a bundle, since a signature is over all of them."""
     assert bundle.path is not None
+    left = MAX_BYTES
     with opened_folder(bundle.path) as source:
-        names = source.files()
+        if len(names := source.files()) > MAX_ENTRIES:
+            raise UpdateError(f"{bundle.path} must have at most {MAX_ENTRIES} files. Got {len(names)}. Remove others.")
         folders = {(folder / name).parent for name in names} | {folder}
         for made in sorted(folders):
             made.mkdir()
         for name in names:
-            write_file(folder / name, source.read(name, (bundle.path / name).stat().st_size))
+            content = source.read(name, min(left, memory_bytes() // 2))
+            write_file(folder / name, content)
+            left -= len(content)
     for made in folders:
         sync_folder(made)

@@ -17,6 +17,9 @@ from polydom_runtime.exceptions import PolyDomError, UpdateError
 
 RELEASES, CURRENT, HISTORY, LOCK = "releases", "current", "history", "lock"
 
+MAX_HISTORY_BYTES = 16 << 20
+"""250,000 installs; no more is read."""
+
 Loader = Callable[[Path], Bundle]
 """What reads a bundle and raises a `PolyDomError` if it is not sound or not to be trusted."""
 
@@ -94,13 +97,16 @@ def release_path(root: str | os.PathLike[str], digest: str) -> Path:
 def digests(root: Path) -> list[str]:
     """Return the digests of all releases on the disk, the newest copy first."""
     found = [entry for entry in os.scandir(root / RELEASES) if _DIGEST.fullmatch(entry.name)]
-    return [entry.name for entry in sorted(found, key=lambda entry: (-entry.stat().st_mtime_ns, entry.name))]
+    copied = {entry.name: entry.stat(follow_symlinks=False).st_mtime_ns for entry in found}
+    return sorted(copied, key=lambda digest: (-copied[digest], digest))
 
 
 def history(root: Path) -> list[str]:
     """Return the digests of releases in the order of their installs; none if the file is missing or damaged."""
     try:
-        words = (root / HISTORY).read_text(errors="replace").split()
+        # A pipe in its place would be waited for.
+        with open(root / HISTORY, "rb", opener=lambda file, flags: os.open(file, flags | os.O_NONBLOCK)) as stream:
+            words = (stream.read(MAX_HISTORY_BYTES) or b"").decode(errors="replace").split()
     except FileNotFoundError:
         return []
     return list(dict.fromkeys(filter(_DIGEST.fullmatch, words)))
@@ -158,4 +164,4 @@ def _release(root: Path, digest: str, load: Loader) -> Release:
         name = str(checked(path, digest, load).identity)
     except PolyDomError as e:
         reason = str(e)
-    return Release(digest, name, path.stat().st_mtime, size_bytes, reason)
+    return Release(digest, name, path.lstat().st_mtime, size_bytes, reason)

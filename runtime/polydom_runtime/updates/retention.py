@@ -1,5 +1,6 @@
 """Which releases stay, and the removal of the others."""
 
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -10,6 +11,9 @@ from polydom_runtime.files import sync_folder
 
 from .releases import HISTORY, RELEASES, Loader, digests, fault, release_path, up_to_current
 from .switching import NEW_LINK
+
+LEFTOVER = re.compile(r"\.[0-9a-f]{64}\.")
+"""How the names of halves of releases begin. What else is hidden there belongs to somebody else."""
 
 
 def prune(root: Path, keep: int, load: Loader) -> list[str]:
@@ -51,7 +55,8 @@ def without_leftovers(root: Path) -> Iterator[None]:
 
 
 def _remove_leftovers(root: Path) -> None:
-    for path in [*(root / RELEASES).glob(".*"), *root.glob(f".{HISTORY}.*.part"), root / NEW_LINK]:
+    of_releases = (path for path in (root / RELEASES).iterdir() if LEFTOVER.match(path.name))
+    for path in [*of_releases, *root.glob(f".{HISTORY}.*.part"), root / NEW_LINK]:
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
         else:

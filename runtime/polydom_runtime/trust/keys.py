@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from polydom_runtime.exceptions import SignatureError
+from polydom_runtime.files import may_be_planted
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -21,7 +22,8 @@ MAX_BYTES = 1 << 20
 NAME, EXPIRES, BUNDLES = WORDS = ("name", "expires", "bundles")
 """The words that lines before a key may begin with."""
 
-PARTS = re.compile(r"(.*?)(-----BEGIN [A-Z ]+-----.*?-----END [A-Z ]+-----)", re.DOTALL)
+KEY = re.compile(r"(-----BEGIN [A-Z ]+-----[^-]*-----END [A-Z ]+-----)")
+"""A key in PEM; no text without one takes long to search."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +91,8 @@ def load_keys(files: Sequence[str | os.PathLike[str]]) -> tuple[TrustedKey, ...]
     Raises
     ------
     SignatureError
-        If a file cannot be read, any user may write to it, it holds no key or anything but keys and their lines, a key
-        is there twice, or there is no file; also if ``cryptography`` is not installed.
+        If a file cannot be read, any user may write to it or may have put it there, it holds no key or anything but
+        keys and their lines, a key is there twice, or there is no file; also if ``cryptography`` is not installed.
     """
     keys: dict[str, TrustedKey] = {}
     for file in files:
@@ -104,19 +106,24 @@ def load_keys(files: Sequence[str | os.PathLike[str]]) -> tuple[TrustedKey, ...]
 
 
 def _keys_of(file: Path) -> list[TrustedKey]:
-    text = _text_of(file)
-    parts = list(PARTS.finditer(text))
+    *parts, last = KEY.split(_text_of(file))
     if not parts:
         raise _bad(file, "no key")
-    if rest := _words(file, text[parts[-1].end() :]):
+    if rest := _words(file, last):
         raise _bad(file, f"the line {next(iter(rest))!r} after the last key")
-    return [_key(file, _words(file, part[1]), part[2]) for part in parts]
+    return [_key(file, _words(file, lines), pem) for lines, pem in zip(parts[::2], parts[1::2], strict=True)]
 
 
 def _text_of(file: Path) -> str:
     try:
         with open(file, "rb") as stream:
-            if os.fstat(stream.fileno()).st_mode & stat.S_IWOTH:
+            status = os.fstat(stream.fileno())
+            if may_be_planted(status, os.stat(file.resolve().parent)):
+                raise SignatureError(
+                    f"{file} must belong to this user or to root, since it says whom to trust. Any user may have put "
+                    "it there. Move it to a folder in which only its owner may write, and look at its keys."
+                )
+            if status.st_mode & stat.S_IWOTH:
                 raise SignatureError(
                     f"Only its owner may be able to write to {file}, since it says whom to trust. Any user is. "
                     f"Change that with chmod o-w {file}."

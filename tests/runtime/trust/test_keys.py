@@ -1,5 +1,6 @@
 """The file of trusted keys: what its lines mean, and that nothing doubtful is read as a key."""
 
+import os
 import re
 import sys
 from datetime import date
@@ -66,6 +67,8 @@ BAD = {
     "no date": (public(OWNER, "expires: June"), "the date 'June'"),
     "key twice": (public(OWNER, "name: a") + public(OWNER, "name: b"), "the key b twice"),
     "control characters": (public(OWNER, "name: \x1b[2J"), "the line"),
+    "no key in a long text": ("x" * (1 << 20), "no key"),
+    "many beginnings": ("-----BEGIN PUBLIC KEY-----\n" * 38_000, "no key"),
     "large": ("#" * (1 << 20) + "\n", "more than 1048576 bytes"),
 }
 
@@ -96,6 +99,17 @@ def test_a_file_that_any_user_may_write_to_is_refused(tmp_path: Path) -> None:
     (tmp_path / "keys").chmod(0o646)
 
     with pytest.raises(SignatureError, match="chmod o-w"):
+        load_keys([tmp_path / "keys"])
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a file of another user")
+def test_a_file_that_another_user_may_have_put_there_is_refused(tmp_path: Path) -> None:
+    """As in ``/tmp``."""
+    (tmp_path / "keys").write_text(public(OWNER))
+    os.chown(tmp_path / "keys", 12345, -1)
+    tmp_path.chmod(0o1777)
+
+    with pytest.raises(SignatureError, match="must belong to this user or to root"):
         load_keys([tmp_path / "keys"])
 
 

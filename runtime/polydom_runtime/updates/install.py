@@ -52,7 +52,7 @@ def install(bundle: Bundle, root: str | os.PathLike[str], *, keep: int = 3, load
     bundle : Bundle
         As it was read from the disk.
     root : path
-        The folder of releases. It is made if its parent exists.
+        The folder of releases. It is made if it is missing, with its parents.
     keep : int
         The number of releases that stay, at least 2.
     load : callable
@@ -79,7 +79,8 @@ def install(bundle: Bundle, root: str | os.PathLike[str], *, keep: int = 3, load
 
 def _make_folders(root: Path) -> None:
     try:
-        for folder in (root, root / RELEASES):
+        missing = [parent for parent in reversed(root.absolute().parents) if not parent.exists()]
+        for folder in (*missing, root, root / RELEASES):
             folder.mkdir(exist_ok=True)
             sync_folder(folder.parent)
         if (root / RELEASES).is_symlink():  # then what is removed there would be elsewhere

@@ -118,15 +118,22 @@ def test_leftovers_of_a_living_install_stay(tmp_path: Path, bundles: list[Bundle
     assert part.is_dir()
 
 
-@pytest.mark.parametrize("kind", ["file", "folder at current", "no parent"])
+def test_the_first_install_makes_all_folders(tmp_path: Path, bundles: list[Bundle]) -> None:
+    """So the first command on a new node needs no `mkdir` before it."""
+    root = tmp_path / "lib" / "polydom" / "releases"
+
+    install(bundles[0], root)
+    assert bundles[0].sha256 == current_release(root).digest
+
+
+@pytest.mark.parametrize("kind", ["file", "folder at current", "file above"])
 def test_root_that_is_none_is_refused(tmp_path: Path, bundles: list[Bundle], kind: str) -> None:
     root = tmp_path / "root"
-    if kind == "file":
-        root.write_bytes(b"")
-    elif kind == "folder at current":
+    if kind == "folder at current":
         (root / "current" / "mine").mkdir(parents=True)
     else:
-        root = root / "inner"
+        root.write_bytes(b"")
+        root /= "inner" * (kind == "file above")
 
     with pytest.raises(UpdateError, match=r"root.* must be a folder .* Got: "):
         install(bundles[0], root)

@@ -120,21 +120,24 @@ def make_keys(name: str | os.PathLike[str]) -> tuple[Path, Path]:
 def _write_new(file: Path, content: bytes, mode: int) -> None:
     try:
         write_file(file, content, mode)
+    except FileExistsError as e:
+        raise SignatureError(f"{file} must be a new file. It is there already. Give another name, or move it.") from e
     except OSError as e:
-        raise SignatureError(f"{file} must be a new file in a folder that can be written. Got {e!r}. Move it.") from e
+        raise SignatureError(f"{file} must be in a folder that can be written. {e}. Give another one.") from e
 
 
 def _private(file: Path) -> bytes:
     try:
         with open(file, "rb") as stream:
-            if os.fstat(stream.fileno()).st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-                raise SignatureError(
-                    f"Only its owner may be able to read {file}, since whoever has it can sign. Others are. "
-                    f"Change that with chmod 600 {file}."
-                )
-            return stream.read(MAX_BYTES)
+            pem, mode = stream.read(MAX_BYTES), os.fstat(stream.fileno()).st_mode
     except OSError as e:
-        raise _bad(file, repr(e)) from e
+        raise _bad(file, str(e.strerror)) from e
+    if b"PRIVATE" in pem and mode & (stat.S_IRWXG | stat.S_IRWXO):  # a public key, named by mistake, needs other advice
+        raise SignatureError(
+            f"Only its owner may read {file}, since whoever has it can sign. Others may, too. "
+            f"Change that with chmod 600 {file}."
+        )
+    return pem
 
 
 def _passphrase() -> bytes | None:

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 from polydom_runtime.exceptions import SignatureError
 from polydom_runtime.files import may_be_planted
 
+from . import VARIABLE
+
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
@@ -101,7 +103,10 @@ def load_keys(files: Sequence[str | os.PathLike[str]]) -> tuple[TrustedKey, ...]
                 raise _bad(file, f"the key {key.name} twice, which is also named {keys[key.keyid].name}")
             keys[key.keyid] = key
     if not keys:
-        raise SignatureError("There must be a file of trusted keys. Got none. Name the .pub file of `polydom keygen`.")
+        raise SignatureError(
+            "There must be a file of trusted keys. Got none. Name the .pub file of `polydom keygen`. "
+            f"If {VARIABLE} is empty, unset it."
+        )
     return tuple(keys.values())
 
 
@@ -125,12 +130,14 @@ def _text_of(file: Path) -> str:
                 )
             if status.st_mode & stat.S_IWOTH:
                 raise SignatureError(
-                    f"Only its owner may be able to write to {file}, since it says whom to trust. Any user is. "
+                    f"Only its owner may write to {file}, since it says whom to trust. Any user may. "
                     f"Change that with chmod o-w {file}."
                 )
             content = stream.read(MAX_BYTES + 1)
     except OSError as e:
-        raise _bad(file, repr(e)) from e
+        raise SignatureError(
+            f"{file} must be a readable file of trusted keys. {e}. Give the path of a .pub file from `polydom keygen`."
+        ) from e
     if len(content) > MAX_BYTES:
         raise _bad(file, f"more than {MAX_BYTES} bytes")
     try:

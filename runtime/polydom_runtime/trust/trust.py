@@ -128,13 +128,16 @@ class Trust:
         tried = [key for key in self.keys if key.keyid in named]
         signers = [key for key in tried if key.signed(data, named[key.keyid])]
         if not signers:
-            got = (
-                f"A signature that names {', '.join(key.name for key in tried)} and does not match: it was altered"
-                if tried
-                else f"Signatures of other keys only: {', '.join(keyid[:16] for keyid in named)}"
-            )
             trusted = ", ".join(map(str, self.keys))
-            raise SignatureError(f"The bundle must be signed by a trusted key: {trusted}. Got: {got}. {SIGN_AGAIN}")
+            if tried:
+                got = (
+                    f"A signature that names {', '.join(key.name for key in tried)} and does not match: it was altered"
+                )
+                advice = SIGN_AGAIN
+            else:
+                got = f"Signatures of other keys only: {', '.join(keyid[:16] for keyid in named)}"
+                advice = "Sign it with a trusted key, or add the other key to the trusted ones."
+            raise SignatureError(f"The bundle must be signed by a trusted key: {trusted}. Got: {got}. {advice}")
         return signers
 
     def _check_day(self, what: str, expires: date | None, signed_at: datetime) -> None:
@@ -148,7 +151,7 @@ class Trust:
             )
         if now.date() > expires:
             raise SignatureError(
-                f"The day must be {expires} or earlier, since {what} counts until then. It is {now.date()} in UTC. "
+                f"The last day of {what} must not be over. It was {expires}; today is {now.date()} in UTC. "
                 "Sign the bundle again, with another key if it is the key that has expired."
             )
 

@@ -195,10 +195,15 @@ def test_no_key_is_overwritten(suffix: str, tmp_path: Path) -> None:
     file = tmp_path / f"lab{suffix}"
     file.write_bytes(b"kept")
 
-    with pytest.raises(SignatureError, match=r"must be a new file.*FileExistsError"):
+    with pytest.raises(SignatureError, match=r"must be a new file. It is there already. Give another name"):
         make_keys(tmp_path / "lab")
     assert file.read_bytes() == b"kept"
     assert [file] == list(tmp_path.iterdir())
+
+
+def test_keys_need_a_folder(tmp_path: Path) -> None:
+    with pytest.raises(SignatureError, match=r"lab\.pub must be in a folder that can be written\. .*No such file"):
+        make_keys(tmp_path / "none" / "lab")
 
 
 def test_a_private_key_is_encrypted_with_the_passphrase(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,7 +240,8 @@ def test_anything_but_a_private_key_is_refused(content: bytes, got: str, key: Pa
 
 
 def test_a_public_key_is_no_private_one(key: Path) -> None:
-    key.with_suffix(".pub").chmod(0o600)
+    """The advice is to name the other file, not to change who may read this one."""
+    key.with_suffix(".pub").chmod(0o644)
 
     with pytest.raises(SignatureError, match=r"lab\.pub must hold a private key"):
         SigningKey.from_file(key.with_suffix(".pub"))

@@ -90,7 +90,7 @@ def test_a_file_of_other_bytes_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SignatureError, match="FileNotFoundError"):
+    with pytest.raises(SignatureError, match=r"keys must be a readable file of trusted keys\..*No such file.*\.pub"):
         load_keys([tmp_path / "keys"])
 
 
@@ -135,7 +135,7 @@ def test_the_environment_names_files_of_keys(tmp_path: Path, monkeypatch: pytest
 def test_an_empty_variable_does_not_switch_the_check_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POLYDOM_TRUST", "")
 
-    with pytest.raises(SignatureError, match="Got none"):
+    with pytest.raises(SignatureError, match=r"Got none.*If POLYDOM_TRUST is empty, unset it\."):
         checked_trust(None)
 
 

@@ -5,8 +5,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from queue import SimpleQueue
-from threading import Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from polydom_runtime.bundles.bundle import Bundle
@@ -15,14 +13,13 @@ from polydom_runtime.bundles.model_entry import MODEL_FOLDER
 from polydom_runtime.causes import raised, report
 from polydom_runtime.clock import Clock, hardware_clock
 from polydom_runtime.exceptions import PolyDomError
-from polydom_runtime.policy.loaded_models import before_opening
 from polydom_runtime.policy.trace import Trace
 from polydom_runtime.prediction import AnyPredictor, Policy, Prediction
 from polydom_runtime.predictor import Predictor
-from polydom_runtime.supervision.linux import run_behind
 from polydom_runtime.supervision.supervisor import SupervisedPredictor
 
-from .pace import Pace, yielding
+from .background import Background
+from .pace import Pace
 from .trial import Record, Trial
 
 LOOK_EVERY_NS = 1_000_000_000
@@ -127,18 +124,16 @@ class FollowingPredictor:
         self._waited = 0
         self._trial: Trial | None = None
         self._before: tuple[Single, Record] | None = None
-        self._jobs: SimpleQueue[Callable[[], object] | None] = SimpleQueue()
         self._is_loading = False
         self._counts, self._restarts = Counter[str](), 0
-        self._thread = Thread(target=self._work, name="polydom-following", daemon=True)
-        self._thread.start()
+        self._background = Background(self._pace)
 
     def look(self) -> None:
         """Load the bundle that the folder holds now, unless it is the running one. May be called by signal handlers."""
         if not self._is_loading and self._trial is None and self._ready is None:
             self._is_loading = True
             self._seen = self._identity()
-            self._jobs.put(self._load)
+            self._background.do(self._load)
 
     def on_slack(self, seconds_left: float) -> None:
         """Use the time between two items: look at the folder, and let a new predictor take over."""
@@ -175,8 +170,7 @@ class FollowingPredictor:
 
     def close(self) -> None:
         """Close all predictors that can be closed, and end the second thread; one that hangs ends with the process."""
-        self._jobs.put(None)
-        self._thread.join(CLOSE_S)
+        self._background.close(CLOSE_S)
         for predictor in (self.current, self._ready, self._before and self._before[0]):
             _close(predictor)
 
@@ -231,7 +225,7 @@ class FollowingPredictor:
         if self._trial_items:
             self._before, self._trial = (old, record), Trial(new, record, self._trial_items, self.record)
         else:
-            self._jobs.put(lambda: self._retire(old))
+            self._background.do(lambda: self._retire(old))
         self.on_change(new)
 
     def _judge(self, trial: Trial) -> None:
@@ -247,27 +241,13 @@ class FollowingPredictor:
             self._failed("sent_back", f"{new.bundle.sha256[:12]}: {failure}. The bundle before answers again")
             self.on_change(old)
             digest, old = new.bundle.sha256, new
-            self._jobs.put(lambda: self._on_sent_back(digest))
-        self._jobs.put(lambda: self._retire(old))
+            self._background.do(lambda: self._on_sent_back(digest))
+        self._background.do(lambda: self._retire(old))
 
     def _failed(self, what: str, error: str) -> None:
         count = getattr(self.reloads, what) + 1
         self.reloads = self.reloads._replace(error=error, **{what: count})
         report(f"a new bundle was {what.replace('_', ' ')}. {error}")
-
-    def _work(self) -> None:
-        """Do jobs in the second thread until there are no more."""
-        before_opening.set(self._pace.before_opening)
-        with suppress(OSError):
-            run_behind()
-        while (job := self._jobs.get()) is not None:
-            try:
-                with yielding():
-                    job()
-            except Exception as e:
-                report(f"a new bundle: {raised(e)}")
-            finally:
-                del job  # which may hold a predictor that was closed
 
     def _load(self) -> None:
         try:

@@ -64,7 +64,7 @@ def node(tmp_path: Path, world: World) -> Node:
 def settle(following: FollowingPredictor) -> None:
     """Wait until the second thread has done its jobs so far."""
     done = Event()
-    following._jobs.put(done.set)
+    following._background.do(done.set)
     assert done.wait(60.0)
 
 
@@ -310,11 +310,11 @@ def test_close_does_not_wait_for_a_load_that_hangs(node: Node, monkeypatch: pyte
     node.install("second")
     following.look()
     following.close()
-    hung = following._thread.is_alive()
+    ended = following._background.close(0.0)
     go_on.set()
-    following._thread.join()
 
-    assert hung
+    assert not ended
+    assert following._background.close(60.0)
 
 
 def test_close_ends_the_thread(node: Node) -> None:
@@ -323,4 +323,4 @@ def test_close_ends_the_thread(node: Node) -> None:
     following.look()
     following.close()
 
-    assert not following._thread.is_alive()
+    assert following._background.close(0.0)

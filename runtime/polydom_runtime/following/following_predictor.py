@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index_file import DIGEST_FILE
 from polydom_runtime.bundles.model_entry import MODEL_FOLDER
+from polydom_runtime.bundles.opened_folder import read_bounded
 from polydom_runtime.causes import raised, report
 from polydom_runtime.clock import Clock, hardware_clock
-from polydom_runtime.exceptions import PolyDomError
+from polydom_runtime.exceptions import BundleFormatError, PolyDomError
 from polydom_runtime.policy.trace import Trace
 from polydom_runtime.prediction import AnyPredictor, Policy, Prediction
 from polydom_runtime.predictor import Predictor
@@ -262,8 +263,8 @@ class FollowingPredictor:
             self._is_loading = False
 
     def _is_current(self) -> bool:
-        with suppress(OSError):
-            return self._digest_file.read_bytes()[:64] == self.current.bundle.sha256.encode()
+        with suppress(BundleFormatError):
+            return read_bounded(self._digest_file, 4096)[:64] == self.current.bundle.sha256.encode()
         return False
 
     def _retire(self, predictor: Single) -> None:

@@ -2,6 +2,7 @@
 
 import gc
 import math
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -116,6 +117,17 @@ def test_bundle_that_came_between_the_first_load_and_the_start_is_noticed(node: 
 
     assert looked(following, node).bundle.space.classes[0] == "second"
     following.close()
+
+
+def test_pipe_in_the_place_of_the_digest_is_not_waited_for(following: FollowingPredictor, node: Node) -> None:
+    """The second thread must be free for the next bundle."""
+    (node.folder / "index.sha256").unlink()
+    os.mkfifo(node.folder / "index.sha256")
+    looked(following, node)
+    node.install("second")
+
+    assert looked(following, node).bundle.space.classes[0] == "second"
+    assert following.reloads.refused == 1
 
 
 def test_copy_of_the_same_bundle_changes_nothing(following: FollowingPredictor, node: Node) -> None:

@@ -68,14 +68,16 @@ def following(
     from polydom_runtime.updates.releases import CURRENT
     from polydom_runtime.updates.rollback import roll_back
 
-    later = argparse.Namespace(**{**vars(arguments), "deadline": first.deadline})
-
     def make_another() -> "Single":
+        bundle = load_bundle(arguments.bundle, trust_of(arguments))
+        # From here on it is in memory: what is checked is what answers, whatever the folder holds by then.
+        later = {**vars(arguments), "deadline": first.deadline, "bundle": bundle, "trust": None}
         if not arguments.supervised:
             options = {"deadline": first.deadline, "policy": arguments.policy}
-            check_bundle(arguments.bundle, arguments.space, options, compare=arguments.compare, trust=arguments.trust)
-            later.compare = False  # it has been compared
-        new = make(later)
+            more = {"compare": arguments.compare, "trust": arguments.trust}
+            check_bundle(arguments.bundle, bundle.sha256, arguments.space, options, **more)
+            later["compare"] = False  # it has been compared
+        new = make(argparse.Namespace(**later))
         if not isinstance(new, Predictor):
             for item in new.bundle.references.items[:1]:
                 new.warm_up(restored(item))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def bundle_of(arguments: argparse.Namespace) -> Bundle:
-    """Read the bundle of a command; with the times of its tune file, if one is given.
+    """Read the bundle of a command, unless it is loaded already; with the times of its tune file, if one is given.
 
     Raises
     ------
@@ -25,7 +25,9 @@ def bundle_of(arguments: argparse.Namespace) -> Bundle:
     BundleMismatchError
         If the tune file is of another bundle or machine.
     """
-    bundle = load_bundle(arguments.bundle, trust_of(arguments))
+    bundle = arguments.bundle
+    if not isinstance(bundle, Bundle):
+        bundle = load_bundle(bundle, trust_of(arguments))
     return bundle if arguments.tune is None else tuned(bundle, load_tune(arguments.tune, bundle))
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.bundles.references import restored
 from polydom_runtime.exceptions import BundleMismatchError, PolyDomError
@@ -16,7 +17,6 @@ from polydom_runtime.policy.loaded_models import before_opening
 from polydom_runtime.predictor import Predictor
 from polydom_runtime.supervision.keeper import own_command, own_environment
 from polydom_runtime.supervision.linux import die_with_parent
-from polydom_runtime.trust import VARIABLE
 
 CHECK_S = 60.0
 """The time that all models, and all features on the reference items, may take."""
@@ -26,6 +26,7 @@ NICENESS = 10
 
 def check_bundle(
     folder: str,
+    sha256: str,
     space: str,
     options: Mapping[str, Any],
     *,
@@ -38,6 +39,8 @@ def check_bundle(
     Parameters
     ----------
     folder : str
+    sha256 : str
+        Of the index of the bundle that the folder must hold, in hexadecimal.
     space : str
         ``MODULE:SPACE``.
     options : mapping
@@ -54,9 +57,10 @@ def check_bundle(
     BundleMismatchError
         If anything fails, or takes longer.
     """
-    order = json.dumps({"folder": folder, "space": space, "options": dict(options), "compare": compare})
+    of_bundle = {"folder": folder, "sha256": sha256, "trust": None if trust is None else list(trust)}
+    order = json.dumps({**of_bundle, "space": space, "options": dict(options), "compare": compare})
     command = own_command("polydom_runtime.following.check", order, str(os.getpid()))
-    environment = own_environment() | ({VARIABLE: os.pathsep.join(trust)} if trust else {})
+    environment = own_environment()
     with subprocess.Popen(command, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, env=environment) as process:
         try:
             told = process.communicate(timeout=seconds)[0]
@@ -80,7 +84,7 @@ def main(order: str, parent: str) -> int:
     told = _Told()
     before_opening.set(told.next_model)
     try:
-        bundle, space = load_bundle(ordered["folder"]), space_of(ordered["space"])
+        bundle, space = _bundle(ordered), space_of(ordered["space"])
         predictor = Predictor(bundle, space, **ordered["options"])
         told.begin("A feature or a model")
         if ordered["compare"]:
@@ -91,6 +95,18 @@ def main(order: str, parent: str) -> int:
         told.begin(str(e))
         return 1
     return 0
+
+
+def _bundle(ordered: Mapping[str, Any]) -> Bundle:
+    trust = None
+    if ordered["trust"] is not None:
+        from polydom_runtime.trust.trust import Trust  # only here, since most nodes demand no signature
+
+        trust = Trust.from_files(ordered["trust"])
+    bundle = load_bundle(ordered["folder"], trust)
+    if bundle.sha256 != ordered["sha256"]:
+        raise BundleMismatchError(f"{bundle.path} was replaced meanwhile. It is looked at again.")
+    return bundle
 
 
 class _Told:

@@ -1,5 +1,6 @@
 """The check of a new bundle in a process of its own."""
 
+import hashlib
 import shutil
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from polydom_runtime.exceptions import BundleMismatchError
 from polydom_runtime.following.check import check_bundle
 from tests.bundle_parts import changed
 from tests.runtime.conftest import make_bundle, write
+from tests.runtime.trust.signer import OWNER, STRANGER, public, sign
 
 OPTIONS = {"deadline": 0.5, "policy": "anytime"}
 FAULTS = "tests.runtime.supervised_space:space"
@@ -28,12 +30,40 @@ def folder_with(tmp_path: Path, first: float, mean: float | None = None) -> Path
     return write(tmp_path / "b", changed(bundle, budgets=(1e-3, 1.0), steps=(), references=references), models)
 
 
-def check(folder: Path, space: str = FAULTS, *, compare: bool = False, seconds: float = 60.0) -> None:
-    check_bundle(str(folder), space, OPTIONS, compare=compare, seconds=seconds)
+def check(
+    folder: Path,
+    space: str = FAULTS,
+    *,
+    sha256: str = "",
+    compare: bool = False,
+    trust: list[str] | None = None,
+    seconds: float = 60.0,
+) -> None:
+    index = folder / "index.msgpack"
+    sha256 = sha256 or (hashlib.sha256(index.read_bytes()).hexdigest() if index.exists() else "none")
+    check_bundle(str(folder), sha256, space, OPTIONS, compare=compare, trust=trust, seconds=seconds)
 
 
 def test_sound_bundle_passes(tmp_path: Path) -> None:
     check(folder_with(tmp_path, 0.0))
+
+
+def test_another_bundle_than_was_read_is_refused(tmp_path: Path) -> None:
+    """Otherwise the one that was read would answer, and nobody would have checked it."""
+    with pytest.raises(BundleMismatchError, match="was replaced meanwhile"):
+        check(folder_with(tmp_path, 0.0), sha256="ab" * 32)
+
+
+def test_names_of_keys_may_have_colons(tmp_path: Path) -> None:
+    """Which part the names in a variable of the environment."""
+    folder = folder_with(tmp_path, 0.0)
+    sign(folder)
+    (keys := tmp_path / "lab:keys.pub").write_text(public(OWNER))
+
+    check(folder, trust=[str(keys)])
+    keys.write_text(public(STRANGER))
+    with pytest.raises(BundleMismatchError, match="must be signed by a trusted key"):
+        check(folder, trust=[str(keys)])
 
 
 def test_crash_is_told(tmp_path: Path) -> None:

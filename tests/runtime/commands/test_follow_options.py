@@ -1,0 +1,44 @@
+"""How ``run --follow`` makes the predictor of a new bundle."""
+
+import argparse
+import shutil
+from pathlib import Path
+
+import pytest
+
+from polydom_runtime import load_bundle
+from polydom_runtime.commands import follow_options, run
+from polydom_runtime.following import check
+from tests.bundle_parts import changed
+from tests.runtime.conftest import make_bundle, write
+
+
+def bundle_with(folder: Path, *classes: str) -> Path:
+    shutil.rmtree(folder, ignore_errors=True)
+    bundle, models = make_bundle()
+    return write(folder, changed(bundle, classes=classes, budgets=(1e-3, 1.0)), models)
+
+
+def test_bundle_that_was_checked_answers_whatever_the_folder_holds_by_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise nobody would have checked the one that came in the middle."""
+    folder, checked = bundle_with(tmp_path / "b", "first", "f"), list[str]()
+    command = argparse.ArgumentParser()
+    run.add_arguments(command)
+    words = [str(folder), "tests.runtime.node_space:space", "--items", "-", "--follow"]
+    arguments = command.parse_args(words)
+
+    def check_and_replace(folder: str, sha256: str, *_: object, **__: object) -> None:
+        checked.append(sha256)
+        bundle_with(Path(folder), "third", "t")
+
+    monkeypatch.setattr(check, "check_bundle", check_and_replace)
+    following = follow_options.following(arguments, run._predictor(arguments), run._predictor)
+    second = load_bundle(bundle_with(folder, "second", "s")).sha256
+
+    made = following._make().bundle.sha256
+    following.close()
+
+    assert second == made
+    assert [second] == checked

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from polydom_runtime.causes import shown
-from polydom_runtime.exceptions import BundleFormatError
+from polydom_runtime.exceptions import BundleFormatError, SignatureError
 from polydom_runtime.trust import VARIABLE
 
 from . import schema
@@ -49,6 +49,24 @@ def load_bundle(folder: str | os.PathLike[str], trust: "Trust | None" = None) ->
 
         trust = checked_trust(trust)
     return read_bundle(folder, trust)
+
+
+def loaded(bundle: "Bundle | str | os.PathLike[str]", trust: "Trust | None" = None) -> Bundle:
+    """Return a bundle that is loaded already, or read it as `load_bundle`.
+
+    Raises
+    ------
+    SignatureError
+        If keys are given for one that is loaded already: it is too late to check what was in its folder.
+    """
+    if not isinstance(bundle, Bundle):
+        return load_bundle(bundle, trust)
+    if trust is not None:
+        raise SignatureError(
+            "trust must come with the folder of a bundle. Got a bundle that is loaded already. "
+            "Write load_bundle(folder, trust)."
+        )
+    return bundle
 
 
 def read_bundle(folder: str | os.PathLike[str], trust: "Trust | None") -> Bundle:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.bundles.index_file import load_bundle
+from polydom_runtime.bundles.index_file import load_bundle, loaded
 from polydom_runtime.device.tune import tuned
 from polydom_runtime.device.tune_file import load_tune
 
@@ -25,9 +25,7 @@ def bundle_of(arguments: argparse.Namespace) -> Bundle:
     BundleMismatchError
         If the tune file is of another bundle or machine.
     """
-    bundle = arguments.bundle
-    if not isinstance(bundle, Bundle):
-        bundle = load_bundle(bundle, trust_of(arguments))
+    bundle = loaded(arguments.bundle, trust_of(arguments))
     return bundle if arguments.tune is None else tuned(bundle, load_tune(arguments.tune, bundle))
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.bundles.index_file import load_bundle
+from polydom_runtime.bundles.index_file import loaded
 from polydom_runtime.clock import Clock, hardware_clock
 from polydom_runtime.device.board import Board
 from polydom_runtime.device.jitter import Jitter, Permissions, permissions, wake_up_jitter
@@ -69,7 +69,7 @@ def examine(
     pauses : Pauses, optional
         By default those of a quarter of a second of work now.
     trust : Trust, optional
-        As for `load_bundle`.
+        As for `load_bundle`; not for a loaded one.
     """
     board = Board() if board is None else board
     found = probe() if found is None else found
@@ -87,9 +87,9 @@ def examine(
         check_realtime(permissions() if allowed is None else allowed),
         check_kernel(board),
     ]
-    if bundle is not None and not isinstance(bundle, Bundle):
+    if bundle is not None:
         try:
-            bundle = load_bundle(bundle, trust)
+            bundle = loaded(bundle, trust)
         except BundleFormatError as e:
             findings.append(finding("bundle", "problem", str(e), "no model can answer", "copy, sign or build it again"))
             bundle = None

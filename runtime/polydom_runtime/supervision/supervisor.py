@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from polydom_runtime.bundles.bundle import Bundle, Label
-from polydom_runtime.bundles.index_file import load_bundle
+from polydom_runtime.bundles.index_file import loaded
 from polydom_runtime.causes import Causes
 from polydom_runtime.clock import hardware_clock
 from polydom_runtime.device.jitter import wake_up_jitter
@@ -88,7 +88,7 @@ class SupervisedPredictor:
     compare : bool
         Whether to compare features with those of the build, in a process of its own.
     trust : Trust, optional
-        As for `load_bundle`.
+        As for `load_bundle`; not for a loaded one.
     reply : callable
         Called with a worker's link and a number of nanoseconds. Returns the worker's reply, or None if there is none
         within this time. A test can return early when the worker hangs, since no reply can come then.
@@ -133,7 +133,7 @@ class SupervisedPredictor:
         trust: "Trust | None" = None,
         reply: Callable[[Link, int], Reply | None] = Link.reply,
     ) -> None:
-        bundle = folder if isinstance(folder, Bundle) else load_bundle(folder, trust)
+        bundle = loaded(folder, trust)
         self.bundle = replace(bundle, contents=())
         self._stages = StageNames(self.bundle.space_of(space_of(space)))
         self.deadline = checked_deadline(self.bundle, deadline)

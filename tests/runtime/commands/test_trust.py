@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from polydom_runtime import Predictor, SignatureError, SupervisedPredictor, Trust
+from polydom_runtime import Predictor, SignatureError, SupervisedPredictor, Trust, load_bundle
 from polydom_runtime.__main__ import main
 from polydom_runtime.items.packed import write_packed
 from tests.runtime.node_space import space
@@ -103,6 +103,12 @@ def test_predictors_refuse_a_bundle_of_somebody_else(
 
     with pytest.raises(SignatureError, match="must be signed by a trusted key: lab"):
         load(bundle_folder, Trust.from_files([keys]))
+
+
+def test_keys_come_too_late_for_a_bundle_that_is_loaded(bundle_folder: Path, keys: Path) -> None:
+    """It would be used without a check."""
+    with pytest.raises(SignatureError, match=r"loaded already\. Write load_bundle\(folder, trust\)"):
+        SupervisedPredictor(load_bundle(bundle_folder), SPACE, trust=Trust.from_files([keys]))
 
 
 def test_a_predictor_answers_by_a_signed_bundle(bundle_folder: Path, keys: Path) -> None:

@@ -1,13 +1,16 @@
 """The predictor, on a clock that only the features move."""
 
+import gc
 from pathlib import Path
+from weakref import ref
 
 import numpy as np
 import pytest
 
-from polydom_runtime import Predictor
+from polydom_runtime import Predictor, load_bundle
 from polydom_runtime.exceptions import BundleMismatchError, DeadlineError
 from polydom_runtime.features import Feature, FeatureSpace
+from polydom_runtime.policy.loaded_models import LoadedModels
 from polydom_runtime.prediction import Policy
 from tests.bundle_parts import changed
 
@@ -242,6 +245,20 @@ def test_only_models_that_the_deadline_reaches_are_loaded(bundle_folder: Path, w
         predictor = Predictor.load(bundle_folder, world.space, deadline=45 * US)
 
     assert predictor.models.loaded == (0, 1)
+
+
+def test_models_are_let_go_without_a_garbage_collection(bundle_folder: Path) -> None:
+    """A loop that follows its bundle collects rarely, and would have the models of many in memory."""
+    gc.disable()
+    try:
+        models = LoadedModels(load_bundle(bundle_folder))
+        models.load(0)
+        before = ref(models)
+        del models
+
+        assert before() is None
+    finally:
+        gc.enable()
 
 
 def test_other_space_is_refused(bundle_folder: Path, world: World) -> None:

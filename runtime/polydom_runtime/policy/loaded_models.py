@@ -163,9 +163,8 @@ class LoadedModels:
         self.places = [slice(int(a), int(b)) for a, b in pairwise(ends)]
         self.values = np.zeros(int(ends[-1]), dtype=np.float32) if values is None else values
         self._row = InputRow(len(self.values), len(bundle.space.classes))
-        self._run_of: RunOf = self._exported if run_of is None else run_of
-        if around is not None:
-            self._run_of = around(self._run_of)
+        # Not `_exported` itself: an object that holds a method of its own is let go by the garbage collector only.
+        self._run_of = run_of if around is None else around(run_of or self._exported)
         self._runs: dict[int, Run] = {}
         self._loaded: dict[int, LoadedModel] = {}
         self._ranked: list[LoadedModel] = []  # the most accurate first, for when time is short
@@ -285,7 +284,7 @@ class LoadedModels:
 
     def _run(self, number: int) -> Run:
         if number not in self._runs:
-            self._runs[number] = self._run_of(number)
+            self._runs[number] = (self._run_of or self._exported)(number)
         return self._runs[number]
 
     def _exported(self, number: int) -> Run:

@@ -1,6 +1,5 @@
 """New bundles that a running node takes over, refuses or sends back."""
 
-import gc
 import math
 import os
 import shutil
@@ -304,7 +303,6 @@ def test_predictor_that_answers_no_more_is_let_go(following: FollowingPredictor,
     looked(following, node)
     settle(following)
     node.changes.clear()
-    gc.collect()
 
     assert before() is None
 

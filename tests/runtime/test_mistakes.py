@@ -282,6 +282,8 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "measure SPACE --items items.npz --out no/such.costs": ("must exist and be writable", "It is not"),
     "measure SPACE --items items.npz --out new.costs --seconds 30s": ("must be a positive, finite number", "Got '30s'"),
     "info items.npz": ("must be a bundle folder", "Got a file", "Give the path of the folder"),
+    "info node.tar": ("must be a bundle folder", "Got a file, which `tar -xf` unpacks."),
+    "info root": ("must be a bundle folder", "no file index.msgpack there, but releases: add /current to the path."),
     "flight items.npz": ("must be a flight recording", "Copy it again"),
 }
 
@@ -294,6 +296,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     half = write(tmp_path / "half.bundle", *make_bundle())
     (half / "models" / "0000.onnx").unlink()
     (tmp_path / "empty").mkdir()
+    (tmp_path / "root" / "current").mkdir(parents=True)
+    (tmp_path / "node.tar").write_bytes(b"")
     write_packed("items.npz", [ITEM, ITEM])
     np.save("items.npy", np.ones((3, 5)))
     np.savez("raw.npz", X=np.ones((3, 5)), y=np.ones(3))

@@ -32,7 +32,7 @@ def compare_files(before: str, after: str) -> Comparison:
     return compare_costs(load_costs(before), load_costs(after))
 
 
-def _kind(path: str) -> Literal["a bundle folder", "a costs file"]:
+def _kind(path: str) -> Literal["a bundle folder", "a file"]:
     if not Path(path).exists():
         raise ComparisonError(f"{path} must be a bundle folder or a costs file. Nothing is there. Check the path.")
-    return "a bundle folder" if Path(path).is_dir() else "a costs file"
+    return "a bundle folder" if Path(path).is_dir() else "a file"

@@ -107,8 +107,9 @@ def read_bundle(folder: str | os.PathLike[str], trust: "Trust | None") -> Bundle
 
 
 def _loaded(folder: OpenedFolder, trust: "Trust | None") -> Bundle:
-    if INDEX_FILE not in folder.names():
-        raise no_bundle(folder.path, f"no file {INDEX_FILE} there")
+    if INDEX_FILE not in (names := folder.names()):
+        releases = ", but releases: add /current to the path" * ("current" in names)
+        raise no_bundle(folder.path, f"no file {INDEX_FILE} there{releases}")
     signed: Signed | None = None
     read: Callable[[str, int], bytes] = folder.read
     if trust is not None:

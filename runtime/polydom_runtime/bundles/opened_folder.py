@@ -112,7 +112,8 @@ def opened_folder(path: Path) -> Iterator[OpenedFolder]:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY | os.O_NONBLOCK)
     except OSError as e:
-        got = "a file" if path.is_file() else "no such folder" if not path.exists() else repr(e)
+        packed = ", which `tar -xf` unpacks" * (path.suffix == ".tar")
+        got = f"a file{packed}" if path.is_file() else "no such folder" if not path.exists() else repr(e)
         raise no_bundle(path, got) from e
     with closing(OpenedFolder(path, descriptor)) as opened:
         yield opened

@@ -83,7 +83,7 @@ def test_costs_files_are_compared(board_costs: Path, capsys: pytest.CaptureFixtu
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["OLD", "COSTS"], "Both must be bundle folders, or both costs files. Got a bundle folder and a costs file."),
+        (["OLD", "COSTS"], "Both must be bundle folders, or both costs files. Got a bundle folder and a file."),
         (["OLD", "nowhere"], "nowhere must be a bundle folder or a costs file. Nothing is there."),
         (["OLD", "FOLDER"], "must be a bundle folder"),
         (["COSTS", "TEXT"], "be a file of cost samples"),

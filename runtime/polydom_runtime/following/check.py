@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -80,6 +81,7 @@ def main(order: str, parent: str) -> int:
     die_with_parent(int(parent))
     with suppress(OSError):
         os.nice(NICENESS)
+    warnings.simplefilter("ignore")  # the node itself says them when it loads the bundle
     ordered = json.loads(order)
     told = _Told()
     before_opening.set(told.next_model)

@@ -38,10 +38,13 @@ def check(
     compare: bool = False,
     trust: list[str] | None = None,
     seconds: float = 60.0,
+    deadline: float = 0.5,
 ) -> None:
     index = folder / "index.msgpack"
     sha256 = sha256 or (hashlib.sha256(index.read_bytes()).hexdigest() if index.exists() else "none")
-    check_bundle(str(folder), sha256, space, OPTIONS, compare=compare, trust=trust, seconds=seconds)
+    check_bundle(
+        str(folder), sha256, space, {**OPTIONS, "deadline": deadline}, compare=compare, trust=trust, seconds=seconds
+    )
 
 
 def test_sound_bundle_passes(tmp_path: Path) -> None:
@@ -64,6 +67,13 @@ def test_names_of_keys_may_have_colons(tmp_path: Path) -> None:
     keys.write_text(public(STRANGER))
     with pytest.raises(BundleMismatchError, match="must be signed by a trusted key"):
         check(folder, trust=[str(keys)])
+
+
+def test_a_warning_is_left_to_the_node(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """The node loads the bundle next, and would say it a second time."""
+    check(folder_with(tmp_path, 0.0), deadline=2.0)
+
+    assert capfd.readouterr().err == ""
 
 
 def test_crash_is_told(tmp_path: Path) -> None:

@@ -1,9 +1,11 @@
 """``polydom pack``: write a bundle as one file, to deliver it."""
 
 import argparse
+from pathlib import Path
 
 from polydom_builder.bundling.packing import pack
 from polydom_runtime.commands.terminal import show
+from polydom_runtime.trust import SIGNATURE_FILE
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -20,4 +22,6 @@ def run(arguments: argparse.Namespace) -> None:
     PolyDomError
         If the bundle is not sound, or the file cannot be written.
     """
-    show(f"{arguments.out}: the bundle {pack(arguments.bundle, arguments.out).sha256}")
+    packed = pack(arguments.bundle, arguments.out)
+    is_signed = (Path(arguments.bundle) / SIGNATURE_FILE).exists()
+    show(f"{arguments.out}: the bundle {packed.sha256}{'' if is_signed else ', not signed'}")

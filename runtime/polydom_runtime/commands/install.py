@@ -48,7 +48,8 @@ def run(arguments: argparse.Namespace) -> None:
         done = install(bundle, arguments.into, keep=arguments.keep, load=load)
     show(f"{arguments.into}: {done.digest} {_how(done.copied, done.digest == done.before)}")
     if done.before not in (None, done.digest):
-        show(f"before: {done.before}; back to it: polydom-node rollback --into {arguments.into}")
+        keys = "".join(f" --trust {file}" for file in arguments.trust or ())
+        show(f"before: {done.before}; back to it: polydom-node rollback --into {arguments.into}{keys}")
     for digest in done.removed:
         show(f"removed: {digest}")
 

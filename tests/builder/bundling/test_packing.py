@@ -34,7 +34,7 @@ def test_command_writes_one_folder_with_all_files(
     small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["pack", str(small), "--out", str(tmp_path / "sensor.tar")]) == 0
-    assert f"{tmp_path / 'sensor.tar'}: the bundle {load_bundle(small).sha256}\n" == capsys.readouterr().out
+    assert f"{tmp_path / 'sensor.tar'}: the bundle {load_bundle(small).sha256}, not signed\n" == capsys.readouterr().out
 
     with tarfile.open(tmp_path / "sensor.tar") as archive:
         entries = archive.getmembers()
@@ -44,6 +44,15 @@ def test_command_writes_one_folder_with_all_files(
     assert {(True, 0o755, 0, 0, 0, "", ""), (False, 0o644, 0, 0, 0, "", "")} == {
         (e.isdir(), e.mode, e.uid, e.gid, e.mtime, e.uname, e.gname) for e in entries
     }
+
+
+def test_only_a_bundle_without_a_signature_is_said_to_be_not_signed(
+    small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sign_folder(small, SigningKey.from_file(make_keys(tmp_path / "lab")[0]))
+
+    assert main(["pack", str(small), "--out", str(tmp_path / "sensor.tar")]) == 0
+    assert f"{tmp_path / 'sensor.tar'}: the bundle {load_bundle(small).sha256}\n" == capsys.readouterr().out
 
 
 def test_the_same_bundle_gives_the_same_bytes(small: Path, tmp_path: Path) -> None:

@@ -124,6 +124,19 @@ def test_only_a_bundle_that_a_trusted_key_has_signed_is_installed(
     assert capsys.readouterr().out.splitlines()[-1] == f"{root}: {digest_of(folders[0])} is the current release now"
 
 
+def test_the_way_back_demands_the_same_keys(
+    tmp_path: Path, folders: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    root, keys = str(tmp_path / "root"), ["--trust", str(tmp_path / "trusted.pub")]
+    trust_in(tmp_path, public(OWNER))
+    for folder in folders:
+        sign(folder, OWNER)
+        assert main(["install", str(folder), "--into", root, *keys]) == 0
+
+    command = capsys.readouterr().out.splitlines()[-1].rpartition(": polydom-node ")[2]
+    assert ["rollback", "--into", root, *keys] == command.split()
+
+
 @pytest.mark.parametrize(("key", "code"), [(OWNER, 0), (STRANGER, 2)], ids=["owner", "stranger"])
 def test_tar_file_is_installed_as_its_folder_is(
     tmp_path: Path, folders: list[Path], key: Ed25519PrivateKey, code: int

@@ -135,7 +135,7 @@ def check_costs(bundle: Bundle, board: Board, found: Probe | str) -> Finding:
         "warning" if doubts else "ok",
         "; ".join([str(origin), *doubts[len(origin.notes) :]]),
         "a plan keeps its deadline only if features take as long here as was planned",
-        "polydom-node measure here, and build with --profile NAME.costs",
+        "polydom-node measure here while nothing else runs, and build with --profile NAME.costs",
     )
 
 

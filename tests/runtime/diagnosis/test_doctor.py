@@ -306,6 +306,15 @@ def test_spread_of_the_costs_is_told_with_its_cure(machine: Machine) -> None:
     assert note in faults["costs"].found
 
 
+def test_costs_of_a_busy_machine_are_to_be_measured_again_without_other_work(machine: Machine) -> None:
+    """Costs that were measured on this machine would else be as doubtful again."""
+    bundle, _ = make_bundle()
+    origin = CostOrigin(Board(machine.root).device, notes=("the machine was busy",))
+    faults = machine.faults(bundle=replace(bundle, models=(), times=replace(bundle.times, origin=origin)))
+
+    assert "polydom-node measure here while nothing else runs" in faults["costs"].fix
+
+
 @pytest.mark.parametrize(
     ("references", "factor", "level", "text"),
     [

@@ -78,7 +78,9 @@ def check_bundle(bundle: Bundle, found: Probe | str) -> Finding:
     """Check that every model of a bundle opens and runs, in the engine that it has here."""
     why = "a model that does not run here cannot answer"
     if isinstance(found, str):
-        return finding("bundle", "warning", "not tried without onnxruntime", why, "make onnxruntime work first")
+        return finding(
+            "bundle", "warning", f"not tried without onnxruntime: {found}", why, "make onnxruntime work first"
+        )
     row, broken = InputRow(sum(bundle.space.widths)), []
     for number, entry in enumerate(bundle.models):
         width = sum(bundle.space.widths[i] for i in entry.order)

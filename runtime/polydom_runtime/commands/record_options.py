@@ -69,7 +69,9 @@ class Records:
             except RecordingError as e:
                 self._recorder = None
                 say(f"running without a recording. {e}")
-        say(f"answers by bundle {predictor.bundle.sha256[:12]} from here on")
+        bundle = predictor.bundle
+        name = f"{bundle.identity}, " if bundle.identity.name else ""
+        say(f"answers by the bundle {name}{bundle.sha256[:12]} from here on")
 
     def on_slack(self, seconds_left: float) -> None:
         """Write the file that is due, one at a time, if there is enough time before the next item."""

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from polydom_runtime.bundles.bundle import Bundle
@@ -118,20 +119,21 @@ class FollowingPredictor:
         self.on_change, self._on_sent_back = on_change, on_sent_back
         self._clock = clock
         self._pace = pace or Pace()
-        self._seen = self._identity() if self._is_current() else None  # it may have changed since the first load
+        self._seen = self._identity() if self._holds(predictor) else None  # it may have changed since the first load
         self._due_ns = 0
         self._room_s = 3.0 * self.deadline + 0.002  # a rehearsal takes less than two answers
         self._ready: Single | None = None
         self._waited = 0
         self._trial: Trial | None = None
         self._before: tuple[Single, Record] | None = None
-        self._is_loading = False
+        self._is_loading = self._goes_back = False
+        self._lock = Lock()  # of `reloads`
         self._counts, self._restarts = Counter[str](), 0
         self._background = Background(self._pace)
 
     def look(self) -> None:
         """Load the bundle that the folder holds now, unless it is the running one. May be called by signal handlers."""
-        if not self._is_loading and self._trial is None and self._ready is None:
+        if not self._is_loading and self._ready is None:
             self._is_loading = True
             self._seen = self._identity()
             self._background.do(self._load)
@@ -145,7 +147,10 @@ class FollowingPredictor:
                 self.look()
         if self._trial is not None:
             self._judge(self._trial)
-        elif self._ready is not None:
+        elif self._goes_back:  # the trial was over before that was known
+            self._goes_back = False
+            self.look()
+        if self._ready is not None:
             self._waited += 1
             if seconds_left >= self._room_s or self._waited > PATIENCE:
                 self._take_over(self._ready)
@@ -222,37 +227,50 @@ class FollowingPredictor:
             new.keep_items_of(old)
             new.rehearse()
         self.current, self.record = new, Record()
-        self.reloads = self.reloads._replace(taken=self.reloads.taken + 1)
+        self._count("taken")
+        # One that is taken over during a trial has the bundle before the trial to go back to.
+        before, done = (self._before, old) if self._before is not None else ((old, record), None)
         if self._trial_items:
-            self._before, self._trial = (old, record), Trial(new, record, self._trial_items, self.record)
+            self._before, self._trial = before, Trial(new, before[1], self._trial_items, self.record)
         else:
-            self._background.do(lambda: self._retire(old))
+            done = old
+        if done is not None:
+            self._background.do(lambda: self._retire(done))
         self.on_change(new)
 
     def _judge(self, trial: Trial) -> None:
         """End a trial: keep the new predictor, or let the one before take over again."""
         failure = trial.failure
-        if self._before is None or not (failure or trial.is_over):
+        if self._before is None or not (failure or self._goes_back or trial.is_over):
             return
-        old, record = self._before
+        (old, record), done = self._before, self._before[0]
         self._before = self._trial = None
-        if failure:
-            new = self.current
-            self.current, self.record = old, record
-            self._failed("sent_back", f"{new.bundle.sha256[:12]}: {failure}. The bundle before answers again")
+        if failure or self._goes_back:
+            done, self.current, self.record = self.current, old, record
             self.on_change(old)
-            digest, old = new.bundle.sha256, new
+        if failure:
+            digest = done.bundle.sha256
+            self._failed("sent_back", f"{digest[:12]}: {failure}. The bundle before answers again")
             self._background.do(lambda: self._on_sent_back(digest))
-        self._background.do(lambda: self._retire(old))
+        self._goes_back = False
+        self._background.do(lambda: self._retire(done))
 
     def _failed(self, what: str, error: str) -> None:
-        count = getattr(self.reloads, what) + 1
-        self.reloads = self.reloads._replace(error=error, **{what: count})
+        self._count(what, error)
         report(f"a new bundle was {what.replace('_', ' ')}. {error}")
+
+    def _count(self, what: str, error: str | None = None) -> None:
+        with self._lock:
+            count, last = getattr(self.reloads, what) + 1, self.reloads.error if error is None else error
+            self.reloads = self.reloads._replace(error=last, **{what: count})
 
     def _load(self) -> None:
         try:
-            new = None if self._is_current() else self._make()
+            before, new = self._before, None
+            if before is not None and self._holds(before[0]):  # somebody rolled back during the trial
+                self._goes_back = True
+            elif not self._holds(self.current):
+                new = self._make()
             if new is not None and new.bundle.sha256 == self.current.bundle.sha256:
                 _close(new)
                 new = None
@@ -262,9 +280,10 @@ class FollowingPredictor:
         finally:
             self._is_loading = False
 
-    def _is_current(self) -> bool:
+    def _holds(self, predictor: Single) -> bool:
+        """Return whether the folder holds the bundle of a predictor."""
         with suppress(BundleFormatError):
-            return read_bounded(self._digest_file, 4096)[:64] == self.current.bundle.sha256.encode()
+            return read_bounded(self._digest_file, 4096)[:64] == predictor.bundle.sha256.encode()
         return False
 
     def _retire(self, predictor: Single) -> None:

@@ -67,11 +67,11 @@ class Trial:
     def failure(self) -> str:
         """Why the new predictor is worse than promised; empty if it is not."""
         for what, count, most in (
-            ("late", self._record.late, self.most_late),
-            ("with failures", self._record.failed, self.most_failed),
+            ("were late", self._record.late, self.most_late),
+            ("had failures", self._record.failed, self.most_failed),
         ):
             if count > most:
-                return f"{count} of its first {self._record.items} answers were {what}; at most {most} were expected"
+                return f"{count} of its first {self._record.items} answers {what}; at most {most} were expected"
         return ""
 
 

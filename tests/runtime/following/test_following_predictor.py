@@ -263,7 +263,7 @@ def test_new_bundle_whose_features_fail_is_sent_back(node: Node) -> None:
         label(following)
         following.on_slack(math.inf)
 
-    assert "answers were with failures" in following.reloads.error
+    assert "answers had failures" in following.reloads.error
     assert following.bundle.space.classes[0] == "first"
     following.close()
 
@@ -283,17 +283,35 @@ def test_failures_that_the_old_bundle_had_too_are_not_held_against_the_new_one(n
     following.close()
 
 
-def test_bundle_that_comes_during_a_trial_waits_for_its_end(node: Node) -> None:
-    following = node.following(trial=3)
+def test_bundle_that_comes_during_a_trial_goes_back_to_the_one_before_the_trial(node: Node) -> None:
+    following = node.following(trial=100)
     node.install("second")
     looked(following, node)
     node.install("third")
     looked(following, node)
-    in_trial = [label(following) for _ in range(3)]
+    third = label(following)
+    node.world.results["mean"] = ValueError("no sound")
+    for _ in range(10):
+        label(following)
+        following.on_slack(math.inf)
+
+    assert third == "third"
+    assert following.bundle.space.classes[0] == "first"
+    assert following.reloads[:3] == (2, 0, 1)
+    following.close()
+
+
+def test_rollback_by_hand_ends_a_trial(node: Node) -> None:
+    following = node.following(trial=100)
+    first = following.current
+    node.install("second")
+    looked(following, node)
+    node.install("first")
     looked(looked(following, node), node)
 
-    assert in_trial == ["second"] * 3
-    assert label(following) == "third"
+    assert following.current is first
+    assert following.reloads == (1, 0, 0, "")
+    assert [change.bundle.space.classes[0] for change in node.changes] == ["second", "first"]
     following.close()
 
 

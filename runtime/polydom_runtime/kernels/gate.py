@@ -30,6 +30,12 @@ MAX_WORK = 1 << 30
 
 SCAN_ORDERS = ("input_axes", "input_directions", "output_axes", "output_directions")
 
+FLAGS = [
+    *("allowzero", "exclusive", "keepdims", "largest", "noop_with_empty_axes", "reverse"),
+    *("select_last_index", "sorted", "transA", "transB"),
+]
+"""Attributes that say yes or no. Of other numbers than 1 and 0, engines and this check may think otherwise."""
+
 
 @dataclass(slots=True)
 class Room:
@@ -125,6 +131,8 @@ def _results(case: Case) -> list[Extent]:
     """Return what is known of the outputs of an operator."""
     if case.kind not in RULES or case.node.graphs:
         raise unsound("operators that always end", case.kind)
+    if other := [name for name in FLAGS if case.attributes.get(name, 0) not in (0, 1)]:
+        raise unsound(f"0 or 1 as {other[0]} of {case.kind}", "another number")
     if case.kind not in MOVING and any(extent is not None and 0 in extent.shape for extent in case.inputs):
         raise unsound(f"numbers for {case.kind}", "an empty array")  # some divide by its length
     if case.kind == "Div":

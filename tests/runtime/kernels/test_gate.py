@@ -155,6 +155,22 @@ def test_outputs_that_are_left_out_are_refused() -> None:
         check(made(op("Split", "X", out="", num_outputs=1)))
 
 
+@pytest.mark.parametrize("kind", ["ArgMax", "ReduceMax", "ReduceSumSquare"])
+def test_a_flag_is_0_or_1(kind: str) -> None:
+    """With another number onnxruntime drops the axes, and what comes next may end the process."""
+    with pytest.raises(BundleFormatError, match=f"0 or 1 as keepdims of {kind}"):
+        check(made(op(kind, "X", keepdims=11)))
+
+
+def test_a_constant_has_one_value() -> None:
+    """Of several, onnxruntime takes the first one, whose size would not be known."""
+    first = tiny._node("Constant", [], ["a"], {"value_ints": [10] * 8}, domain="")
+    second = tiny._field(1, b"value") + tiny._field(5, tensor((3, 2), SIX)) + tiny._number(20, 4)
+
+    with pytest.raises(BundleFormatError, match="numbers with a shape in Constant"):
+        check(made(first + tiny._field(5, second)))
+
+
 def test_parts_are_as_many_as_a_split_says() -> None:
     """Before it compares the two, onnxruntime takes memory for all that it says."""
     with pytest.raises(BundleFormatError, match="1 parts of"):

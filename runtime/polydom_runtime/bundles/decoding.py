@@ -150,8 +150,8 @@ def _space(d: Document) -> BundleSpace:
 
 def _promise(d: Document) -> Promise:
     sizes = schema.ordered("sizes", schema.floats(d, "sizes", (2,)), 0.0)
-    if not 0.0 < sizes[1] < HUGE:
-        raise schema.bad("Field 'sizes' must be finite, and the largest positive", sizes)
+    if not 1.0 / HUGE < sizes[1] < HUGE:  # its smallest parts must not become 0
+        raise schema.bad("Field 'sizes' must be finite, and the largest positive and not tiny", sizes)
     budgets = schema.ordered("budgets", schema.floats(d, "budgets", (2,)), 0.0)
     if not 0.0 < budgets[1] < MAX_SECONDS and budgets[1] != math.inf:  # of a bundle for any budget
         raise schema.bad(f"The longest budget must be positive and less than {MAX_SECONDS:g} seconds", budgets)

@@ -468,6 +468,7 @@ nan, inf = float("nan"), float("inf")
         ({"regimes": [[]]}, "must be a map"),
         ({"sizes": pack_floats([1.0, 1e91])}, "finite"),
         ({"sizes": pack_floats([0.0, 0.0])}, "largest positive"),
+        ({"sizes": pack_floats([0.0, 5e-324]), "intervals": [], "interval_ends": b""}, "not tiny"),
         ({"budgets": pack_floats([0.0, 0.0])}, "longest budget"),
         ({"budgets": pack_floats([1.0, 1e6])}, "longest budget"),
         ({"costs": pack_floats([[1e19] * 6] * 3)}, r"at most 1e\+18"),

@@ -22,7 +22,8 @@ ROOMS = {
     BUILDER: (
         *("exceptions", "signing", "preselection", "training", "costs", "lattice", "index", "paper", "simulation"),
         "comparison",
-        *("verification", "bundling", "preparation", "exploration", "fitted_search", "search", "greedy_search"),
+        *("verification", "bundling", "preparation", "exploration", "fitted_search", "host_answers", "search"),
+        "greedy_search",
         *("commands", "__main__", "__init__"),
     ),
 }

@@ -80,6 +80,15 @@ def candidate(search: FittedSearch, order: Order) -> Candidate:
     return Candidate(mask, names, search.expanded_[mask], search.set_costs_(mask))
 
 
+def promised_budgets(search: Any) -> tuple[float, float]:
+    """Return the shortest and the longest deadline in seconds that a fitted search is for.
+
+    The region of `PolyDomSearch` begins earlier, for a device that is slower by `slowdown`.
+    """
+    low, high = search.region_.budgets
+    return min(low * getattr(search, "slowdown", 1.0), high), high
+
+
 def warn_if_useless(scores: Mapping[int, float]) -> None:
     """Warn if no trained set scores more than the answer without features."""
     if max(scores.values()) <= scores[0]:

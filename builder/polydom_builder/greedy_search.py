@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 from joblib import Memory, effective_n_jobs
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from polydom_runtime.bundles.bundle import Bundle, Promise, StoredIndex
 from polydom_runtime.bundles.greedy import GreedyIndex
+from polydom_runtime.bundles.index import Candidate
 from polydom_runtime.device.device_profile import DeviceProfile
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.measuring.cost_samples import CostSamples
@@ -19,6 +19,7 @@ from polydom_runtime.unit_times import UnitTimes
 from .bundling.bundle_folder import checked_target
 from .bundling.identity import given_identity
 from .fitted_search import candidate, draft, export_orders, publish, warn_if_useless, write_fitted
+from .host_answers import HostAnswers
 from .lattice.greedy import PAPER_LAMBDAS, greedy_sequences
 from .preparation.parameters import checked_lambdas, checked_limits
 from .preparation.preparation import prepare
@@ -26,7 +27,7 @@ from .preparation.progress import counted_scores
 from .signing.signing_key import SigningKey, check_key
 
 
-class GreedySearch(BaseEstimator):  # type: ignore[misc]
+class GreedySearch(HostAnswers):
     """Finds a sequence of features for each λ, added one at a time by their gain in score less λ times their cost.
 
     It needs few trainings, and makes no promise about the score. The node chooses a sequence by the deadline, at the
@@ -165,3 +166,7 @@ class GreedySearch(BaseEstimator):  # type: ignore[misc]
         stored = StoredIndex(sequences=tuple(self.sequences_), median_size=self.median_size_)
         bundle = draft(self, exported, promise, stored=stored, identity=identity)
         return write_fitted(self, folder, bundle, exported, key=key)
+
+    def _shipped(self) -> Sequence[Candidate]:
+        candidates: tuple[Candidate, ...] = self.index_.candidates
+        return candidates

@@ -6,11 +6,10 @@ from typing import Any, Literal
 
 import numpy as np
 from joblib import Memory, effective_n_jobs
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from polydom_runtime.bundles.bundle import Bundle, Promise
-from polydom_runtime.bundles.index import Staircase
+from polydom_runtime.bundles.index import Candidate, Staircase
 from polydom_runtime.device.device_profile import DeviceProfile
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.measuring.cost_samples import CostSamples
@@ -22,7 +21,8 @@ from .bundling.export import ExportedModel, plan_order
 from .bundling.identity import given_identity
 from .costs.combined_costs import Combine
 from .exploration import SEARCHES, Exploration, Explored
-from .fitted_search import candidate, draft, export_orders, publish, warn_if_useless, write_fitted
+from .fitted_search import candidate, draft, export_orders, promised_budgets, publish, warn_if_useless, write_fitted
+from .host_answers import HostAnswers
 from .index import build_index
 from .lattice.monotonicity import check_assumption
 from .lattice.proof import prove
@@ -34,7 +34,7 @@ from .signing.signing_key import SigningKey, check_key
 from .verification.proof_file import encode_proof
 
 
-class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
+class PolyDomSearch(HostAnswers):
     """Finds the best feature sets for every item size and budget, with few trainings, and exports them.
 
     Parameters
@@ -263,12 +263,14 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
         checked_target(folder)
         check_key(key)
         identity = given_identity(name, version, built_by)
-        shipped = build_index(self.candidates_, self.region_).candidates
-        exported = export_orders(self, [self._order(c.mask) for c in shipped])
-        low, high = self.region_.budgets
-        budgets = min(low * self.slowdown, high), high
+        exported = export_orders(self, [self._order(c.mask) for c in self._shipped()])
         promise = Promise(
-            self.region_.sizes, budgets, self.alpha_, self.tolerance_, self.slowdown, assumption=self.assumption_
+            self.region_.sizes,
+            promised_budgets(self),
+            self.alpha_,
+            self.tolerance_,
+            self.slowdown,
+            assumption=self.assumption_,
         )
         bundle = indexed(draft(self, exported, promise, combine=self.combine, identity=identity), self.region_)
         if self.early_stop is not None:
@@ -289,6 +291,9 @@ class PolyDomSearch(BaseEstimator):  # type: ignore[misc]
                 self.max_seconds,
                 effective_n_jobs(self.n_jobs),
             ).run()
+
+    def _shipped(self) -> Sequence[Candidate]:
+        return build_index(self.candidates_, self.region_).candidates
 
     def _order(self, mask: int) -> tuple[int, ...]:
         return plan_order(mask, self.times_, self.region_.typical_size)

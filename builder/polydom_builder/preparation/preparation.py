@@ -167,7 +167,7 @@ def prepare(
         check_weighable(search.estimator, scoring)
     splits = make_splits(search.cv, targets, groups, search.random_state, weights)
     kind = common_kind(items)
-    sizes = [_size(space, k, item) for k, item in enumerate(items)]
+    sizes = [item_size(space, k, item) for k, item in enumerate(items)]
     # A set fits on a machine that is slower by a factor s if it fits a deadline that is shorter by s.
     region = QueryRegion(checked_sizes(search.size_range, sizes), (budgets[0] / slowdown, budgets[1]))
     # Given costs are checked at once; before a measurement all features are tried on all items.
@@ -195,7 +195,14 @@ def prepare(
     )
 
 
-def _size(space: FeatureSpace, number: int, item: Any) -> float:
+def item_size(space: FeatureSpace, number: int, item: Any) -> float:
+    """Return the size of the item with this number.
+
+    Raises
+    ------
+    ItemError
+        If it is not a positive, finite number; the message has the number of the item.
+    """
     try:
         return checked_size(space, item)
     except ItemError as e:

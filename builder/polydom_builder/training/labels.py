@@ -1,7 +1,7 @@
 """The labels of the items: of one kind, and the number of each one's class."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,13 +46,25 @@ def targets_of(labels: Sequence[Any], n_items: int, *, regression: bool = False)
     TrainingError
         If there is not one label of the right kind for each item, or the labels are all the same.
     """
+    found = checked_labels(labels, n_items)
+    return Targets(np.empty(0), _numbers(found)) if regression else Targets(*_classes(found))
+
+
+def checked_labels(labels: Iterable[Any], n_items: int) -> list[Any]:
+    """Return labels as Python's own values.
+
+    Raises
+    ------
+    TrainingError
+        If there is not one for each item.
+    """
     try:
         found = [plain(label) for label in labels]
     except TypeError as e:
         raise TrainingError(f"labels must be a sequence, one label for each item. Got {shown(labels)}.") from e
     if n_items != len(found):
         raise TrainingError(f"There must be one label for each item. Got {n_items} items and {len(found)} labels.")
-    return Targets(np.empty(0), _numbers(found)) if regression else Targets(*_classes(found))
+    return found
 
 
 def _classes(plain: list[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:

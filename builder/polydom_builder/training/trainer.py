@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -110,6 +110,11 @@ class Trainer:
         return {}
 
     @cached_property
+    def models(self) -> dict[int, Any]:
+        """Models that were trained on all items already, for `fitted`."""
+        return {}
+
+    @cached_property
     def key(self) -> str:
         """Identifies everything that a score depends on, except the feature set."""
         code = training_code(self.estimator, self.scoring)
@@ -149,7 +154,7 @@ class Trainer:
         folds = range(len(self.splits))
         tasks = (delayed(score)(self.lean, self.key, mask, fold) for mask in masks for fold in folds)
         table = np.array(Parallel(n_jobs=self.n_jobs)(tasks)).reshape(len(masks), len(self.splits))
-        return [self._mean(tuple(members(mask)), row) for mask, row in zip(masks, table, strict=True)]
+        return [self.mean(self.name_of(members(mask)), row) for mask, row in zip(masks, table, strict=True)]
 
     def fit(self, order: Sequence[int], train: NDArray[np.intp] | None = None) -> Any:
         """Return the estimator fitted on some features and on some or all items.
@@ -171,6 +176,18 @@ class Trainer:
             return placed(self.estimator, columns).fit(self.table.rows_of(order, train), targets, **weights)
         except Exception as e:  # of the user's code
             raise TrainingError(f"The estimator must train on {self.name_of(order)}. {raised(e)}") from e
+
+    def fitted(self, mask: int) -> Any:
+        """Return the estimator fitted on a feature set and all items; it is trained once and kept.
+
+        Raises
+        ------
+        TrainingError
+            If the estimator cannot be fitted.
+        """
+        if mask not in self.models:
+            self.models[mask] = self.fit(tuple(members(mask)))
+        return self.models[mask]
 
     def _weights(self, items: NDArray[np.intp] | None, of: Any = None) -> dict[str, NDArray[np.float64]]:
         """Return the weights of items as an argument of a scorer, or of an estimator's fit; nothing without weights."""
@@ -209,7 +226,9 @@ class Trainer:
         TrainingError
             If the set cannot be trained or scored, or its score is not finite.
         """
-        return self._mean(order, [self.score_fold(order, fold, convert) for fold in range(len(self.splits))])
+        return self.mean(
+            self.name_of(order), [self.score_fold(order, fold, convert) for fold in range(len(self.splits))]
+        )
 
     def score_fold(self, order: Sequence[int], fold: int, convert: Callable[[Any], Any] | None = None) -> float:
         """Return the score of one ordered feature set on one held-out fold, after `convert` of its model.
@@ -221,32 +240,53 @@ class Trainer:
         """
         train, test = self.splits[fold]
         shown = self.fit(order, train) if convert is None else convert(self.fit(order, train))
-        if not len(self.table.classes):
-            shown = NumericModel(shown)
-        elif self.by_number or convert is not None:
-            shown = LabelledModel(self.table.classes, shown)
+        if self.by_number or convert is not None or not len(self.table.classes):
+            shown = self.presented(shown)
+        rows, labels = self.table.rows_of(order, test), self.table.labels[test]
+        return self.score_of(shown, rows, labels, self._weights(test), self.name_of(order))
+
+    def presented(self, model: Any) -> Any:
+        """Return a model over class numbers, or of numbers, as one that answers with labels and that scorers take."""
+        return LabelledModel(self.table.classes, model) if len(self.table.classes) else NumericModel(model)
+
+    def score_of(
+        self, model: Any, rows: NDArray[Any], labels: NDArray[Any], weights: dict[str, NDArray[np.float64]], name: str
+    ) -> float:
+        """Return the score of a fitted model; `name` is for the message.
+
+        Raises
+        ------
+        TrainingError
+            If the scorer cannot score the labels.
+        """
         with warnings.catch_warnings():
             # The prior answers with one class only, so the precision of the others is undefined: it counts as 0.
             warnings.simplefilter("ignore", UndefinedMetricWarning)
             try:
-                rows, labels = self.table.rows_of(order, test), self.table.labels[test]
-                return float(get_scorer(self.scoring)(shown, rows, labels, **self._weights(test)))
+                return float(get_scorer(self.scoring)(model, rows, labels, **weights))
             except Exception as e:  # of the user's code
                 raise TrainingError(
-                    f"The scorer {self.scoring!r} must score {self.name_of(order)} on these labels. {raised(e)} "
+                    f"The scorer {self.scoring!r} must score {name} on these labels. {raised(e)} "
                     "Choose a scoring for this kind of label."
                 ) from e
 
-    def _mean(self, order: Sequence[int], scores: Sequence[float] | NDArray[np.float64]) -> float:
+    def mean(self, name: str, scores: Sequence[float] | NDArray[np.float64]) -> float:
+        """Return the mean of the scores of one set; `name` is for the message.
+
+        Raises
+        ------
+        TrainingError
+            If it is not finite.
+        """
         mean = float(np.mean(scores))
         if not math.isfinite(mean):
             raise TrainingError(
-                f"The scorer must return a finite number for every feature set. Got {mean} for {self.name_of(order)}. "
+                f"The scorer must return a finite number for every feature set. Got {mean} for {name}. "
                 "Choose another scoring, or folds that hold every class; for R² two items or more in each."
             )
         return max(mean, 0.0) if self.scoring == "r2" else mean
 
-    def name_of(self, order: Sequence[int]) -> str:
+    def name_of(self, order: Iterable[int]) -> str:
         """Return the names of the features of a set, for messages."""
         return "+".join(self.names[i] if self.names else f"feature {i}" for i in order) or "no features (the prior)"
 

@@ -1,0 +1,234 @@
+"""Answers of a fitted search on the host, and the rest of what scikit-learn asks of an estimator."""
+
+import math
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import UNUSED
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from polydom_runtime.bundles.index import Candidate
+from polydom_runtime.causes import shown
+from polydom_runtime.costs import format_seconds
+from polydom_runtime.exceptions import DeadlineError, ItemError
+from polydom_runtime.features import FeatureSpace
+from polydom_runtime.items.kinds import ItemKind, check_kind
+from polydom_runtime.measuring.item_sizes import checked_items
+from polydom_runtime.policy.deadline import MAX_SECONDS, ROUNDING, doubt
+
+from .fitted_search import promised_budgets
+from .lattice.region import QueryRegion
+from .preparation.preparation import item_size
+from .training.chosen_models import ChosenModels, has_probabilities
+from .training.labels import Targets, checked_labels
+from .training.table import extract_table
+from .training.weights import NAME, checked_weights
+
+Deadline = float | Sequence[float] | NDArray[np.float64] | None
+
+UNROUTED = {"items": UNUSED, "labels": UNUSED}
+"""These are the data; scikit-learn would take arguments of other names than X and y for metadata."""
+
+
+class HostAnswers(BaseEstimator):  # type: ignore[misc]
+    """What `PolyDomSearch` and `GreedySearch` share once they are fitted: answers to items, without a bundle.
+
+    An item gets the set that `index_` names for its size and deadline by worst-case costs, and the answer of the model
+    of this set, trained on all items of the fit. No time is measured. The node's any-time policy uses the time that
+    is left, and does at least as well in most cases; with sequences of `GreedySearch`, both follow the sequence. All
+    features of the items are computed, as in the fit, and kept in `memory`. A model is trained when it is first
+    needed, and kept in the search, not in `memory`, which holds no pickles.
+    """
+
+    __metadata_request__fit: ClassVar = UNROUTED
+    __metadata_request__score: ClassVar = UNROUTED
+    __metadata_request__predict: ClassVar = {"items": UNUSED}
+    __metadata_request__predict_proba: ClassVar = {"items": UNUSED}
+
+    estimator: Any
+    space_: FeatureSpace
+    region_: QueryRegion
+    trainer_: Any
+    item_kind_: ItemKind | None
+    index_: Any
+
+    def predict(self, items: Iterable[Any], deadline: Deadline = None) -> NDArray[Any]:
+        """Return the answer to each item, without timing: see `HostAnswers`.
+
+        Parameters
+        ----------
+        items : sequence of n_items items
+            Of the same kind as those of the fit.
+        deadline : float or sequence of n_items floats, optional
+            Seconds, for all items or for each; the longest that the search was fitted for if not given.
+
+        Returns
+        -------
+        array of shape (n_items,)
+            Labels as they were given, or numbers of a regressor; the prior where no set fits.
+
+        Raises
+        ------
+        NotFittedError
+            If the search is not fitted.
+        ItemError, FeatureError
+            If there are no items, one is of another kind, or its size or a feature cannot be computed.
+        DeadlineError
+            If a deadline is not positive, or missing although the search was fitted for any budget.
+        TrainingError
+            If a model cannot be trained or cannot answer.
+        """
+        chosen, numbers = self._chosen(items, deadline)
+        answers: NDArray[Any] = self.trainer_.presented(chosen).predict(numbers)
+        return answers
+
+    @available_if(has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, items: Iterable[Any], deadline: Deadline = None) -> NDArray[Any]:
+        """Return the probabilities of each item, shape ``(n_items, n_classes)``, in the order of `classes_`.
+
+        Only if the estimator has them. Where no set fits, the prior has probability 1.
+
+        Parameters
+        ----------
+        items, deadline
+            As in `predict`, which raises the same errors.
+        """
+        chosen, numbers = self._chosen(items, deadline)
+        probabilities: NDArray[Any] = chosen.predict_proba(numbers)
+        return probabilities
+
+    def score(
+        self,
+        items: Iterable[Any],
+        labels: Iterable[Any],
+        deadline: Deadline = None,
+        sample_weight: Sequence[float] | None = None,
+    ) -> float:
+        """Return the score of the answers, by the scoring of the search; an R² below 0 counts as 0.
+
+        A `scoring` function of your own gets the numbers of the items in place of rows of features.
+
+        Parameters
+        ----------
+        items, deadline
+            As in `predict`, which raises the same errors.
+        labels : sequence of n_items labels
+        sample_weight : sequence of n_items numbers of at least 0, optional
+            How much each item counts.
+
+        Raises
+        ------
+        TrainingError
+            If there is not one label and one weight for each item, or the scorer cannot score them.
+        """
+        chosen, numbers = self._chosen(items, deadline)
+        truth, weights = checked_labels(labels, len(numbers)), checked_weights(sample_weight, len(numbers))
+        given = {} if weights is None else {NAME: weights}
+        trainer, name = self.trainer_, "the answers to these items"
+        score = trainer.score_of(trainer.presented(chosen), numbers, np.array(truth), given, name)
+        return float(trainer.mean(name, [score]))
+
+    def features_used(self, items: Iterable[Any], deadline: Deadline = None) -> list[tuple[str, ...]]:
+        """Return the names of the features of the set that answers each item, in the order of their computation.
+
+        Parameters
+        ----------
+        items, deadline
+            As in `predict`. No feature is computed.
+        """
+        return [candidate.features for candidate in self._candidates(self._checked(items), deadline)]
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Return the names of the features that the shipped sets use, in the order of `space`.
+
+        Parameters
+        ----------
+        input_features : object
+            Ignored: items have no columns.
+        """
+        check_is_fitted(self, "index_")
+        used = {name for candidate in self._shipped() for name in candidate.features}
+        return np.array([name for name in self.space_.names if name in used], dtype=object)
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The labels in rising order; a regression has none."""
+        check_is_fitted(self, "index_")
+        classes: NDArray[Any] = self.trainer_.table.classes
+        if not len(classes):
+            raise AttributeError("A search with a regressor has no classes_.")
+        return classes
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "index_")
+
+    def __sklearn_tags__(self) -> Any:
+        """Return the tags of a classifier or a regressor, as the estimator is one, of items that are no arrays."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.target_tags.required = True
+        if hasattr(self.estimator, "fit") and not isinstance(self.estimator, type):
+            own = get_tags(self.estimator)
+            tags.estimator_type = own.estimator_type
+            tags.classifier_tags, tags.regressor_tags = own.classifier_tags, own.regressor_tags
+        return tags
+
+    def _shipped(self) -> Sequence[Candidate]:
+        """Return the candidates that a bundle gets."""
+        raise NotImplementedError
+
+    def _checked(self, items: Iterable[Any]) -> list[Any]:
+        check_is_fitted(self, "index_")
+        if not (found := checked_items(items)):
+            raise ItemError("There must be items to answer. Got none.")
+        for k, item in enumerate(found):
+            check_kind(item, self.item_kind_, f"Item {k}", "the items of the fit are")
+        return found
+
+    def _candidates(self, items: list[Any], deadline: Deadline) -> list[Candidate]:
+        sizes = [item_size(self.space_, k, item) for k, item in enumerate(items)]
+        budgets = _checked_deadlines(promised_budgets(self), len(items), deadline)
+        return [self.index_.best(size, budget) for size, budget in zip(sizes, budgets, strict=True)]
+
+    def _chosen(self, items: Iterable[Any], deadline: Deadline) -> tuple[ChosenModels, NDArray[np.intp]]:
+        """Return the models that answer items, and the numbers of the items, to ask the models for."""
+        items, trainer = self._checked(items), self.trainer_
+        masks = np.array([candidate.mask for candidate in self._candidates(items, deadline)])
+        unknown = Targets(np.empty(0), np.zeros(len(items)))
+        table = extract_table(
+            self.space_, items, unknown, n_jobs=trainer.n_jobs, memory=trainer.memory, progress=lambda _: None
+        )
+        models = {mask: trainer.fitted(mask) for mask in np.unique(masks).tolist()}
+        return ChosenModels(trainer, table, masks, models), np.arange(len(items))
+
+
+def _checked_deadlines(budgets: tuple[float, float], n_items: int, deadline: Deadline) -> list[float]:
+    """Return the deadline of each item in seconds. Warn if one is outside of the range."""
+    low, high = budgets
+    if deadline is None and high == math.inf:
+        raise DeadlineError("A deadline must be given: the search was fitted for any budget. Got none.")
+    try:
+        seconds = np.asarray(high if deadline is None else deadline, dtype=np.float64)
+    except (TypeError, ValueError):
+        seconds = np.array(math.nan)
+    if seconds.shape not in ((), (n_items,)) or not ((seconds > 0.0) & (seconds < MAX_SECONDS)).all():
+        raise DeadlineError(
+            f"The deadline must be a positive number of seconds, less than {MAX_SECONDS:g}, or one for each of the "
+            f"{n_items} items. Got {shown(deadline)}."
+        )
+    outside = seconds[(seconds < low * (1.0 - ROUNDING)) | (seconds > high * (1.0 + ROUNDING))]
+    if outside.size:
+        warnings.warn(
+            f"The search was fitted for deadlines from {format_seconds(low)} to {format_seconds(high)}; for "
+            f"{format_seconds(outside[0])} it may lack the best sets. Fit it for a range that holds all deadlines."
+            f"{doubt(outside[0])}",
+            stacklevel=5,
+        )
+    each: list[float] = np.broadcast_to(seconds, n_items).tolist()
+    return each

@@ -202,8 +202,9 @@ class PolyDomSearch(HostAnswers):
             Time samples of the target device; or its profile, to which times measured here, now, are carried over; or
             its costs. If not given, this machine is the target and is measured.
         sample_weight : sequence of n_items numbers of at least 0, optional
-            How much each item counts: given to the estimator's fit (of a pipeline, to its last step) and to the scorer,
-            both of which must take it, and counted in the prior and in the choice of early stops.
+            How much each item counts: given to the estimator's fit (of a pipeline, to its last step, or with
+            ``enable_metadata_routing`` to the steps that request it) and to the scorer, both of which must take it,
+            and counted in the prior and in the choice of early stops.
 
         Raises
         ------

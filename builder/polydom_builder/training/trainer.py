@@ -3,7 +3,7 @@
 import math
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from joblib import hash as content_hash
 from numpy.typing import NDArray
+from sklearn import config_context
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import get_scorer
@@ -25,7 +26,7 @@ from .column_names import placed
 from .folds import Splits
 from .presented_models import LabelledModel, NumericModel
 from .table import Table
-from .weights import NAME, Weights, weight_parameter
+from .weights import NAME, Weights, routes_metadata, weight_parameter
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,8 @@ class Trainer:
         the labels.
     weights : array of shape (n_items,), optional
         Given to the estimator's fit and to the scorer.
+    routed : bool
+        Whether scikit-learn routes metadata in fits; as it is set where the trainer is made, also in workers.
     """
 
     estimator: Any
@@ -60,6 +63,7 @@ class Trainer:
     names: tuple[str, ...] = ()
     by_number: bool = False
     weights: Weights = None
+    routed: bool = field(default_factory=routes_metadata)
 
     @cached_property
     def lean(self) -> "Trainer":
@@ -81,7 +85,7 @@ class Trainer:
         """Identifies everything that a score depends on, except the feature set."""
         code = training_code(self.estimator, self.scoring)
         given = self.table.key, self.names, self.weights, self.estimator, self.splits, self.scoring, self.by_number
-        return str(content_hash((*given, code)))
+        return str(content_hash((*given, code, *["routed"][: self.routed])))
 
     @cached_property
     def seen(self) -> NDArray[Any]:
@@ -133,9 +137,10 @@ class Trainer:
             prior = DummyClassifier(strategy="most_frequent") if len(self.table.classes) else DummyRegressor()
             return prior.fit(np.zeros((len(targets), 1)), targets, **self._weights(train))
         try:
-            weights = self._weights(train, of=self.estimator)
             columns = {self.name_of([i]): places for i, places in self.table.places_of(order).items()}
-            return placed(self.estimator, columns).fit(self.table.rows_of(order, train), targets, **weights)
+            with config_context(enable_metadata_routing=self.routed):
+                weights = self._weights(train, of=self.estimator)
+                return placed(self.estimator, columns).fit(self.table.rows_of(order, train), targets, **weights)
         except Exception as e:  # of the user's code
             raise TrainingError(f"The estimator must train on {self.name_of(order)}. {raised(e)}") from e
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import get_config
 from sklearn.metrics import get_scorer
 
 from polydom_builder.exceptions import TrainingError
@@ -44,16 +45,21 @@ def checked_weights(sample_weight: Sequence[Any] | None, n_items: int) -> Weight
     return np.array(weights, dtype=np.float64)
 
 
+def routes_metadata() -> bool:
+    """Tell whether scikit-learn's ``enable_metadata_routing`` is set."""
+    return bool(get_config()["enable_metadata_routing"])
+
+
 def weight_parameter(estimator: Any) -> str:
     """Return the argument by which an estimator's fit takes weights; empty if it takes none.
 
-    That of a pipeline is of its last step; one that hands over what it gets, as a grid search does, has that of the
-    estimator in it.
+    That of a pipeline is of its last step, unless scikit-learn routes metadata to the steps that request it; one that
+    hands over what it gets, as a grid search does, has that of the estimator in it.
     """
     if hasattr(estimator, "steps"):
         name, last = estimator.steps[-1]
         of_last = weight_parameter(last)
-        return of_last and f"{name}__{of_last}"
+        return of_last and (NAME if routes_metadata() else f"{name}__{of_last}")
     if not _takes(estimator.fit):
         return ""
     inner = getattr(estimator, "estimator", getattr(estimator, "regressor", None))

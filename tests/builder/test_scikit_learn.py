@@ -1,0 +1,201 @@
+"""Both searches are estimators of scikit-learn, of items that are no arrays."""
+
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import sklearn
+from joblib import parallel_config
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.exceptions import UnsetMetadataPassedError
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import estimator_checks
+
+from polydom_builder import GreedySearch, PolyDomSearch
+from tests.builder import task
+from tests.builder.searches import LOGISTIC, search
+
+US = task.US
+ITEMS, LABELS = task.items(60)
+GROUPS = np.arange(60) // 2
+WEIGHTS = 1.0 + np.arange(60) % 3
+DEADLINES = np.geomspace(50 * US, 400 * US, 60)
+GIVEN: dict[str, Any] = {"costs": task.costs, "groups": GROUPS, "sample_weight": WEIGHTS}
+
+CHECKS = (
+    *("estimator_cloneable", "estimator_repr", "estimator_tags_renamed", "valid_tag_types", "mixin_order"),
+    *("no_attributes_set_in_init", "do_not_raise_errors_in_init_or_set_params", "parameters_default_constructible"),
+    *("get_params_invariance", "set_params", "estimators_unfitted", "get_feature_names_out_error"),
+)
+
+OTHERS = {
+    "They fit or answer arrays, or demand errors about arrays: shapes, types, NaN, sparse or read-only ones.": (
+        *("estimators_overwrite_params", "dont_overwrite_parameters", "estimators_fit_returns_self", "fit_idempotent"),
+        *("readonly_memmap_input", "positive_only_tag_during_fit", "estimators_dtypes", "dtype_object", "complex_data"),
+        *("estimators_empty_data_messages", "pipeline_consistency", "estimators_nan_inf", "estimators_pickle"),
+        *("estimator_sparse_tag", "estimator_sparse_array", "estimator_sparse_matrix", "f_contiguous_array_estimator"),
+        *("classifier_data_not_an_array", "classifiers_one_label", "classifiers_regression_target", "dict_unchanged"),
+        *("classifiers_classes", "classifiers_train", "regressors_train", "regressor_data_not_an_array", "fit1d"),
+        *("regressors_int", "supervised_y_2d", "supervised_y_no_nan", "methods_sample_order_invariance"),
+        *("methods_subset_invariance", "fit2d_1sample", "fit2d_1feature", "fit2d_predict1d", "fit_check_is_fitted"),
+        *("requires_y_none", "array_api_input", "array_api_mixed_inputs", "array_api_same_namespace"),
+        *("class_weight_classifiers", "class_weight_balanced_linear_classifier", "decision_proba_consistency"),
+        *("non_transformer_estimators_n_iter", "regressors_no_decision_function", "sparsify_coefficients"),
+        "regressor_multioutput",
+    ),
+    "They fit arrays; tests/builder/training/test_weights.py has what is said of weights.": (
+        *("sample_weights_pandas_series", "sample_weights_not_an_array", "sample_weights_list"),
+        *("all_zero_sample_weights_error", "sample_weights_shape", "sample_weights_not_overwritten"),
+        *("sample_weight_equivalence_on_dense_data", "sample_weight_equivalence_on_sparse_data"),
+        "classifiers_one_label_sample_weights",
+    ),
+    "Items have no columns.": ("n_features_in", "n_features_in_after_fitting", "estimators_partial_fit_n_features"),
+    "It demands arguments that are named X and y; ours are items and labels.": ("fit_score_takes_y",),
+}
+"""The checks of scikit-learn that do not apply, by reason."""
+
+
+def quick(**changes: Any) -> PolyDomSearch:
+    return search(**{"cv": 2, "max_trainings": 4, "estimator": LogisticRegression()} | changes)
+
+
+def greedy() -> GreedySearch:
+    return GreedySearch(LOGISTIC, task.space, deadline=(50 * US, 400 * US), cv=2, lambdas=(0.0,), max_trainings=7)
+
+
+both = pytest.mark.parametrize("make", [quick, greedy])
+
+
+@both
+@pytest.mark.parametrize("check", CHECKS)
+def test_search_passes_the_check_of_scikit_learn(make: Callable[[], Any], check: str) -> None:
+    getattr(estimator_checks, f"check_{check}")(make.__name__, make())
+
+
+def test_every_check_of_scikit_learn_applies_or_has_a_reason_not_to() -> None:
+    models = LogisticRegression(), Ridge()
+    made = [check for model in models for _, check in estimator_checks.estimator_checks_generator(model)]
+    known = {*CHECKS, *(name for names in OTHERS.values() for name in names)}
+
+    assert {check.func.__name__.removeprefix("check_") for check in made} - known == set()
+
+
+@both
+def test_clone_and_pickle_give_an_equal_search(make: Callable[[], Any]) -> None:
+    """The features of a space do not compare as equal, so texts are compared."""
+    unfitted = make()
+    fitted = make().fit(ITEMS, LABELS, costs=task.costs)
+
+    assert repr(clone(fitted)) == repr(pickle.loads(pickle.dumps(unfitted))) == repr(unfitted)
+    assert not hasattr(clone(fitted), "index_")
+    assert pickle.loads(pickle.dumps(fitted)).predict(ITEMS).tolist() == fitted.predict(ITEMS).tolist()
+
+
+@both
+def test_search_is_shown_as_html(make: Callable[[], Any]) -> None:
+    unfitted = make()
+    fitted = make().fit(ITEMS, LABELS, costs=task.costs)
+
+    assert "Not fitted" in unfitted._repr_html_()
+    assert "Not fitted" not in fitted._repr_html_()
+    assert type(fitted).__name__ in fitted._repr_html_()
+
+
+def test_search_is_what_its_estimator_is() -> None:
+    assert is_classifier(quick())
+    assert is_regressor(quick(estimator=Ridge()))
+    assert not is_classifier(quick(estimator="none"))
+
+
+@both
+def test_search_has_no_number_of_features(make: Callable[[], Any]) -> None:
+    assert not hasattr(make().fit(ITEMS, LABELS, costs=task.costs), "n_features_in_")
+
+
+@both
+def test_whole_searches_are_cross_validated(make: Callable[[], Any]) -> None:
+    found = cross_validate(
+        make(), ITEMS, LABELS, cv=2, params={"costs": task.costs}, return_estimator=True, error_score="raise"
+    )
+
+    assert len(found["test_score"]) == 2
+    assert all(0.4 < score <= 1.0 for score in found["test_score"])
+    assert all(len(fitted.trainer_.table.rows) == 30 for fitted in found["estimator"])
+
+
+def test_groups_and_weights_go_to_each_fit_of_a_cross_validation() -> None:
+    found = cross_validate(
+        quick(), ITEMS, LABELS, cv=2, params=GIVEN, return_estimator=True, return_indices=True, error_score="raise"
+    )
+
+    for fitted, train in zip(found["estimator"], found["indices"]["train"], strict=True):
+        assert fitted.trainer_.weights.tolist() == WEIGHTS[train].tolist()
+        for a, b in fitted.trainer_.splits:
+            assert not {*GROUPS[train][a]} & {*GROUPS[train][b]}
+
+
+def test_grid_search_over_a_parameter_of_the_search() -> None:
+    found = GridSearchCV(quick(), {"max_trainings": [2, 4]}, cv=2).fit(ITEMS, LABELS, costs=task.costs)
+
+    assert found.best_params_["max_trainings"] in (2, 4)
+    assert found.predict(ITEMS).tolist() == found.best_estimator_.predict(ITEMS).tolist()
+
+
+def test_metadata_is_routed_to_fit_and_score() -> None:
+    with sklearn.config_context(enable_metadata_routing=True):
+        asking = quick().set_fit_request(costs=True, groups=True, sample_weight=True)
+        asking.set_score_request(sample_weight=True, deadline=True)
+        found = cross_validate(
+            asking,
+            ITEMS,
+            LABELS,
+            cv=GroupKFold(2),
+            params=GIVEN | {"deadline": DEADLINES},
+            error_score="raise",
+            return_estimator=True,
+            return_indices=True,
+        )
+
+    for fitted, score, test in zip(found["estimator"], found["test_score"], found["indices"]["test"], strict=True):
+        few = [ITEMS[k] for k in test], [LABELS[k] for k in test]
+        assert score == fitted.score(*few, DEADLINES[test], WEIGHTS[test])
+        assert score != fitted.score(*few)
+
+
+def test_metadata_without_a_request_is_refused_by_scikit_learn() -> None:
+    with (
+        sklearn.config_context(enable_metadata_routing=True),
+        pytest.raises(UnsetMetadataPassedError, match=r"\[groups, costs, sample_weight\] are passed"),
+    ):
+        cross_validate(quick(), ITEMS, LABELS, cv=2, params=GIVEN, error_score="raise")
+
+
+def test_only_what_is_no_data_can_be_requested() -> None:
+    requests = quick().get_metadata_routing()
+
+    assert [*requests.fit.requests] == ["groups", "costs", "sample_weight"]
+    assert [*requests.score.requests] == ["deadline", "sample_weight"]
+    assert [*requests.predict.requests] == [*requests.predict_proba.requests] == ["deadline"]
+
+
+def routed_score(of_scaler: bool, n_jobs: int | None = None) -> float:
+    """Return the score of all features with weights that are routed. A thread has settings of its own, as a worker."""
+    with sklearn.config_context(enable_metadata_routing=True), parallel_config("threading"):
+        scaler = StandardScaler().set_fit_request(sample_weight=of_scaler)
+        pipeline = make_pipeline(scaler, LogisticRegression(C=0.1).set_fit_request(sample_weight=True))
+        found = quick(
+            estimator=pipeline, scoring="neg_log_loss", max_trainings=None, alpha=1.0, tolerance=9.0, n_jobs=n_jobs
+        )
+        return found.fit(ITEMS, LABELS, costs=task.costs, sample_weight=(WEIGHTS**2).tolist()).expanded_[31]
+
+
+def test_weights_are_routed_to_the_steps_of_a_pipeline_that_request_them() -> None:
+    score = routed_score(of_scaler=True)
+
+    assert score != pytest.approx(routed_score(of_scaler=False))
+    assert score == pytest.approx(routed_score(of_scaler=True, n_jobs=2))

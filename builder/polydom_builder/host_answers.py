@@ -127,8 +127,9 @@ class HostAnswers(BaseEstimator):  # type: ignore[misc]
         TrainingError
             If there is not one label and one weight for each item, or the scorer cannot score them.
         """
+        items = self._checked(items)
+        truth, weights = checked_labels(labels, len(items)), checked_weights(sample_weight, len(items))
         chosen, numbers = self._chosen(items, deadline)
-        truth, weights = checked_labels(labels, len(numbers)), checked_weights(sample_weight, len(numbers))
         given = {} if weights is None else {NAME: weights}
         trainer, name = self.trainer_, "the answers to these items"
         score = trainer.score_of(trainer.presented(chosen), numbers, np.array(truth), given, name)

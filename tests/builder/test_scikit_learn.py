@@ -2,6 +2,7 @@
 
 import pickle
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import estimator_checks
 
 from polydom_builder import GreedySearch, PolyDomSearch
+from polydom_builder.training.cache import Cache
+from polydom_builder.training.trainer import Trainer
 from tests.builder import task
 from tests.builder.searches import LOGISTIC, search
 
@@ -183,19 +186,31 @@ def test_only_what_is_no_data_can_be_requested() -> None:
     assert [*requests.predict.requests] == [*requests.predict_proba.requests] == ["deadline"]
 
 
-def routed_score(of_scaler: bool, n_jobs: int | None = None) -> float:
-    """Return the score of all features with weights that are routed. A thread has settings of its own, as a worker."""
-    with sklearn.config_context(enable_metadata_routing=True), parallel_config("threading"):
+@pytest.fixture
+def routed_trainer(fitted: PolyDomSearch) -> Callable[..., Trainer]:
+    """Make a trainer whose weights are routed; a thread has settings of its own, as a worker has."""
+
+    def make(of_scaler: bool, n_jobs: int | None = None) -> Trainer:
         scaler = StandardScaler().set_fit_request(sample_weight=of_scaler)
         pipeline = make_pipeline(scaler, LogisticRegression(C=0.1).set_fit_request(sample_weight=True))
-        found = quick(
-            estimator=pipeline, scoring="neg_log_loss", max_trainings=None, alpha=1.0, tolerance=9.0, n_jobs=n_jobs
-        )
-        return found.fit(ITEMS, LABELS, costs=task.costs, sample_weight=(WEIGHTS**2).tolist()).expanded_[31]
+        table, splits = fitted.trainer_.table, fitted.trainer_.splits
+        return Trainer(pipeline, table, splits, "neg_log_loss", n_jobs, Cache(), weights=np.arange(240.0) ** 2)
+
+    return make
 
 
-def test_weights_are_routed_to_the_steps_of_a_pipeline_that_request_them() -> None:
-    score = routed_score(of_scaler=True)
+def test_weights_are_routed_to_the_steps_of_a_pipeline_that_request_them(
+    routed_trainer: Callable[..., Trainer],
+) -> None:
+    with sklearn.config_context(enable_metadata_routing=True), parallel_config("threading"):
+        here, unscaled = (routed_trainer(of_scaler).scores([31])[0] for of_scaler in (True, False))
+        in_workers = routed_trainer(of_scaler=True, n_jobs=2).scores([31])[0]
 
-    assert score != pytest.approx(routed_score(of_scaler=False))
-    assert score == pytest.approx(routed_score(of_scaler=True, n_jobs=2))
+    assert here == pytest.approx(in_workers)
+    assert here != pytest.approx(unscaled)
+
+
+def test_cached_scores_with_and_without_routing_differ(fitted: PolyDomSearch) -> None:
+    routed = replace(fitted.trainer_, routed=True)
+
+    assert routed.key != fitted.trainer_.key

@@ -181,6 +181,9 @@ def test_estimator_that_trains_on_class_numbers_only_gets_them(numbered: Any, tm
     predictor = Predictor.load(tmp_path / "b.bundle", task.space)
     answers = [predictor.predict_one(item).label for item in ITEMS]
     assert np.mean(np.array(answers) == np.array(LABELS)) > 0.8
+    on_host = fitted.predict(ITEMS)
+    assert fitted.score(ITEMS, LABELS) == np.mean(on_host == np.array(LABELS)) > 0.8
+    assert fitted.classes_[fitted.predict_proba(ITEMS).argmax(axis=1)].tolist() == on_host.tolist()
 
 
 def test_weights_by_label_are_refused_where_only_numbers_train(numbered: Any) -> None:

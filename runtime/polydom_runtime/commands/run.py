@@ -26,7 +26,7 @@ from .arguments import add_answering, joules, positive
 from .command_line import TRACEBACK
 from .follow_options import follows
 from .loop_answers import Answers, LabelledSource, check_first
-from .signals import stopping
+from .signals import stopping, without_hangup
 from .tally import Tally
 from .terminal import say
 from .tuned_bundle import bundle_of, trust_of
@@ -80,9 +80,11 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.compare:
         say("the features are not compared with those of the build")
     make = _supervised if arguments.supervised else _predictor
-    first = make(arguments)
-    predictor = follow_options.following(arguments, first, make) if arguments.follow else first
     with ExitStack() as stack:
+        if arguments.follow:
+            stack.enter_context(without_hangup())  # a new bundle that it tells of is found in any case
+        first = make(arguments)
+        predictor = follow_options.following(arguments, first, make) if arguments.follow else first
         if not isinstance(predictor, Predictor):
             stack.callback(predictor.close)
         return _answer_all(arguments, predictor)

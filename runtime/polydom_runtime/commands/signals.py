@@ -104,6 +104,16 @@ def stopping(on_hangup: Callable[[], object] | None = None) -> Iterator[Stop]:
             signal.signal(number, handler)
 
 
+@contextmanager
+def without_hangup() -> Iterator[None]:
+    """Let SIGHUP do nothing within a ``with`` block, while all is made that it is for. For the main thread."""
+    before = signal.signal(signal.SIGHUP, lambda *_: None)  # unlike SIG_IGN, that is not handed on to new processes
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
 def _heeded() -> list[int]:
     """Return the signals that end a command; not those that are ignored, as under ``nohup``."""
     return [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]

@@ -258,7 +258,7 @@ def difference(bundle: Bundle, space: FeatureSpace) -> str:
         try:
             bundle.check_features(space)
         except BundleMismatchError as e:
-            os.write(write, str(e).encode()[:MAX_DIFFERENCE_BYTES])
+            os.write(write, str(e).encode(errors="replace")[:MAX_DIFFERENCE_BYTES])
 
     try:
         survives(compare, COMPARE_S)

@@ -37,17 +37,18 @@ class SealedBundle:
             for part in (index, *bundle.contents):
                 stream.write(part)
         fcntl.fcntl(self.descriptor, fcntl.F_ADD_SEALS, SEALS)
-        self.order = {"index_bytes": len(index), "folder": str(bundle.path), "sha256": index_sha256(bundle)}
+        folder = os.fsencode(str(bundle.path))  # names of files may be no Unicode
+        self.order = {"index_bytes": len(index), "folder": folder, "sha256": index_sha256(bundle)}
 
     def close(self) -> None:
         """Close the file; the memory is freed when no process has it mapped any more."""
         os.close(self.descriptor)
 
 
-def sealed_bundle(descriptor: int, index_bytes: int, folder: str, sha256: str) -> Bundle:
+def sealed_bundle(descriptor: int, index_bytes: int, folder: bytes, sha256: str) -> Bundle:
     """Return the bundle in a sealed file, which is closed."""
     view = memoryview(mmap.mmap(descriptor, 0, prot=mmap.PROT_READ))
     os.close(descriptor)
-    bundle = decode(bytes(view[:index_bytes]), Path(folder))
+    bundle = decode(bytes(view[:index_bytes]), Path(os.fsdecode(folder)))
     ends = accumulate((model.size_bytes for model in bundle.models), initial=index_bytes)
     return replace(bundle, sha256=sha256, contents=tuple(view[a:b] for a, b in pairwise(ends)))

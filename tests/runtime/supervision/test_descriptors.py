@@ -78,3 +78,9 @@ def test_a_worker_needs_nothing_that_the_environment_says_about_trust(
         wait_until(lambda: own.nursery_restarts)
 
         assert before[:3] == answer_by_worker(own)[:3]
+
+
+def test_name_of_the_folder_may_be_any_bytes(tmp_path: Path) -> None:
+    """No worker started, since the name went to the nursery as text."""
+    with supervised(tmp_path / os.fsdecode(b"\xff\xfe")) as own:
+        answer_by_worker(own)

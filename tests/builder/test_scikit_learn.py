@@ -80,14 +80,6 @@ def test_search_passes_the_check_of_scikit_learn(make: Callable[[], Any], check:
     getattr(estimator_checks, f"check_{check}")(make.__name__, make())
 
 
-def test_every_check_of_scikit_learn_applies_or_has_a_reason_not_to() -> None:
-    models = LogisticRegression(), Ridge()
-    made = [check for model in models for _, check in estimator_checks.estimator_checks_generator(model)]
-    known = {*CHECKS, *(name for names in OTHERS.values() for name in names)}
-
-    assert {check.func.__name__.removeprefix("check_") for check in made} - known == set()
-
-
 @both
 def test_clone_and_pickle_give_an_equal_search(make: Callable[[], Any]) -> None:
     """The features of a space do not compare as equal, so texts are compared."""

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from polydom_runtime.bundles.index_file import load_bundle
-from polydom_runtime.exceptions import PolyDomError
+from polydom_runtime.exceptions import PolyDomError, UpdateError
 from polydom_runtime.supervision.keeper import own_command, own_environment
 from polydom_runtime.updates.install import install
 from polydom_runtime.updates.releases import current_release
@@ -109,7 +109,10 @@ def update(root: Path, kind: int, number: int, rng: random.Random) -> str:
         with suppress(PolyDomError):
             roll_back(root)
         return "rolled back"
-    install(load_bundle(bundle), root)
+    try:
+        install(load_bundle(bundle), root)
+    except UpdateError:  # the node rolls a release back just now
+        return "not installed"
     return "installed"
 
 
@@ -129,17 +132,20 @@ def run(folder: Path, updates: int, more: Sequence[str]) -> None:
     for root in roots:
         install(load_bundle(root / "bundle 0"), root)
     nodes = [Node(roots[0], ["--follow", "--trial", "10", *more]), Node(roots[1], more)]
-    for node in nodes:
-        while not node.last():
-            time.sleep(0.1)
     done: Counter[str] = Counter()
-    for number in range(updates):
-        done[update(roots[0], (number + 1) % KINDS, number, rng)] += 1
-        nodes[0].process.send_signal(signal.SIGHUP)
-        nodes[0].wait_for(current_release(roots[0]).digest)
+    try:
+        for node in nodes:
+            while not node.last():
+                time.sleep(0.1)
+        for number in range(updates):
+            done[update(roots[0], (number + 1) % KINDS, number, rng)] += 1
+            nodes[0].process.send_signal(signal.SIGHUP)
+            nodes[0].wait_for(current_release(roots[0]).digest)
+    finally:
+        ended = [node.end() for node in nodes]
     print(", ".join(f"{n} {what}" for what, n in done.items()))
     shares = []
-    for root, (answers, summary) in zip(roots, [node.end() for node in nodes], strict=True):
+    for root, (answers, summary) in zip(roots, ended, strict=True):
         mixed = sum(a["label"] not in labels(digests.index(digest_of(a, digests))) for a in answers if "bundle" in a)
         lost = len({*range(answers[-1]["item"] + 1)} - {a["item"] for a in answers})
         shares.append(max(summary["missed"], 1) / len(answers))

@@ -1,5 +1,6 @@
 """Switching to another release, by one process at a time."""
 
+import errno
 import fcntl
 import os
 from collections.abc import Iterator, Sequence
@@ -7,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from polydom_runtime.exceptions import UpdateError
-from polydom_runtime.files import open_kept, replace_file, sync_folder
+from polydom_runtime.files import followed, open_kept, replace_file, sync_folder
 
 from .releases import CURRENT, HISTORY, LOCK, RELEASES, current_digest, history
 
@@ -24,6 +25,10 @@ def locked(root: Path) -> Iterator[None]:
         If another process has the lock, or a file cannot be read or written.
     """
     try:
+        for link in (root / name for name in (RELEASES, HISTORY, LOCK)):
+            if link.is_symlink():
+                followed(link)  # which says if it is somebody else's
+                raise OSError(errno.ELOOP, "It must be no link, which would lead out of the folder", str(link))
         # Not for writing, so that a service can roll back what the superuser has installed in its folder.
         descriptor = open_kept(root / LOCK, os.O_RDONLY | os.O_CREAT)
         try:

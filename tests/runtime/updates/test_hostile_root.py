@@ -24,9 +24,22 @@ def test_nothing_is_written_or_removed_behind_a_link(tmp_path: Path, bundles: li
     (root := tmp_path / "root").mkdir()
     (root / "releases").symlink_to(outside)
 
-    with pytest.raises(UpdateError, match=r"It must be no link: '.*/root/releases'"):
+    with pytest.raises(UpdateError, match=r"It must be no link, .*: '.*/root/releases'"):
         install(bundles[0], root)
     assert [leftover] == [*outside.iterdir()]
+
+
+@pytest.mark.parametrize("name", ["history", "lock"])
+def test_no_file_is_written_behind_a_link(tmp_path: Path, bundles: list[Bundle], name: str) -> None:
+    """Such links come with a folder that was copied from elsewhere."""
+    root = installed(tmp_path / "root", *bundles[:2])
+    (root / name).unlink()
+    (root / name).symlink_to(outside := tmp_path / "outside")
+
+    for change in (lambda: install(bundles[2], root), lambda: roll_back(root, to=bundles[0].sha256)):
+        with pytest.raises(UpdateError, match=f"It must be no link, .*: '.*/root/{name}'"):
+            change()
+    assert not outside.exists()
 
 
 def test_only_leftovers_of_releases_are_removed(tmp_path: Path, bundles: list[Bundle]) -> None:

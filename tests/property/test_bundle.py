@@ -46,10 +46,14 @@ identities = st.builds(
 )
 
 
+TINY = 1e-80
+"""A largest size or a budget that a bundle may have; parts of it are not 0."""
+
+
 @st.composite
 def ranges(draw: st.DrawFn, largest: float) -> tuple[float, float]:
     low, high = sorted(draw(st.tuples(st.floats(0.0, largest), st.floats(0.0, largest, exclude_min=True))))
-    return low, high or largest
+    return low, max(high, TINY)
 
 
 @st.composite

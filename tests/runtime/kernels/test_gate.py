@@ -477,6 +477,7 @@ def test_answer_of_a_regressor_is_one_float32() -> None:
         check_model(tiny.linear_classifier(WIDTH, 2), WIDTH, 0)
 
 
+@pytest.mark.onnxruntime
 @pytest.mark.parametrize("threshold", [INF, -INF])
 def test_threshold_of_a_tree_may_be_infinite(threshold: float) -> None:
     """Trees that were trained with missing values have some; all other numbers are on one side."""

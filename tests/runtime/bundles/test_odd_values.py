@@ -81,7 +81,7 @@ def altered(value: Any) -> Iterator[Any]:
 KINDS = {kind.__name__: kind() for kind in (full, with_set_costs, greedy, regressor)}
 
 
-def answer(folder: Path, document: Any, **options: Any) -> None:
+def answer(folder: Path, document: Any, **options: Any) -> bool:
     """Write a document with its digest, load it and answer an item; what is no fault of the reader may be raised.
 
     A bundle may be of other features, or of deadlines that are too short.
@@ -92,7 +92,7 @@ def answer(folder: Path, document: Any, **options: Any) -> None:
     try:
         bundle = load_bundle(folder)
     except BundleFormatError:
-        return
+        return False
     run_of = None if bundle.space.classes else lambda number: lambda: 0.5
     with contextlib.suppress(BundleFormatError, BundleMismatchError, DeadlineError):
         predictor = Predictor(bundle, world.space, clock=world.clock, engine="numpy", run_of=run_of, **options)
@@ -101,6 +101,7 @@ def answer(folder: Path, document: Any, **options: Any) -> None:
     with contextlib.suppress(BundleMismatchError):
         bundle.check_features(world.space)
     outlook_table(bundle)
+    return True
 
 
 @pytest.mark.filterwarnings("ignore:The bundle was built for deadlines", "ignore:The deadline is unusually")
@@ -111,8 +112,9 @@ def test_a_bundle_with_an_odd_value_is_refused_or_answers(kind: str, tmp_path: P
     document = msgpack.unpackb(encode(KINDS[kind]))
     odd = [{**document, name: value} for name, old in document.items() for value in altered(old)]
 
-    for changed_document in random.Random(0).sample(odd, 100):
-        answer(folder, changed_document)
+    loaded = [answer(folder, changed_document) for changed_document in random.Random(0).sample(odd, 100)]
+
+    assert set(loaded) == {True, False}
 
 
 @pytest.mark.filterwarnings("ignore:The bundle was built for deadlines")
@@ -127,4 +129,4 @@ def test_a_bundle_with_an_odd_value_is_refused_or_answers(kind: str, tmp_path: P
 def test_what_once_raised_other_errors_is_refused(changes: dict[str, Any], tmp_path: Path) -> None:
     folder = write(tmp_path / "odd.bundle", full(), make_bundle()[1])
 
-    answer(folder, {**msgpack.unpackb(encode(full())), **changes})
+    assert not answer(folder, {**msgpack.unpackb(encode(full())), **changes})

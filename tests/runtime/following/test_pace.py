@@ -36,7 +36,10 @@ def test_offer_without_anybody_who_waits_is_gone() -> None:
 
 
 def test_does_not_wait_for_ever() -> None:
-    Pace(0.0).wait(1e9)
+    pace = Pace(0.0)
+    pace.wait(1e9)
+
+    assert not pace._wanted
 
 
 def test_larger_models_need_more_time(monkeypatch: pytest.MonkeyPatch) -> None:

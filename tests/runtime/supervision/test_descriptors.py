@@ -83,4 +83,4 @@ def test_a_worker_needs_nothing_that_the_environment_says_about_trust(
 def test_name_of_the_folder_may_be_any_bytes(tmp_path: Path) -> None:
     """No worker started, since the name went to the nursery as text."""
     with supervised(tmp_path / os.fsdecode(b"\xff\xfe")) as own:
-        answer_by_worker(own)
+        assert answer_by_worker(own).features

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -50,7 +49,6 @@ class Extent(NamedTuple):
         return cls(array.shape, NUMBER, array.reshape(-1).tolist() if is_list else None, array.dtype.kind == "f")
 
 
-@dataclass(slots=True)
 class Case(OfNode):
     """An operator with what it reads.
 
@@ -60,12 +58,15 @@ class Case(OfNode):
     inputs : list of Extent, or None
         None for those that are left out.
     work : int
-        Rules add the multiplications of products.
+        0 at first; rules add the multiplications of products.
     """
 
-    node: Node
-    inputs: Sequence[Extent | None]
-    work: int = 0
+    __slots__ = ("inputs", "node", "work")
+
+    def __init__(self, node: Node, inputs: Sequence[Extent | None]) -> None:
+        self.node: Node = node
+        self.inputs: Sequence[Extent | None] = inputs
+        self.work = 0
 
     def given(self, position: int) -> bool:
         """Return whether the node has an input."""

@@ -7,7 +7,6 @@ are constant. Then they are worked out before anything runs.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from polydom_runtime.exceptions import BundleFormatError
 
@@ -37,7 +36,6 @@ FLAGS = [
 """Attributes that say yes or no. Of other numbers than 1 and 0, engines and this check may think otherwise."""
 
 
-@dataclass(slots=True)
 class Room:
     """What a model may still take.
 
@@ -46,11 +44,13 @@ class Room:
     memory : int
         Bytes.
     work : int
-        Numbers.
+        Numbers; `MAX_WORK` at first.
     """
 
-    memory: int
-    work: int = MAX_WORK
+    __slots__ = ("memory", "work")
+
+    def __init__(self, memory: int) -> None:
+        self.memory, self.work = memory, MAX_WORK
 
     def take(self, kind: str, memory: int, work: int) -> None:
         """Take room for one operator.

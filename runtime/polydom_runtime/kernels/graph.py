@@ -25,7 +25,7 @@ MAX_NAMES = 1 << 14
 """The most inputs and outputs of a node, and constants, inputs and outputs of a graph."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Node(Typed):
     """One operation.
 
@@ -65,7 +65,7 @@ class Declared(NamedTuple):
     shape: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Graph:
     """A model, or the loop inside of one.
 

@@ -23,7 +23,7 @@ MAX_NUMBERS = 1 << 24
 """Nor may all its operators together read and write more numbers than this: that bounds its memory and its time."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Space:
     """How many numbers the operators of one model may still read and write.
 
@@ -47,7 +47,7 @@ class Space:
             raise UnknownModel(f"more than {MAX_NUMBERS} numbers in all its arrays")
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Step(OfNode):
     """What is known when an operator is translated, and what comes of it.
 

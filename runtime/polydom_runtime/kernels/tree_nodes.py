@@ -1,7 +1,7 @@
 """Nodes of trees, checked to be trees: then every way ends at a leaf, and no column is read that does not exist."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,8 +14,7 @@ MAX_DEPTH = 512
 """onnxruntime reads trees by calls inside calls: those of a tree that is 20,000 deep take more memory than it has."""
 
 
-@dataclass(frozen=True, slots=True)
-class TreeNodes:
+class TreeNodes(NamedTuple):
     """Where the nodes of trees are in their attributes.
 
     Attributes

@@ -1,7 +1,7 @@
 """Trees and sums of trees."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,8 +17,7 @@ FEW_VISITS = 48
 """So many nodes are visited one by one in less time than numpy takes to visit all trees level by level."""
 
 
-@dataclass(frozen=True, slots=True)
-class Trees:
+class Trees(NamedTuple):
     """Nodes of all trees side by side.
 
     Attributes

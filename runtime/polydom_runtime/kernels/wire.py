@@ -86,7 +86,7 @@ class Field(NamedTuple):
             If it holds no text.
         """
         try:
-            return bytes(self.data).decode()
+            return str(self.data, "utf-8")
         except UnicodeDecodeError as e:
             raise unsound("UTF-8 text", "other bytes") from e
 
@@ -126,13 +126,19 @@ def fields(data: memoryview, known: re.Pattern[bytes] | None = None) -> Iterator
             yield Field(data[at] >> 3, MANY, data[at : many.end()])
             at = many.end()
             continue
-        start, (key, at) = at, _varint(data, at)
+        start, key = at, data[at]
+        if key < 0x80:  # nearly all keys and lengths are one byte; to call for each would take as long as all the rest
+            at += 1
+        else:
+            key, at = _varint(data, at)
         tag, kind = key >> 3, key & 7
         length, number = 0, 0
-        if kind == VARINT:
-            number, at = _varint(data, at)
-        elif kind == BYTES:
-            length, at = _varint(data, at)
+        if kind in (VARINT, BYTES):
+            if at < end and data[at] < 0x80:
+                number, at = data[at], at + 1
+            else:
+                number, at = _varint(data, at)
+            length = number if kind == BYTES else 0
         elif kind in (FIXED32, FIXED64):
             length = 4 if kind == FIXED32 else 8
         else:

@@ -202,7 +202,7 @@ class AnytimePlanner(Planner):
         float array of shape (n_pairs, n_cells + 1)
         """
         order = np.argsort(-rank, axis=1, kind="stable")
-        missing = np.where(np.take_along_axis(wanted, order, axis=1), self._singles[order], 0)
+        missing = np.where(wanted[np.arange(len(order))[:, None], order], self._singles[order], 0)
         pairs, places = np.nonzero(missing)
         features, done = order[pairs, places], done[pairs]
         earlier = (np.cumsum(missing, axis=1) - missing)[pairs, places]

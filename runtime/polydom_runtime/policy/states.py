@@ -9,6 +9,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -248,13 +249,13 @@ def decisions(state: State, thresholds: Floats, moves: Sequence[Move], most_ns: 
 
 def _cheapest_of_equals(thresholds: Floats, moves: Sequence[Move]) -> tuple[Floats, NDArray[np.intp]]:
     """Return the least threshold among options of one accuracy, by falling accuracy, and which option has it."""
-    accuracies = np.array([move.accuracy for move in moves])
-    starts = np.flatnonzero(np.diff(accuracies, prepend=np.inf))
-    chosen = np.broadcast_to(starts[:, None], (len(starts), thresholds.shape[1])).copy()
-    stops = np.append(starts[1:], len(accuracies))
-    for group in np.flatnonzero(stops - starts > 1).tolist():
-        chosen[group] += thresholds[starts[group] : stops[group]].argmin(axis=0)
-    return np.take_along_axis(thresholds, chosen, axis=0), chosen
+    accuracies = [move.accuracy for move in moves]
+    starts = [k for k, accuracy in enumerate(accuracies) if not k or accuracy != accuracies[k - 1]]
+    chosen = np.repeat(np.array(starts)[:, None], thresholds.shape[1], axis=1)
+    for group, (start, stop) in enumerate(pairwise([*starts, len(accuracies)])):
+        if stop - start > 1:
+            chosen[group] += thresholds[start:stop].argmin(axis=0)
+    return thresholds[chosen, np.arange(thresholds.shape[1])], chosen
 
 
 def reachable(root: State) -> list[State]:

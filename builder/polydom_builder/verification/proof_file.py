@@ -16,7 +16,7 @@ from polydom_builder.lattice.proof import Proof
 from polydom_builder.lattice.region import QueryRegion
 from polydom_builder.lattice.tabled_costs import TabledCosts
 from polydom_runtime.bundles import schema
-from polydom_runtime.costs import BASIS, ZERO, CostFunction
+from polydom_runtime.costs import BASIS, HUGE, ZERO, CostFunction
 from polydom_runtime.exceptions import BundleFormatError
 from polydom_runtime.features import MAX_FEATURES
 
@@ -175,8 +175,8 @@ def _check_sets(arrays: dict[str, Array], end: int) -> None:
     for name in ("masks", "expanded", "kept", "tabled"):
         if len(np.unique(arrays[name])) != len(arrays[name]):
             raise schema.bad(f"Array {name!r} must hold no set twice", "one that it does")
-    if not np.isfinite(arrays["scores"]).all():
-        raise schema.bad("Array 'scores' must be finite", "others")
+    if not (np.abs(arrays["scores"]) < HUGE).all():  # the difference of two larger ones may be no number any more
+        raise schema.bad(f"Array 'scores' must hold numbers below {HUGE:g}", "others")
 
 
 def _summed(arrays: dict[str, Array], n_features: int) -> SetCosts:

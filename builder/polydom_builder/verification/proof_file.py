@@ -16,7 +16,7 @@ from polydom_builder.lattice.proof import Proof
 from polydom_builder.lattice.region import QueryRegion
 from polydom_builder.lattice.tabled_costs import TabledCosts
 from polydom_runtime.bundles import schema
-from polydom_runtime.costs import BASIS, HUGE, ZERO, CostFunction
+from polydom_runtime.costs import BASIS, HUGE, ZERO, CostFunction, basis_terms
 from polydom_runtime.exceptions import BundleFormatError
 from polydom_runtime.features import MAX_FEATURES
 
@@ -146,6 +146,10 @@ def _proof(arrays: dict[str, Array]) -> Proof:
     check_parameters(n_features, alpha, tolerance)
     _check_sets(arrays, 1 << n_features)
     costs = _tabled(arrays, n_features) if tabled else _summed(arrays, n_features)
+    rows = arrays["table"] if tabled else np.vstack([arrays[name] for name in ("features", "shared", "base")])
+    with np.errstate(over="ignore", invalid="ignore"):
+        if not np.isfinite(rows.sum(axis=0) @ basis_terms(np.array([largest]))[0]):
+            raise schema.bad("Costs must be finite at the largest size", f"others at {largest}")
     return Proof(
         masks=arrays["masks"],
         lower=arrays["lower"],

@@ -240,6 +240,7 @@ def rewritten(file: Path, **changes: Any) -> None:
         ("upper", lambda a: a - 100),
         ("scores", lambda a: a * np.nan),
         ("scores", lambda a: a * 1e308),
+        ("features", lambda a: a * 1e306),
         ("features", lambda a: -a),
         ("features", lambda a: a[:-1]),
         ("numbers", lambda a: a * 0),

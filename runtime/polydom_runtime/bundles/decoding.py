@@ -101,6 +101,11 @@ def _from_version_9(d: Document) -> Document:
     return {**d, "identity": identity.encoded(Identity())}
 
 
+def _from_version_10(d: Document) -> Document:
+    """Add what is known of the models' scores: nothing."""
+    return {**d}
+
+
 UPGRADES: Mapping[int, Callable[[Document], Document]] = {
     1: _from_version_1,
     2: _from_version_2,
@@ -111,6 +116,7 @@ UPGRADES: Mapping[int, Callable[[Document], Document]] = {
     7: _from_version_7,
     8: _from_version_8,
     9: _from_version_9,
+    10: _from_version_10,
 }
 """For each older version, the function that changes its document into one of the next version."""
 

@@ -14,7 +14,7 @@ from .engines import ENGINES
 from .regimes import REGIMES, Regime, RegimeTimes
 
 FORMAT = "polydom-bundle"
-VERSION = 10
+VERSION = 11
 """The format version. A change of the layout raises it, and `decoding` gets one more upgrade."""
 
 

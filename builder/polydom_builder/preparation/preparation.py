@@ -18,7 +18,7 @@ from polydom_builder.preselection import BlockSelector
 from polydom_builder.training.cache import Cache
 from polydom_builder.training.conversion import converted_models
 from polydom_builder.training.data_fingerprint import data_fingerprint
-from polydom_builder.training.folds import make_splits
+from polydom_builder.training.folds import checked_groups, make_splits
 from polydom_builder.training.labels import targets_of
 from polydom_builder.training.onnx import OnnxVersions
 from polydom_builder.training.table import Table, extract_table
@@ -165,6 +165,7 @@ def prepare(
     weights = checked_weights(sample_weight, len(items))
     if weights is not None:
         check_weighable(search.estimator, scoring)
+    groups = checked_groups(groups, len(items))
     splits = make_splits(search.cv, targets, groups, search.random_state, weights)
     kind = common_kind(items)
     sizes = [item_size(space, k, item) for k, item in enumerate(items)]
@@ -175,7 +176,9 @@ def prepare(
     given = None if here else _target(search, items, sizes, costs, region, memory)
     with progress_bar(search.verbose, "features", len(items)) as bar:
         table = extract_table(search.space, items, targets, n_jobs=search.n_jobs, memory=memory, progress=bar.update)
-    trainer = Trainer(search.estimator, table, splits, scoring, search.n_jobs, memory, space.names, weights=weights)
+    trainer = Trainer(
+        *(search.estimator, table, splits, scoring, search.n_jobs, memory, space.names), weights=weights, groups=groups
+    )
     sure, tried = getattr(search, "early_stop", None) is not None, OnnxVersions()
     if given is None:
         trainer = rehearsed(trainer, tried, search.max_mismatches, sure, search.max_features)

@@ -1,6 +1,6 @@
 """The folds of the cross-validation that scores come from."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -44,14 +44,7 @@ def make_splits(
         If `groups` is not one group for each item, the items cannot be split in this way, a class is missing where a
         fold is trained, or the items of a part of a fold all have weight 0.
     """
-    try:
-        groups = None if groups is None else list(groups)
-    except TypeError as e:
-        raise TrainingError(f"groups must be a sequence, one group for each item. Got {groups!r}.") from e
-    if groups is not None and len(groups) != len(targets.numbers):
-        raise TrainingError(
-            f"There must be one group for each item. Got {len(groups)} for {len(targets.numbers)} items."
-        )
+    groups = checked_groups(groups, len(targets.numbers))
     if isinstance(cv, int | np.integer):
         cv = _splitter(int(cv), targets, groups is not None, random_state)
     try:
@@ -70,6 +63,23 @@ def make_splits(
                 )
     _check_classes(splits, targets, groups is not None, counting)
     return splits
+
+
+def checked_groups(groups: Iterable[Any] | None, n_items: int) -> list[Any] | None:
+    """Return the group of each item; None if there are no groups.
+
+    Raises
+    ------
+    TrainingError
+        If there is not one group for each item.
+    """
+    try:
+        found = None if groups is None else list(groups)
+    except TypeError as e:
+        raise TrainingError(f"groups must be a sequence, one group for each item. Got {groups!r}.") from e
+    if found is not None and len(found) != n_items:
+        raise TrainingError(f"There must be one group for each item. Got {len(found)} for {n_items} items.")
+    return found
 
 
 def _check_classes(splits: Splits, targets: Targets, grouped: bool, counting: NDArray[np.bool_]) -> None:

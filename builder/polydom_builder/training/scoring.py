@@ -1,6 +1,7 @@
 """The name of a scoring, for people and for the node."""
 
 from collections.abc import Callable
+from typing import Any
 
 LONGEST = 200
 """The most characters of a name that a bundle holds."""
@@ -22,3 +23,8 @@ def scoring_name(scoring: str | Callable[..., float]) -> str:
         return " ".join(str(scoring).split())[:LONGEST]
     named = scoring if hasattr(scoring, "__qualname__") else type(scoring)
     return f"{named.__module__}.{named.__qualname__}"[:LONGEST]
+
+
+def takes_any_rows(scoring: Any) -> bool:
+    """Tell whether a scorer is scikit-learn's: it hands the rows to the model, and does not look at them itself."""
+    return isinstance(scoring, str) or hasattr(scoring, "_score_func")

@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -20,13 +20,34 @@ from polydom_builder.exceptions import TrainingError
 from polydom_runtime.causes import raised
 from polydom_runtime.features import members
 
+from .blocks import Blocks, block_shares, make_blocks
 from .cache import Cache
 from .code import training_code
 from .column_names import placed
 from .folds import Splits
-from .presented_models import LabelledModel, NumericModel
+from .labels import Targets
+from .presented_models import LabelledModel, NumericModel, Remembered
+from .scoring import takes_any_rows
 from .table import Table
 from .weights import NAME, Weights, routes_metadata, weight_parameter
+
+TINY = 1e-300
+"""Blocks whose items all weigh nothing are divided by this."""
+
+
+class Scored(NamedTuple):
+    """A held-out score.
+
+    Attributes
+    ----------
+    score : float
+    parts : float array of shape (n_blocks,)
+        What each block of held-out items contributes: the score of its items, if the score is a mean over items. The
+        blocks are the same for all sets, so the parts of two sets tell how certain their difference is.
+    """
+
+    score: float
+    parts: NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -50,6 +71,8 @@ class Trainer:
         the labels.
     weights : array of shape (n_items,), optional
         Given to the estimator's fit and to the scorer.
+    groups : sequence of shape (n_items,), optional
+        Items of one group are not independent of each other.
     routed : bool
         Whether scikit-learn routes metadata in fits; as it is set where the trainer is made, also in workers.
     """
@@ -63,6 +86,7 @@ class Trainer:
     names: tuple[str, ...] = ()
     by_number: bool = False
     weights: Weights = None
+    groups: Sequence[Any] | None = None
     routed: bool = field(default_factory=routes_metadata)
 
     @cached_property
@@ -85,7 +109,8 @@ class Trainer:
         """Identifies everything that a score depends on, except the feature set."""
         code = training_code(self.estimator, self.scoring)
         given = self.table.key, self.names, self.weights, self.estimator, self.splits, self.scoring, self.by_number
-        return str(content_hash((*given, code, *["routed"][: self.routed])))
+        grouped = [] if self.groups is None else [list(self.groups)]
+        return str(content_hash((*given, code, *grouped, *["routed"][: self.routed])))
 
     @cached_property
     def seen(self) -> NDArray[Any]:
@@ -106,8 +131,35 @@ class Trainer:
             return int(np.bincount(targets, self.weights).argmax())
         return float(np.average(targets, weights=self.weights))
 
+    @cached_property
+    def blocks(self) -> Blocks:
+        """The blocks of the held-out items of each fold; see `make_blocks`."""
+        return make_blocks(self.splits, Targets(self.table.classes, self.table.targets), self.groups)
+
+    @cached_property
+    def _every(self) -> NDArray[np.float64]:
+        return np.ones(len(self.table.targets)) if self.weights is None else self.weights
+
+    @cached_property
+    def shares(self) -> NDArray[np.float64]:
+        """How much each block of held-out items counts in a score, shape ``(n_blocks,)``; they sum to 1."""
+        return block_shares(self.blocks, self._every, self.splits)
+
+    @cached_property
+    def inflation(self) -> float:
+        """The factor of a variance between blocks for what folds share: the items that they are trained on.
+
+        It is that of Nadeau and Bengio (2003), 1 + J · n_test / n_train for J folds.
+        """
+        ratios = [len(test) / len(train) for train, test in self.splits]
+        return 1.0 + len(ratios) * float(np.mean(ratios))
+
     def scores(self, masks: Sequence[int]) -> list[float]:
-        """Return the mean held-out score of each feature set.
+        """Return the mean held-out score of each feature set; see `scored`."""
+        return [found.score for found in self.scored(masks)]
+
+    def scored(self, masks: Sequence[int]) -> list[Scored]:
+        """Return the mean held-out score of each feature set, and its parts by block.
 
         Each fold of each set is a task of its own, so that no worker is idle for long.
 
@@ -119,8 +171,10 @@ class Trainer:
         score = self.memory.cache(_score_fold, ignore=["trainer"])
         folds = range(len(self.splits))
         tasks = (delayed(score)(self.lean, self.key, mask, fold) for mask in masks for fold in folds)
-        table = np.array(Parallel(n_jobs=self.n_jobs)(tasks)).reshape(len(masks), len(self.splits))
-        return [self.mean(self.name_of(members(mask)), row) for mask, row in zip(masks, table, strict=True)]
+        found = Parallel(n_jobs=self.n_jobs)(tasks)
+        rows = [found[k : k + len(folds)] for k in range(0, len(found), len(folds))]
+        means = [self.mean(self.name_of(members(m)), [r[0] for r in row]) for m, row in zip(masks, rows, strict=True)]
+        return [Scored(mean, np.concatenate([r[1] for r in row])) for mean, row in zip(means, rows, strict=True)]
 
     def fit(self, order: Sequence[int], train: NDArray[np.intp] | None = None) -> Any:
         """Return the estimator fitted on some features and on some or all items.
@@ -205,12 +259,43 @@ class Trainer:
         TrainingError
             If the estimator cannot be fitted, or the scorer cannot score the labels.
         """
-        train, test = self.splits[fold]
-        shown = self.fit(order, train) if convert is None else convert(self.fit(order, train))
-        if self.by_number or convert is not None or not len(self.table.classes):
-            shown = self.presented(shown)
-        rows, labels = self.table.rows_of(order, test), self.table.labels[test]
-        return self.score_of(shown, rows, labels, self._weights(test), self.name_of(order))
+        return self._score_on(self._shown(order, fold, convert), order, self.splits[fold][1])
+
+    def parts_of_fold(self, order: Sequence[int], fold: int) -> tuple[float, NDArray[np.float64]]:
+        """Return the score of one ordered feature set on a held-out fold, and its parts: one for each block of it.
+
+        The parts are the jackknife's: how the score changes without a block tells what the block contributes. Their
+        mean is the score, if it is a mean over items.
+
+        Raises
+        ------
+        TrainingError
+            If the estimator cannot be fitted, or the scorer cannot score the labels.
+        """
+        model, test, blocks = self._shown(order, fold), self.splits[fold][1], self.blocks[fold]
+        if takes_any_rows(self.scoring):
+            model = Remembered(model, self.table.rows_of(order, test), test)
+        whole, count = self._score_on(model, order, test), int(blocks.max(initial=0)) + 1
+        if count == 1:
+            return whole, np.array([whole])
+        sizes = np.bincount(blocks, self._every[test])
+        if self.scoring == "accuracy":
+            hits = np.asarray(model.predict(test)) == self.table.labels[test]
+            return whole, np.bincount(blocks, self._every[test] * hits) / np.maximum(sizes, TINY)
+        without = np.array([self._score_on(model, order, test[blocks != block]) for block in range(count)])
+        parts = whole + (sizes.sum() / np.maximum(sizes, TINY) - 1.0) * (whole - without)
+        return whole, np.where(sizes > 0.0, parts, whole)
+
+    def _shown(self, order: Sequence[int], fold: int, convert: Callable[[Any], Any] | None = None) -> Any:
+        """Return the model of a fold as scorers see it."""
+        model = self.fit(order, self.splits[fold][0])
+        shown = model if convert is None else convert(model)
+        own = self.by_number or convert is not None or not len(self.table.classes)
+        return self.presented(shown) if own else shown
+
+    def _score_on(self, shown: Any, order: Sequence[int], items: NDArray[np.intp]) -> float:
+        rows = items if isinstance(shown, Remembered) else self.table.rows_of(order, items)
+        return self.score_of(shown, rows, self.table.labels[items], self._weights(items), self.name_of(order))
 
     def presented(self, model: Any) -> Any:
         """Return a model over class numbers, or of numbers, as one that answers with labels and that scorers take."""
@@ -258,5 +343,5 @@ class Trainer:
         return "+".join(self.names[i] if self.names else f"feature {i}" for i in order) or "no features (the prior)"
 
 
-def _score_fold(trainer: Trainer, key: str, mask: int, fold: int) -> float:
-    return trainer.score_fold(tuple(members(mask)), fold)
+def _score_fold(trainer: Trainer, key: str, mask: int, fold: int) -> tuple[float, NDArray[np.float64]]:
+    return trainer.parts_of_fold(tuple(members(mask)), fold)

@@ -1,0 +1,275 @@
+"""The default search: train the set with the greatest expected gain, until what is left is within the noise."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from polydom_runtime.arrays import Bools, Floats, Masks
+
+from .inputs import CostsOfSets, Score, ask, check_parameters, weights_of
+from .limits import Spent
+from .query_grid import QueryGrid
+from .region import QueryRegion
+from .set_pool import SetPool
+from .set_process import Guesses, SetProcess
+
+REFIT = 1.2
+"""The shape of the scores is fitted anew when so many times as many sets are trained."""
+
+CHANCE = 0.05
+"""The probability of what a search leaves out of account."""
+
+LITTLE, OF_NOISE = 1.5e-4, 0.005
+"""A gain that is not worth a training, in the mean over all queries: the first share of the range of scores, or the
+second share of the noise, if that is more. A search for less finds what chance made of the held-out items."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """How far a search has come.
+
+    Parameters
+    ----------
+    n_trained : int
+    gain : float
+        What the next training is expected to add to the best score that fits, in the mean over sizes and budgets.
+    possible : float
+        With a probability of 95 %, no untrained set exceeds those that can answer in its place by more than this.
+    noise : float
+        The typical standard error of the difference between a trained set and the one that answers in its place.
+    """
+
+    n_trained: int
+    gain: float
+    possible: float
+    noise: float
+
+
+@dataclass(frozen=True, slots=True)
+class Untrained:
+    """What is guessed of the sets that were not trained.
+
+    Parameters
+    ----------
+    masks : int array of shape (n_sets,)
+    guesses : Guesses
+    all_weighed : bool
+        Whether these are all sets that fit, and not a part of them.
+    """
+
+    masks: Masks
+    guesses: Guesses
+    all_weighed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Gained:
+    """The result of a search by gain.
+
+    Parameters
+    ----------
+    expanded : dict of int to float
+        Score of each trained set, in the order of training.
+    steps : list of Step
+    untrained : Untrained
+    is_spent : bool
+        Whether limits ended the search before it was done.
+    """
+
+    expanded: dict[int, float]
+    steps: list[Step]
+    untrained: Untrained
+    is_spent: bool
+
+
+def expand_by_gain(
+    costs: CostsOfSets,
+    region: QueryRegion,
+    score: Score,
+    *,
+    noise: Callable[[Mapping[int, int]], float] = lambda rivals: 0.0,
+    batch: int = 1,
+    known: Mapping[int, float] | None = None,
+    shown: Callable[[Step], object] = lambda step: None,
+) -> Gained:
+    """Train the empty and the full set, then always the set from which most is expected.
+
+    A training pays where its set becomes the best one that fits. Its gain is what it is expected to add to the score of
+    the answers, in the mean over a grid of queries; scores of untrained sets are guessed by a Gaussian process. In turn
+    with these sets, single features are trained: they show what each feature contributes, and cost little.
+
+    The search is done when no gain is left that is worth a training. It may be ended at any time before: the sets with
+    most to gain come first.
+
+    Parameters
+    ----------
+    costs : CostsOfSets
+        A set must cost at least as much as its subsets.
+    region : QueryRegion
+    score : callable
+        ``score(masks)`` trains a list of at most `batch` sets and returns their scores. It may raise `Spent`.
+    noise : callable
+        Returns the typical standard error of the difference between trained sets and those that answer in their place,
+        by set.
+    batch : int, >= 1
+        Number of sets to train at a time.
+    known : mapping of int to float, optional
+        Scores of sets that are trained already.
+    shown : callable
+        Is told each step.
+
+    Raises
+    ------
+    LatticeError
+        If a parameter is out of range or a score is not finite.
+
+    Notes
+    -----
+    O(n_sets · n_trained) in each round, for the sets that fit, of large lattices a part of them.
+
+    Examples
+    --------
+    Feature 0 is worth .3, feature 1 nothing, feature 2 little. Each costs as much as the one before and half of it:
+
+    >>> from polydom_runtime.costs import CostFunction
+    >>> from polydom_builder.costs.set_costs import SetCosts
+    >>> costs = SetCosts([CostFunction.of(linear=w) for w in (1, 2, 4)])
+    >>> def score(masks):
+    ...     return [0.5 + 0.3 * (m & 1) + 0.01 * (m >> 2) for m in masks]
+    >>> found = expand_by_gain(costs, QueryRegion((1, 500)), score)
+    >>> sorted(found.expanded), found.is_spent
+    ([0, 1, 2, 3, 4, 5, 7], False)
+    """
+    check_parameters(costs.n_features, 1.0, 0.0, batch)
+    search = _Search(costs, region, score, batch, noise, shown)
+    try:
+        search.run(known or {})
+    except Spent:
+        search.learn_new()
+        return Gained(search.trained, search.steps, search.untrained(), is_spent=True)
+    return Gained(search.trained, search.steps, search.untrained(), is_spent=False)
+
+
+@dataclass
+class _Search:
+    costs: CostsOfSets
+    region: QueryRegion
+    score: Score
+    batch: int
+    noise: Callable[[Mapping[int, int]], float]
+    shown: Callable[[Step], object]
+    trained: dict[int, float] = field(default_factory=dict)
+    steps: list[Step] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._n = self.costs.n_features
+        self._grid = QueryGrid.of(self.region, self.costs)
+        self._answers = np.zeros(len(self._grid.budgets), dtype=np.int64)
+        self._levels = np.full(len(self._grid.budgets), -np.inf)
+        self._pool = SetPool(self.costs, self.region, self._grid)
+        self._process: SetProcess | None = None
+        self._fitted_at, self._n_learned, self._renewed_at, self._turn = 0, 0, 0, 0
+
+    def run(self, known: Mapping[int, float]) -> None:
+        """Train until it is done, or `score` raises `Spent`."""
+        if 0 in known:
+            self.trained[0] = known[0]
+        self._train([mask for mask in dict.fromkeys((0, (1 << self._n) - 1)) if mask not in known])
+        self.trained.update(known)
+        while True:
+            self.learn_new()
+            if not len(self._pool.masks):
+                return
+            guesses, levels = self.guesses(), self._pool.levels(self._levels)
+            gains = self._pool.gains(guesses, self._levels)
+            step = self._step(guesses, levels, float(gains.max()))
+            self.steps.append(step)
+            self.shown(step)
+            singles = np.flatnonzero(np.bitwise_count(self._pool.masks) == 1)
+            done = step.gain <= max(LITTLE * guesses.scale.unit, OF_NOISE * step.noise)
+            if done and not len(singles):
+                if self._pool.is_whole or self._renewed_at == len(self.trained):
+                    return
+                self._renew()  # of a large lattice, other sets may matter by now
+                continue
+            self._turn += 1
+            rows = singles if len(singles) and (done or self._turn % 2) else np.arange(len(gains))
+            self._train(self._chosen(rows, gains, guesses))
+
+    def _chosen(self, rows: Masks, gains: Floats, guesses: Guesses) -> list[int]:
+        """Return up to a batch of sets: each with most to gain if those before it score as guessed."""
+        levels, expected, chosen = self._levels, guesses.at(0.0), []
+        while True:
+            row = int(rows[gains[rows].argmax()])
+            chosen.append(int(self._pool.masks[row]))
+            rows = rows[rows != row]
+            if len(chosen) == self.batch or not len(rows):
+                return chosen
+            levels = np.where(self._pool.fits[:, row], np.maximum(levels, expected[row]), levels)
+            gains = self._pool.gains(guesses, levels)
+
+    def _train(self, masks: Sequence[int]) -> None:
+        for start in range(0, len(masks), self.batch):
+            part = list(masks[start : start + self.batch])
+            self.trained.update(zip(part, ask(self.score, part, 1.0), strict=True))
+
+    def learn_new(self) -> None:
+        """Take over the scores of the sets that were trained last."""
+        masks, scores = list(self.trained), list(self.trained.values())
+        fits = self._grid.fits(weights_of(self.costs, np.array(masks[self._n_learned :], dtype=np.int64)))
+        for column, mask in enumerate(masks[self._n_learned :]):
+            better = (fits[:, column] | (mask == 0)) & (self._levels < self.trained[mask])
+            self._levels[better], self._answers[better] = self.trained[mask], mask
+        if self._process is None or len(masks) > self._fitted_at * REFIT:
+            near = None if self._process is None else self._process.shape
+            self._process, self._fitted_at = SetProcess(masks, scores, self._n, near), len(masks)
+            self._renew()
+        else:
+            for mask in masks[self._n_learned :]:
+                self._process.learn(mask, self.trained[mask])
+            self._process.keep(self._pool.leave_out(masks[self._n_learned :]))
+        self._n_learned = len(masks)
+
+    def _renew(self) -> None:
+        assert self._process is not None
+        self._pool.renew(self.trained, self._answers)
+        self._process.watch(self._pool.masks)
+        self._renewed_at = len(self.trained)
+
+    def _step(self, guesses: Guesses, levels: Floats, gain: float) -> Step:
+        return Step(len(self.trained), gain, possible_loss(guesses, levels), self.noise(self._rivals()))
+
+    def _rivals(self) -> dict[int, int]:
+        """Return for each trained set that fits the one that answers where it fits and least is left over."""
+        masks = list(self.trained)
+        fits: Bools = self._grid.fits(weights_of(self.costs, np.array(masks, dtype=np.int64)))
+        where = [np.flatnonzero(column) for column in fits.T]
+        lowest = {mask: at[self._levels[at].argmin()] for mask, at in zip(masks, where, strict=True) if len(at)}
+        rivals = {mask: int(self._answers[place]) for mask, place in lowest.items()}
+        return {mask: rival for mask, rival in rivals.items() if mask != rival}
+
+    def untrained(self) -> Untrained:
+        """Return what is guessed of the sets that were not trained."""
+        return Untrained(self._pool.masks, self.guesses(), self._pool.is_whole)
+
+    def guesses(self) -> Guesses:
+        """Return the guesses of the sets in the pool."""
+        assert self._process is not None
+        return self._process.guesses()
+
+
+def possible_loss(guesses: Guesses, levels: Floats) -> float:
+    """Return what with a probability of 95 % no set exceeds its level by, at least 0.
+
+    It is the amount at which the probabilities that sets exceed it add up to 5 %.
+    """
+    low, high = 0.0, guesses.scale.unit
+    near = guesses.above(levels) > 1e-6
+    guesses, levels = guesses.take(near), levels[near]
+    if guesses.above(levels).sum() <= CHANCE:
+        return 0.0
+    for _ in range(20):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if guesses.above(levels + middle).sum() > CHANCE else (low, middle)
+    return high

@@ -1,0 +1,100 @@
+"""The untrained sets that a search by gain chooses from: all that fit or, of a large lattice, those that may matter."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from polydom_runtime.arrays import Bools, Floats, Masks
+
+from .inputs import CostsOfSets, weights_of
+from .query_grid import QueryGrid
+from .region import QueryRegion, evaluate
+from .set_process import Guesses
+
+WHOLE = 16
+"""Of lattices with up to this number of features, all sets are weighed: at most 65,536."""
+
+AT_RANDOM, NEAR = 4_000, 12_000
+"""Of larger ones, this number of sets at random, and of the sets that differ from an answer by up to two features."""
+
+BLOCK = 1 << 24
+"""Numbers that are computed at a time, to limit the memory."""
+
+
+class SetPool:
+    """Untrained sets that fit somewhere in a region.
+
+    Parameters
+    ----------
+    costs : CostsOfSets
+    region : QueryRegion
+    grid : QueryGrid
+
+    Attributes
+    ----------
+    masks : int array of shape (n_sets,)
+    fits : bool array of shape (n_queries, n_sets)
+        Which queries of the grid they fit.
+    is_whole : bool
+        Whether these are all untrained sets that fit.
+    """
+
+    def __init__(self, costs: CostsOfSets, region: QueryRegion, grid: QueryGrid) -> None:
+        self._costs, self._region, self._grid = costs, region, grid
+        self._n = costs.n_features
+        self.is_whole = self._n <= WHOLE
+        self._rng = np.random.default_rng(0)
+        self._all = self._fitting(np.arange(1, 1 << self._n, dtype=np.int64)) if self.is_whole else None
+        self.masks = np.empty(0, dtype=np.int64)
+        self.fits = np.empty((len(grid.budgets), 0), dtype=np.bool_)
+
+    def renew(self, trained: Mapping[int, float], answers: Masks) -> None:
+        """Choose the sets anew, given the trained ones and the answers to the queries of the grid."""
+        masks = self._likely(np.unique(answers)) if self._all is None else self._all
+        self.masks = masks[~np.isin(masks, np.fromiter(trained, np.int64, len(trained)))]
+        self.fits = self._grid.fits(weights_of(self._costs, self.masks))
+        somewhere: Bools = self.fits.any(axis=0)
+        self._leave(somewhere)
+
+    def leave_out(self, trained: list[int]) -> Bools:
+        """Remove sets that were trained; return which ones stay."""
+        stays = ~np.isin(self.masks, trained)
+        self._leave(stays)
+        return stays
+
+    def levels(self, levels: Floats) -> Floats:
+        """Return for each set the lowest level among the queries that it fits: there it may be missed most."""
+        lowest = np.full(len(self.masks), np.inf)
+        for level, fits in zip(levels, self.fits, strict=True):
+            np.minimum(lowest, level, out=lowest, where=fits)
+        return lowest
+
+    def gains(self, guesses: Guesses, levels: Floats) -> Floats:
+        """Return what each set is expected to add to the levels, in the mean over all queries; shape ``(n_sets,)``."""
+        different, places = np.unique(levels, return_inverse=True)
+        total = np.zeros(len(self.masks))
+        step = max(BLOCK // max(len(different), 1), 1)
+        for start in range(0, len(total), step):
+            block = slice(start, start + step)
+            gains = guesses.take(np.arange(len(total))[block]).gains(different)
+            counts = np.zeros((len(different), gains.shape[1]))
+            np.add.at(counts, places, self.fits[:, block])
+            total[block] = (gains * counts).sum(axis=0)
+        return total / len(levels)
+
+    def _leave(self, stays: Bools) -> None:
+        self.masks, self.fits = self.masks[stays], self.fits[:, stays]
+
+    def _fitting(self, masks: Masks) -> Masks:
+        near, most = self._region.sizes[0], self._region.budgets[1]
+        return masks[evaluate(weights_of(self._costs, masks), np.full(len(masks), near)) <= most]
+
+    def _likely(self, answers: Masks) -> Masks:
+        """Return single features, sets that differ from an answer by one or two features, and sets at random."""
+        singles = 1 << np.arange(self._n, dtype=np.int64)
+        once = (answers[:, None] ^ singles).ravel()
+        twice = self._rng.choice(once, NEAR) ^ self._rng.choice(singles, NEAR)
+        shares = self._rng.random((AT_RANDOM, 1))
+        drawn = (self._rng.random((AT_RANDOM, self._n)) < shares).astype(np.int64) @ singles
+        masks = np.unique(np.concatenate([singles, once, twice, drawn]))
+        return self._fitting(masks[masks > 0])

@@ -1,0 +1,226 @@
+"""A guess of the score of any feature set: a Gaussian process over sets, fitted to the trained ones."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+from scipy.optimize import minimize
+from scipy.special import ndtr
+
+from polydom_runtime.arrays import Floats, Masks
+
+from .surrogate import bits
+
+CEILINGS = (0.05, 0.2, 1.0)
+"""Distances to choose from between the highest score and the ceiling, as shares of highest minus lowest score."""
+
+USUAL = np.log((3.0, 3.0, 0.1, 3.0, 0.003))
+"""What the logarithms of `Shape` are about, with a standard deviation of `SPREAD`."""
+SPREAD = 2.0
+
+OFFSET = 10.0
+"""Prior variance of a constant, in units of the scores' variance: that large means that nothing is known of it."""
+
+MOST_FITTED = 300
+"""The shape is fitted to at most this number of sets: the time grows with its cube."""
+
+SMALL = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How the scores of two sets go together.
+
+    Parameters
+    ----------
+    scale, slope : float
+        Of the part in which each feature adds something, and less the more others there are (the kernel of a neural
+        network, Williams 1998).
+    local, length : float
+        Of the part that similar sets have in common: its variance, and the number of features over which it fades.
+    noise : float
+        Variance of what each set has for itself.
+    """
+
+    scale: float
+    slope: float
+    local: float
+    length: float
+    noise: float
+
+    def between(self, some: Floats, others: Floats) -> Floats:
+        """Return the covariances of sets given by their features as 0 and 1, shape ``(n_some, n_others)``."""
+        own, theirs = some.sum(axis=1)[:, None], others.sum(axis=1)
+        both = some @ others.T
+        lengths = (2.0 + 2.0 * self.slope * own) * (2.0 + 2.0 * self.slope * theirs)
+        angle = np.arcsin((1.0 + 2.0 * self.slope * both) / np.sqrt(lengths))
+        near = np.exp((2.0 * both - own - theirs) / self.length)
+        covariances: Floats = OFFSET + self.scale * angle + self.local * near
+        return covariances
+
+    def alone(self, sets: Floats) -> Floats:
+        """Return the variances of sets, shape ``(n_sets,)``."""
+        inner = 1.0 + 2.0 * self.slope * sets.sum(axis=1)
+        variances: Floats = OFFSET + self.scale * np.arcsin(inner / (1.0 + inner)) + self.local
+        return variances
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How scores a become t = (-log((ceiling - a) / unit) - mean) / deviation: errors of features multiply."""
+
+    ceiling: float
+    unit: float
+    mean: float
+    deviation: float
+
+    @classmethod
+    def of(cls, scores: Floats, share: float) -> "Scale":
+        """Return the scale whose ceiling lies above all scores by a share of their range."""
+        unit = float(np.ptp(scores)) + SMALL
+        ceiling = float(scores.max()) + share * unit
+        raw = -np.log((ceiling - scores) / unit)
+        return cls(ceiling, unit, float(raw.mean()), float(raw.std()) + SMALL)
+
+    def raised(self, scores: Floats) -> Floats:
+        """Return t of scores; of those near or above the ceiling that of one just below it."""
+        below = np.maximum((self.ceiling - scores) / self.unit, 1e-6)
+        t: Floats = (-np.log(below) - self.mean) / self.deviation
+        return t
+
+    def lowered(self, t: Floats) -> Floats:
+        """Return the scores."""
+        scores: Floats = self.ceiling - self.unit * np.exp(-(self.mean + self.deviation * t))
+        return scores
+
+
+@dataclass(frozen=True, slots=True)
+class Guesses:
+    """Normal guesses of t of some sets.
+
+    Parameters
+    ----------
+    scale : Scale
+    means, deviations : float array of shape (n_sets,)
+    """
+
+    scale: Scale
+    means: Floats
+    deviations: Floats
+
+    def take(self, rows: NDArray[np.intp] | NDArray[np.bool_]) -> "Guesses":
+        """Return some of them."""
+        return Guesses(self.scale, self.means[rows], self.deviations[rows])
+
+    def at(self, deviations: float) -> Floats:
+        """Return the scores that lie some standard deviations above the mean guesses."""
+        return self.scale.lowered(self.means + deviations * self.deviations)
+
+    def above(self, levels: Floats) -> Floats:
+        """Return the probability that each set scores above its level."""
+        probability: Floats = ndtr((self.means - self.scale.raised(levels)) / self.deviations)
+        return probability
+
+    def gains(self, levels: Floats) -> Floats:
+        """Return by how much each set is expected to exceed each level, 0 where it does not: ``(n_levels, n_sets)``."""
+        scale, sd = self.scale, self.deviations
+        d = (self.means - scale.raised(levels)[:, None]) / sd
+        width = scale.deviation * sd
+        tail = scale.unit * np.exp(-(scale.mean + scale.deviation * self.means) + 0.5 * width * width)
+        gains: Floats = np.maximum((scale.ceiling - levels)[:, None] * ndtr(d) - tail * ndtr(d - width), 0.0)
+        return gains
+
+
+class SetProcess:
+    """The scores of trained sets, and guesses of others.
+
+    A guess only steers a search and says what it may have missed.
+
+    Parameters
+    ----------
+    masks : sequence of int
+        Trained sets.
+    scores : sequence of float
+    n_features : int
+    near : Shape, optional
+        An earlier shape, from which the fit starts.
+    """
+
+    def __init__(
+        self, masks: Sequence[int], scores: Sequence[float], n_features: int, near: Shape | None = None
+    ) -> None:
+        self._n_features = n_features
+        self._sets, self._scores = bits(np.array(masks, dtype=np.int64), n_features), np.array(scores)
+        self.scale, self.shape = _fitted(self._sets, self._scores, near)
+        covariances = self.shape.between(self._sets, self._sets) + self.shape.noise * np.eye(len(masks))
+        self._root = np.linalg.cholesky(covariances)
+        self._solved = solve_triangular(self._root, self.scale.raised(self._scores), lower=True)
+        self.watch(np.empty(0, dtype=np.int64))
+
+    def watch(self, masks: Masks) -> None:
+        """Choose the sets to guess the scores of; O(n_trained² · n_sets)."""
+        self._watched = bits(masks, self._n_features)
+        rows = solve_triangular(self._root, self.shape.between(self._sets, self._watched), lower=True)
+        self._rows = list(rows)
+        self._mean = rows.T @ self._solved
+        self._left = self.shape.alone(self._watched) - np.einsum("ij,ij->j", rows, rows)
+
+    def keep(self, rows: NDArray[np.bool_]) -> None:
+        """Watch some of the watched sets only."""
+        self._watched, self._mean, self._left = self._watched[rows], self._mean[rows], self._left[rows]
+        self._rows = [row[rows] for row in self._rows]
+
+    def learn(self, mask: int, score: float) -> None:
+        """Add a trained set; O(n_trained · n_watched)."""
+        x = bits(np.array([mask], dtype=np.int64), self._n_features)
+        line = solve_triangular(self._root, self.shape.between(self._sets, x)[:, 0], lower=True)
+        own = math.sqrt(max(self.shape.alone(x)[0] + self.shape.noise - line @ line, SMALL))
+        n = len(line)
+        root = np.zeros((n + 1, n + 1))
+        root[:n, :n], root[n, :n], root[n, n] = self._root, line, own
+        z = (self.scale.raised(np.array([score]))[0] - line @ self._solved) / own
+        row = self.shape.between(x, self._watched)[0]
+        if n and len(row):
+            row = row - line @ np.stack(self._rows)
+        row = row / own
+        self._root, self._solved = root, np.append(self._solved, z)
+        self._sets, self._scores = np.vstack([self._sets, x]), np.append(self._scores, score)
+        self._rows.append(row)
+        self._mean, self._left = self._mean + z * row, self._left - row * row
+
+    def guesses(self) -> Guesses:
+        """Return the guesses of the watched sets."""
+        return Guesses(self.scale, self._mean, np.sqrt(np.maximum(self._left, 0.0) + self.shape.noise))
+
+
+def _fitted(sets: Floats, scores: Floats, near: Shape | None) -> tuple[Scale, Shape]:
+    """Return scale and shape with the greatest evidence (marginal likelihood times prior)."""
+    some = slice(None, None, math.ceil(len(scores) / MOST_FITTED))
+    sets, few = sets[some], scores[some]
+    start = USUAL if near is None else np.log([near.scale, near.slope, near.local, near.length, near.noise])
+    best: tuple[float, Scale, Shape] | None = None
+    for share in CEILINGS:
+        scale = Scale.of(scores, share)
+        t = scale.raised(few)
+        found = minimize(_minus_evidence, start, (sets, t), "L-BFGS-B", options={"maxiter": 40})
+        # The density of scores is that of t, times dt/da: this compares different ceilings.
+        log_slopes = -np.log((scale.ceiling - few) / scale.unit).sum() - len(few) * math.log(scale.deviation)
+        evidence = float(log_slopes - found.fun)
+        if best is None or evidence > best[0]:
+            best = evidence, scale, Shape(*np.exp(found.x).tolist())
+    assert best is not None
+    return best[1:]
+
+
+def _minus_evidence(logs: Floats, sets: Floats, t: Floats) -> float:
+    shape = Shape(*np.exp(logs))
+    try:
+        root = np.linalg.cholesky(shape.between(sets, sets) + shape.noise * np.eye(len(t)))
+    except np.linalg.LinAlgError:
+        return 1e10
+    solved = solve_triangular(root, t, lower=True)
+    prior = (((logs - USUAL) / SPREAD) ** 2).sum()
+    return float(0.5 * solved @ solved + np.log(np.diag(root)).sum() + 0.5 * prior)

@@ -1,20 +1,25 @@
 """The feature sets that a search trains and keeps, by its algorithm, slacks and limits."""
 
 import math
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from .exceptions import LatticeError
 from .lattice import expand_best_first
+from .lattice.by_gain import Step, expand_by_gain
 from .lattice.candidates import select_candidates
 from .lattice.climbing import climb
 from .lattice.inputs import CostsOfSets
+from .lattice.limits import LimitedScore
 from .lattice.monotonicity import estimate_tolerance
-from .lattice.progressive import expand_progressively
+from .lattice.paired_errors import PairedErrors
+from .lattice.progressive import expand_progressively, proven_alpha
 from .lattice.region import QueryRegion
+from .lattice.within_noise import margin_of, select_within_noise
 from .paper import expand_all, expand_as_printed, expand_layers, select_as_printed
 
-SEARCHES = ("best-first", "layers", "as-printed", "all")
+SEARCHES = ("by-gain", "best-first", "layers", "as-printed", "all")
 
 Score = Callable[[list[int]], list[float]]
 
@@ -30,13 +35,19 @@ class Explored:
     kept : list of int
         Masks of the candidates.
     alpha, tolerance : float
-        α and e for which the promise holds.
+        α and e for which the promise holds; α is infinite if none is proven.
+    margin : float, optional
+        By how much, with 95 % certainty, another set may be better than the one that answers, at each size and budget.
+    steps : list of Step
+        How far a search by gain was after each training.
     """
 
     expanded: dict[int, float]
     kept: list[int]
     alpha: float
     tolerance: float
+    margin: float | None = None
+    steps: Sequence[Step] = ()
 
 
 @dataclass
@@ -49,7 +60,7 @@ class Exploration:
     region : QueryRegion
     score : callable
         Trains sets and returns their scores.
-    lattice : {"best-first", "layers", "as-printed", "all"}
+    lattice : {"by-gain", "best-first", "layers", "as-printed", "all"}
         The search.
     alphas : tuple of float
         Falling values of α; a single one unless the trainings are limited.
@@ -61,6 +72,12 @@ class Exploration:
         The limits of a best-first search.
     batch : int
         The number of sets that are trained at a time.
+    errors : PairedErrors
+        Of the scores of the sets that were trained.
+    standard_errors : float
+        By so many, a set must be better than a cheaper one that a search by gain keeps.
+    shown : callable
+        Is told what a search by gain may have missed so far.
     """
 
     costs: CostsOfSets
@@ -73,6 +90,9 @@ class Exploration:
     max_trainings: int | None
     max_seconds: float | None
     batch: int
+    errors: PairedErrors
+    standard_errors: float
+    shown: Callable[[float], object] = lambda loss: None
 
     def run(self) -> Explored:
         """Train the sets that the search chooses, and keep those that no other kept set can replace.
@@ -84,6 +104,8 @@ class Exploration:
             prove no promise.
         """
         self._scores: dict[int, float] = {}
+        if self.lattice == "by-gain":
+            return self._by_gain()
         if self.max_trainings is not None or self.max_seconds is not None:
             return self._limited()
         if self.tolerance is not None:
@@ -94,6 +116,24 @@ class Exploration:
             expanded = self._expand(tolerance)
             wanted = max(tolerance, estimate_tolerance(expanded, self.quantile))
         return self._kept(expanded, self.alphas[0], tolerance)
+
+    def _by_gain(self) -> Explored:
+        score = self._remembered
+        if self.max_trainings is not None or self.max_seconds is not None:
+            limits = self.max_trainings, self.max_seconds, time.monotonic
+            score = LimitedScore(score, min(1 << self.costs.n_features, 2), "the empty and the full set", *limits)
+        found = expand_by_gain(
+            self.costs,
+            self.region,
+            score,
+            noise=self.errors.typical,
+            batch=self.batch,
+            shown=lambda step: self.shown(step.possible),
+        )
+        kept = select_within_noise(found.expanded, self.costs, self.region, self.errors, self.standard_errors)
+        alpha = proven_alpha(found.expanded, self.costs, self.region, 0.0, kept)
+        margin = margin_of(found, kept, self.costs, self.region, self.errors)
+        return Explored(found.expanded, kept, alpha, 0.0, margin, found.steps)
 
     def _limited(self) -> Explored:
         progress = expand_progressively(

@@ -120,7 +120,7 @@ class GreedySearch(HostAnswers):
         checked_limits(self)
         publish(self, prepare(self, items, labels, groups, costs, sample_weight))
         self.median_size_ = float(np.median(self.sizes_))
-        with counted_scores(self.trainer_, self.verbose) as score:
+        with counted_scores(self.trainer_, self.verbose) as (score, _):
             self.sequences_, self.expanded_ = greedy_sequences(
                 len(self.space_),
                 score,

@@ -25,9 +25,10 @@ from .fitted_search import candidate, draft, export_orders, promised_budgets, pu
 from .host_answers import HostAnswers
 from .index import build_index
 from .lattice.monotonicity import check_assumption
+from .lattice.paired_errors import PairedErrors
 from .lattice.proof import prove
 from .paper import INDEXES
-from .preparation.parameters import check_choice, checked_slacks
+from .preparation.parameters import check_choice, checked_slacks, lattice_of
 from .preparation.preparation import prepare
 from .preparation.progress import counted_scores
 from .signing.signing_key import SigningKey, check_key
@@ -42,14 +43,15 @@ class PolyDomSearch(HostAnswers):
     estimator : scikit-learn classifier, regressor or pipeline
         Trained as a black box, on the labels as they are given. It must be one that skl2onnx converts.
     space : FeatureSpace
-    alpha : float or falling sequence of float
-        α of the paper's Problem 1, at least 1: the score at any size and budget is at least the best possible one
-        divided by alpha. This is meaningful for scores of which 0 is worthless and 1 perfect (accuracy, balanced
-        accuracy, F1, average precision, R²); shift other scores so, or leave alpha at 1. With `max_trainings` or
-        `max_seconds` it is the alpha to reach, or a sequence of alphas to reach one after another.
-    tolerance : float or "auto"
-        e of the paper, at least 0: the amount by which the score of a set may lie below that of a set which it
-        contains. "auto" estimates it from the pairs of trained sets.
+    alpha : float or falling sequence of float, optional
+        α of the paper's Problem 1, at least 1, for a search that proves a promise: the score at any size and budget is
+        at least the best possible one divided by alpha. This is meaningful for scores of which 0 is worthless and 1
+        perfect (accuracy, balanced accuracy, F1, average precision, R²); shift other scores so, or leave alpha at 1.
+        With `max_trainings` or `max_seconds` it is the alpha to reach, or a sequence of alphas to reach one after
+        another.
+    tolerance : float or "auto", optional
+        With `alpha`, or in its place: e of the paper, at least 0, by which the score of a set may lie below that of a
+        set which it contains. "auto" estimates it from the pairs of trained sets.
     deadline : float, (float, float) or None
         Seconds. One deadline c0 (Prob-c0-Fixed), a range of deadlines, or any budget (Prob-General).
     size_range : (float, float), optional
@@ -82,15 +84,20 @@ class PolyDomSearch(HostAnswers):
     max_features : int, optional
         The number of features that a cost-aware pre-selection leaves to the search. If not given, all take part, and
         there must be at most 60.
+    standard_errors : float
+        A set must be better than a cheaper one by so many standard errors of their difference, or it is not kept: 1 is
+        the one-standard-error rule, 0 keeps all that are better. For a search by gain.
     max_trainings, max_seconds : optional
-        The limits of training, in sets and in seconds. `alpha_` is then the smallest alpha that the trained sets prove.
+        The limits of training, in sets and in seconds. The search ends with the best sets so far.
     tolerance_quantile : float
         The quantile of the violations that "auto" takes; 1 is the largest violation.
     combine : callable, optional
         The cost of a set, if it is not the sum of its features' costs: see `polydom_builder.costs.combined_costs`.
-    lattice : {"best-first", "layers", "as-printed", "all"}
-        The search for feature sets. The first is ours; "layers" is the paper's, made complete; "as-printed" is the
-        paper's pseudo-code, which may break the promise; "all" trains every set.
+    lattice : {"by-gain", "best-first", "layers", "as-printed", "all"}, optional
+        The search for feature sets. "by-gain" trains the sets from which most is expected, until little is left to
+        gain; it is the default, unless `alpha` or `tolerance` is given. "best-first" proves a promise for these;
+        "layers" is the paper's search, made complete; "as-printed" is the paper's pseudo-code, which may break the
+        promise; "all" trains every set.
     index : {"envelope", "sweep", "all-crossings", "scan"}
         The algorithm that builds `index_`; all indexes give the same answers. The bundle always has the first.
 
@@ -104,7 +111,12 @@ class PolyDomSearch(HostAnswers):
     staircase_ : Staircase or None
         The candidates at the (largest) deadline; None for any budget.
     alpha_, tolerance_ : float
-        The slacks for which the promise holds.
+        The slacks for which the promise is proven; `alpha_` is infinite if none is.
+    margin_ : float or None
+        By how much, with 95 % certainty, another set may be better than the one that answers, at each size and
+        deadline, if untrained sets are like the trained ones; None if the search was not by gain.
+    steps_ : list of Step
+        How far a search by gain was after each training: the gain to be expected, and the loss still possible.
     space_ : FeatureSpace
         The features that the pre-selection left.
     dropped_ : dict of str to str
@@ -135,8 +147,8 @@ class PolyDomSearch(HostAnswers):
         estimator: Any,
         space: FeatureSpace,
         *,
-        alpha: float | Sequence[float] = 1.0,
-        tolerance: float | Literal["auto"] = 0.0,
+        alpha: float | Sequence[float] | None = None,
+        tolerance: float | Literal["auto"] | None = None,
         deadline: float | tuple[float, float] | None = None,
         size_range: tuple[float, float] | None = None,
         scoring: str | Callable[..., float] | None = None,
@@ -153,8 +165,9 @@ class PolyDomSearch(HostAnswers):
         max_trainings: int | None = None,
         max_seconds: float | None = None,
         tolerance_quantile: float = 0.99,
+        standard_errors: float = 0.5,
         combine: Combine | None = None,
-        lattice: str = "best-first",
+        lattice: str | None = None,
         index: str = "envelope",
     ) -> None:
         self.estimator = estimator
@@ -177,6 +190,7 @@ class PolyDomSearch(HostAnswers):
         self.max_trainings = max_trainings
         self.max_seconds = max_seconds
         self.tolerance_quantile = tolerance_quantile
+        self.standard_errors = standard_errors
         self.combine = combine
         self.lattice = lattice
         self.index = index
@@ -212,13 +226,15 @@ class PolyDomSearch(HostAnswers):
             If something about the parameters, items, labels, features or costs is not as it must be; the message says
             what, what was got, and what to do.
         """
-        check_choice("lattice", self.lattice, SEARCHES)
+        if self.lattice is not None:
+            check_choice("lattice", self.lattice, SEARCHES)
         check_choice("index", self.index, tuple(INDEXES))
         alphas = checked_slacks(self)
         publish(self, prepare(self, items, labels, groups, costs, sample_weight, self.slowdown), self.combine)
 
         explored = self._explore(alphas)
         self.expanded_, self.alpha_, self.tolerance_ = explored.expanded, explored.alpha, explored.tolerance
+        self.margin_, self.steps_ = explored.margin, list(explored.steps)
         self.candidates_ = [candidate(self, self._order(mask)) for mask in explored.kept]
         self.index_ = INDEXES[self.index](self.candidates_, self.region_)
         longest = self.region_.budgets[1]
@@ -272,6 +288,7 @@ class PolyDomSearch(HostAnswers):
             self.tolerance_,
             self.slowdown,
             assumption=self.assumption_,
+            margin=self.margin_,
         )
         bundle = indexed(draft(self, exported, promise, combine=self.combine, identity=identity), self.region_)
         if self.early_stop is not None:
@@ -279,18 +296,22 @@ class PolyDomSearch(HostAnswers):
         return write_fitted(self, folder, bundle, exported, self._proof(exported), key)
 
     def _explore(self, alphas: tuple[float, ...]) -> Explored:
-        with counted_scores(self.trainer_, self.verbose) as score:
+        trainer = self.trainer_
+        with counted_scores(trainer, self.verbose) as (score, show):
             return Exploration(
                 self.set_costs_,
                 self.region_,
                 score,
-                self.lattice,
+                lattice_of(self),
                 alphas,
-                None if self.tolerance == "auto" else float(self.tolerance),
+                None if self.tolerance == "auto" else float(self.tolerance or 0.0),
                 self.tolerance_quantile,
                 self.max_trainings,
                 self.max_seconds,
                 effective_n_jobs(self.n_jobs),
+                PairedErrors(trainer.parts, trainer.shares, trainer.inflation),
+                self.standard_errors,
+                show,
             ).run()
 
     def _shipped(self) -> Sequence[Candidate]:
@@ -300,7 +321,7 @@ class PolyDomSearch(HostAnswers):
         return plan_order(mask, self.times_, self.region_.typical_size)
 
     def _proof(self, exported: Sequence[ExportedModel]) -> bytes | None:
-        if self.lattice == "as-printed":
+        if self.lattice == "as-printed" or self.alpha_ == np.inf:
             return None
         scores: dict[int, float] = {}
         for model in exported:

@@ -21,6 +21,7 @@ from polydom_runtime.features import FeatureSpace
 from polydom_runtime.items.sources import UNLABELLED, Sample, load_object, samples, space_of
 from polydom_runtime.measuring.cost_samples import CostSamples
 from polydom_runtime.measuring.costs_file import load_costs
+from polydom_runtime.policy.promise_text import promise_text
 
 from .arguments import deadlines, size_range, slack
 from .estimator import default_estimator
@@ -28,7 +29,7 @@ from .estimator import default_estimator
 GREEDY = {"greedy": PAPER_LAMBDAS, "greedy-acc": (0.0,), "greedy-cost": (math.inf,)}
 """The λs of each greedy search. These searches make no promise about the score."""
 
-PROMISED = {"alpha": 1.0, "tolerance": 0.0, "slowdown": 2.0, "early_stop": None}
+PROMISED = {"alpha": None, "tolerance": None, "slowdown": 2.0, "early_stop": None}
 """The options of the promise, and what they are if they are not given."""
 
 
@@ -73,14 +74,12 @@ def _add_search(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--alpha",
         type=float,
-        default=PROMISED["alpha"],
-        help="the factor by which a score may be worse than the best possible one, at least 1 (default 1)",
+        help="for a search that proves it: the factor by which a score may be worse than the best one, at least 1",
     )
     command.add_argument(
         "--tolerance",
         type=slack,
-        default=PROMISED["tolerance"],
-        help="the amount by which a set may score less than a set that it contains, at least 0 (default 0), or auto",
+        help="for the same search: the amount by which a set may score less than one in it, at least 0, or auto",
     )
     command.add_argument(
         "--max-features",
@@ -90,8 +89,8 @@ def _add_search(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--max-trainings",
         type=int,
-        help="the largest number of trainings; the bundle promises the smallest alpha that they prove, and the "
-        "sequences of a greedy search end there",
+        help="the largest number of trainings; the search ends with the best sets so far, a greedy one with its "
+        "sequences so far",
     )
     command.add_argument(
         "--max-seconds",
@@ -101,8 +100,8 @@ def _add_search(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--lattice",
         choices=[*SEARCHES, *GREEDY],
-        default="best-first",
-        help="the search for feature sets (default best-first); a greedy one makes no promise about the score",
+        help="the search for feature sets (default by-gain; with --alpha or --tolerance best-first, which proves "
+        "them); a greedy one makes no promise about the score",
     )
 
 
@@ -169,6 +168,8 @@ def run(arguments: argparse.Namespace) -> None:
         f"({2 ** len(search.space_)} possible), {len(bundle.models)} models with all prefixes; "
         f"alpha {promise.alpha:.4g}, tolerance {promise.tolerance:.4g}."
     )
+    if promise.margin is not None:
+        show(f"The promise: {promise_text(bundle)}.")
 
 
 def whole_or_none(found: Sequence[Sample], name: str, source: str) -> list[Any] | None:

@@ -75,12 +75,15 @@ class Gained:
     untrained : Untrained
     is_spent : bool
         Whether limits ended the search before it was done.
+    noise : float
+        The typical standard error of the difference between a trained set and the one that answers in its place.
     """
 
     expanded: dict[int, float]
     steps: list[Step]
     untrained: Untrained
     is_spent: bool
+    noise: float
 
 
 def expand_by_gain(
@@ -147,8 +150,8 @@ def expand_by_gain(
         search.run(known or {})
     except Spent:
         search.learn_new()
-        return Gained(search.trained, search.steps, search.untrained(), is_spent=True)
-    return Gained(search.trained, search.steps, search.untrained(), is_spent=False)
+        return search.found(is_spent=True)
+    return search.found(is_spent=False)
 
 
 @dataclass
@@ -249,9 +252,10 @@ class _Search:
         rivals = {mask: int(self._answers[place]) for mask, place in lowest.items()}
         return {mask: rival for mask, rival in rivals.items() if mask != rival}
 
-    def untrained(self) -> Untrained:
-        """Return what is guessed of the sets that were not trained."""
-        return Untrained(self._pool.masks, self.guesses(), self._pool.is_whole)
+    def found(self, is_spent: bool) -> Gained:
+        """Return the result."""
+        untrained = Untrained(self._pool.masks, self.guesses(), self._pool.is_whole)
+        return Gained(self.trained, self.steps, untrained, is_spent, self.noise(self._rivals()))
 
     def guesses(self) -> Guesses:
         """Return the guesses of the sets in the pool."""

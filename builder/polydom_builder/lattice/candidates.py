@@ -75,7 +75,7 @@ def select_candidates(
     masks = np.array(list(expanded), dtype=np.int64)
     scores = np.array(list(expanded.values()), dtype=np.float64)
     weights = weights_of(costs, masks)
-    order = _rising(masks, weights, region)
+    order = rising(masks, weights, region)
     masks, scores, prepared = masks[order], scores[order], Costs(weights[order], region)
 
     enough = alpha * scores >= expanded[full] + tolerance
@@ -90,7 +90,7 @@ def select_candidates(
     return kept
 
 
-def _rising(masks: NDArray[np.int64], weights: Floats, region: QueryRegion) -> NDArray[np.intp]:
+def rising(masks: NDArray[np.int64], weights: Floats, region: QueryRegion) -> NDArray[np.intp]:
     """Return an order in which each set comes after those that cover it; ties by cost, number of features, mask."""
     near, far = (evaluate(weights, np.full(len(masks), n)) for n in region.sizes)
     low, high = region.budgets

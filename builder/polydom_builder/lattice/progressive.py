@@ -135,11 +135,17 @@ def expand_progressively(
     return Progress(limited.trained, min(completed, proven), e)
 
 
-def proven_alpha(expanded: Mapping[int, float], costs: CostsOfSets, region: QueryRegion, tolerance: float) -> float:
-    """Return the smallest α at which every untrained set that fits is settled by trained ones.
+def proven_alpha(
+    expanded: Mapping[int, float],
+    costs: CostsOfSets,
+    region: QueryRegion,
+    tolerance: float,
+    kept: Sequence[int] | None = None,
+) -> float:
+    """Return the smallest α at which every set that fits is settled by trained ones.
 
-    That is the greatest ub(S) / lb(S): the lowest score of a trained strict superset plus the tolerance, over the
-    highest score of a trained set that covers S.
+    That is the greatest ub(S) / lb(S): the score of S or, if it was not trained, the lowest score of a trained strict
+    superset plus the tolerance, over the highest score of a trained set that covers S.
 
     Parameters
     ----------
@@ -149,6 +155,8 @@ def proven_alpha(expanded: Mapping[int, float], costs: CostsOfSets, region: Quer
     region : QueryRegion
     tolerance : float, >= 0
         e, by which the score of a subset may exceed that of a superset.
+    kept : sequence of int, optional
+        The trained sets that answer, the empty set among them; all if not given.
 
     Returns
     -------
@@ -172,20 +180,22 @@ def proven_alpha(expanded: Mapping[int, float], costs: CostsOfSets, region: Quer
     """
     masks = np.array(list(expanded), dtype=np.int64)
     scores = np.array(list(expanded.values()), dtype=np.float64)
-    trained = Costs(weights_of(costs, masks), region)
+    able = np.array(list(expanded if kept is None else kept), dtype=np.int64)
+    worth = np.array([expanded[mask] for mask in able.tolist()], dtype=np.float64)
+    answers = Costs(weights_of(costs, able), region)
     most = expanded.get((1 << costs.n_features) - 1, math.inf) + tolerance
     try:
-        (fitting, weights), _ = sets_in_doubt(costs, region, lambda: trained.take(scores >= most))
+        (fitting, weights), _ = sets_in_doubt(costs, region, lambda: answers.take(worth >= most))
     except LatticeError:
         return math.inf
-    untrained = ~np.isin(fitting, masks)
-    fitting, sets = fitting[untrained], Costs(weights[untrained], region)
     upper = _least_supersets(fitting, masks, scores) + tolerance
-    return _greatest_ratio(upper, _best_covers(sets, trained, scores))
+    own = np.array([expanded.get(mask, math.nan) for mask in fitting.tolist()], dtype=np.float64)
+    upper = np.where(np.isnan(own), upper, own)
+    return _greatest_ratio(upper, _best_covers(Costs(weights, region), answers, worth))
 
 
 def _least_supersets(sets: Masks, masks: Masks, scores: Floats) -> Floats:
-    """Return the lowest score of a trained superset of each set, inf without one; none of the sets is trained."""
+    """Return the lowest score of a trained superset of each set, or of itself if it was trained; inf without one."""
     least = np.full(len(sets), np.inf)
     for mask, score in zip(masks.tolist(), scores.tolist(), strict=True):
         np.minimum(least, score, out=least, where=(sets & ~mask) == 0)

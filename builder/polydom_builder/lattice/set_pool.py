@@ -53,8 +53,7 @@ class SetPool:
         masks = self._likely(np.unique(answers)) if self._all is None else self._all
         self.masks = masks[~np.isin(masks, np.fromiter(trained, np.int64, len(trained)))]
         self.fits = self._grid.fits(weights_of(self._costs, self.masks))
-        somewhere: Bools = self.fits.any(axis=0)
-        self._leave(somewhere)
+        self._leave(np.asarray(self.fits.any(axis=0)))
 
     def leave_out(self, trained: list[int]) -> Bools:
         """Remove sets that were trained; return which ones stay."""

@@ -123,19 +123,30 @@ def checked_slacks(search: Any) -> tuple[float, ...]:
         If a slack is not a number in its range, several alphas are given without a limit, or a limit with a lattice
         search that heeds none.
     """
-    limited = checked_limits(search)
-    if limited and search.lattice != "best-first":
+    limited, lattice = checked_limits(search), lattice_of(search)
+    if limited and lattice not in ("by-gain", "best-first"):
+        raise TrainingError(f"max_trainings and max_seconds go with a search by gain or best-first. Got {lattice!r}.")
+    if lattice == "by-gain" and not (search.alpha is None and search.tolerance is None):
         raise TrainingError(
-            f"max_trainings and max_seconds go with the best-first lattice search. Got {search.lattice!r}."
+            "alpha and tolerance are for a search that proves them. Got one of them with lattice 'by-gain'. Leave it "
+            "out, or choose lattice='best-first'."
         )
-    alphas = checked_alphas(search.alpha, limited)
-    if search.tolerance != "auto":
+    alphas = checked_alphas(1.0 if search.alpha is None else search.alpha, limited)
+    if search.tolerance not in ("auto", None):
         check_number("tolerance", search.tolerance, 0.0, np.inf, ", or 'auto'")
+    check_number("standard_errors", search.standard_errors, 0.0, np.inf)
     check_number("tolerance_quantile", search.tolerance_quantile, 0.0, 1.0)
     if search.early_stop is not None:
         check_number("early_stop", search.early_stop, 0.0, 1.0)
     check_number("slowdown", search.slowdown, 1.0, MAX_SLOWDOWN)
     return alphas
+
+
+def lattice_of(search: Any) -> str:
+    """Return the lattice search that is asked for; by gain if neither it nor a slack is given."""
+    slack = search.alpha is not None or search.tolerance is not None
+    lattice: str = search.lattice or ("best-first" if slack else "by-gain")
+    return lattice
 
 
 def checked_limits(search: Any) -> bool:

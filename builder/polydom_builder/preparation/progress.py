@@ -29,8 +29,10 @@ def progress_bar(verbose: int, what: str, total: int | None, unit: str = "") -> 
 
 
 @contextmanager
-def counted_scores(trainer: Trainer, verbose: int) -> Iterator[Callable[[list[int]], list[float]]]:
-    """Provide the scores of sets, each counted on a progress bar if `verbose`."""
+def counted_scores(
+    trainer: Trainer, verbose: int
+) -> Iterator[tuple[Callable[[list[int]], list[float]], Callable[[float], None]]]:
+    """Provide the scores of sets, counted on a progress bar if `verbose`; and what shows there what may be missing."""
     with progress_bar(verbose, "feature sets trained", None) as bar:
 
         def score(masks: list[int]) -> list[float]:
@@ -38,4 +40,4 @@ def counted_scores(trainer: Trainer, verbose: int) -> Iterator[Callable[[list[in
             bar.update(len(masks))
             return scores
 
-        yield score
+        yield score, lambda loss: bar.set_postfix_str(f"the best may be better by {loss:.3f}", refresh=False)

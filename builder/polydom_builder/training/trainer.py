@@ -105,6 +105,11 @@ class Trainer:
         return {}
 
     @cached_property
+    def known(self) -> dict[int, Scored]:
+        """The sets that were scored already, for `scored`."""
+        return {}
+
+    @cached_property
     def key(self) -> str:
         """Identifies everything that a score depends on, except the feature set."""
         code = training_code(self.estimator, self.scoring)
@@ -159,7 +164,7 @@ class Trainer:
         return [found.score for found in self.scored(masks)]
 
     def scored(self, masks: Sequence[int]) -> list[Scored]:
-        """Return the mean held-out score of each feature set, and its parts by block.
+        """Return the mean held-out score of each feature set, and its parts by block; each set is trained once.
 
         Each fold of each set is a task of its own, so that no worker is idle for long.
 
@@ -170,11 +175,18 @@ class Trainer:
         """
         score = self.memory.cache(_score_fold, ignore=["trainer"])
         folds = range(len(self.splits))
-        tasks = (delayed(score)(self.lean, self.key, mask, fold) for mask in masks for fold in folds)
+        new = [mask for mask in dict.fromkeys(masks) if mask not in self.known]
+        tasks = (delayed(score)(self.lean, self.key, mask, fold) for mask in new for fold in folds)
         found = Parallel(n_jobs=self.n_jobs)(tasks)
         rows = [found[k : k + len(folds)] for k in range(0, len(found), len(folds))]
-        means = [self.mean(self.name_of(members(m)), [r[0] for r in row]) for m, row in zip(masks, rows, strict=True)]
-        return [Scored(mean, np.concatenate([r[1] for r in row])) for mean, row in zip(means, rows, strict=True)]
+        for mask, row in zip(new, rows, strict=True):
+            mean = self.mean(self.name_of(members(mask)), [score for score, _ in row])
+            self.known[mask] = Scored(mean, np.concatenate([parts for _, parts in row]))
+        return [self.known[mask] for mask in masks]
+
+    def parts(self, masks: Sequence[int]) -> NDArray[np.float64]:
+        """Return the parts of the scores of feature sets, shape ``(n_sets, n_blocks)``; see `scored`."""
+        return np.array([found.parts for found in self.scored(masks)])
 
     def fit(self, order: Sequence[int], train: NDArray[np.intp] | None = None) -> Any:
         """Return the estimator fitted on some features and on some or all items.

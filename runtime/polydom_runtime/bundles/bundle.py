@@ -67,6 +67,9 @@ class Promise:
         The name of the score, as in scikit-learn, or of a callable; empty if it is not known.
     assumption : Assumption or None
         How far the trained sets kept to what the promise rests on; None if it is not known.
+    margin : float or None
+        By how much, with 95 % certainty, the score of another set may be above that of the chosen one, at each size and
+        deadline, if sets that were not trained are like those that were; None if it was not estimated.
     """
 
     sizes: tuple[float, float]
@@ -77,6 +80,7 @@ class Promise:
     stop_loss: float = 0.0
     scoring: str = ""
     assumption: Assumption | None = None
+    margin: float | None = None
 
     @property
     def covered(self) -> tuple[float, float]:

@@ -103,7 +103,7 @@ def _from_version_9(d: Document) -> Document:
 
 def _from_version_10(d: Document) -> Document:
     """Add what is known of the models' scores: nothing."""
-    return {**d}
+    return {**d, "margin": []}
 
 
 UPGRADES: Mapping[int, Callable[[Document], Document]] = {
@@ -171,7 +171,15 @@ def _promise(d: Document) -> Promise:
         stop_loss=schema.number(d, "stop_loss", 0.0, 1.0),
         scoring=scoring and schema.printable_text("The scoring", scoring),
         assumption=_assumption(d, tolerance),
+        margin=_margin(d),
     )
+
+
+def _margin(d: Document) -> float | None:
+    if not (row := schema.field(d, "margin", list)):
+        return None
+    (margin,) = schema.row(row, 1)
+    return schema.number({"margin": margin}, "margin", 0.0, HUGE)
 
 
 def _assumption(d: Document, tolerance: float) -> Assumption | None:

@@ -35,6 +35,7 @@ def encode(bundle: Bundle) -> bytes:
         "tolerance": float(promise.tolerance),
         "scoring": promise.scoring,
         "assumption": _assumption_row(promise.assumption),
+        "margin": [] if promise.margin is None else [float(promise.margin)],
         "item_kind": list(space.item_kind or ()),
         "costs": schema.pack_floats([c.weights for c in worst.features]),
         "steps": [[s.name, s.users] for s in worst.steps],

@@ -1,6 +1,8 @@
 """The promise of a bundle in words."""
 
-from polydom_runtime.bundles.bundle import Bundle
+import math
+
+from polydom_runtime.bundles.bundle import Bundle, Promise
 
 
 def promise_text(bundle: Bundle) -> str:
@@ -8,6 +10,17 @@ def promise_text(bundle: Bundle) -> str:
     if bundle.is_greedy:
         return "none about the score, since the search was a greedy one"
     promise = bundle.promise
+    if promise.margin is not None:
+        return (
+            f"with 95 % certainty, no set that fits is better than the chosen one by more than {promise.margin:.2g}, at "
+            f"any size and deadline, if sets that were not trained are like those that were; {_proven(promise)}"
+        )
     factor = "" if promise.alpha == 1.0 else f"{promise.alpha:g} times "
     held = promise.assumption or f"it is not stated whether the tolerance of {promise.tolerance:g} does"
     return f"no set that fits scores more than {factor}the one chosen, as far as the tolerance holds; {held}"
+
+
+def _proven(promise: Promise) -> str:
+    if promise.alpha == math.inf:
+        return "nothing is proven"
+    return f"proven is a factor of at most {promise.alpha:.3g}, as far as no set scores more than one that contains it"

@@ -1,0 +1,53 @@
+"""Standard errors of differences of scores: all sets are scored on the same items, so chance moves them together."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from polydom_runtime.arrays import Floats
+
+
+@dataclass(frozen=True, slots=True)
+class PairedErrors:
+    """Standard errors, from what each block of held-out items contributes to the scores.
+
+    Parameters
+    ----------
+    parts : callable
+        Returns what each block contributes to the scores of trained sets, shape ``(n_sets, n_blocks)``.
+    shares : float array of shape (n_blocks,)
+        How much each block counts in a score; they sum to 1.
+    inflation : float, >= 1
+        The factor of the variance for what folds share; see `Trainer.inflation`.
+    """
+
+    parts: Callable[[Sequence[int]], Floats]
+    shares: Floats
+    inflation: float = 1.0
+
+    def of(self, masks: Sequence[int], rival: int) -> Floats:
+        """Return the standard error of the difference of each set and a rival, shape ``(n_sets,)``.
+
+        They are not finite if there is one block only: then nothing is known.
+        """
+        moves = self.moves(masks) - self.moves([rival])
+        errors: Floats = np.sqrt((moves * moves).sum(axis=1))
+        return errors
+
+    def moves(self, masks: Sequence[int]) -> Floats:
+        """Return how far each block moves the score of each set, as standard deviations: ``(n_sets, n_blocks)``.
+
+        Times independent normal numbers, one for each block, they are draws of the scores' errors, which go together.
+        """
+        table = self.parts(masks).reshape(len(masks), len(self.shares))
+        n = len(self.shares)
+        factor = np.sqrt(self.inflation * n / (n - 1)) if n > 1 else np.inf
+        centred = table - (table @ self.shares)[:, None]
+        moves: Floats = np.where(centred == 0.0, 0.0, centred * self.shares * factor)
+        return moves
+
+    def typical(self, rivals: Mapping[int, int]) -> float:
+        """Return the median standard error of the differences of sets and their rivals; 0 without any."""
+        found = [float(self.of([mask], rival)[0]) for mask, rival in rivals.items()]
+        return float(np.median(found)) if found else 0.0

@@ -1,0 +1,121 @@
+"""The sets that a search by gain keeps, and how much better another set may be than those that answer."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from polydom_runtime.arrays import Bools, Floats
+
+from .by_gain import CHANCE, Gained
+from .candidates import rising
+from .covers import Costs
+from .inputs import CostsOfSets, weights_of
+from .paired_errors import PairedErrors
+from .query_grid import QueryGrid
+from .region import QueryRegion
+
+DRAWS = 400
+
+LIKELY = 1e-4
+"""Untrained sets that are less likely than this to exceed those in their place are not drawn."""
+
+
+def select_within_noise(
+    expanded: Mapping[int, float], costs: CostsOfSets, region: QueryRegion, errors: PairedErrors, times: float = 1.0
+) -> list[int]:
+    """Drop each trained set that a cheaper kept set covers and that is better by no more than the noise.
+
+    This is the one-standard-error rule of Breiman et al. (1984): among models that cannot be told apart, the simplest.
+
+    Parameters
+    ----------
+    expanded : mapping of int to float
+        Score of each trained set.
+    costs : CostsOfSets
+    region : QueryRegion
+    errors : PairedErrors
+    times : float, >= 0
+        The standard errors that make up the noise; with 0 only sets that are not better are dropped.
+
+    Returns
+    -------
+    list of int
+        Masks, cheap sets first. Sets that fit nowhere are left out, except the empty set.
+    """
+    masks = np.array(list(expanded), dtype=np.int64)
+    weights = weights_of(costs, masks)
+    order = rising(masks, weights, region)
+    masks, prepared = masks[order], Costs(weights[order], region)
+    scores = np.array([expanded[mask] for mask in masks.tolist()])
+    dropped: Bools = np.isneginf(prepared.far) & (masks != 0)
+    kept = []
+    for row, mask in enumerate(masks.tolist()):
+        if dropped[row]:
+            continue
+        kept.append(mask)
+        later = row + 1 + np.flatnonzero(~dropped[row + 1 :])
+        later = later[prepared.take(later).covered_by(prepared, row)]
+        noise = times * errors.of(masks[later].tolist(), mask) if times else 0.0
+        dropped[later] = scores[later] - scores[row] <= noise
+    return kept
+
+
+def margin_of(
+    found: Gained, kept: Sequence[int], costs: CostsOfSets, region: QueryRegion, errors: PairedErrors
+) -> float:
+    """Return by how much, at most, another set is better than the kept one that answers: with 95 % at each query.
+
+    Drawn are the errors of the scores of trained sets, block by block, so that those of similar sets are similar; and
+    the scores of untrained sets as they are guessed, with a typical error. It is the largest of the 0.95 quantiles over
+    a grid of queries.
+
+    Parameters
+    ----------
+    found : Gained
+    kept : sequence of int
+        The sets that answer.
+    costs : CostsOfSets
+    region : QueryRegion
+    errors : PairedErrors
+    """
+    rng, grid = np.random.default_rng(0), QueryGrid.of(region, costs)
+    trained, untrained = list(found.expanded), found.untrained
+    scores = np.array(list(found.expanded.values()))
+    fits = _fits(grid, costs, trained) | (np.array(trained) == 0)
+    answers = _answers(scores, fits, np.isin(trained, kept))
+    drawn = scores + _errors(rng, errors, trained)
+
+    others = grid.fits(weights_of(costs, untrained.masks))
+    levels = np.where(others, scores[answers][:, None], np.inf).min(axis=0, initial=np.inf)
+    likely = untrained.guesses.above(levels) > LIKELY
+    guesses, others = untrained.guesses.take(likely), others[:, likely]
+    guessed = guesses.scale.lowered(guesses.means + rng.normal(size=(DRAWS, len(guesses.means))) * guesses.deviations)
+    guessed = guessed + found.noise * rng.normal(size=guessed.shape)
+
+    worst = 0.0
+    for answer, here, there in zip(answers.tolist(), fits, others, strict=True):
+        ahead = (drawn[:, here] - drawn[:, [answer]]).max(axis=1)
+        unseen = (guessed[:, there] - scores[answer]).max(axis=1, initial=-np.inf)
+        worst = max(worst, float(np.quantile(np.maximum(ahead, unseen), 1.0 - CHANCE)))
+    return worst
+
+
+def _fits(grid: QueryGrid, costs: CostsOfSets, masks: Sequence[int]) -> Bools:
+    return grid.fits(weights_of(costs, np.array(masks, dtype=np.int64)))
+
+
+def _answers(scores: Floats, fits: Bools, able: Bools) -> "np.ndarray[tuple[int, ...], np.dtype[np.intp]]":
+    """Return the row of the kept set that answers each query."""
+    found: np.ndarray[tuple[int, ...], np.dtype[np.intp]] = np.where(fits & able, scores, -np.inf).argmax(axis=1)
+    return found
+
+
+def _errors(rng: np.random.Generator, errors: PairedErrors, masks: Sequence[int]) -> Floats:
+    """Return drawn errors of scores, shape ``(DRAWS, n_sets)``; of few blocks some are large, as with Student's t."""
+    moves = errors.moves(masks)
+    if not np.isfinite(moves).all():
+        return np.zeros((DRAWS, len(masks)))
+    n = moves.shape[1] - 1
+    widths = np.sqrt(n / rng.chisquare(n, size=(DRAWS, 1)))
+    drawn: Floats = widths * (rng.normal(size=(DRAWS, moves.shape[1])) @ moves.T)
+    return drawn

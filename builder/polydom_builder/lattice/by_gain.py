@@ -17,6 +17,9 @@ from .set_process import Guesses, SetProcess
 REFIT = 1.2
 """The shape of the scores is fitted anew when so many times as many sets are trained."""
 
+RENEW = 10
+"""Of a large lattice, the sets to choose from are chosen anew after so many trainings."""
+
 CHANCE = 0.05
 """The probability of what a search leaves out of account."""
 
@@ -231,7 +234,10 @@ class _Search:
         else:
             for mask in masks[self._n_learned :]:
                 self._process.learn(mask, self.trained[mask])
-            self._process.keep(self._pool.leave_out(masks[self._n_learned :]))
+            if self._pool.is_whole or len(masks) < self._renewed_at + RENEW:
+                self._process.keep(self._pool.leave_out(masks[self._n_learned :]))
+            else:
+                self._renew()
         self._n_learned = len(masks)
 
     def _renew(self) -> None:

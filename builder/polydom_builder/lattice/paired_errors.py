@@ -12,6 +12,8 @@ from polydom_runtime.arrays import Floats
 class PairedErrors:
     """Standard errors, from what each block of held-out items contributes to the scores.
 
+    With a single block nothing is known of them: they are 0.
+
     Parameters
     ----------
     parts : callable
@@ -27,10 +29,7 @@ class PairedErrors:
     inflation: float = 1.0
 
     def of(self, masks: Sequence[int], rival: int) -> Floats:
-        """Return the standard error of the difference of each set and a rival, shape ``(n_sets,)``.
-
-        They are not finite if there is one block only: then nothing is known.
-        """
+        """Return the standard error of the difference of each set and a rival, shape ``(n_sets,)``."""
         moves = self.moves(masks) - self.moves([rival])
         errors: Floats = np.sqrt((moves * moves).sum(axis=1))
         return errors
@@ -42,9 +41,8 @@ class PairedErrors:
         """
         table = self.parts(masks).reshape(len(masks), len(self.shares))
         n = len(self.shares)
-        factor = np.sqrt(self.inflation * n / (n - 1)) if n > 1 else np.inf
-        centred = table - (table @ self.shares)[:, None]
-        moves: Floats = np.where(centred == 0.0, 0.0, centred * self.shares * factor)
+        factor = np.sqrt(self.inflation * n / (n - 1)) if n > 1 else 0.0
+        moves: Floats = (table - (table @ self.shares)[:, None]) * self.shares * factor
         return moves
 
     def typical(self, rivals: Mapping[int, int]) -> float:

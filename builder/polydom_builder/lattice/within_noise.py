@@ -113,9 +113,7 @@ def _answers(scores: Floats, fits: Bools, able: Bools) -> "np.ndarray[tuple[int,
 def _errors(rng: np.random.Generator, errors: PairedErrors, masks: Sequence[int]) -> Floats:
     """Return drawn errors of scores, shape ``(DRAWS, n_sets)``; of few blocks some are large, as with Student's t."""
     moves = errors.moves(masks)
-    if not np.isfinite(moves).all():
-        return np.zeros((DRAWS, len(masks)))
-    n = moves.shape[1] - 1
+    n = max(moves.shape[1] - 1, 1)
     widths = np.sqrt(n / rng.chisquare(n, size=(DRAWS, 1)))
     drawn: Floats = widths * (rng.normal(size=(DRAWS, moves.shape[1])) @ moves.T)
     return drawn

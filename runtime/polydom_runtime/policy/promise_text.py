@@ -12,8 +12,8 @@ def promise_text(bundle: Bundle) -> str:
     promise = bundle.promise
     if promise.margin is not None:
         return (
-            f"with 95 % certainty, no set that fits is better than the chosen one by more than {promise.margin:.2g}, at "
-            f"any size and deadline, if sets that were not trained are like those that were; {_proven(promise)}"
+            f"with 95 % certainty, no set that fits is better than the chosen one by more than {promise.margin:.2g} "
+            f"at any size and deadline, if sets that were not trained are like those that were; {_proven(promise)}"
         )
     factor = "" if promise.alpha == 1.0 else f"{promise.alpha:g} times "
     held = promise.assumption or f"it is not stated whether the tolerance of {promise.tolerance:g} does"

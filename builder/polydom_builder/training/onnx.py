@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import onnxruntime as ort
 from numpy.typing import NDArray
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 from polydom_builder.exceptions import ExportError
@@ -114,6 +115,7 @@ def to_onnx(
                     proto = convert_sklearn(model, options=_options(model, option), **arguments)
                     if proto.ir_version > versions.ir_version:
                         raise ExportError(f"it needs IR version {proto.ir_version}, over {versions.ir_version}")
+                    _mend_discriminant(model, proto)
                     number_labels(proto, classes, versions.ml_opset)
                     return bytes(proto.SerializeToString())
                 except (NameError, RuntimeError) as e:
@@ -161,6 +163,16 @@ def _round_thresholds(model: Any) -> None:
             nearest = thresholds.astype(np.float32)
             down = np.where(nearest > thresholds, np.nextafter(nearest, np.float32(-np.inf)), nearest)
             predictor.nodes["num_threshold"] = np.where(predictor.nodes["is_leaf"], thresholds, down)
+
+
+def _mend_discriminant(model: Any, proto: Any) -> None:
+    """Let a discriminant analysis of two classes be as sure as scikit-learn's, by the logistic of the score s.
+
+    The converter takes the softmax of (-s, s), which is the logistic of 2 s. The labels are the same.
+    """
+    if isinstance(last := _last_step(model), LinearDiscriminantAnalysis) and len(last.classes_) == 2:
+        for attribute in (a for node in proto.graph.node for a in node.attribute if a.name == "post_transform"):
+            attribute.s = b"LOGISTIC"
 
 
 class OnnxModel:

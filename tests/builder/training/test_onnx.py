@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import ExtraTreesClassifier, GradientBoostingClassifier, HistGradientBoostingClassifier
 from sklearn.linear_model import SGDClassifier
 from sklearn.naive_bayes import GaussianNB
@@ -51,6 +52,12 @@ def test_model_that_differs_is_named() -> None:
         check_parity("level+spread", model.predict(GRID), to_onnx(other, 6), GRID, max_mismatches=3)
     differ = int((OnnxModel(to_onnx(other, 6)).predict(GRID) != model.predict(GRID)).sum())
     check_parity("level+spread", model.predict(GRID), to_onnx(other, 6), GRID, max_mismatches=differ)
+
+
+def test_two_class_discriminant_analysis_is_as_sure_as_scikit_learn() -> None:
+    model = make_pipeline(StandardScaler(), LinearDiscriminantAnalysis()).fit(GRID, CODES > 1)
+
+    assert np.allclose(model.predict_proba(GRID), OnnxModel(to_onnx(model, 6)).predict_proba(GRID), atol=1e-5)
 
 
 def test_device_gets_the_newest_versions_that_it_and_the_converter_know() -> None:

@@ -1,7 +1,7 @@
 """The paper's Greedy behind the same front door: sequences of features rather than an index of sets."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,9 +35,9 @@ class GreedySearch(HostAnswers):
 
     Parameters
     ----------
-    estimator, space, deadline, size_range, scoring, cv, n_jobs, memory, random_state, verbose, quantile
+    estimator, space, deadline, size_range, scoring, costs_of_errors, cv, n_jobs, memory, random_state, verbose
         As in `PolyDomSearch`.
-    max_mismatches, max_features
+    quantile, max_mismatches, max_features
         Likewise.
     max_trainings, max_seconds : optional
         The limits of training, in sets and in seconds; at least the first features of the sequences are found. The
@@ -68,6 +68,7 @@ class GreedySearch(HostAnswers):
         deadline: float | tuple[float, float] | None = None,
         size_range: tuple[float, float] | None = None,
         scoring: str | Callable[..., float] | None = None,
+        costs_of_errors: Mapping[tuple[Any, Any], float] | None = None,
         cv: Any = 5,
         n_jobs: int | None = None,
         memory: str | Memory | None = None,
@@ -85,6 +86,7 @@ class GreedySearch(HostAnswers):
         self.deadline = deadline
         self.size_range = size_range
         self.scoring = scoring
+        self.costs_of_errors = costs_of_errors
         self.cv = cv
         self.n_jobs = n_jobs
         self.memory = memory

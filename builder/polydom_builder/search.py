@@ -1,7 +1,7 @@
 """The host's front door: from items and labels to a bundle."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -59,6 +59,10 @@ class PolyDomSearch(HostAnswers):
         Prob-n0-Fixed.
     scoring : str or callable, optional
         As in scikit-learn; higher is better. Accuracy, or R² for a regressor, if not given; an R² below 0 counts as 0.
+    costs_of_errors : mapping of (label, label) to float, optional
+        For each pair of a true label and another one that is said for it, what this error costs: at least 0. Models
+        then answer with the label of least expected cost, for which the estimator must have probabilities, and the
+        score is the share of the cost of the best constant answer that is saved, unless `scoring` is given.
     cv : int or scikit-learn splitter or iterable of splits
         Folds for the scores; one (train, test) split scores on given test items.
     n_jobs : int, optional
@@ -152,6 +156,7 @@ class PolyDomSearch(HostAnswers):
         deadline: float | tuple[float, float] | None = None,
         size_range: tuple[float, float] | None = None,
         scoring: str | Callable[..., float] | None = None,
+        costs_of_errors: Mapping[tuple[Any, Any], float] | None = None,
         cv: Any = 5,
         n_jobs: int | None = None,
         memory: str | Memory | None = None,
@@ -177,6 +182,7 @@ class PolyDomSearch(HostAnswers):
         self.deadline = deadline
         self.size_range = size_range
         self.scoring = scoring
+        self.costs_of_errors = costs_of_errors
         self.cv = cv
         self.n_jobs = n_jobs
         self.memory = memory

@@ -18,6 +18,7 @@ from polydom_builder.preselection import BlockSelector
 from polydom_builder.training.cache import Cache
 from polydom_builder.training.conversion import converted_models
 from polydom_builder.training.data_fingerprint import data_fingerprint
+from polydom_builder.training.error_costs import CostSaved, checked_error_costs
 from polydom_builder.training.folds import checked_groups, make_splits
 from polydom_builder.training.labels import targets_of
 from polydom_builder.training.onnx import OnnxVersions
@@ -57,6 +58,7 @@ class Parameters(Protocol):
     deadline: Any
     size_range: tuple[float, float] | None
     scoring: Any
+    costs_of_errors: Any
     cv: Any
     n_jobs: int | None
     memory: Any
@@ -163,6 +165,9 @@ def prepare(
         raise TrainingError("There must be items, and one label for each. Got none.")
     targets = targets_of(labels, len(items), regression=not is_classifier(search.estimator))
     weights = checked_weights(sample_weight, len(items))
+    errors = checked_error_costs(search.costs_of_errors, search.estimator, targets, weights)
+    if errors is not None and not search.scoring:
+        scoring = CostSaved(targets.classes, errors)
     if weights is not None:
         check_weighable(search.estimator, scoring)
     groups = checked_groups(groups, len(items))
@@ -176,9 +181,8 @@ def prepare(
     given = None if here else _target(search, items, sizes, costs, region, memory)
     with progress_bar(search.verbose, "features", len(items)) as bar:
         table = extract_table(search.space, items, targets, n_jobs=search.n_jobs, memory=memory, progress=bar.update)
-    trainer = Trainer(
-        *(search.estimator, table, splits, scoring, search.n_jobs, memory, space.names), weights=weights, groups=groups
-    )
+    given_to = *(search.estimator, table, splits, scoring, search.n_jobs, memory), space.names
+    trainer = Trainer(*given_to, weights=weights, groups=groups, errors=errors)
     sure, tried = getattr(search, "early_stop", None) is not None, OnnxVersions()
     if given is None:
         trainer = rehearsed(trainer, tried, search.max_mismatches, sure, search.max_features)

@@ -15,6 +15,7 @@ from polydom_builder.exceptions import ExportError
 from polydom_runtime.device.tiny_models import ML_DOMAIN
 
 from .class_numbers import number_labels
+from .least_cost import LeastCostModel, choose_by_cost
 
 OLDEST_OPSET = 9
 """Classifiers are converted to this opset of ONNX or newer."""
@@ -85,7 +86,7 @@ def to_onnx(
 
     Parameters
     ----------
-    model : scikit-learn estimator
+    model : scikit-learn estimator or LeastCostModel
     width : int
     versions : OnnxVersions, optional
     classes : sequence of int, str or bool
@@ -101,6 +102,9 @@ def to_onnx(
     from skl2onnx.common.data_types import FloatTensorType
 
     versions = versions or OnnxVersions()
+    costs = None
+    if isinstance(model, LeastCostModel):
+        model, costs = model.model, model.costs
     _round_thresholds(model)
     arguments: dict[str, Any] = {
         "initial_types": [("X", FloatTensorType([None, width]))],
@@ -117,6 +121,8 @@ def to_onnx(
                         raise ExportError(f"it needs IR version {proto.ir_version}, over {versions.ir_version}")
                     _mend_discriminant(model, proto)
                     number_labels(proto, classes, versions.ml_opset)
+                    if costs is not None:
+                        choose_by_cost(proto, costs)
                     return bytes(proto.SerializeToString())
                 except (NameError, RuntimeError) as e:
                     if not any(name in str(e) for name in ("zipmap", "output_class_labels")):

@@ -3,6 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
+from polydom_runtime.bundles.error_costs import SCORING
+
+from .error_costs import CostSaved
+
 LONGEST = 200
 """The most characters of a name that a bundle holds."""
 
@@ -19,6 +23,8 @@ def scoring_name(scoring: str | Callable[..., float]) -> str:
     """
     if isinstance(scoring, str):
         return scoring
+    if isinstance(scoring, CostSaved):
+        return SCORING
     if hasattr(scoring, "_score_func"):
         return " ".join(str(scoring).split())[:LONGEST]
     named = scoring if hasattr(scoring, "__qualname__") else type(scoring)
@@ -26,5 +32,5 @@ def scoring_name(scoring: str | Callable[..., float]) -> str:
 
 
 def takes_any_rows(scoring: Any) -> bool:
-    """Tell whether a scorer is scikit-learn's: it hands the rows to the model, and does not look at them itself."""
-    return isinstance(scoring, str) or hasattr(scoring, "_score_func")
+    """Tell whether a scorer hands the rows to the model, and does not look at them itself, as scikit-learn's do."""
+    return isinstance(scoring, str | CostSaved) or hasattr(scoring, "_score_func")

@@ -17,6 +17,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import get_scorer
 
 from polydom_builder.exceptions import TrainingError
+from polydom_runtime.bundles.error_costs import SCORING, ErrorCosts
 from polydom_runtime.causes import raised
 from polydom_runtime.features import members
 
@@ -26,8 +27,9 @@ from .code import training_code
 from .column_names import placed
 from .folds import Splits
 from .labels import Targets
+from .least_cost import LeastCostModel, decision_costs
 from .presented_models import LabelledModel, NumericModel, Remembered
-from .scoring import takes_any_rows
+from .scoring import scoring_name, takes_any_rows
 from .table import Table
 from .weights import NAME, Weights, routes_metadata, weight_parameter
 
@@ -60,7 +62,8 @@ class Trainer:
     table : Table
     splits : list of (train, test) positions
     scoring : str or callable
-        With "r2" a score below 0, worse than the mean, counts as 0: alpha is a factor and needs scores >= 0.
+        A score below 0, worse than a constant answer, counts as 0 with "r2" and by costs of errors: alpha is a factor
+        and needs scores >= 0.
     n_jobs : int, optional
     memory : Cache
         Cache for the scores. Each one is stored as soon as it is known, so that a run that was killed can continue.
@@ -73,6 +76,8 @@ class Trainer:
         Given to the estimator's fit and to the scorer.
     groups : sequence of shape (n_items,), optional
         Items of one group are not independent of each other.
+    errors : ErrorCosts, optional
+        If given, models answer with the label of least expected cost.
     routed : bool
         Whether scikit-learn routes metadata in fits; as it is set where the trainer is made, also in workers.
     """
@@ -87,6 +92,7 @@ class Trainer:
     by_number: bool = False
     weights: Weights = None
     groups: Sequence[Any] | None = None
+    errors: ErrorCosts | None = None
     routed: bool = field(default_factory=routes_metadata)
 
     @cached_property
@@ -115,7 +121,7 @@ class Trainer:
         code = training_code(self.estimator, self.scoring)
         given = self.table.key, self.names, self.weights, self.estimator, self.splits, self.scoring, self.by_number
         grouped = [] if self.groups is None else [list(self.groups)]
-        return str(content_hash((*given, code, *grouped, *["routed"][: self.routed])))
+        return str(content_hash((*given, code, self.errors, *grouped, *["routed"][: self.routed])))
 
     @cached_property
     def seen(self) -> NDArray[Any]:
@@ -130,11 +136,15 @@ class Trainer:
 
     @property
     def prior(self) -> int | float:
-        """The answer without features: the most frequent class number, or the mean."""
-        targets = self.table.targets
+        """The answer without features: the number of the most frequent class or of that of least cost, or the mean."""
         if len(self.table.classes):
-            return int(np.bincount(targets, self.weights).argmax())
-        return float(np.average(targets, weights=self.weights))
+            return self._constant(self.table.targets, self.weights)
+        return float(np.average(self.table.targets, weights=self.weights))
+
+    def _constant(self, targets: NDArray[np.int64], weights: Weights) -> int:
+        """Return the number of the class that is the best answer to all of some items."""
+        counts = np.bincount(targets, weights, len(self.table.classes))
+        return int(counts.argmax() if self.errors is None else (counts @ decision_costs(self.errors)).argmin())
 
     @cached_property
     def blocks(self) -> Blocks:
@@ -191,7 +201,7 @@ class Trainer:
     def fit(self, order: Sequence[int], train: NDArray[np.intp] | None = None) -> Any:
         """Return the estimator fitted on some features and on some or all items.
 
-        Without features it is the prior: the most frequent class, or the mean.
+        Without features it is the prior of these items.
 
         Raises
         ------
@@ -200,15 +210,24 @@ class Trainer:
         """
         targets = self.seen if train is None else self.seen[train]
         if not order:
-            prior = DummyClassifier(strategy="most_frequent") if len(self.table.classes) else DummyRegressor()
-            return prior.fit(np.zeros((len(targets), 1)), targets, **self._weights(train))
+            return self._prior(targets, train)
         try:
             columns = {self.name_of([i]): places for i, places in self.table.places_of(order).items()}
             with config_context(enable_metadata_routing=self.routed):
                 weights = self._weights(train, of=self.estimator)
-                return placed(self.estimator, columns).fit(self.table.rows_of(order, train), targets, **weights)
+                model = placed(self.estimator, columns).fit(self.table.rows_of(order, train), targets, **weights)
         except Exception as e:  # of the user's code
             raise TrainingError(f"The estimator must train on {self.name_of(order)}. {raised(e)}") from e
+        return model if self.errors is None else LeastCostModel(model, decision_costs(self.errors))
+
+    def _prior(self, targets: NDArray[Any], train: NDArray[np.intp] | None) -> Any:
+        """Return the best constant answer to some or all items as a fitted estimator."""
+        weights, prior = self._weights(train), DummyRegressor()
+        if len(self.table.classes):
+            numbers = self.table.targets if train is None else self.table.targets[train]
+            best = self.seen_classes[self._constant(numbers, weights.get(NAME))]
+            prior = DummyClassifier(strategy="constant", constant=best)
+        return prior.fit(np.zeros((len(targets), 1)), targets, **weights)
 
     def fitted(self, mask: int) -> Any:
         """Return the estimator fitted on a feature set and all items; it is trained once and kept.
@@ -348,7 +367,7 @@ class Trainer:
                 f"The scorer must return a finite number for every feature set. Got {mean} for {name}. "
                 "Choose another scoring, or folds that hold every class; for R² two items or more in each."
             )
-        return max(mean, 0.0) if self.scoring == "r2" else mean
+        return max(mean, 0.0) if scoring_name(self.scoring) in ("r2", SCORING) else mean
 
     def name_of(self, order: Iterable[int]) -> str:
         """Return the names of the features of a set, for messages."""

@@ -1,0 +1,119 @@
+"""Labels of least expected cost, from the probabilities of a model: in scikit-learn and in ONNX."""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+from polydom_runtime.bundles.error_costs import ErrorCosts
+
+TIE, MOST_OF_COST = 2.0**-20, 1e-3
+"""Each label costs more than the one before it by this share of the largest cost, and by this share of the smallest one
+at most. So of labels that cost the same the first is chosen, whatever the rounding of an engine."""
+
+LABEL = "least_cost"
+
+
+def decision_costs(errors: ErrorCosts) -> NDArray[np.float64]:
+    """Return the costs to decide by, shape ``(n_true, n_said)``: at most 1, and ties go to the first label."""
+    costs = np.array(errors.costs)
+    costs /= costs.max()
+    count = costs.shape[1]
+    costs += min(TIE, MOST_OF_COST * costs[costs > 0.0].min() / count) * np.arange(count)
+    return costs
+
+
+class LeastCostModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A fitted classifier that answers with the label of least expected cost.
+
+    Parameters
+    ----------
+    model : fitted classifier with probabilities
+    costs : array of shape (n_true, n_said)
+        From `decision_costs`.
+    """
+
+    def __init__(self, model: Any, costs: NDArray[np.float64]) -> None:
+        self.model = model
+        self.costs = costs
+        self.classes_ = np.asarray(model.classes_)
+
+    def predict(self, rows: NDArray[np.float32]) -> NDArray[Any]:
+        """Return labels, shape ``(n_items,)``."""
+        labels: NDArray[Any] = self.classes_[(self.predict_proba(rows) @ self.costs).argmin(axis=1)]
+        return labels
+
+    def predict_proba(self, rows: NDArray[np.float32]) -> NDArray[Any]:
+        """Return the probabilities of the model, shape ``(n_items, n_classes)``."""
+        return np.asarray(self.model.predict_proba(rows))
+
+
+def choose_by_cost(proto: Any, costs: NDArray[np.float64]) -> None:
+    """Change a converted classifier so that its output 0 is the class number of least expected cost.
+
+    A linear model of two classes gets another intercept for its label: then a node computes no probabilities for it.
+
+    Parameters
+    ----------
+    proto : ModelProto
+        Output 0 are class numbers, output 1 probabilities.
+    costs : array of shape (n_true, n_said)
+    """
+    from onnx.helper import make_node
+    from onnx.numpy_helper import from_array
+
+    graph = proto.graph
+    probabilities = graph.output[1].name
+    writer = next(node for node in graph.node if probabilities in node.output)
+    if _is_logistic_of_two(writer):
+        graph.node.append(_shifted(writer, costs))
+    else:
+        graph.initializer.append(from_array(costs.astype(np.float32), "costs_of_errors"))
+        graph.node.append(make_node("MatMul", [probabilities, "costs_of_errors"], ["expected_costs"]))
+        graph.node.append(make_node("ArgMin", ["expected_costs"], [LABEL], axis=1, keepdims=0))
+    graph.output[0].name = LABEL
+    _keep_needed(graph)
+
+
+def _attributes(node: Any) -> dict[str, Any]:
+    from onnx.helper import get_attribute_value
+
+    return {attribute.name: get_attribute_value(attribute) for attribute in node.attribute}
+
+
+def _is_logistic_of_two(node: Any) -> bool:
+    given = _attributes(node)
+    bias, weights = (np.array(given.get(name, ())) for name in ("intercepts", "coefficients"))
+    first, second = np.array_split(weights, 2)
+    mirrored = len(bias) == 2 and bias[0] == -bias[1] and np.array_equal(first, -second)
+    return node.op_type == "LinearClassifier" and given.get("post_transform") == b"LOGISTIC" and mirrored
+
+
+def _shifted(node: Any, costs: NDArray[np.float64]) -> Any:
+    """Return a linear classifier whose scores change their sign where the expected costs of both labels are equal."""
+    from onnx import NodeProto
+    from onnx.helper import make_attribute
+
+    # Label 1 is cheaper where its odds are above this ratio, and the score is the logarithm of the odds.
+    shift = math.log((costs[0, 1] - costs[0, 0]) / (costs[1, 0] - costs[1, 1]))
+    first, second = _attributes(node)["intercepts"]
+    found = NodeProto()
+    found.CopyFrom(node)
+    found.name, found.output[:] = LABEL, [LABEL, "shifted_probabilities"]
+    found.attribute.remove(next(a for a in found.attribute if a.name == "intercepts"))
+    found.attribute.append(make_attribute("intercepts", [first + shift, second - shift]))
+    return found
+
+
+def _keep_needed(graph: Any) -> None:
+    """Drop operators and constants that no output needs any more."""
+    needed = {output.name for output in graph.output}
+    for node in reversed(list(graph.node)):
+        if needed.intersection(node.output):
+            needed.update(node.input)
+        else:
+            graph.node.remove(node)
+    for constant in [c for c in graph.initializer if c.name not in needed]:
+        graph.initializer.remove(constant)

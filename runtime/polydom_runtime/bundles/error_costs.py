@@ -1,0 +1,70 @@
+"""The costs of errors by which the labels of a bundle's models were chosen."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from polydom_runtime.costs import HUGE
+
+from . import schema
+
+SCORING = "cost_saved"
+"""The name of the score by costs of errors: 1 - (mean cost of the answers) / (that of the best constant answer)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorCosts:
+    """What errors cost.
+
+    Parameters
+    ----------
+    costs : tuple of tuples of float, >= 0
+        A row for each true class: the cost of each answer, 0 for the right one.
+    constant : float, > 0
+        The mean cost of the best constant answer on the training items.
+    """
+
+    costs: tuple[tuple[float, ...], ...]
+    constant: float
+
+    def described(self, labels: Sequence[object]) -> str:
+        """Return in words what the dearest error costs, compared with the cheapest one."""
+        errors = [
+            (cost, said, true)
+            for true, row in zip(labels, self.costs, strict=True)
+            for said, cost in zip(labels, row, strict=True)
+            if said != true
+        ]
+        dearest, cheapest = max(errors, key=lambda e: e[0]), min(errors, key=lambda e: e[0])
+        if dearest[0] == cheapest[0]:
+            return "all errors cost the same"
+        one, other = (f"to say {said!r} for {true!r}" for _, said, true in (dearest, cheapest))
+        if not cheapest[0]:
+            return f"{one} costs most, {other} costs nothing"
+        return f"{one} costs {dearest[0] / cheapest[0]:.3g} times as much as {other}"
+
+
+def encoded(costs: ErrorCosts | None) -> list[object]:
+    """Return the field ``error_costs`` of an index; empty without costs."""
+    return [] if costs is None else [schema.pack_floats(costs.costs), float(costs.constant)]
+
+
+def decoded(document: Mapping[str, Any], n_classes: int) -> ErrorCosts | None:
+    """Return the costs of errors in the document of an index.
+
+    Raises
+    ------
+    BundleFormatError
+        If they are not a cost for each pair of classes, some of them positive, or a part is of another type.
+    """
+    if not (row := schema.field(document, "error_costs", list)):
+        return None
+    packed, constant = schema.row(row, 2)
+    given = {"costs": packed, "constant": constant}
+    costs = schema.floats(given, "costs", (n_classes, n_classes))
+    if not ((costs >= 0.0) & (costs <= HUGE)).all() or costs.diagonal().any() or not costs.any():
+        raise schema.bad("Costs of errors must be finite, some above 0, and 0 for right answers", costs.tolist()[:3])
+    constant = schema.number(given, "constant", 1.0 / HUGE, float(np.max(costs)))
+    return ErrorCosts(tuple(map(tuple, costs.tolist())), constant)

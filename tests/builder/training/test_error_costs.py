@@ -1,0 +1,178 @@
+"""Costs of errors: what is refused, the prior, the score, and the answers on host and node."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.svm import LinearSVC
+
+from polydom_builder import GreedySearch, PolyDomSearch
+from polydom_builder.exceptions import TrainingError
+from polydom_builder.training.error_costs import CostSaved
+from polydom_builder.training.scoring import scoring_name
+from polydom_runtime import ManualClock, Predictor
+from polydom_runtime.bundles.error_costs import ErrorCosts
+from tests.builder import task
+from tests.builder.searches import LOGISTIC, search
+
+ITEMS, SIGNALS = task.items(120)
+FAULTS = ["fault" if label == "loud" else "ok" for label in SIGNALS]
+COSTS: dict[tuple[Any, Any], Any] = {("fault", "ok"): 5.0, ("ok", "fault"): 1.0}
+SAME = {(a, b): 1 for a in ("calm", "loud", "slow") for b in ("calm", "loud", "slow") if a != b}
+
+
+def fitted(costs: Any = COSTS, labels: Any = FAULTS, kind: Any = PolyDomSearch, **changes: Any) -> Any:
+    given = {"estimator": LOGISTIC, "space": task.space, "deadline": 400 * task.US, "cv": 3} | changes
+    return kind(costs_of_errors=costs, **given).fit(ITEMS, labels, costs=task.costs)
+
+
+def mean_cost(labels: Any, answers: Any) -> float:
+    return float(np.mean([COSTS.get((true, said), 0.0) for true, said in zip(labels, answers, strict=True)]))
+
+
+@pytest.mark.parametrize(
+    ("costs", "changes", "said"),
+    [
+        (5, {}, r"must be a mapping. Got 5. Give costs_of_errors=\{\(true label"),
+        ({"fault": 5}, {}, "by pairs of labels. Got 'fault'"),
+        ({("fault", "ok", "fault"): 5}, {}, "by pairs of labels. Got .'fault', 'ok', 'fault'"),
+        ({**COSTS, ("fault", "Ok"): 5}, {}, "of the labels of the items, .'fault', 'ok'.. Got 'Ok' in "),
+        (COSTS | {("fault", 1): 5}, {}, "Got 1 in "),
+        ({("fault", "ok"): 5}, {}, "must have a cost. Got none for .'ok', 'fault'., nor for 0 others"),
+        (COSTS | {("fault", "ok"): -1}, {}, "Got -1 for .'fault', 'ok'"),
+        (COSTS | {("fault", "ok"): math.nan}, {}, "a number from 0 to 2e.90. Got nan"),
+        (COSTS | {("fault", "ok"): math.inf}, {}, "Got inf"),
+        (COSTS | {("fault", "ok"): 10**400}, {}, "must be a number from 0"),
+        (COSTS | {("fault", "ok"): 1e300}, {}, "Got 1e.300"),
+        (COSTS | {("fault", "ok"): "5"}, {}, "Got '5'"),
+        (COSTS | {("fault", "ok"): True}, {}, "Got True"),
+        (COSTS | {("ok", "ok"): 2}, {}, "A right answer must not cost more than an error. For 'ok'.*to say 'fault'"),
+        (COSTS | {("ok", "fault"): 0}, {}, "Always to say 'fault' costs nothing"),
+        (COSTS, {"estimator": Ridge(), "labels": np.linspace(0, 1, 120)}, "left out for a regressor"),
+        (COSTS, {"estimator": LinearSVC()}, "LinearSVC.. has none. Wrap it in CalibratedClassifierCV"),
+    ],
+)
+@pytest.mark.parametrize("kind", [PolyDomSearch, GreedySearch])
+def test_costs_that_say_no_choice_are_refused_before_training(costs: Any, changes: Any, said: str, kind: Any) -> None:
+    with pytest.raises(TrainingError, match=said):
+        fitted(costs, kind=kind, **changes)
+
+
+def test_cost_of_a_right_answer_changes_no_choice() -> None:
+    dearer = {pair: cost + 2.0 for pair, cost in COSTS.items()} | {("fault", "fault"): 2.0, ("ok", "ok"): 2.0}
+
+    assert fitted().trainer_.errors == fitted(dearer).trainer_.errors
+
+
+def test_labels_and_costs_may_be_of_numpy() -> None:
+    labels = np.array([label == "fault" for label in FAULTS])
+    found = fitted({(np.True_, np.False_): np.float32(5), (False, True): np.int64(1)}, labels)
+
+    assert found.trainer_.errors == ErrorCosts(((0.0, 1.0), (5.0, 0.0)), 80 / 120)
+
+
+@pytest.mark.parametrize("kind", [PolyDomSearch, GreedySearch])
+def test_prior_is_the_label_of_least_cost_in_folds_and_in_the_bundle(kind: Any, tmp_path: Path) -> None:
+    """A third of the items is faulty: a fault is the better guess from twice the cost on."""
+    found = [fitted({("fault", "ok"): cost, ("ok", "fault"): 1.0}, kind=kind) for cost in (1.9, 2.1)]
+
+    assert [search.prior_[0] for search in found] == [1, 0]
+    assert [search.trainer_.fit((), np.arange(30)).predict(np.zeros((1, 1)))[0] for search in found] == ["ok", "fault"]
+    bundle = found[1].export(tmp_path / "x")
+    assert (0, pytest.approx(0.0, abs=0.02)) == bundle.prior
+
+
+def test_prior_counts_weights() -> None:
+    weights = [2.0 if label == "ok" else 1.0 for label in FAULTS]
+    found = search(costs_of_errors={("fault", "ok"): 3.9, ("ok", "fault"): 1.0}, deadline=400 * task.US)
+
+    assert found.fit(ITEMS, FAULTS, costs=task.costs, sample_weight=weights).prior_[0] == 1
+
+
+def test_score_is_the_share_of_the_cost_of_the_best_constant_answer_that_is_saved() -> None:
+    """Of 3 faults one is missed, which costs 5; 2 of 7 sound items are alarms. Always 'fault' costs 7, in training."""
+    true = np.array(["fault"] * 3 + ["ok"] * 7)
+    said = np.array(["fault"] * 2 + ["ok"] + ["fault"] * 2 + ["ok"] * 5)
+    scorer = CostSaved(np.array(["fault", "ok"]), ErrorCosts(((0.0, 5.0), (1.0, 0.0)), 0.7))
+
+    class Model:
+        def predict(self, rows: Any) -> Any:
+            return said[rows]
+
+    rows = np.arange(10)
+    assert pytest.approx(scorer(Model(), rows, true)) == 1.0 - (5 + 2) / 7
+    assert pytest.approx(scorer(Model(), rows, true, np.array([1, 1, 0] + [1] * 7)) * 0.9 + 0.1) == 1.0 - 2 / 7
+    with pytest.raises(ValueError, match=r"one of the training. Got .*'odd'"):
+        scorer(Model(), rows, np.array(["odd"] * 10))
+
+
+def test_score_below_the_best_constant_answer_counts_as_0() -> None:
+    found = fitted()
+
+    assert found.trainer_.mean("level", [-0.3, 0.1]) == 0.0
+    assert min(found.expanded_.values()) >= 0.0
+
+
+def test_scoring_of_the_user_wins() -> None:
+    found = fitted(scoring="balanced_accuracy")
+
+    assert found.expanded_[0] == 0.5
+    assert scoring_name(found.trainer_.scoring) == "balanced_accuracy"
+    assert scoring_name(fitted().trainer_.scoring) == "cost_saved"
+
+
+def test_equal_costs_give_the_answers_of_the_estimator() -> None:
+    plain, same = fitted(None, SIGNALS), fitted(SAME, SIGNALS)
+
+    assert plain.predict(ITEMS).tolist() == same.predict(ITEMS).tolist()
+    saved = {mask: max(1.0 - (1.0 - score) * 1.5, 0.0) for mask, score in plain.expanded_.items()}
+    assert same.expanded_ == pytest.approx(saved)
+
+
+def test_costs_lower_the_mean_cost_on_new_items() -> None:
+    signals, kinds = task.items(600, seed=1)
+    labels = ["fault" if kind == "loud" else "ok" for kind in kinds]
+    plain, by_cost = (mean_cost(labels, fitted(costs).predict(signals)) for costs in (None, COSTS))
+
+    assert by_cost < 0.9 * plain
+
+
+@pytest.mark.parametrize("labels", [FAULTS, SIGNALS], ids=["two classes", "three classes"])
+def test_host_answers_as_the_node_does(labels: Any, tmp_path: Path) -> None:
+    costs = COSTS if labels is FAULTS else SAME | {("slow", "calm"): 4.0, ("loud", "calm"): 3.0}
+    found = fitted(costs, labels)
+    found.export(tmp_path / "x")
+    node = Predictor.load(tmp_path / "x", task.space, clock=ManualClock())
+    new, _ = task.items(300, seed=2)
+    answers = [node.predict_one(item).label for item in new]
+
+    assert answers == found.predict(new).tolist()
+    assert answers != fitted(None, labels).predict(new).tolist()
+    assert np.allclose(found.predict_proba(new).sum(axis=1), 1.0)
+
+
+def test_host_scores_by_the_costs_of_the_training() -> None:
+    found = fitted()
+    new, kinds = task.items(300, seed=2)
+    labels = ["fault" if kind == "loud" else "ok" for kind in kinds]
+
+    assert 1.0 - mean_cost(labels, found.predict(new)) / found.trainer_.errors.constant == found.score(new, labels)
+    with pytest.raises(TrainingError, match=r"one of the training. Got .*odd"):
+        found.score(new, ["odd"] * 300)
+
+
+def test_search_with_costs_is_cloned_and_changed() -> None:
+    found = search(costs_of_errors=COSTS)
+
+    assert clone(found).get_params()["costs_of_errors"] == COSTS
+    assert found.set_params(estimator=LogisticRegression(C=0.1), estimator__C=2.0).estimator.C == 2.0
+
+
+def test_other_costs_have_another_place_in_the_cache() -> None:
+    keys = {fitted(costs, scoring="accuracy").trainer_.key for costs in (None, COSTS, COSTS | {("ok", "fault"): 2.0})}
+
+    assert len(keys) == 3

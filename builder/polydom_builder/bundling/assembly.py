@@ -79,6 +79,7 @@ def draft_bundle(
         Prior(*prior),
         models,
         stored or StoredIndex(),
+        error_costs=trainer.errors,
     )
 
 

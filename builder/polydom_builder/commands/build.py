@@ -24,6 +24,7 @@ from polydom_runtime.measuring.costs_file import load_costs
 from polydom_runtime.policy.promise_text import promise_text
 
 from .arguments import deadlines, size_range, slack
+from .error_costs_file import read_error_costs
 from .estimator import default_estimator
 
 GREEDY = {"greedy": PAPER_LAMBDAS, "greedy-acc": (0.0,), "greedy-cost": (math.inf,)}
@@ -60,6 +61,11 @@ def _add_task(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--scoring", help="the score, by its name in scikit-learn (default: accuracy, or r2 of a regressor)"
+    )
+    command.add_argument(
+        "--costs-of-errors",
+        metavar="FILE.csv",
+        help="what errors cost: a file with the columns true, said and cost (default: the most probable label is said)",
     )
     command.add_argument("--cv", type=int, default=5, help="the number of cross-validation folds (default 5)")
     command.add_argument(
@@ -156,6 +162,8 @@ def run(arguments: argparse.Namespace) -> None:
         raise ItemError(f"{arguments.items} must give a label for each item: the array 'label', or (item, label).")
     groups, weights = (whole_or_none(found, name, arguments.items) for name in ("group", "weight"))
     search = search_for(arguments, space)
+    if arguments.costs_of_errors:
+        search.costs_of_errors = read_error_costs(arguments.costs_of_errors, [s.label for s in found])
     search.fit([s.item for s in found], [s.label for s in found], groups, costs, sample_weight=weights)
     bundle = search.export(arguments.out, **identity, key=key)
     for name, reason in search.dropped_.items():

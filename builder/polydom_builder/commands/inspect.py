@@ -15,7 +15,7 @@ from polydom_runtime.costs import format_seconds
 from polydom_runtime.exceptions import DeadlineError
 from polydom_runtime.policy.deadline import too_short
 from polydom_runtime.policy.outlook_table import outlook_table
-from polydom_runtime.policy.promise_text import promise_text
+from polydom_runtime.policy.promise_text import promise_text, score_text
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -48,6 +48,7 @@ def run(arguments: argparse.Namespace) -> None:
         return
     for what, text in bundle.identity.described(bundle.sha256).items():
         show(f"{what}: {text}")
+    show(f"score: {score_text(bundle)}")
     show(f"promise: {promise_text(bundle)}")
     show(f"{as_text(document)}\n{outlook_table(bundle)}")
 
@@ -74,6 +75,7 @@ def description(bundle: Bundle, deadline: float | None) -> dict[str, Any]:
         "deadlines": list(bundle.promise.budgets),
         "costs": str(bundle.times.origin),
         "scoring": bundle.promise.scoring,
+        "costs of errors": None if bundle.error_costs is None else asdict(bundle.error_costs),
         "promise": promise_text(bundle),
         "alpha": bundle.promise.alpha,
         "tolerance": bundle.promise.tolerance,

@@ -57,6 +57,7 @@ def _facts(bundle: Bundle) -> dict[str, Any]:
         "classes": list(bundle.space.classes),
         "widths": dict(zip(bundle.names, bundle.space.widths, strict=True)),
         "scoring": promise.scoring,
+        "costs of errors": bundle.error_costs and bundle.error_costs.costs,
         "prior score": bundle.prior.accuracy,
         "sizes": list(promise.sizes),
         "deadlines": [finite(deadline) for deadline in promise.budgets],

@@ -41,12 +41,13 @@ class Limits:
     def _scores(self, found: Comparison) -> Iterator[str]:
         if self.score_loss is None:
             return
-        before, after = found.facts["scoring"]
-        if before != after:
-            raise ComparisonError(
-                f"For --max-score-loss both bundles must have the same scoring. Got {before or 'none'} and "
-                f"{after or 'none'}. Build both with the same one, or leave the limit out."
-            )
+        for what in ("scoring", "costs of errors"):
+            before, after = found.facts[what]
+            if before != after:
+                raise ComparisonError(
+                    f"For --max-score-loss both bundles must have the same {what}. Got {before or 'none'} and "
+                    f"{after or 'none'}. Build both with the same, or leave the limit out."
+                )
         for answer in found.answers:
             if answer.loss > self.score_loss:
                 where = f"at {answer.deadline:g} s and size {answer.size:g}"

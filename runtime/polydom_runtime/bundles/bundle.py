@@ -14,6 +14,7 @@ from polydom_runtime.unit_times import UnitTimes, step_users
 
 from .assumption import Assumption
 from .bundle_times import BundleTimes
+from .error_costs import ErrorCosts
 from .greedy import GreedyIndex
 from .identity import Identity
 from .index import Candidate, Interval, PolyDomIndex
@@ -139,6 +140,8 @@ class Bundle:
         A few items with their features, to compare those of the node with.
     identity : Identity
         Its name and version, and what it was built from.
+    error_costs : ErrorCosts or None
+        What errors cost, if its models answer with labels of least expected cost.
     sha256 : str
         Of the index file that it was decoded from, in hexadecimal; empty if it is not from the disk.
     contents : tuple of bytes or memoryview
@@ -157,6 +160,7 @@ class Bundle:
     regimes: Mapping[Regime, RegimeTimes] = field(default_factory=dict)
     references: References = field(default_factory=References)
     identity: Identity = field(default_factory=Identity)
+    error_costs: ErrorCosts | None = None
     sha256: str = field(default="", compare=False)
     contents: tuple[bytes | memoryview, ...] = field(default=(), compare=False)
     signed: "Signed | None" = field(default=None, compare=False)

@@ -11,7 +11,7 @@ from polydom_runtime.costs import HUGE, CostFunction
 from polydom_runtime.features import MAX_FEATURES
 from polydom_runtime.items.kinds import ItemKind
 
-from . import identity, references, schema
+from . import error_costs, identity, references, schema
 from .assumption import Assumption
 from .bundle import Bundle, BundleSpace, Label, Prior, Promise, StoredIndex
 from .bundle_times import UNKNOWN_CALM
@@ -102,8 +102,8 @@ def _from_version_9(d: Document) -> Document:
 
 
 def _from_version_10(d: Document) -> Document:
-    """Add what is known of the models' scores: nothing."""
-    return {**d, "margin": []}
+    """Add what is known of the models' scores, estimators, confidence and costs of errors: nothing."""
+    return {**d, "margin": [], "error_costs": []}
 
 
 UPGRADES: Mapping[int, Callable[[Document], Document]] = {
@@ -138,6 +138,7 @@ def _bundle(d: Document, path: Path | None) -> Bundle:
         regimes=regimes,
         references=references.decoded(d, sum(space.widths)),
         identity=identity.decoded(d),
+        error_costs=error_costs.decoded(d, len(space.classes)),
     )
     check_limits(bundle)
     check_scores(bundle)

@@ -6,7 +6,7 @@ import msgpack
 
 from polydom_runtime.unit_times import UnitTimes
 
-from . import identity, references, schema
+from . import error_costs, identity, references, schema
 from .assumption import Assumption
 from .bundle import Bundle
 from .bundle_times import BundleTimes, CostOrigin
@@ -68,6 +68,7 @@ def encode(bundle: Bundle) -> bytes:
         "more_times": known.more,
         "references": references.encoded(bundle.references),
         "identity": identity.encoded(bundle.identity),
+        "error_costs": error_costs.encoded(bundle.error_costs),
     }
     return bytes(msgpack.packb(document))
 

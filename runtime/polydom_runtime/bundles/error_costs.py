@@ -1,11 +1,13 @@
 """The costs of errors by which the labels of a bundle's models were chosen."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from polydom_runtime.causes import shown
 from polydom_runtime.costs import HUGE
 
 from . import schema
@@ -40,10 +42,10 @@ class ErrorCosts:
         dearest, cheapest = max(errors, key=lambda e: e[0]), min(errors, key=lambda e: e[0])
         if dearest[0] == cheapest[0]:
             return "all errors cost the same"
-        one, other = (f"to say {said!r} for {true!r}" for _, said, true in (dearest, cheapest))
+        one, other = (f"to say {shown(said)} for {shown(true)}" for _, said, true in (dearest, cheapest))
         if not cheapest[0]:
             return f"{one} costs most, {other} costs nothing"
-        return f"{one} costs {dearest[0] / cheapest[0]:.3g} times as much as {other}"
+        return f"{one} costs {float(f'{dearest[0] / cheapest[0]:.3g}'):g} times as much as {other}"
 
 
 def encoded(costs: ErrorCosts | None) -> list[object]:
@@ -66,5 +68,5 @@ def decoded(document: Mapping[str, Any], n_classes: int) -> ErrorCosts | None:
     costs = schema.floats(given, "costs", (n_classes, n_classes))
     if not ((costs >= 0.0) & (costs <= HUGE)).all() or costs.diagonal().any() or not costs.any():
         raise schema.bad("Costs of errors must be finite, some above 0, and 0 for right answers", costs.tolist()[:3])
-    constant = schema.number(given, "constant", 1.0 / HUGE, float(np.max(costs)))
+    constant = schema.number(given, "constant", math.ulp(0.0), float(np.max(costs)))
     return ErrorCosts(tuple(map(tuple, costs.tolist())), constant)

@@ -6,10 +6,11 @@ from polydom_runtime.costs import HUGE
 
 from . import schema
 from .bundle import Bundle
+from .error_costs import SCORING
 
 SHARES = ("accuracy", "balanced_accuracy", "top_k_accuracy", "average_precision", "f1", "precision", "recall")
 RANGES: Mapping[str, tuple[float, float]] = {
-    **dict.fromkeys((*SHARES, "jaccard", "roc_auc"), (0.0, 1.0)),
+    **dict.fromkeys((*SHARES, "jaccard", "roc_auc", SCORING), (0.0, 1.0)),
     **dict.fromkeys(("r2", "explained_variance", "d2"), (-HUGE, 1.0)),
     "neg": (-HUGE, 0.0),
 }

@@ -10,7 +10,7 @@ from polydom_runtime.causes import printable
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.policy.lateness import longest_step
 from polydom_runtime.policy.outlook_table import outlook_table, regimes_text
-from polydom_runtime.policy.promise_text import promise_text
+from polydom_runtime.policy.promise_text import promise_text, score_text
 from polydom_runtime.trust import SIGNATURE_FILE
 
 from .arguments import add_trust, add_tune
@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> None:
         show("regression: answers are numbers")
     sets = f"{len(stored.sequences)} greedy sequences" if stored.sequences else f"{len(stored.shipped)} candidates"
     show(f"{sets}, {len(bundle.models)} models with all prefixes, {_engines(bundle)}")
-    show(f"score: {promise.scoring or 'not stated'}")
+    show(f"score: {score_text(bundle)}")
     show(f"item sizes {smallest:g} to {largest:g}, deadlines {deadlines}")
     show(f"models for slow-downs up to {promise.slowdown:g} at the shortest deadline")
     for choice in times.choices or (Choice(high, times.planned, times.guarded, times.calm),):

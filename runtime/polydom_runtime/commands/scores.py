@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.error_costs import SCORING, ErrorCosts
 
 
 class Score(Protocol):
@@ -28,7 +29,7 @@ class Score(Protocol):
 
 def score_of(bundle: Bundle) -> Score:
     """Return the counts for the answers of a bundle."""
-    return ClassCounts(bundle.space.classes) if bundle.space.classes else ErrorSums()
+    return ClassCounts(bundle.space.classes, bundle.error_costs) if bundle.space.classes else ErrorSums()
 
 
 def plain(label: Any) -> Any:
@@ -37,9 +38,13 @@ def plain(label: Any) -> Any:
 
 
 class ClassCounts:
-    """How often each class was right, told and true. Labels that are no classes count as one more class."""
+    """How often each class was right, told and true. Labels that are no classes count as one more class.
 
-    def __init__(self, classes: Sequence[Any]) -> None:
+    What errors cost counts for answers and labels that are classes.
+    """
+
+    def __init__(self, classes: Sequence[Any], errors: ErrorCosts | None = None) -> None:
+        self._errors, self._cost, self._n_costs = errors, 0.0, 0
         self._numbers = {label: number for number, label in enumerate(classes)}
         self._right, self._told, self._true = np.zeros((3, len(classes) + 1), dtype=np.int64)
 
@@ -49,6 +54,9 @@ class ClassCounts:
         self._told[told] += 1
         self._true[true] += 1
         self._right[true] += told == true
+        if self._errors is not None and max(told, true) < len(self._numbers):
+            self._cost += self._errors.costs[true][told]
+            self._n_costs += 1
 
     def _number(self, label: Any) -> int:
         try:
@@ -62,12 +70,17 @@ class ClassCounts:
         return {"accuracy": None if accuracy is None else round(accuracy, 6)}
 
     def value(self, scoring: str) -> float | None:
-        """Return accuracy, balanced accuracy, precision, recall or F1: of class 1 of two, macro, micro or weighted."""
+        """Return the cost saved, accuracy, balanced accuracy, or precision, recall or F1.
+
+        Of these three: that of class 1 of two, or their macro, micro or weighted average.
+        """
         right, told, true = self._right, self._told, self._true
         kind, _, average = scoring.partition("_")
         shares = {"precision": (right, told), "recall": (right, true), "f1": (2 * right, told + true)}
         if not true.any():
             return None
+        if scoring == SCORING and self._errors is not None and self._n_costs:
+            return 1.0 - self._cost / (self._n_costs * self._errors.constant)
         if scoring == "accuracy" or (kind in shares and average == "micro"):
             return float(right.sum() / true.sum())
         if scoring == "balanced_accuracy":

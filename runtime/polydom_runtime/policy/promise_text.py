@@ -1,4 +1,4 @@
-"""The promise of a bundle in words."""
+"""The promise of a bundle, and its score, in words."""
 
 import math
 
@@ -24,3 +24,11 @@ def _proven(promise: Promise) -> str:
     if promise.alpha == math.inf:
         return "nothing is proven"
     return f"proven is a factor of at most {promise.alpha:.3g}, as far as no set scores more than one that contains it"
+
+
+def score_text(bundle: Bundle) -> str:
+    """Return the name of the score, and what errors cost if the answers are those of least expected cost."""
+    costs, scoring = bundle.error_costs, bundle.promise.scoring or "not stated"
+    if costs is None:
+        return scoring
+    return f"{scoring}; answers have the least expected cost: {costs.described(bundle.space.classes)}"

@@ -45,6 +45,7 @@ def test_a_score_that_the_scoring_cannot_give_is_refused(scoring: str, score: fl
     [
         ("accuracy", 1.0 + 1e-16),
         ("accuracy", 0.0),
+        ("cost_saved", 0.0),
         ("r2", -3.0),
         ("neg_log_loss", -0.0),
         ("matthews_corrcoef", -0.5),

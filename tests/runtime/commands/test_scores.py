@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from polydom_runtime.bundles.error_costs import ErrorCosts
 from polydom_runtime.commands.scores import ClassCounts, ErrorSums
 
 
@@ -43,3 +44,14 @@ def test_score_of_another_kind_or_of_no_items_is_none() -> None:
 
     assert [classes.value(name) for name in ("r2", "roc_auc", "f1", "f1_samples", "x.f1_macro", "")] == [None] * 6
     assert [numbers.value(name) for name in ("accuracy", "r2", "explained_variance", "")] == [None] * 4
+
+
+def test_cost_saved_is_of_labels_that_are_classes() -> None:
+    """Of two faults one is missed, which costs 5; one of two sound items is an alarm; 'odd' has no cost."""
+    counts = ClassCounts(("fault", "ok"), ErrorCosts(((0.0, 5.0), (1.0, 0.0)), 2.0))
+    assert counts.value("cost_saved") is None
+    for said, true in (("fault", "fault"), ("ok", "fault"), ("fault", "ok"), ("ok", "ok"), ("ok", "odd")):
+        counts.add(said, true)
+
+    assert counts.value("cost_saved") == 1.0 - (5 + 1) / (4 * 2.0)
+    assert ClassCounts(("fault", "ok")).value("cost_saved") is None

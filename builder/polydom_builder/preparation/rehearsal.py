@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from polydom_builder.exceptions import ExportError, TrainingError
 from polydom_builder.training.conversion import SOME_BETWEEN, between, converted_models
 from polydom_builder.training.onnx import OnnxVersions, check_parity, check_probabilities, to_onnx
+from polydom_builder.training.sharpness import sharpness_of
 from polydom_builder.training.trainer import Trainer
 from polydom_runtime.bundles.models import InputRow, ModelRunner
 from polydom_runtime.exceptions import BundleFormatError
@@ -46,7 +47,8 @@ def rehearsed(
     Returns
     -------
     Trainer
-        Its estimator sees the labels as given, or class numbers if it trains on these only, as XGBoost does.
+        Its estimator sees the labels as given, or class numbers if it trains on these only, as XGBoost does. With
+        costs of errors it knows how sharp probabilities must be.
 
     Raises
     ------
@@ -71,6 +73,8 @@ def rehearsed(
                 "update_registered_converter in the module of the estimator, which workers import, or set n_jobs=1."
             ) from e
         raise
+    if trainer.errors is not None:
+        trainer = replace(trainer, sharpness=sharpness_of(trainer, orders[0]))
     converted_models(trainer, orders, versions, max_mismatches)
     return trainer
 

@@ -33,16 +33,20 @@ class LeastCostModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     model : fitted classifier with probabilities
     costs : array of shape (n_true, n_said)
         From `decision_costs`.
+    sharpness : float
+        The power of the probabilities that is used for the choice: above 1 if the model is too unsure.
     """
 
-    def __init__(self, model: Any, costs: NDArray[np.float64]) -> None:
+    def __init__(self, model: Any, costs: NDArray[np.float64], sharpness: float = 1.0) -> None:
         self.model = model
         self.costs = costs
+        self.sharpness = sharpness
         self.classes_ = np.asarray(model.classes_)
 
     def predict(self, rows: NDArray[np.float32]) -> NDArray[Any]:
         """Return labels, shape ``(n_items,)``."""
-        labels: NDArray[Any] = self.classes_[(self.predict_proba(rows) @ self.costs).argmin(axis=1)]
+        expected = self.predict_proba(rows) ** self.sharpness @ self.costs
+        labels: NDArray[Any] = self.classes_[expected.argmin(axis=1)]
         return labels
 
     def predict_proba(self, rows: NDArray[np.float32]) -> NDArray[Any]:
@@ -50,7 +54,7 @@ class LeastCostModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(self.model.predict_proba(rows))
 
 
-def choose_by_cost(proto: Any, costs: NDArray[np.float64]) -> None:
+def choose_by_cost(proto: Any, costs: NDArray[np.float64], sharpness: float) -> None:
     """Change a converted classifier so that its output 0 is the class number of least expected cost.
 
     A linear model of two classes gets another intercept for its label: then a node computes no probabilities for it.
@@ -60,21 +64,31 @@ def choose_by_cost(proto: Any, costs: NDArray[np.float64]) -> None:
     proto : ModelProto
         Output 0 are class numbers, output 1 probabilities.
     costs : array of shape (n_true, n_said)
+    sharpness : float
     """
-    from onnx.helper import make_node
-    from onnx.numpy_helper import from_array
-
     graph = proto.graph
     probabilities = graph.output[1].name
     writer = next(node for node in graph.node if probabilities in node.output)
     if _is_logistic_of_two(writer):
-        graph.node.append(_shifted(writer, costs))
+        graph.node.append(_shifted(writer, costs, sharpness))
     else:
-        graph.initializer.append(from_array(costs.astype(np.float32), "costs_of_errors"))
-        graph.node.append(make_node("MatMul", [probabilities, "costs_of_errors"], ["expected_costs"]))
-        graph.node.append(make_node("ArgMin", ["expected_costs"], [LABEL], axis=1, keepdims=0))
+        _append_choice(graph, costs, sharpness)
     graph.output[0].name = LABEL
     _keep_needed(graph)
+
+
+def _append_choice(graph: Any, costs: NDArray[np.float64], sharpness: float) -> None:
+    from onnx.helper import make_node
+    from onnx.numpy_helper import from_array
+
+    source = graph.output[1].name
+    if sharpness != 1.0:
+        graph.initializer.append(from_array(np.array([sharpness], dtype=np.float32), "sharpness"))
+        graph.node.append(make_node("Pow", [source, "sharpness"], ["sharper_probabilities"]))
+        source = "sharper_probabilities"
+    graph.initializer.append(from_array(costs.astype(np.float32), "costs_of_errors"))
+    graph.node.append(make_node("MatMul", [source, "costs_of_errors"], ["expected_costs"]))
+    graph.node.append(make_node("ArgMin", ["expected_costs"], [LABEL], axis=1, keepdims=0))
 
 
 def _attributes(node: Any) -> dict[str, Any]:
@@ -91,13 +105,13 @@ def _is_logistic_of_two(node: Any) -> bool:
     return node.op_type == "LinearClassifier" and given.get("post_transform") == b"LOGISTIC" and mirrored
 
 
-def _shifted(node: Any, costs: NDArray[np.float64]) -> Any:
+def _shifted(node: Any, costs: NDArray[np.float64], sharpness: float) -> Any:
     """Return a linear classifier whose scores change their sign where the expected costs of both labels are equal."""
     from onnx import NodeProto
     from onnx.helper import make_attribute
 
     # Label 1 is cheaper where its odds are above this ratio, and the score is the logarithm of the odds.
-    shift = math.log((costs[0, 1] - costs[0, 0]) / (costs[1, 0] - costs[1, 1]))
+    shift = math.log((costs[0, 1] - costs[0, 0]) / (costs[1, 0] - costs[1, 1])) / sharpness
     first, second = _attributes(node)["intercepts"]
     found = NodeProto()
     found.CopyFrom(node)

@@ -102,9 +102,8 @@ def to_onnx(
     from skl2onnx.common.data_types import FloatTensorType
 
     versions = versions or OnnxVersions()
-    costs = None
-    if isinstance(model, LeastCostModel):
-        model, costs = model.model, model.costs
+    chosen = model if isinstance(model, LeastCostModel) else None
+    model = model if chosen is None else chosen.model
     _round_thresholds(model)
     arguments: dict[str, Any] = {
         "initial_types": [("X", FloatTensorType([None, width]))],
@@ -121,8 +120,8 @@ def to_onnx(
                         raise ExportError(f"it needs IR version {proto.ir_version}, over {versions.ir_version}")
                     _mend_discriminant(model, proto)
                     number_labels(proto, classes, versions.ml_opset)
-                    if costs is not None:
-                        choose_by_cost(proto, costs)
+                    if chosen is not None:
+                        choose_by_cost(proto, chosen.costs, chosen.sharpness)
                     return bytes(proto.SerializeToString())
                 except (NameError, RuntimeError) as e:
                     if not any(name in str(e) for name in ("zipmap", "output_class_labels")):

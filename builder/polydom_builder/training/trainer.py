@@ -78,6 +78,8 @@ class Trainer:
         Items of one group are not independent of each other.
     errors : ErrorCosts, optional
         If given, models answer with the label of least expected cost.
+    sharpness : float
+        The power of probabilities that these expectations are of; see `sharpness_of`.
     routed : bool
         Whether scikit-learn routes metadata in fits; as it is set where the trainer is made, also in workers.
     """
@@ -93,6 +95,7 @@ class Trainer:
     weights: Weights = None
     groups: Sequence[Any] | None = None
     errors: ErrorCosts | None = None
+    sharpness: float = 1.0
     routed: bool = field(default_factory=routes_metadata)
 
     @cached_property
@@ -121,7 +124,7 @@ class Trainer:
         code = training_code(self.estimator, self.scoring)
         given = self.table.key, self.names, self.weights, self.estimator, self.splits, self.scoring, self.by_number
         grouped = [] if self.groups is None else [list(self.groups)]
-        return str(content_hash((*given, code, self.errors, *grouped, *["routed"][: self.routed])))
+        return str(content_hash((*given, code, self.errors, self.sharpness, *grouped, *["routed"][: self.routed])))
 
     @cached_property
     def seen(self) -> NDArray[Any]:
@@ -218,7 +221,7 @@ class Trainer:
                 model = placed(self.estimator, columns).fit(self.table.rows_of(order, train), targets, **weights)
         except Exception as e:  # of the user's code
             raise TrainingError(f"The estimator must train on {self.name_of(order)}. {raised(e)}") from e
-        return model if self.errors is None else LeastCostModel(model, decision_costs(self.errors))
+        return model if self.errors is None else LeastCostModel(model, decision_costs(self.errors), self.sharpness)
 
     def _prior(self, targets: NDArray[Any], train: NDArray[np.intp] | None) -> Any:
         """Return the best constant answer to some or all items as a fitted estimator."""

@@ -47,6 +47,13 @@ def test_label_costs_least_by_the_probabilities() -> None:
     assert model.predict(np.stack([share, 1 - share], axis=1)).tolist() == ["ok", "ok", "ok", "fault", "fault", "fault"]
 
 
+def test_sharper_probabilities_make_the_choice_bolder() -> None:
+    """Of 0.2 and 0.8 the squares are in the ratio of 1 to 16, so that an error that costs 9 times as much is risked."""
+    rows, costs = np.array([[0.2, 0.8]]), decision_costs(errors((0.0, 9.0), (1.0, 0.0)))
+
+    assert [LeastCostModel(Known(), costs, power).predict(rows)[0] for power in (1.0, 2.0)] == ["fault", "ok"]
+
+
 def test_ties_go_to_the_first_label() -> None:
     costs = decision_costs(errors((0.0, 1.0, 3.0), (1.5, 0.0, 3.0), (2.0, 2.0, 0.0)))
     probabilities = np.array([[0.6, 0.4, 0.0], [0.5, 1 / 3, 1 / 6], [0.0, 0.4, 0.6]])
@@ -75,13 +82,16 @@ def test_costs_that_lie_far_apart_keep_their_ratio(ratio: float) -> None:
     ids=["logistic", "bayes", "neighbours", "tree", "forest"],
 )
 @pytest.mark.parametrize("labels", [TWO, THREE], ids=["two", "three"])
-def test_engines_answer_as_scikit_learn_also_where_two_labels_cost_the_same(estimator: Any, labels: Any) -> None:
+@pytest.mark.parametrize("sharpness", [1.0, 1.7])
+def test_engines_answer_as_scikit_learn_also_where_two_labels_cost_the_same(
+    estimator: Any, labels: Any, sharpness: float
+) -> None:
     """Of five neighbours three in two labels cost the same: 0.6 times 1 and 0.4 times 1.5."""
     matrix = np.ones((3, 3)) - np.eye(3)
     matrix[1, 0] = 1.5
     classes = np.unique(labels)
     costs = decision_costs(errors(*map(tuple, matrix[: len(classes), : len(classes)].tolist())))
-    model = LeastCostModel(estimator.fit(ROWS, labels), costs)
+    model = LeastCostModel(estimator.fit(ROWS, labels), costs, sharpness)
     data = to_onnx(model, 3, classes=classes.tolist())
     tried = np.concatenate([ROWS, rng.normal(size=(1000, 3)).astype(np.float32)])
     expected = np.searchsorted(classes, model.predict(tried))
@@ -98,7 +108,7 @@ def test_engines_answer_as_scikit_learn_also_where_two_labels_cost_the_same(esti
 
 def test_logistic_regression_of_two_classes_stays_one_product_in_numpy() -> None:
     model = make_pipeline(StandardScaler(), LogisticRegression()).fit(ROWS, TWO)
-    data = to_onnx(LeastCostModel(model, decision_costs(errors((0.0, 9.0), (1.0, 0.0)))), 3, classes=["a", "b"])
+    data = to_onnx(LeastCostModel(model, decision_costs(errors((0.0, 9.0), (1.0, 0.0))), 1.7), 3, classes=["a", "b"])
 
     assert len(Kernel(data, InputRow(3), 3, 2)._calls) == 1
 

@@ -165,7 +165,7 @@ def prepare(
         raise TrainingError("There must be items, and one label for each. Got none.")
     targets = targets_of(labels, len(items), regression=not is_classifier(search.estimator))
     weights = checked_weights(sample_weight, len(items))
-    errors = checked_error_costs(search.costs_of_errors, search.estimator, targets, weights)
+    errors = checked_error_costs(search.costs_of_errors, targets, weights)
     if errors is not None and not search.scoring:
         scoring = CostSaved(targets.classes, errors)
     if weights is not None:

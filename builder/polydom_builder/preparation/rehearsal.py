@@ -90,6 +90,11 @@ def _rehearse(trainer: Trainer, order: Order, versions: OnnxVersions, sure: bool
             f"early_stop needs an estimator with probabilities. {type(model).__name__} has none. "
             "Choose another, or leave early_stop out."
         )
+    if trainer.errors is not None and not hasattr(model.model, "predict_proba"):
+        raise TrainingError(
+            f"costs_of_errors needs an estimator with probabilities. {type(model.model).__name__} has none. Wrap it in "
+            "CalibratedClassifierCV, or choose another."
+        )
     data = to_onnx(model, rows.shape[1], versions, classes)
     try:
         ModelRunner(data, InputRow(rows.shape[1], len(classes)), rows.shape[1], len(classes), sure)

@@ -18,7 +18,7 @@ from .weights import Weights
 EXAMPLE = "Give costs_of_errors={(true label, said label): cost}, with a cost for each pair of different labels."
 
 
-def checked_error_costs(given: Any, estimator: Any, targets: Targets, weights: Weights = None) -> ErrorCosts | None:
+def checked_error_costs(given: Any, targets: Targets, weights: Weights = None) -> ErrorCosts | None:
     """Return the costs of errors; None if none are given.
 
     A cost of a right answer is taken off all answers to items of its label, which changes no choice.
@@ -27,7 +27,6 @@ def checked_error_costs(given: Any, estimator: Any, targets: Targets, weights: W
     ----------
     given : mapping of (label, label) to float, or None
         The cost of each true label and each other one that may be said for it.
-    estimator : scikit-learn estimator
     targets : Targets
     weights : array of shape (n_items,), optional
 
@@ -35,17 +34,12 @@ def checked_error_costs(given: Any, estimator: Any, targets: Targets, weights: W
     ------
     TrainingError
         If a pair has no cost, or one that is no finite number of at least 0; a label is unknown; right answers cost
-        more than errors; a constant answer costs nothing; or the estimator is a regressor or has no probabilities.
+        more than errors; a constant answer costs nothing; or the targets are those of a regression.
     """
     if given is None:
         return None
     if not len(targets.classes):
         raise TrainingError("costs_of_errors must be left out for a regressor: its answers are no labels.")
-    if not hasattr(estimator, "predict_proba"):
-        raise TrainingError(
-            "costs_of_errors needs an estimator with probabilities. "
-            f"{' '.join(repr(estimator).split()):.200} has none. Wrap it in CalibratedClassifierCV, or choose another."
-        )
     costs = _matrix(given, targets.classes.tolist())
     costs -= costs.diagonal()[:, None]
     if (costs < 0.0).any():

@@ -66,6 +66,9 @@ def choose_by_cost(proto: Any, costs: NDArray[np.float64], sharpness: float) -> 
     costs : array of shape (n_true, n_said)
     sharpness : float
     """
+    from onnx import TensorProto
+    from onnx.helper import make_tensor_value_info
+
     graph = proto.graph
     probabilities = graph.output[1].name
     writer = next(node for node in graph.node if probabilities in node.output)
@@ -73,7 +76,7 @@ def choose_by_cost(proto: Any, costs: NDArray[np.float64], sharpness: float) -> 
         graph.node.append(_shifted(writer, costs, sharpness))
     else:
         _append_choice(graph, costs, sharpness)
-    graph.output[0].name = LABEL
+    graph.output[0].CopyFrom(make_tensor_value_info(LABEL, TensorProto.INT64, [None]))
     _keep_needed(graph)
 
 

@@ -219,9 +219,9 @@ class Trainer:
             with config_context(enable_metadata_routing=self.routed):
                 weights = self._weights(train, of=self.estimator)
                 model = placed(self.estimator, columns).fit(self.table.rows_of(order, train), targets, **weights)
+            return model if self.errors is None else LeastCostModel(model, decision_costs(self.errors), self.sharpness)
         except Exception as e:  # of the user's code
             raise TrainingError(f"The estimator must train on {self.name_of(order)}. {raised(e)}") from e
-        return model if self.errors is None else LeastCostModel(model, decision_costs(self.errors), self.sharpness)
 
     def _prior(self, targets: NDArray[Any], train: NDArray[np.intp] | None) -> Any:
         """Return the best constant answer to some or all items as a fitted estimator."""

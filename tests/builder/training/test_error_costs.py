@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.ensemble import StackingClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
 from polydom_builder import GreedySearch, PolyDomSearch
@@ -53,7 +55,7 @@ def mean_cost(labels: Any, answers: Any) -> float:
         (COSTS | {("ok", "ok"): 2}, {}, "A right answer must not cost more than an error. For 'ok'.*to say 'fault'"),
         (COSTS | {("ok", "fault"): 0}, {}, "Always to say 'fault' costs nothing"),
         (COSTS, {"estimator": Ridge(), "labels": np.linspace(0, 1, 120)}, "left out for a regressor"),
-        (COSTS, {"estimator": LinearSVC()}, "LinearSVC.. has none. Wrap it in CalibratedClassifierCV"),
+        (COSTS, {"estimator": LinearSVC()}, "LinearSVC has none. Wrap it in CalibratedClassifierCV"),
     ],
 )
 @pytest.mark.parametrize("kind", [PolyDomSearch, GreedySearch])
@@ -163,6 +165,12 @@ def test_host_scores_by_the_costs_of_the_training() -> None:
     assert 1.0 - mean_cost(labels, found.predict(new)) / found.trainer_.errors.constant == found.score(new, labels)
     with pytest.raises(TrainingError, match=r"one of the training. Got .*odd"):
         found.score(new, ["odd"] * 300)
+
+
+def test_probabilities_may_be_there_only_after_the_fit() -> None:
+    stack = StackingClassifier([("a", LOGISTIC), ("b", GaussianNB())], cv=2)
+
+    assert fitted(estimator=stack, deadline=0.1).trainer_.errors is not None
 
 
 def test_search_with_costs_is_cloned_and_changed() -> None:

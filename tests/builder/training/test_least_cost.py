@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -16,7 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 from polydom_builder.training.least_cost import LeastCostModel, decision_costs
 from polydom_builder.training.onnx import OnnxModel, to_onnx
 from polydom_runtime.bundles.error_costs import ErrorCosts
-from polydom_runtime.bundles.models import InputRow
+from polydom_runtime.bundles.models import InputRow, ModelRunner
 from polydom_runtime.kernels.kernel import Kernel
 
 rng = np.random.default_rng(0)
@@ -75,11 +76,12 @@ def test_costs_that_lie_far_apart_keep_their_ratio(ratio: float) -> None:
     [
         make_pipeline(StandardScaler(), LogisticRegression()),
         GaussianNB(),
+        QuadraticDiscriminantAnalysis(),
         KNeighborsClassifier(),
         DecisionTreeClassifier(min_samples_leaf=20, random_state=0),
         RandomForestClassifier(10, max_depth=3, random_state=0),
     ],
-    ids=["logistic", "bayes", "neighbours", "tree", "forest"],
+    ids=["logistic", "bayes", "quadratic", "neighbours", "tree", "forest"],
 )
 @pytest.mark.parametrize("labels", [TWO, THREE], ids=["two", "three"])
 @pytest.mark.parametrize("sharpness", [1.0, 1.7])
@@ -96,13 +98,14 @@ def test_engines_answer_as_scikit_learn_also_where_two_labels_cost_the_same(
     tried = np.concatenate([ROWS, rng.normal(size=(1000, 3)).astype(np.float32)])
     expected = np.searchsorted(classes, model.predict(tried))
     row = InputRow(3)
-    kernel, in_numpy = Kernel(data, row, 3, len(classes)), []
+    kernel, runner = Kernel(data, row, 3, len(classes)), ModelRunner(data, row, 3, len(classes))
+    given = []
     for values in tried:
         row.values[:] = values
-        in_numpy.append(kernel())
+        given.append((kernel(), runner()))
 
+    assert [(label, label) for label in expected.tolist()] == given
     assert expected.tolist() == OnnxModel(data).predict(tried).tolist()
-    assert expected.tolist() == in_numpy
     assert np.allclose(model.predict_proba(tried), OnnxModel(data).predict_proba(tried), atol=1e-4)
 
 

@@ -11,7 +11,7 @@ from polydom_runtime.costs import HUGE, CostFunction
 from polydom_runtime.features import MAX_FEATURES
 from polydom_runtime.items.kinds import ItemKind
 
-from . import error_costs, identity, references, schema
+from . import error_costs, estimates, identity, references, schema
 from .assumption import Assumption
 from .bundle import Bundle, BundleSpace, Label, Prior, Promise, StoredIndex
 from .bundle_times import UNKNOWN_CALM
@@ -102,8 +102,8 @@ def _from_version_9(d: Document) -> Document:
 
 
 def _from_version_10(d: Document) -> Document:
-    """Add what is known of the models' scores, estimators, confidence and costs of errors: nothing."""
-    return {**d, "margin": [], "error_costs": []}
+    """Add what is known of scores, estimators, confidence, limits and the costs of errors: nothing."""
+    return {**d, "margin": [], "error_costs": [], **estimates.encoded([])}
 
 
 UPGRADES: Mapping[int, Callable[[Document], Document]] = {
@@ -216,6 +216,7 @@ def _models(d: Document, n_features: int) -> tuple[ModelEntry, ...]:
     rows = schema.field(d, "models", list)
     schema.in_range("The number of models", len(rows), 0, MAX_MODELS)
     numbers = schema.floats(d, "model_numbers", (len(rows), 2)).tolist()
+    known = estimates.decoded(d, [accuracy for accuracy, _ in numbers])
     costs, stops, engines = _set_costs(d, len(rows)), _stops(d, len(rows)), _engines(d, len(rows))
     models, orders, rising = [], set(), schema.field(d, "rising", bool)
     for k, ((order, size, digest), (accuracy, seconds)) in enumerate(
@@ -230,7 +231,8 @@ def _models(d: Document, n_features: int) -> tuple[ModelEntry, ...]:
             raise schema.bad("A model must have a finite accuracy and time", (accuracy, seconds))
         orders.add(features)
         size = schema.in_range("A model's size", size, 1, MAX_MODEL_BYTES)
-        models.append(ModelEntry(features, accuracy, seconds, size, digest, costs[k], stops[k], engines[k], rising))
+        others = costs[k], stops[k], engines[k], rising, known[k]
+        models.append(ModelEntry(features, accuracy, seconds, size, digest, *others))
     for model in models:
         if len(model.order) > 1 and model.order[:-1] not in orders:
             raise schema.bad("Every prefix of a model's order must have a model", model.order)

@@ -7,6 +7,7 @@ from polydom_runtime.costs import CostFunction
 
 from . import schema
 from .engines import Engine
+from .estimates import Estimate
 
 MODEL_FOLDER = "models"
 
@@ -20,7 +21,7 @@ class ModelEntry:
     order : tuple of int
         The positions of its features in the feature space, in the order in which they are computed.
     accuracy : float
-        Score of the exported model on items that it was not trained on.
+        Score of the exported model on items that it was not trained on, corrected for the choice of the model by it.
     seconds : float
         Worst-case time of one run.
     size_bytes : int
@@ -36,6 +37,8 @@ class ModelEntry:
         The one that is quicker after other work, and that `seconds` are of.
     rising : bool
         Whether its input columns are in the order of the feature space; in bundles of old versions they are in `order`.
+    estimate : Estimate, optional
+        The measured score and an interval, if they are known.
     """
 
     order: tuple[int, ...]
@@ -47,6 +50,7 @@ class ModelEntry:
     stop: float | None = None
     engine: Engine = "onnxruntime"
     rising: bool = True
+    estimate: Estimate | None = None
 
     @property
     def features(self) -> tuple[int, ...]:

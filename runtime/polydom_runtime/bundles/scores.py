@@ -43,6 +43,7 @@ def check_scores(bundle: Bundle) -> None:
     low, high = score_range(bundle.promise.scoring)
     outlooks = [*bundle.times.outlook, *(o for there in bundle.regimes.values() for o in there.times.outlook)]
     scores = [bundle.prior.accuracy, *(m.accuracy for m in bundle.models), *(o.score for o in outlooks)]
+    scores += [number for m in bundle.models for number in m.estimate or ()]
     if wrong := [score for score in scores if not low - ROUNDING <= score <= high + ROUNDING]:
         raise schema.bad(
             f"A score by {bundle.promise.scoring or 'any scoring'} must be from {low:g} to {high:g}", wrong[0]

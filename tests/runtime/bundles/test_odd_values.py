@@ -19,6 +19,7 @@ from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.bundle_times import CostOrigin
 from polydom_runtime.bundles.encoding import encode
 from polydom_runtime.bundles.error_costs import ErrorCosts
+from polydom_runtime.bundles.estimates import Estimate
 from polydom_runtime.bundles.index_file import DIGEST_FILE, INDEX_FILE, digest_line, load_bundle
 from polydom_runtime.bundles.references import References, stored
 from polydom_runtime.bundles.schema import pack_floats
@@ -48,6 +49,8 @@ def full() -> Bundle:
     origin = CostOrigin("a board", True, ("warm",), {"numpy": "2"})
     items = [kept for item in (ITEM, [1, 2.5], "a") if (kept := stored(item)) is not None]
     bundle = changed(bundle, item_kind=ItemKind(1, False), scoring="accuracy", assumption=Assumption(0.0, 5, 1, 0.1))
+    estimated = tuple(replace(m, estimate=Estimate(m.accuracy, 0.1, 0.95)) for m in bundle.models)
+    bundle = changed(bundle, models=estimated)
     hot = replace(bundle.times, origin=origin)
     bundle = replace(bundle, error_costs=ErrorCosts(((0.0, 2.0), (0.5, 0.0)), 0.25))
     return replace(bundle, times=hot, references=References(tuple(items), ((1.0,) * 6,) * len(items), (math.inf,) * 6))

@@ -17,6 +17,7 @@ from polydom_runtime.unit_times import UnitTimes
 
 from .bundling.assembly import indexed, with_stops
 from .bundling.bundle_folder import checked_target
+from .bundling.corrected_scores import CORRECTIONS, corrected, correction_of
 from .bundling.export import ExportedModel, plan_order
 from .bundling.identity import given_identity
 from .costs.combined_costs import Combine
@@ -83,6 +84,10 @@ class PolyDomSearch(HostAnswers):
     early_stop : float, optional
         The accuracy that early answers may give up, 0.01 say. If given, the bundle states for each model the confidence
         from which the node may answer before its time is used, to save energy. The node does so only when asked.
+    correction : {"resampling", None}
+        A set that is chosen among many for its score had some luck, so this score is too high. "resampling" estimates
+        the luck, without more trainings, and lowers the scores that a bundle states by it. Each also gets an interval.
+        The order of the scores, the search and its promise stay as measured. None leaves out all of this.
     max_mismatches : int
         The number of training items on which an exported model may answer otherwise than scikit-learn's.
     max_features : int, optional
@@ -165,6 +170,7 @@ class PolyDomSearch(HostAnswers):
         quantile: float = 0.999,
         slowdown: float = 2.0,
         early_stop: float | None = None,
+        correction: str | None = "resampling",
         max_mismatches: int = 0,
         max_features: int | None = None,
         max_trainings: int | None = None,
@@ -191,6 +197,7 @@ class PolyDomSearch(HostAnswers):
         self.quantile = quantile
         self.slowdown = slowdown
         self.early_stop = early_stop
+        self.correction = correction
         self.max_mismatches = max_mismatches
         self.max_features = max_features
         self.max_trainings = max_trainings
@@ -235,6 +242,7 @@ class PolyDomSearch(HostAnswers):
         if self.lattice is not None:
             check_choice("lattice", self.lattice, SEARCHES)
         check_choice("index", self.index, tuple(INDEXES))
+        check_choice("correction", self.correction, CORRECTIONS)
         alphas = checked_slacks(self)
         publish(self, prepare(self, items, labels, groups, costs, sample_weight, self.slowdown), self.combine)
 
@@ -286,7 +294,11 @@ class PolyDomSearch(HostAnswers):
         checked_target(folder)
         check_key(key)
         identity = given_identity(name, version, built_by)
-        exported = export_orders(self, [self._order(c.mask) for c in self._shipped()])
+        index = build_index(self.candidates_, self.region_)
+        exported = export_orders(self, [self._order(c.mask) for c in index.candidates])
+        if self.correction is not None:
+            known = self.expanded_, self.trainer_, self.set_costs_
+            exported = corrected(exported, correction_of(*known, index, self.region_))
         promise = Promise(
             self.region_.sizes,
             promised_budgets(self),

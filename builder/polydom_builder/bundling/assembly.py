@@ -41,7 +41,9 @@ def model_entries(
     for model, (seconds, engine) in zip(exported, times, strict=True):
         data = model.onnx_bytes
         digest = hashlib.sha256(data).digest()
-        entry = ModelEntry(model.order, model.accuracy, seconds, len(data), digest, engine=engine)
+        entry = ModelEntry(
+            model.order, model.accuracy, seconds, len(data), digest, engine=engine, estimate=model.estimate
+        )
         cost = None if whole is None else whole(entry.mask) + CostFunction.of(seconds)
         entries.append(replace(entry, cost=cost))
     return tuple(entries)

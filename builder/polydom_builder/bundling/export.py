@@ -8,6 +8,7 @@ from joblib import Parallel, delayed
 from polydom_builder.training.conversion import checked_model
 from polydom_builder.training.onnx import OnnxModel, OnnxVersions, to_onnx
 from polydom_builder.training.trainer import Trainer
+from polydom_runtime.bundles.estimates import Estimate
 from polydom_runtime.features import members
 from polydom_runtime.unit_times import UnitTimes
 
@@ -16,11 +17,15 @@ Order = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class ExportedModel:
-    """An exported model and its held-out score, measured with models in exported form."""
+    """An exported model and its held-out score, measured with models in exported form.
+
+    With an estimate, the score is corrected, and the estimate has the measured one.
+    """
 
     order: Order
     onnx_bytes: bytes
     accuracy: float
+    estimate: Estimate | None = None
 
 
 def plan_order(mask: int, times: UnitTimes, size: float) -> Order:

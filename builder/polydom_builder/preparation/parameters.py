@@ -249,7 +249,7 @@ def checked_sizes(size_range: Any, item_sizes: Sequence[float]) -> tuple[float, 
     return low, high
 
 
-def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
+def check_choice(name: str, value: Any, choices: Sequence[str | None]) -> None:
     """Check that a parameter is one of the choices.
 
     Raises
@@ -258,4 +258,4 @@ def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
         If it is not.
     """
     if value not in choices:
-        raise TrainingError(f"{name} must be one of {', '.join(choices)}. Got {value!r}.")
+        raise TrainingError(f"{name} must be one of {', '.join(map(str, choices))}. Got {value!r}.")

@@ -26,14 +26,15 @@ def test_every_prefix_of_a_plan_has_a_model(folder: Path) -> None:
         assert all(order[:k] in bundle.model_of_order for k in range(1, len(order) + 1))
 
 
-def test_accuracy_in_the_bundle_is_measured_through_onnx(fitted: PolyDomSearch, folder: Path) -> None:
+def test_score_in_the_bundle_is_measured_through_onnx(fitted: PolyDomSearch, folder: Path) -> None:
     from polydom_builder.training.onnx import OnnxModel, to_onnx
 
     entry = load_bundle(folder).models[-1]
     width, classes = sum(task.space.widths[i] for i in entry.order), fitted.trainer_.seen_classes
     expected = fitted.trainer_.score(entry.order, lambda fold: OnnxModel(to_onnx(fold, width, classes=classes)))
 
-    assert entry.accuracy == expected
+    assert entry.estimate is not None
+    assert expected == entry.estimate.measured
 
 
 def test_export_is_the_same_every_time(fitted: PolyDomSearch, folder: Path, tmp_path: Path) -> None:

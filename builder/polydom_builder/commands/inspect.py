@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.estimates import CONFIDENCE, Estimate
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.bundles.regimes import REGIMES
 from polydom_runtime.commands.arguments import duration
@@ -63,6 +64,7 @@ def description(bundle: Bundle, deadline: float | None) -> dict[str, Any]:
         Seconds, of the staircase; those of the bundle if None.
     """
     wanted = {b for b in bundle.promise.budgets if 0.0 < b < float("inf")} if deadline is None else {deadline}
+    estimates = {tuple(bundle.names[i] for i in model.order): model.estimate for model in bundle.models}
     return {
         "identity": {**asdict(bundle.identity), "sha256": bundle.sha256},
         "features": dict(zip(bundle.names, (str(c) for c in bundle.times.worst.features), strict=True)),
@@ -80,7 +82,13 @@ def description(bundle: Bundle, deadline: float | None) -> dict[str, Any]:
         "alpha": bundle.promise.alpha,
         "tolerance": bundle.promise.tolerance,
         "candidates": [
-            {"features": list(c.features), "accuracy": c.accuracy, "cost": str(c.cost), "weights": list(c.cost.weights)}
+            {
+                "features": list(c.features),
+                "accuracy": c.accuracy,
+                **_estimated(estimates.get(c.features)),
+                "cost": str(c.cost),
+                "weights": list(c.cost.weights),
+            }
             for c in bundle.index.candidates
         ],
         "staircases": {
@@ -102,11 +110,19 @@ def description(bundle: Bundle, deadline: float | None) -> dict[str, Any]:
     }
 
 
+def _estimated(estimate: Estimate | None) -> dict[str, Any]:
+    measured, *interval = estimate or (None,)
+    return {"measured": measured, "interval": interval or None}
+
+
 def as_text(document: dict[str, Any]) -> str:
     """Return the description as a person reads it."""
-    lines = [document["costs"], "candidates (accuracy, worst-case cost, features in order of computation)"]
+    columns = f"accuracy, its {CONFIDENCE:.0%} interval, worst-case cost, features in order of computation"
+    lines = [document["costs"], f"candidates ({columns})"]
     for c in document["candidates"]:
-        lines.append(f"  {c['accuracy']:.3f}  {c['cost']:<60}  {' '.join(c['features']) or '(class prior)'}")
+        interval = "{:.3f} to {:.3f}".format(*c["interval"]) if c["interval"] else "not stated"
+        names = " ".join(c["features"]) or "(class prior)"
+        lines.append(f"  {c['accuracy']:.3f}  {interval:<14}  {c['cost']:<60}  {names}")
     for deadline, steps in document["staircases"].items():
         lines.append(f"staircase at {deadline} (last size, accuracy, features)")
         for s in steps:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.bundle_times import Choice
+from polydom_runtime.bundles.estimates import CONFIDENCE
 from polydom_runtime.causes import printable
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.policy.lateness import longest_step
@@ -42,6 +43,8 @@ def run(arguments: argparse.Namespace) -> None:
     sets = f"{len(stored.sequences)} greedy sequences" if stored.sequences else f"{len(stored.shipped)} candidates"
     show(f"{sets}, {len(bundle.models)} models with all prefixes, {_engines(bundle)}")
     show(f"score: {score_text(bundle)}")
+    show(f"score: {promise.scoring or 'not stated'}")
+    show(f"best model: {_best(bundle)}")
     show(f"item sizes {smallest:g} to {largest:g}, deadlines {deadlines}")
     show(f"models for slow-downs up to {promise.slowdown:g} at the shortest deadline")
     for choice in times.choices or (Choice(high, times.planned, times.guarded, times.calm),):
@@ -68,6 +71,19 @@ def _engines(bundle: Bundle) -> str:
     """Return how many models each engine runs."""
     counts = Counter(model.engine for model in bundle.models)
     return " and ".join(f"{n} in {engine}" for engine, n in counts.most_common()) or "none to run"
+
+
+def _best(bundle: Bundle) -> str:
+    """Return the score of the model that scores most, and how certain it is."""
+    best = max(bundle.models, key=lambda model: model.accuracy, default=None)
+    if best is None:
+        return "none"
+    if best.estimate is None:
+        return f"{best.accuracy:.3f}, as measured, although it was chosen for this score; no interval is stated"
+    return (
+        f"{best.accuracy:.3f}; on new items of the same kind {best.estimate}, with {CONFIDENCE:.0%} confidence; "
+        f"measured {best.estimate.measured:.3f}, with the luck of a model that was chosen for this score"
+    )
 
 
 def _quantile(quantile: float) -> str:

@@ -161,6 +161,13 @@ def test_inspect_shows_candidates_costs_and_staircase(folder: Path, capsys: pyte
     assert list(document["staircases"]) == ["100 µs"]
     assert document["candidates"][0]["features"] == []
     assert all(len(c["weights"]) == 6 for c in document["candidates"])
+    prior, *others = document["candidates"]
+    assert (prior["measured"], prior["interval"]) == (None, None)
+    for c in others:
+        low, high = c["interval"]
+        assert low < c["accuracy"] < high
+        assert f"  {c['accuracy']:.3f}  {low:.3f} to {high:.3f}  {c['cost']}" in text
+        assert c["accuracy"] <= c["measured"]
 
 
 def test_inspect_says_what_the_bundle_is(capsys: pytest.CaptureFixture[str]) -> None:

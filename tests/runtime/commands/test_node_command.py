@@ -7,12 +7,14 @@ import os
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from polydom_runtime.__main__ import COMMANDS, main
+from polydom_runtime.bundles.estimates import Estimate
 from polydom_runtime.device.device_profile import DeviceProfile
 from polydom_runtime.items.packed import write_packed
 from polydom_runtime.measuring.costs_file import load_costs
@@ -95,6 +97,21 @@ def test_info_says_what_is_promised_about_which_score(
 
     assert f"score: {score}" in said
     assert f"promise: {promise}" in said
+
+
+def test_info_says_how_certain_the_best_score_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bundle, models = make_bundle()
+    entries = tuple(replace(m, estimate=Estimate(m.accuracy + 0.02, m.accuracy - 0.1, 0.95)) for m in bundle.models)
+
+    for name, one in (("old.bundle", bundle), ("new.bundle", replace(bundle, models=entries))):
+        assert main(["info", str(write(tmp_path / name, one, models))]) == 0
+
+    old, new = (line for line in capsys.readouterr().out.splitlines() if line.startswith("best model: "))
+    assert old == "best model: 0.900, as measured, although it was chosen for this score; no interval is stated"
+    assert new == (
+        "best model: 0.900; on new items of the same kind 0.800 to 0.950, with 90% confidence; measured 0.920, with "
+        "the luck of a model that was chosen for this score"
+    )
 
 
 def test_info_says_what_the_bundle_is(capsys: pytest.CaptureFixture[str]) -> None:

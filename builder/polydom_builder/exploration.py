@@ -49,6 +49,11 @@ class Explored:
     margin: float | None = None
     steps: Sequence[Step] = ()
 
+    @property
+    def candidates(self) -> dict[int, float]:
+        """The score of each candidate, by mask."""
+        return {mask: self.expanded[mask] for mask in self.kept}
+
 
 @dataclass
 class Exploration:

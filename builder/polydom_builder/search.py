@@ -17,7 +17,7 @@ from polydom_runtime.unit_times import UnitTimes
 
 from .bundling.assembly import indexed, with_stops
 from .bundling.bundle_folder import checked_target
-from .bundling.corrected_scores import CORRECTIONS, corrected, correction_of
+from .bundling.corrected_scores import CORRECTIONS, correction_of
 from .bundling.export import ExportedModel, plan_order
 from .bundling.identity import given_identity
 from .costs.combined_costs import Combine
@@ -33,6 +33,8 @@ from .preparation.parameters import check_choice, checked_slacks, lattice_of
 from .preparation.preparation import prepare
 from .preparation.progress import counted_scores
 from .signing.signing_key import SigningKey, check_key
+from .training.nested_folds import nested_trainers
+from .training.trainer import Trainer
 from .verification.proof_file import encode_proof
 
 
@@ -84,10 +86,11 @@ class PolyDomSearch(HostAnswers):
     early_stop : float, optional
         The accuracy that early answers may give up, 0.01 say. If given, the bundle states for each model the confidence
         from which the node may answer before its time is used, to save energy. The node does so only when asked.
-    correction : {"resampling", None}
+    correction : {"resampling", "nested", None}
         A set that is chosen among many for its score had some luck, so this score is too high. "resampling" estimates
-        the luck, without more trainings, and lowers the scores that a bundle states by it. Each also gets an interval.
-        The order of the scores, the search and its promise stay as measured. None leaves out all of this.
+        the luck, without more trainings, and lowers the scores that a bundle states by it. "nested" estimates it by one
+        more search for each fold, without the held-out items of this fold. Each score also gets an interval. The order
+        of the scores, the search and its promise stay as measured. None leaves out all of this.
     max_mismatches : int
         The number of training items on which an exported model may answer otherwise than scikit-learn's.
     max_features : int, optional
@@ -126,6 +129,8 @@ class PolyDomSearch(HostAnswers):
         deadline, if untrained sets are like the trained ones; None if the search was not by gain.
     steps_ : list of Step
         How far a search by gain was after each training: the gain to be expected, and the loss still possible.
+    nested_ : list of Explored
+        The searches without the held-out items of each fold, with correction="nested".
     space_ : FeatureSpace
         The features that the pre-selection left.
     dropped_ : dict of str to str
@@ -246,7 +251,8 @@ class PolyDomSearch(HostAnswers):
         alphas = checked_slacks(self)
         publish(self, prepare(self, items, labels, groups, costs, sample_weight, self.slowdown), self.combine)
 
-        explored = self._explore(alphas)
+        nested = nested_trainers(self.trainer_, self.cv, self.random_state) if self.correction == "nested" else []
+        explored = self._explore(self.trainer_, alphas)
         self.expanded_, self.alpha_, self.tolerance_ = explored.expanded, explored.alpha, explored.tolerance
         self.margin_, self.steps_ = explored.margin, list(explored.steps)
         self.candidates_ = [candidate(self, self._order(mask)) for mask in explored.kept]
@@ -254,6 +260,7 @@ class PolyDomSearch(HostAnswers):
         longest = self.region_.budgets[1]
         self.staircase_ = Staircase(self.candidates_, longest) if longest < np.inf else None
         self.prior_ = self.trainer_.prior, self.expanded_[0]
+        self.nested_ = [self._explore(trainer, alphas) for trainer in nested]
         self.assumption_ = check_assumption(self.expanded_, self.tolerance_)
         if self.verbose:
             print(f"Note: {self.assumption_}.")
@@ -297,8 +304,9 @@ class PolyDomSearch(HostAnswers):
         index = build_index(self.candidates_, self.region_)
         exported = export_orders(self, [self._order(c.mask) for c in index.candidates])
         if self.correction is not None:
-            known = self.expanded_, self.trainer_, self.set_costs_
-            exported = corrected(exported, correction_of(*known, index, self.region_))
+            known = self.expanded_, self.trainer_, self.set_costs_, index, self.region_
+            if correction := correction_of(*known, [found.candidates for found in self.nested_]):
+                exported = [correction(model) for model in exported]
         promise = Promise(
             self.region_.sizes,
             promised_budgets(self),
@@ -313,8 +321,7 @@ class PolyDomSearch(HostAnswers):
             bundle = with_stops(bundle, self.trainer_, self.early_stop)
         return write_fitted(self, folder, bundle, exported, self._proof(exported), key)
 
-    def _explore(self, alphas: tuple[float, ...]) -> Explored:
-        trainer = self.trainer_
+    def _explore(self, trainer: Trainer, alphas: tuple[float, ...]) -> Explored:
         with counted_scores(trainer, self.verbose) as (score, show):
             return Exploration(
                 self.set_costs_,

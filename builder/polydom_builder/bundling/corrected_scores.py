@@ -11,11 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import t as student
 from sklearn.isotonic import isotonic_regression
 
-from polydom_builder.lattice.inputs import CostsOfSets, weights_of
+from polydom_builder.lattice.inputs import CostsOfSets
 from polydom_builder.lattice.region import QueryRegion
 from polydom_builder.training.scoring import scoring_name
 from polydom_builder.training.trainer import Trainer
@@ -23,18 +22,22 @@ from polydom_runtime.arrays import Floats
 from polydom_runtime.bundles.estimates import CONFIDENCE, Estimate
 from polydom_runtime.bundles.index import PolyDomIndex
 from polydom_runtime.bundles.scores import score_range
-from polydom_runtime.costs import HUGE, basis_terms
+from polydom_runtime.costs import HUGE
 
+from .choices import Choice, ScoredSets, choices_of
 from .export import ExportedModel
 from .optimism import Chosen, optimism
 
-CORRECTIONS = ("resampling", None)
+CORRECTIONS = ("resampling", "nested", None)
 
 KEPT = 1e-6
 """The share of a difference of measured scores that is left where the corrected ones are equal, to keep their order."""
 
 RARE = 3.0
 """What happened to none of n items happens to at most this number of n new ones, with 95 % confidence."""
+
+Scores = Mapping[int, float]
+"""The score of each of some sets, by mask."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,7 @@ class Correction:
     measured, corrected : float arrays of shape (n_chosen + 1,)
         The prior's score and those of the chosen sets, by rising score; and what they are after the correction.
     scores, widths : float arrays of shape (n_trained,)
-        The score of each trained set by rising score, and half the width of its interval.
+        The score of each trained set, rising, and half the width of its interval.
     limits : (float, float)
         The lowest and the highest possible score.
     """
@@ -69,24 +72,30 @@ class Correction:
 
 
 def correction_of(
-    scores: Mapping[int, float], trainer: Trainer, costs: CostsOfSets, index: PolyDomIndex, region: QueryRegion
+    scores: Scores,
+    trainer: Trainer,
+    costs: CostsOfSets,
+    index: PolyDomIndex,
+    region: QueryRegion,
+    nested: Sequence[Scores] = (),
 ) -> Correction | None:
-    """Return the correction of the scores of a search; None if its held-out items cannot show what chance does.
+    """Return the correction of the scores of a search; None, with a warning, if held-out items cannot tell it.
 
     Parameters
     ----------
     scores : mapping of int to float
-        Of each trained set.
+        Of each trained set, by mask.
     trainer : Trainer
     costs : CostsOfSets
     index : PolyDomIndex
         Of the candidates, by these scores.
     region : QueryRegion
+    nested : sequence of mappings of int to float, optional
+        For each fold, the scores of the candidates of a search without its held-out items. If not given, choices are
+        made again by the scores on most of the blocks.
     """
-    masks, values = np.array(list(scores)), np.array(list(scores.values()))
-    parts, shares = trainer.parts(masks.tolist()), trainer.shares
-    counting = shares > 0.0
-    parts, shares = parts[:, counting], shares[counting]
+    parts, shares = trainer.parts(list(scores)), trainer.shares
+    parts, shares = parts[:, shares > 0.0], shares[shares > 0.0]
     if len(shares) < 2 or not np.isfinite(parts).all():
         warnings.warn(
             "There must be two blocks of held-out items or more, each of whole groups, and a score without each of "
@@ -95,46 +104,15 @@ def correction_of(
             stacklevel=4,
         )
         return None
-    chosen = choices(index, region, masks, weights_of(costs, masks))
-    rows, lost = np.array([c.row for c in chosen], dtype=np.intp), optimism(parts, shares, chosen)
-    best = sorted({*rows.tolist()}, key=lambda row: values[row])
-    levels = [values[row] - lost[rows == row].mean() for row in best]
-    corrected = isotonic_regression(levels) if best else []
-    rising, limits = np.argsort(values), score_range(scoring_name(trainer.scoring))
-    return Correction(
-        np.array([scores[0], *values[best]]),
-        np.maximum([scores[0], *corrected], scores[0]),
-        values[rising],
-        half_widths(parts, shares, len(trainer.table.targets), limits)[rising],
-        limits,
-    )
-
-
-def choices(index: PolyDomIndex, region: QueryRegion, masks: NDArray[np.int64], weights: Floats) -> list[Chosen]:
-    """Return a choice for each range of sizes in which a set is the best answer: at its middle, and a middle budget.
-
-    Parameters
-    ----------
-    index : PolyDomIndex
-    region : QueryRegion
-    masks : int array of shape (n_sets,)
-        The trained sets.
-    weights : float array of shape (n_sets, 6)
-        Of their costs.
-    """
-    row_of, found = {mask: row for row, mask in enumerate(masks.tolist())}, []
-    for interval in index.intervals:
-        candidate = index.candidates[interval.candidate]
-        if candidate.mask == 0:
-            continue
-        size = float(np.expm1(0.5 * (np.log1p(interval.start) + np.log1p(interval.end))))
-        prices, row = weights @ basis_terms(size), row_of[candidate.mask]
-        better = [c.cost(size) for c in index.candidates if c.accuracy > candidate.accuracy]
-        least, most = region.budgets
-        budget = min(max(0.5 * (prices[row] + min(better, default=np.inf)), prices[row], least), most)
-        fits = (prices <= budget) | (masks == 0) | (masks == candidate.mask)
-        found.append(Chosen(row, np.flatnonzero(fits)))
-    return found
+    sets, choices = ScoredSets.of(scores, costs), choices_of(index, region)
+    if nested:
+        lost = _lost_by_folds(trainer, choices, [ScoredSets.of(fold, costs) for fold in nested])
+    else:
+        rows = {mask: row for row, mask in enumerate(scores)}
+        lost = optimism(parts, shares, [Chosen(rows[c.mask], sets.among(c)) for c in choices])
+    limits, rising = score_range(scoring_name(trainer.scoring)), np.argsort(sets.scores)
+    widths = half_widths(parts, shares, len(trainer.table.targets), limits)
+    return Correction(*_levels(scores, choices, lost), sets.scores[rising], widths[rising], limits)
 
 
 def half_widths(parts: Floats, shares: Floats, n_items: int, limits: tuple[float, float]) -> Floats:
@@ -150,6 +128,20 @@ def half_widths(parts: Floats, shares: Floats, n_items: int, limits: tuple[float
     return widths
 
 
-def corrected(exported: Sequence[ExportedModel], correction: Correction | None) -> list[ExportedModel]:
-    """Return exported models with their corrected scores; as they are without a correction."""
-    return list(exported) if correction is None else [correction(model) for model in exported]
+def _levels(scores: Scores, choices: Sequence[Choice], lost: Floats) -> tuple[Floats, Floats]:
+    """Return the scores of the prior and of the chosen sets, rising, and the rising scores that are left of them."""
+    masks = np.array([choice.mask for choice in choices])
+    best = sorted({*masks.tolist()}, key=scores.__getitem__)
+    left = isotonic_regression([scores[m] - lost[masks == m].mean() for m in best]) if best else []
+    return np.array([scores[0], *(scores[m] for m in best)]), np.maximum([scores[0], *left], scores[0])
+
+
+def _lost_by_folds(trainer: Trainer, choices: Sequence[Choice], folds: Sequence[ScoredSets]) -> Floats:
+    """Return what each choice loses if each fold is answered by a set that was chosen without its held-out items."""
+    fold_of = np.repeat(np.arange(len(folds)), [blocks.max() + 1 for blocks in trainer.blocks])
+    lost = []
+    for choice in choices:
+        chosen, *others = trainer.parts([choice.mask, *(sets.best(choice) for sets in folds)])
+        again = np.array(others)[fold_of, np.arange(len(fold_of))]
+        lost.append(max(float((chosen - again) @ trainer.shares), 0.0))
+    return np.array(lost)

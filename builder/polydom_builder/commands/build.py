@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from polydom_builder.bundling.bundle_folder import checked_target
+from polydom_builder.bundling.corrected_scores import CORRECTIONS
 from polydom_builder.bundling.identity import given_identity
 from polydom_builder.exceptions import FitError
 from polydom_builder.exploration import SEARCHES
@@ -30,7 +31,7 @@ from .estimator import default_estimator
 GREEDY = {"greedy": PAPER_LAMBDAS, "greedy-acc": (0.0,), "greedy-cost": (math.inf,)}
 """The λs of each greedy search. These searches make no promise about the score."""
 
-PROMISED = {"alpha": None, "tolerance": None, "slowdown": 2.0, "early_stop": None}
+PROMISED = {"alpha": None, "tolerance": None, "slowdown": 2.0, "early_stop": None, "correction": "resampling"}
 """The options of the promise, and what they are if they are not given."""
 
 
@@ -134,6 +135,15 @@ def _add_device(command: argparse.ArgumentParser) -> None:
         type=share,
         metavar="LOSS",
         help="the accuracy that early answers may give up, such as 0.01 (default: no early answers)",
+    )
+    command.add_argument(
+        "--correction",
+        type=lambda name: None if name == "none" else name,
+        choices=CORRECTIONS,
+        default=PROMISED["correction"],
+        metavar="{resampling,nested,none}",
+        help="how the luck of sets that were chosen for their scores is found, to lower stated scores by it (default "
+        "resampling); nested trains about as much again for each fold",
     )
 
 

@@ -11,6 +11,7 @@ from sklearn.metrics import accuracy_score
 from polydom_builder import PolyDomSearch
 from polydom_builder.bundling.corrected_scores import half_widths
 from polydom_builder.exceptions import TrainingError
+from polydom_builder.training.nested_folds import nested_trainers
 from polydom_runtime import load_bundle
 from polydom_runtime.bundles.bundle import Bundle
 from tests.builder import task
@@ -47,16 +48,37 @@ def test_models_are_measured_as_without_a_correction(folder: Path, tmp_path: Pat
     assert {None} == {m.estimate for m in plain.models}
 
 
-def test_the_best_of_sets_that_know_nothing_is_stated_nearly_as_the_prior(tmp_path: Path) -> None:
+@pytest.mark.parametrize("correction", ["resampling", "nested"])
+def test_the_best_of_sets_that_know_nothing_is_stated_nearly_as_the_prior(correction: str, tmp_path: Path) -> None:
     """The labels are shuffled, so all that a set scores above the prior is luck."""
     items, labels = task.items(150)
     shuffled = np.random.default_rng(0).permutation(labels).tolist()
-    bundle = search(alpha=1.0, lattice="all").fit(items, shuffled, costs=task.costs).export(tmp_path / "luck.bundle")
+    found = search(alpha=1.0, lattice="all", correction=correction).fit(items, shuffled, costs=task.costs)
+    bundle = found.export(tmp_path / "luck.bundle")
 
     best = max(bundle.models, key=lambda m: m.accuracy)
 
     assert best.estimate is not None
     assert best.accuracy - bundle.prior.accuracy < 0.6 * (best.estimate.measured - bundle.prior.accuracy)
+
+
+def test_nested_searches_see_no_held_out_item_of_their_fold() -> None:
+    found = search(correction="nested").fit(*task.items(120), costs=task.costs)
+    nested = nested_trainers(found.trainer_, 3, None)
+
+    assert 3 == len(found.nested_) == len(nested)
+    for part, (train, _) in zip(nested, found.trainer_.splits, strict=True):
+        assert part.table.rows.tolist() == found.trainer_.table.rows[train].tolist()
+        assert sorted(np.concatenate([test for _, test in part.splits]).tolist()) == list(range(len(train)))
+    for part, explored in zip(nested, found.nested_, strict=True):
+        assert explored.candidates == dict(zip(explored.kept, part.scores(explored.kept), strict=True))
+
+
+def test_given_splits_cannot_be_nested() -> None:
+    splits = [(np.arange(120), np.arange(120, 240)), (np.arange(120, 240), np.arange(120))]
+
+    with pytest.raises(TrainingError, match="cv must be a number or a splitter"):
+        search(cv=splits, correction="nested").fit(*task.items(), costs=task.costs)
 
 
 def test_nine_intervals_of_ten_hold_the_true_score() -> None:
@@ -105,5 +127,5 @@ def test_without_scores_of_blocks_nothing_is_corrected(
 
 
 def test_another_correction_is_refused() -> None:
-    with pytest.raises(TrainingError, match=r"correction must be one of resampling, None\. Got 'magic'"):
+    with pytest.raises(TrainingError, match=r"correction must be one of resampling, nested, None\. Got 'magic'"):
         PolyDomSearch(search().estimator, task.space, correction="magic").fit([], [])

@@ -12,7 +12,7 @@ from polydom_builder import PolyDomSearch
 from polydom_builder.__main__ import COMMANDS, main
 from polydom_builder.commands.arguments import deadlines
 from polydom_builder.exceptions import TrainingError
-from polydom_runtime import Predictor
+from polydom_runtime import Predictor, load_bundle
 from polydom_runtime.items.packed import write_packed
 from tests.builder import task
 from tests.builder.searches import fit, search
@@ -132,12 +132,16 @@ def test_command_builds_greedy_and_limited_bundles(
     assert main([*common, "--lattice", "greedy", "--max-trainings", "6", "--out", str(tmp_path / "one-by-one")]) == 0
     assert "of 6 trained (32 possible)" in capsys.readouterr().out
     limited = ["--max-trainings", "5", "--tolerance", "0.05", "--sizes", "8:1500", "--max-features", "4"]
+    limited += ["--correction", "none"]
     assert main([*common, *limited, "--out", str(tmp_path / "limited")]) == 0
     assert "of 5 trained (8 possible)" in capsys.readouterr().out
+    assert {None} == {model.estimate for model in load_bundle(tmp_path / "limited").models}
     assert main(["inspect", str(tmp_path / "greedy")]) == 0
 
 
-@pytest.mark.parametrize("option", ["--alpha=1.1", "--tolerance=auto", "--slowdown=3", "--early-stop=0.01"])
+@pytest.mark.parametrize(
+    "option", ["--alpha=1.1", "--tolerance=auto", "--slowdown=3", "--early-stop=0.01", "--correction=none"]
+)
 def test_options_of_the_promise_are_refused_with_a_search_that_makes_none(
     option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -53,8 +53,12 @@ def optimism(parts: Floats, shares: Floats, choices: Sequence[Chosen]) -> Floats
     inside = shares[:, None] * (1.0 - outside)
     outside *= shares[:, None]
     chosen_by, scored_by, times = parts @ inside, parts @ (outside / outside.sum(axis=0)), np.arange(inside.shape[1])
-    lost = [scored_by[row] - scored_by[among[chosen_by[among].argmax(axis=0)], times] for row, among in choices]
-    return np.array([max(float(differences.mean()), 0.0) for differences in lost])
+    highest, lost = chosen_by.max(axis=1), []
+    for row, among in choices:
+        rivals = among[highest[among] >= chosen_by[row].min()]  # no other set is ever chosen; most are much worse
+        again = scored_by[rivals[chosen_by[rivals].argmax(axis=0)], times]
+        lost.append(max(float((scored_by[row] - again).mean()), 0.0))
+    return np.array(lost)
 
 
 def _left_out(n_blocks: int) -> Floats:

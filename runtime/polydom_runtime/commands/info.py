@@ -43,7 +43,6 @@ def run(arguments: argparse.Namespace) -> None:
     sets = f"{len(stored.sequences)} greedy sequences" if stored.sequences else f"{len(stored.shipped)} candidates"
     show(f"{sets}, {len(bundle.models)} models with all prefixes, {_engines(bundle)}")
     show(f"score: {score_text(bundle)}")
-    show(f"score: {promise.scoring or 'not stated'}")
     show(f"best model: {_best(bundle)}")
     show(f"item sizes {smallest:g} to {largest:g}, deadlines {deadlines}")
     show(f"models for slow-downs up to {promise.slowdown:g} at the shortest deadline")

@@ -20,6 +20,7 @@ from polydom_runtime.device.tune_file import write_tune
 from polydom_runtime.items.packed import write_packed
 from tests.builder.lattice.test_proof import example
 from tests.builder.training import estimator_zoo
+from tests.runtime.bundles.test_shipping import SHIPPING
 from tests.runtime.certification.test_certificate import TWENTIETH, Scripted, certified, late_at
 from tests.runtime.conftest import make_bundle
 from tests.runtime.device.test_tune import tune_of
@@ -46,7 +47,8 @@ def indexes() -> Sequence[bytes]:
     small, _ = make_bundle()
     greedy = replace(small, stored=StoredIndex(sequences=((0, 1, 2),), median_size=50.0))
     golden = [(GOLDEN / f"format_{version}.bundle" / INDEX_FILE).read_bytes() for version in (4, 7)]
-    return encode(small), encode(greedy), *golden, (NEWEST / INDEX_FILE).read_bytes()
+    limited = replace(small, shipping=SHIPPING)
+    return encode(small), encode(greedy), encode(limited), *golden, (NEWEST / INDEX_FILE).read_bytes()
 
 
 @cache

@@ -21,6 +21,7 @@ from .index import Candidate, Interval, PolyDomIndex
 from .model_entry import ModelEntry
 from .references import References
 from .regimes import Regime, RegimeTimes
+from .shipping import Shipping
 
 if TYPE_CHECKING:
     from polydom_runtime.trust.trust import Signed
@@ -142,6 +143,8 @@ class Bundle:
         Its name and version, and what it was built from.
     error_costs : ErrorCosts or None
         What errors cost, if its models answer with labels of least expected cost.
+    shipping : Shipping
+        Its limits of models, what they left out, and the price.
     sha256 : str
         Of the index file that it was decoded from, in hexadecimal; empty if it is not from the disk.
     contents : tuple of bytes or memoryview
@@ -161,6 +164,7 @@ class Bundle:
     references: References = field(default_factory=References)
     identity: Identity = field(default_factory=Identity)
     error_costs: ErrorCosts | None = None
+    shipping: Shipping = field(default_factory=Shipping)
     sha256: str = field(default="", compare=False)
     contents: tuple[bytes | memoryview, ...] = field(default=(), compare=False)
     signed: "Signed | None" = field(default=None, compare=False)

@@ -11,7 +11,7 @@ from polydom_runtime.costs import HUGE, CostFunction
 from polydom_runtime.features import MAX_FEATURES
 from polydom_runtime.items.kinds import ItemKind
 
-from . import error_costs, estimates, identity, references, schema
+from . import error_costs, estimates, identity, references, schema, shipping
 from .assumption import Assumption
 from .bundle import Bundle, BundleSpace, Label, Prior, Promise, StoredIndex
 from .bundle_times import UNKNOWN_CALM
@@ -103,7 +103,7 @@ def _from_version_9(d: Document) -> Document:
 
 def _from_version_10(d: Document) -> Document:
     """Add what is known of scores, estimators, confidence, limits and the costs of errors: nothing."""
-    return {**d, "margin": [], "error_costs": [], **estimates.encoded([])}
+    return {**d, "margin": [], "error_costs": [], **estimates.encoded([]), "shipping": {}}
 
 
 UPGRADES: Mapping[int, Callable[[Document], Document]] = {
@@ -139,6 +139,7 @@ def _bundle(d: Document, path: Path | None) -> Bundle:
         references=references.decoded(d, sum(space.widths)),
         identity=identity.decoded(d),
         error_costs=error_costs.decoded(d, len(space.classes)),
+        shipping=shipping.decoded(d, f),
     )
     check_limits(bundle)
     check_scores(bundle)

@@ -6,7 +6,7 @@ import msgpack
 
 from polydom_runtime.unit_times import UnitTimes
 
-from . import error_costs, estimates, identity, references, schema
+from . import error_costs, estimates, identity, references, schema, shipping
 from .assumption import Assumption
 from .bundle import Bundle
 from .bundle_times import BundleTimes, CostOrigin
@@ -70,6 +70,7 @@ def encode(bundle: Bundle) -> bytes:
         "identity": identity.encoded(bundle.identity),
         "error_costs": error_costs.encoded(bundle.error_costs),
         **estimates.encoded([m.estimate for m in models]),
+        "shipping": shipping.encoded(bundle.shipping),
     }
     return bytes(msgpack.packb(document))
 

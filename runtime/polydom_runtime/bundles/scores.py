@@ -44,6 +44,7 @@ def check_scores(bundle: Bundle) -> None:
     outlooks = [*bundle.times.outlook, *(o for there in bundle.regimes.values() for o in there.times.outlook)]
     scores = [bundle.prior.accuracy, *(m.accuracy for m in bundle.models), *(o.score for o in outlooks)]
     scores += [number for m in bundle.models for number in m.estimate or ()]
+    scores += bundle.shipping.scores
     if wrong := [score for score in scores if not low - ROUNDING <= score <= high + ROUNDING]:
         raise schema.bad(
             f"A score by {bundle.promise.scoring or 'any scoring'} must be from {low:g} to {high:g}", wrong[0]

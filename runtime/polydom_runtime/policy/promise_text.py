@@ -6,24 +6,30 @@ from polydom_runtime.bundles.bundle import Bundle, Promise
 
 
 def promise_text(bundle: Bundle) -> str:
-    """Return the promise about the score, and how far the trained sets keep to what it rests on."""
+    """Return the promise about the score, and what it rests on."""
     if bundle.is_greedy:
         return "none about the score, since the search was a greedy one"
-    promise = bundle.promise
-    if promise.margin is not None:
-        return (
-            f"with 95 % certainty, no set that fits is better than the chosen one by more than {promise.margin:.2g} "
-            f"at any size and deadline, if sets that were not trained are like those that were; {_proven(promise)}"
-        )
+    text = (
+        _proven(bundle.promise) if bundle.promise.margin is None else _estimated(bundle.promise, bundle.promise.margin)
+    )
+    return f"{text}; except that {bundle.shipping}" if bundle.shipping.n_left_out else text
+
+
+def _proven(promise: Promise) -> str:
     factor = "" if promise.alpha == 1.0 else f"{promise.alpha:g} times "
     held = promise.assumption or f"it is not stated whether the tolerance of {promise.tolerance:g} does"
     return f"no set that fits scores more than {factor}the one chosen, as far as the tolerance holds; {held}"
 
 
-def _proven(promise: Promise) -> str:
-    if promise.alpha == math.inf:
-        return "nothing is proven"
-    return f"proven is a factor of at most {promise.alpha:.3g}, as far as no set scores more than one that contains it"
+def _estimated(promise: Promise, margin: float) -> str:
+    proven = (
+        f"proven is a factor of at most {promise.alpha:.3g}, as far as no set scores more than one that contains it"
+    )
+    return (
+        f"with 95 % certainty, no set that fits is better than the chosen one by more than {margin:.2g} at any size and "
+        f"deadline, if sets that were not trained are like those that were; "
+        f"{'nothing is proven' if promise.alpha == math.inf else proven}"
+    )
 
 
 def score_text(bundle: Bundle) -> str:

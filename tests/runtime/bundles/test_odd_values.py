@@ -28,6 +28,7 @@ from polydom_runtime.items.kinds import ItemKind
 from polydom_runtime.policy.outlook_table import outlook_table
 from tests.bundle_parts import changed
 from tests.runtime.bundles.test_bundle import made_for_regimes
+from tests.runtime.bundles.test_shipping import SHIPPING
 from tests.runtime.conftest import US, World, make_bundle, write
 
 ITEM = np.arange(10.0)
@@ -51,6 +52,7 @@ def full() -> Bundle:
     bundle = changed(bundle, item_kind=ItemKind(1, False), scoring="accuracy", assumption=Assumption(0.0, 5, 1, 0.1))
     estimated = tuple(replace(m, estimate=Estimate(m.accuracy, 0.1, 0.95)) for m in bundle.models)
     bundle = changed(bundle, models=estimated)
+    bundle = replace(bundle, shipping=SHIPPING)
     hot = replace(bundle.times, origin=origin)
     bundle = replace(bundle, error_costs=ErrorCosts(((0.0, 2.0), (0.5, 0.0)), 0.25))
     return replace(bundle, times=hot, references=References(tuple(items), ((1.0,) * 6,) * len(items), (math.inf,) * 6))

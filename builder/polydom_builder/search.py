@@ -15,20 +15,23 @@ from polydom_runtime.features import FeatureSpace
 from polydom_runtime.measuring.cost_samples import CostSamples
 from polydom_runtime.unit_times import UnitTimes
 
-from .bundling.assembly import indexed, with_stops
+from .bundling.assembly import with_stops
 from .bundling.bundle_folder import checked_target
 from .bundling.corrected_scores import CORRECTIONS, correction_of
-from .bundling.export import ExportedModel, plan_order
+from .bundling.export import ExportedModel, Order, plan_order
 from .bundling.identity import given_identity
+from .bundling.leaving_out import FEW, promising_orders, within_limits
 from .costs.combined_costs import Combine
 from .exploration import SEARCHES, Exploration, Explored
 from .fitted_search import candidate, draft, export_orders, promised_budgets, publish, warn_if_useless, write_fitted
 from .host_answers import HostAnswers
 from .index import build_index
+from .index.query_grid import QueryGrid
 from .lattice.monotonicity import check_assumption
 from .lattice.paired_errors import PairedErrors
 from .lattice.proof import prove
 from .paper import INDEXES
+from .preparation.model_limits import checked_limits_of_models, with_memory
 from .preparation.parameters import check_choice, checked_slacks, lattice_of
 from .preparation.preparation import prepare
 from .preparation.progress import counted_scores
@@ -99,6 +102,15 @@ class PolyDomSearch(HostAnswers):
     standard_errors : float
         A set must be better than a cheaper one by so many standard errors of their difference, or it is not kept: 1 is
         the one-standard-error rule, 0 keeps all that are better. For a search by gain.
+    max_models : int, optional
+        The largest number of models that a bundle ships. If not all that are best somewhere fit, those are left out
+        that lose least of the mean score over sizes and deadlines; the bundle states the price.
+    max_memory : int or str, optional
+        The most bytes of all model files together, such as "20MB". The memory of the device, if its costs or its
+        profile state it, is a limit too.
+    sizes : sequence of float, optional
+        Sizes that items are expected to have on the node, for that mean and for replays; those of the items if not
+        given.
     max_trainings, max_seconds : optional
         The limits of training, in sets and in seconds. The search ends with the best sets so far.
     tolerance_quantile : float
@@ -154,6 +166,10 @@ class PolyDomSearch(HostAnswers):
         Tells how long exported models run on the device.
     prior_ : (int or float, float)
         Class number, or number, and score of the answer without features.
+    limits_ : Limits
+        Of the models of a bundle; 0 is no limit.
+    shipping_ : Shipping
+        After an export: what was left out, and `curve`, the mean score with good choices of 1, 2, 4 and more models.
     """
 
     def __init__(
@@ -178,6 +194,9 @@ class PolyDomSearch(HostAnswers):
         correction: str | None = "resampling",
         max_mismatches: int = 0,
         max_features: int | None = None,
+        max_models: int | None = None,
+        max_memory: int | str | None = None,
+        sizes: Sequence[float] | None = None,
         max_trainings: int | None = None,
         max_seconds: float | None = None,
         tolerance_quantile: float = 0.99,
@@ -205,6 +224,9 @@ class PolyDomSearch(HostAnswers):
         self.correction = correction
         self.max_mismatches = max_mismatches
         self.max_features = max_features
+        self.max_models = max_models
+        self.max_memory = max_memory
+        self.sizes = sizes
         self.max_trainings = max_trainings
         self.max_seconds = max_seconds
         self.tolerance_quantile = tolerance_quantile
@@ -248,8 +270,9 @@ class PolyDomSearch(HostAnswers):
             check_choice("lattice", self.lattice, SEARCHES)
         check_choice("index", self.index, tuple(INDEXES))
         check_choice("correction", self.correction, CORRECTIONS)
-        alphas = checked_slacks(self)
+        alphas, limits = checked_slacks(self), checked_limits_of_models(self)
         publish(self, prepare(self, items, labels, groups, costs, sample_weight, self.slowdown), self.combine)
+        self.limits_ = with_memory(limits, self.trainer_, self.target_, self.max_mismatches)
 
         nested = nested_trainers(self.trainer_, self.cv, self.random_state) if self.correction == "nested" else []
         explored = self._explore(self.trainer_, alphas)
@@ -302,7 +325,8 @@ class PolyDomSearch(HostAnswers):
         check_key(key)
         identity = given_identity(name, version, built_by)
         index = build_index(self.candidates_, self.region_)
-        exported = export_orders(self, [self._order(c.mask) for c in index.candidates])
+        best = {self._order(c.mask): c for c in index.candidates if c.mask}
+        exported = export_orders(self, self._promising(best))
         if self.correction is not None:
             known = self.expanded_, self.trainer_, self.set_costs_, index, self.region_
             if correction := correction_of(*known, [found.candidates for found in self.nested_]):
@@ -316,7 +340,9 @@ class PolyDomSearch(HostAnswers):
             assumption=self.assumption_,
             margin=self.margin_,
         )
-        bundle = indexed(draft(self, exported, promise, combine=self.combine, identity=identity), self.region_)
+        whole = draft(self, exported, promise, combine=self.combine, identity=identity)
+        bundle = within_limits(whole, self.region_, self.limits_, self.sizes_, best)
+        self.shipping_ = bundle.shipping
         if self.early_stop is not None:
             bundle = with_stops(bundle, self.trainer_, self.early_stop)
         return write_fitted(self, folder, bundle, exported, self._proof(exported), key)
@@ -341,6 +367,13 @@ class PolyDomSearch(HostAnswers):
 
     def _shipped(self) -> Sequence[Candidate]:
         return build_index(self.candidates_, self.region_).candidates
+
+    def _promising(self, best: dict[Order, Candidate]) -> list[Order]:
+        few = (self._order(mask) for mask in self.expanded_ if 0 < mask.bit_count() <= FEW[-1])
+        trained = ((order, candidate(self, order)) for order in few)
+        costs = [c.cost for c in best.values()]
+        grid = QueryGrid.of(self.sizes_, self.region_.sizes, promised_budgets(self), costs)
+        return promising_orders([*best], trained, self.expanded_[0], self.limits_, grid)
 
     def _order(self, mask: int) -> tuple[int, ...]:
         return plan_order(mask, self.times_, self.region_.typical_size)

@@ -37,6 +37,7 @@ from polydom_runtime.measuring.item_sizes import checked_items, checked_size
 from polydom_runtime.policy.deadline import too_short_for
 from polydom_runtime.unit_times import UnitTimes
 
+from .model_limits import expected_sizes
 from .parameters import check_count, checked_budgets, checked_estimator, checked_memory, checked_sizes
 from .progress import progress_bar
 from .references import references_of
@@ -81,7 +82,7 @@ class Prepared:
         The reason for each feature that the pre-selection dropped, by name.
     region : QueryRegion
     sizes : list of float
-        Size of each item.
+        The sizes that are expected; those of the items if none were given.
     samples : CostSamples or None
         The measured times; None if fitted costs were given.
     target : Target
@@ -176,6 +177,7 @@ def prepare(
     sizes = [item_size(space, k, item) for k, item in enumerate(items)]
     # A set fits on a machine that is slower by a factor s if it fits a deadline that is shorter by s.
     region = QueryRegion(checked_sizes(search.size_range, sizes), (budgets[0] / slowdown, budgets[1]))
+    expected = expected_sizes(getattr(search, "sizes", None), sizes, region.sizes)
     # Given costs are checked at once; before a measurement all features are tried on all items.
     here = costs is None or isinstance(costs, DeviceProfile)
     given = None if here else _target(search, items, sizes, costs, region, memory)
@@ -197,7 +199,7 @@ def prepare(
     _warn_of_milliseconds(region, target, model_seconds)
     references = references_of(space, items, sizes, table.rows)
     return Prepared(
-        *(space, dropped, region, sizes, samples, target, trainer, timer, model_seconds, references, kind),
+        *(space, dropped, region, expected, samples, target, trainer, timer, model_seconds, references, kind),
         data_fingerprint(items, labels),
     )
 

@@ -18,6 +18,33 @@ ROUNDING = 1e-9
 """Mean scores may be rounded by this much."""
 
 
+class Limits(NamedTuple):
+    """What all models of a bundle may be together; 0 is no limit.
+
+    Attributes
+    ----------
+    max_models, max_bytes : int
+        Their number, and the bytes of their files.
+    memory_bytes : int
+        The memory of the device.
+    """
+
+    max_models: int = 0
+    max_bytes: int = 0
+    memory_bytes: int = 0
+
+    def __str__(self) -> str:
+        words = {
+            f"{self.max_models} model{'s' * (self.max_models > 1)}": self.max_models,
+            f"{self.max_bytes / 1e6:.4g} MB": self.max_bytes,
+            f"the device's memory of {self.memory_bytes / 1e6:.4g} MB": self.memory_bytes,
+        }
+        return " and ".join(text for text, limit in words.items() if limit)
+
+
+NO_LIMITS = Limits()
+
+
 class LeftOut(NamedTuple):
     """A set that is best somewhere, but has no model because of a limit."""
 
@@ -42,10 +69,7 @@ class Shipping:
 
     Parameters
     ----------
-    max_models, max_bytes : int
-        The limits of the number of models and of the bytes of their files; 0 is no limit.
-    memory_bytes : int
-        The memory of the device; 0 if it is not known.
+    limits : Limits
     n_left_out, n_models : int
         The number of models that the limits left out, and of all models of a bundle without limits.
     score, whole : float
@@ -59,9 +83,7 @@ class Shipping:
         Item sizes, each as likely as the others, and seconds.
     """
 
-    max_models: int = 0
-    max_bytes: int = 0
-    memory_bytes: int = 0
+    limits: Limits = NO_LIMITS
     n_left_out: int = 0
     n_models: int = 0
     score: float = 0.0
@@ -77,23 +99,13 @@ class Shipping:
             return "it is not stated whether models were left out"
         if not self.n_left_out:
             return "no model was left out"
-        other = "no other choice scores more"
+        other = "no other choice of these models scores more"
         if self.bound > self.score + ROUNDING:
-            other = f"no choice scores more than {self.bound:.4g}"
+            other = f"no choice of these models scores more than {self.bound:.4g}"
         return (
             f"{self.n_left_out} of {self.n_models} models were left out to keep {self.limits}: the mean score over "
             f"sizes and deadlines is {self.score:.4g} instead of {self.whole:.4g}, and {other}"
         )
-
-    @property
-    def limits(self) -> str:
-        """The limits in words."""
-        words = {
-            f"{self.max_models} models": self.max_models,
-            f"{self.max_bytes / 1e6:.4g} MB": self.max_bytes,
-            f"the device's memory of {self.memory_bytes / 1e6:.4g} MB": self.memory_bytes,
-        }
-        return " and ".join(text for text, limit in words.items() if limit)
 
     @property
     def scores(self) -> tuple[float, ...]:
@@ -108,7 +120,7 @@ def encoded(shipping: Shipping) -> dict[str, object]:
         return {}
     left_out, curve = shipping.left_out, shipping.curve
     return {
-        "limits": [shipping.max_models, shipping.max_bytes, shipping.memory_bytes],
+        "limits": list(shipping.limits),
         "counts": [shipping.n_left_out, shipping.n_models],
         "scores": schema.pack_floats([shipping.score, shipping.bound, shipping.whole]),
         "left_out": [left.mask for left in left_out],
@@ -142,9 +154,9 @@ def decoded(document: Mapping[str, Any], n_features: int) -> Shipping:
     if counts[0] > counts[1] or len(left_out) > counts[0] or (counts[0] and not (left_out and any(limits))):
         raise schema.bad("Models that are left out must be some of all, and there must be a limit", (limits, counts))
     sizes, deadlines = (_rising(name, _floats(parts, name), 0.0) for name in ("sizes", "deadlines"))
-    (max_models, max_bytes, memory), (n_left_out, n_models) = limits, counts
-    totals = max_models, max_bytes, memory, n_left_out, n_models
-    return Shipping(*totals, score, whole, bound, left_out, curve, sizes, deadlines)
+    (max_models, max_bytes, memory_bytes), (n_left_out, n_models) = limits, counts
+    kept = Limits(max_models, max_bytes, memory_bytes)
+    return Shipping(kept, n_left_out, n_models, score, whole, bound, left_out, curve, sizes, deadlines)
 
 
 def _counts(parts: Mapping[str, Any], name: str, length: int) -> list[int]:

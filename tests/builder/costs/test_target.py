@@ -15,6 +15,7 @@ from polydom_builder.costs.model_times import LEAST_ADDED, MARGIN, ModelTimes, p
 from polydom_builder.costs.target import Target
 from polydom_builder.exceptions import ExportError, FitError
 from polydom_builder.training.onnx import to_onnx
+from polydom_builder.verification.verify import verify_bundle
 from polydom_runtime.costs import BASIS, CostFunction
 from polydom_runtime.device.calibration import KERNELS, REFERENCES
 from polydom_runtime.device.device_profile import Calibrated, DeviceProfile
@@ -172,9 +173,19 @@ def test_models_too_large_for_the_memory_are_refused_by_name() -> None:
 
 def test_device_with_less_memory_than_the_models_need_is_refused_at_build(tmp_path: Any) -> None:
     small = samples(machine={**samples().machine, "memory_bytes": 60_000_000})
-    with pytest.raises(ExportError, match="fit the memory of a board, 57 MiB"):
+    with pytest.raises(ExportError, match="one model must fit the device's memory of 60 MB"):
         search().fit(*task.items(90), costs=small).export(tmp_path / "b")
     assert not (tmp_path / "b").exists()
+
+
+def test_of_models_that_do_not_fit_the_memory_of_the_device_some_are_left_out(tmp_path: Any) -> None:
+    small = samples(machine={**samples().machine, "memory_bytes": 60_070_000})
+
+    bundle = search(deadline=(100e-6, 0.04)).fit(*task.items(90), costs=small).export(tmp_path / "b")
+
+    assert len(bundle.models) == 1
+    assert "1 of 2 models were left out to keep the device's memory of 60.07 MB" in str(bundle.shipping)
+    assert verify_bundle(tmp_path / "b").ok
 
 
 def test_device_that_cannot_load_our_models_is_refused() -> None:

@@ -10,7 +10,7 @@ import pytest
 from polydom_runtime.bundles.decoding import decode
 from polydom_runtime.bundles.encoding import encode
 from polydom_runtime.bundles.schema import pack_floats
-from polydom_runtime.bundles.shipping import Amount, LeftOut, Shipping, encoded
+from polydom_runtime.bundles.shipping import Amount, LeftOut, Limits, Shipping, encoded
 from polydom_runtime.costs import CostFunction
 from polydom_runtime.exceptions import BundleFormatError
 from polydom_runtime.policy.promise_text import promise_text
@@ -18,9 +18,7 @@ from tests.bundle_parts import changed
 from tests.runtime.conftest import make_bundle
 
 SHIPPING = Shipping(
-    max_models=3,
-    max_bytes=20_000_000,
-    memory_bytes=512_000_000,
+    limits=Limits(3, 20_000_000, 512_000_000),
     n_left_out=2,
     n_models=5,
     score=0.75,
@@ -132,13 +130,13 @@ def test_older_bundles_do_not_say_what_they_ship() -> None:
     ("changes", "words"),
     [
         (
-            {"max_bytes": 0, "memory_bytes": 0},
+            {"limits": Limits(3)},
             "2 of 5 models were left out to keep 3 models: the mean score over sizes and deadlines is 0.75 instead of "
-            "0.8125, and no other choice scores more",
+            "0.8125, and no other choice of these models scores more",
         ),
         (
             {"bound": 0.77},
-            "to keep 3 models and 20 MB and the device's memory of 512 MB: .*no choice scores more than 0.77",
+            "3 models and 20 MB and the device's memory of 512 MB: .*no choice of these models scores more than 0.77",
         ),
         ({"n_left_out": 0, "left_out": ()}, "no model was left out"),
     ],

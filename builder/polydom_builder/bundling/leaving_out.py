@@ -1,0 +1,153 @@
+"""The models that a bundle ships if not all that are best somewhere fit its limits."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from polydom_builder.costs.model_limits import check_any_fits, costs_of_models, keeps
+from polydom_builder.index.exact_choice import best_choice
+from polydom_builder.index.model_choice import Choices, greedy_choice
+from polydom_builder.index.query_grid import QueryGrid
+from polydom_builder.lattice.region import QueryRegion
+from polydom_runtime.arrays import Bools, Floats
+from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.index import Candidate
+from polydom_runtime.bundles.shipping import Amount, LeftOut, Limits, Shipping
+
+from .assembly import indexed
+from .export import Order, with_prefixes
+
+FEW, MANY = (1, 2, 4, 8), (16, 32, 64)
+"""Numbers of models with which good choices are looked for: few models may need other sets than those of the index."""
+
+
+def promising_orders(
+    best: Sequence[Order], trained: Iterable[tuple[Order, Candidate]], prior: float, limits: Limits, grid: QueryGrid
+) -> list[Order]:
+    """Return the orders whose models may be shipped within the limits.
+
+    These are the best ones as far as `max_models` reaches, and good choices of few models among all trained sets.
+
+    Parameters
+    ----------
+    best : sequence of Order
+        Of the sets that are best somewhere.
+    trained : iterable of (Order, Candidate)
+        Trained sets of few features, with the scores of the search.
+    prior : float
+        The score of the answer without features.
+    limits : Limits
+    grid : QueryGrid
+    """
+    if not (limits.max_models or limits.max_bytes):
+        return [*best]
+    known = dict(trained)
+    orders = with_prefixes([*known])
+    worth = np.full((len(orders), len(grid.sizes) * len(grid.deadlines)), prior)
+    worth[[order in known for order in orders]] = grid.worth([known[o] for o in orders if o in known], prior)
+    choices = _choices(orders, worth, prior)
+    counts = [count for count in FEW if count <= (limits.max_models or count)]
+    few = [orders[number] for count in counts for number in np.flatnonzero(_some(choices, count)).tolist()]
+    return [*dict.fromkeys([*(order[: limits.max_models or None] for order in best), *few])]
+
+
+def within_limits(
+    draft: Bundle, region: QueryRegion, limits: Limits, sizes: Sequence[float], searched: Mapping[Order, Candidate]
+) -> Bundle:
+    """Return the bundle with its index, and with the models that lose least of the mean score within the limits.
+
+    Parameters
+    ----------
+    draft : Bundle
+        With every model that may be shipped, without an index.
+    region : QueryRegion
+    limits : Limits
+    sizes : sequence of float
+        The sizes of the items that are expected.
+    searched : mapping of Order to Candidate
+        The sets that are best somewhere, with the scores of the search, for those without a model.
+
+    Raises
+    ------
+    ExportError
+        If not even one model fits.
+    """
+    whole, prior = indexed(draft, region), draft.prior.accuracy
+    candidates = [draft.candidate(number) for number in range(len(draft.models))]
+    grid = QueryGrid.of(sizes, region.sizes, draft.promise.budgets, [c.cost for c in candidates])
+    choices = _choices([model.order for model in draft.models], grid.worth(candidates, prior), prior)
+
+    bundle, bound = whole, np.inf
+    if not keeps(limits, _files(whole)):
+        bundle, bound = _best_part(draft, region, limits, choices)
+    absent = {order: searched[order] for order in sorted(searched.keys() - draft.model_of_order.keys())}
+    shipped, all_there = _of(draft, bundle), _of(draft, whole)
+    best = choices.worth[all_there].max(axis=0, initial=prior)
+    best = np.maximum(best, grid.worth([*absent.values()], prior).max(axis=0, initial=prior))
+    score = choices.score(shipped)
+    full = max(score, float(best.mean()))
+    every = {model.order for model in whole.models} | {*with_prefixes([*absent])}
+    return replace(
+        bundle,
+        shipping=Shipping(
+            limits,
+            len(every - bundle.model_of_order.keys()),
+            len(every),
+            score,
+            full,
+            max(score, min(bound, full)),
+            tuple(LeftOut(c.mask, c.accuracy, c.cost) for c in (*_missing(whole, bundle), *absent.values())),
+            _curve(draft, choices, all_there, full),
+            grid.sizes,
+            grid.deadlines,
+        ),
+    )
+
+
+def _best_part(draft: Bundle, region: QueryRegion, limits: Limits, choices: Choices) -> tuple[Bundle, float]:
+    """Return the bundle with the best models within the limits, and a bound on its mean score."""
+    check_any_fits(limits, [model.size_bytes for model in draft.models if len(model.order) == 1])
+    costs, most = costs_of_models(limits, _files(draft))
+    chosen, bound = best_choice(replace(choices, costs=costs, limits=most))
+    models = tuple(draft.models[number] for number in np.flatnonzero(chosen).tolist())
+    return indexed(replace(draft, models=models), region), bound
+
+
+def _choices(orders: Sequence[Order], worth: Floats, prior: float) -> Choices:
+    """Return choices whose only limit is a number of models; none but the first is allowed."""
+    numbers = {order: number for number, order in enumerate(orders)}
+    parents = np.array([numbers.get(order[:-1], -1) for order in orders], dtype=np.int64)
+    weights = np.full(worth.shape[1], 1.0 / worth.shape[1])
+    return Choices(parents, worth, prior, weights, *costs_of_models(Limits(1), [1] * len(orders)))
+
+
+def _some(choices: Choices, count: int) -> Bools:
+    """Return a good choice of a number of models."""
+    return greedy_choice(replace(choices, limits=np.array([count])))[0]
+
+
+def _files(bundle: Bundle) -> list[int]:
+    return [model.size_bytes for model in bundle.models]
+
+
+def _of(draft: Bundle, bundle: Bundle) -> Bools:
+    """Return which models of a draft a bundle has."""
+    return np.array([model.order in bundle.model_of_order for model in draft.models], dtype=np.bool_)
+
+
+def _missing(whole: Bundle, bundle: Bundle) -> list[Candidate]:
+    """Return the candidates of a bundle of which another one has no model."""
+    orders = [(number, whole.models[number].order) for number in whole.stored.shipped]
+    return [whole.candidate(number) for number, order in orders if order not in bundle.model_of_order]
+
+
+def _curve(draft: Bundle, choices: Choices, every: Bools, full: float) -> tuple[Amount, ...]:
+    """Return what good choices of rising numbers of models score, and at last all models together."""
+    sizes = np.array(_files(draft), dtype=np.int64)
+    points: list[Amount] = []
+    for chosen in (*(_some(choices, count) for count in (*FEW, *MANY) if count < every.sum()), every):
+        if not points or chosen.sum() > points[-1].models:
+            best = max([choices.score(chosen), *(point.score for point in points)])
+            points.append(Amount(int(chosen.sum()), int(sizes[chosen].sum()), min(best, full)))
+    return tuple(points)

@@ -1,0 +1,79 @@
+"""Checks, before the training, of the limits of models and of the sizes that are expected."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from polydom_builder.costs.model_limits import bytes_of, check_any_fits, keeps
+from polydom_builder.costs.target import Target
+from polydom_builder.exceptions import TrainingError
+from polydom_builder.training.conversion import converted_models
+from polydom_builder.training.trainer import Trainer
+from polydom_runtime.bundles.shipping import MAX_LIMIT, Limits
+from polydom_runtime.causes import shown
+
+from .parameters import check_count
+
+
+def checked_limits_of_models(search: Any) -> Limits:
+    """Return the limits that a search states, without the memory of its device.
+
+    Raises
+    ------
+    TrainingError
+        If one is not valid.
+    """
+    if search.max_models is not None:
+        check_count("max_models", search.max_models)
+    max_bytes = 0 if search.max_memory is None else bytes_of(search.max_memory)
+    return Limits(min(int(search.max_models or 0), MAX_LIMIT), max_bytes)
+
+
+def with_memory(limits: Limits, trainer: Trainer, target: Target, max_mismatches: int) -> Limits:
+    """Return the limits with the memory of the device, after a check that the model of some feature fits all of them.
+
+    Parameters
+    ----------
+    limits : Limits
+    trainer : Trainer
+        Models that it has converted already are tried first.
+    target : Target
+    max_mismatches : int
+        The number of training items on which an exported model may answer otherwise than scikit-learn's.
+
+    Raises
+    ------
+    ExportError
+        If no model fits.
+    """
+    limits = limits._replace(memory_bytes=min(target.memory_bytes or 0, MAX_LIMIT))
+    if not any(keeps(limits, [len(data)]) for data in trainer.converted.values()):
+        orders = [(feature,) for feature in range(len(trainer.table.columns))]
+        check_any_fits(limits, [*map(len, converted_models(trainer, orders, target.versions, max_mismatches))])
+    return limits
+
+
+def expected_sizes(given: Any, item_sizes: Sequence[float], size_range: tuple[float, float]) -> list[float]:
+    """Return the sizes that items are expected to have: those given, or those of the items.
+
+    Raises
+    ------
+    TrainingError
+        If those given are not numbers within the range of sizes.
+    """
+    if given is None:
+        return [*item_sizes]
+    try:
+        sizes = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        sizes = np.empty(0)
+    low, high = size_range
+    wrong = sizes[~((low <= sizes) & (sizes <= high))]
+    if sizes.ndim != 1 or not sizes.size or wrong.size:
+        raise TrainingError(
+            f"sizes must be a list of item sizes from {low:g} to {high:g}, the range that the search is for. "
+            f"Got {shown(float(wrong[0]) if wrong.size else given)}. Leave others out, or widen size_range."
+        )
+    found: list[float] = sizes.tolist()
+    return found

@@ -1,0 +1,198 @@
+"""What a bundle ships if not all models that are best somewhere fit its limits."""
+
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from polydom_builder import PolyDomSearch
+from polydom_builder.bundling.export import with_prefixes
+from polydom_builder.bundling.leaving_out import within_limits
+from polydom_builder.training.trainer import Trainer
+from polydom_builder.verification.verify import verify_bundle
+from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.index_file import load_bundle
+from polydom_runtime.bundles.shipping import Limits
+from polydom_runtime.exceptions import PolyDomError
+from tests.builder import task
+from tests.builder.searches import fit, search
+
+US = task.US
+
+
+def exported(folder: Path, **changes: Any) -> Bundle:
+    return fit(search(alpha=1.0, **changes)).export(folder / "small.bundle")
+
+
+def mean_score(bundle: Bundle, orders: set[tuple[int, ...]], sizes: Any, deadlines: Any) -> float:
+    """Return the mean score of the best of some models that fits, by the definition."""
+    candidates = [bundle.candidate(bundle.model_of_order[order]) for order in orders]
+    scores = [
+        max([bundle.prior.accuracy, *(c.accuracy for c in candidates if c.cost(size) <= deadline)])
+        for size in sizes
+        for deadline in deadlines
+    ]
+    return float(np.mean(scores))
+
+
+def test_without_limits_nothing_is_left_out(folder: Path) -> None:
+    stated = load_bundle(folder).shipping
+
+    assert (stated.n_left_out, stated.n_models, stated.left_out) == (0, 9, ())
+    assert stated.score == stated.whole == stated.bound
+    assert Limits() == stated.limits
+
+
+def test_the_curve_rises_to_all_models(folder: Path) -> None:
+    bundle = load_bundle(folder)
+    curve = bundle.shipping.curve
+
+    assert [amount.models for amount in curve] == [1, 2, 4, 8, 9]
+    assert sorted({amount.score for amount in curve}) == [amount.score for amount in curve]
+    assert (sum(model.size_bytes for model in bundle.models), bundle.shipping.whole) == curve[-1][1:]
+
+
+@pytest.mark.parametrize("limit", [{"max_models": 3}, {"max_memory": 1800}, {"max_models": 4, "max_memory": 2000}])
+def test_the_models_that_are_shipped_lose_least_within_the_limits(
+    limit: dict[str, int], folder: Path, tmp_path: Path
+) -> None:
+    """Compared with all choices of the models of the whole bundle that keep the limits."""
+    whole, bundle = load_bundle(folder), exported(tmp_path, **limit)
+    stated, files = bundle.shipping, {model.order: model.size_bytes for model in whole.models}
+
+    allowed = [
+        set(chosen)
+        for count in range(1, 5)
+        for chosen in combinations(files, count)
+        if set(with_prefixes(chosen)) == set(chosen)
+        and count <= limit.get("max_models", 9)
+        and sum(files[order] for order in chosen) <= limit.get("max_memory", 10**6)
+    ]
+    best = max(mean_score(whole, orders, stated.sizes, stated.deadlines) for orders in allowed)
+    shipped = {model.order for model in bundle.models}
+    assert shipped in allowed
+    assert [best] * 3 == pytest.approx(
+        [stated.score, stated.bound, mean_score(bundle, shipped, stated.sizes, stated.deadlines)]
+    )
+    assert whole.shipping.whole == pytest.approx(stated.whole)
+
+
+@pytest.mark.parametrize("max_models", [1, 2, 5])
+def test_a_bundle_with_models_left_out_verifies(max_models: int, tmp_path: Path) -> None:
+    bundle = exported(tmp_path, max_models=max_models)
+
+    report = verify_bundle(tmp_path / "small.bundle")
+
+    assert report.ok, report
+    assert len(bundle.models) == max_models
+    assert f"{9 - max_models} of 9 models were left out to keep {max_models} model" in str(report)
+
+
+def test_of_all_trained_sets_some_may_be_best_for_few_models(tmp_path: Path) -> None:
+    """Alone, the first feature of a good set may be worth less than another one that no index needs."""
+    found = fit(search(alpha=1.0, lattice="all", max_models=1))
+    single = [1 << feature for feature in range(5)]
+
+    bundle = found.export(tmp_path / "single.bundle")
+
+    grid = bundle.shipping.sizes, bundle.shipping.deadlines
+    scores = {
+        mask: np.mean(
+            [
+                max(found.expanded_[0], found.expanded_[mask] if found.set_costs_(mask)(n) <= c else 0.0)
+                for n in grid[0]
+                for c in grid[1]
+            ]
+        )
+        for mask in single
+    }
+    assert max(scores, key=lambda mask: scores[mask]) == bundle.models[0].mask
+
+
+def test_models_that_cannot_be_shipped_are_not_converted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    converted: list[tuple[int, ...]] = []
+    honest = PolyDomSearch._promising
+
+    def noted(*arguments: Any) -> Any:
+        orders = honest(*arguments)
+        converted.extend(orders)
+        return orders
+
+    monkeypatch.setattr(PolyDomSearch, "_promising", noted)
+
+    bundle = exported(tmp_path, max_models=2)
+
+    assert max(map(len, converted)) == 2
+    assert {3} == {left.mask.bit_count() for left in bundle.shipping.left_out if left.mask.bit_count() > 2}
+
+
+def test_sizes_that_are_expected_choose_the_models(tmp_path: Path) -> None:
+    """Small items leave time for more than large ones."""
+    chosen = [
+        {model.mask for model in exported(tmp_path, max_models=1, deadline=100 * US, sizes=[size] * 3).models}
+        for size in (10.0, 1900.0)
+    ]
+
+    assert chosen[0] != chosen[1]
+
+
+def too_early(*arguments: Any) -> None:
+    raise AssertionError("trained too early")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"max_models": 0}, "max_models must be an integer of at least 1, or None. Got 0"),
+        ({"max_models": 2.5}, "max_models must be an integer"),
+        ({"max_models": True}, "max_models must be an integer"),
+        ({"max_memory": "20 parsecs"}, "max_memory must be a size such as '20MB'.*Got '20 parsecs'"),
+        ({"max_memory": "20"}, "max_memory must be a size"),
+        ({"max_memory": "-2MB"}, "max_memory must be a size"),
+        ({"max_memory": 0}, "max_memory must be a size"),
+        ({"max_memory": float("nan")}, "max_memory must be a size"),
+        ({"max_memory": True}, "max_memory must be a size"),
+        ({"sizes": [50.0, 1e6]}, "sizes must be a list of item sizes from 8 to 1990.*Got 1000000.0"),
+        ({"sizes": [float("nan")]}, "sizes must be a list of item sizes"),
+        ({"sizes": []}, "sizes must be a list of item sizes"),
+        ({"sizes": 100.0}, "sizes must be a list of item sizes"),
+        ({"sizes": "wide"}, "sizes must be a list of item sizes.*Got 'wide'"),
+        ({"sizes": [[100.0]]}, "sizes must be a list of item sizes"),
+    ],
+)
+def test_limits_and_sizes_that_make_no_sense_are_refused_before_the_training(
+    changes: dict[str, Any], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Trainer, "fit", too_early)
+
+    with pytest.raises(PolyDomError, match=message):
+        fit(search(**changes))
+
+
+def test_a_memory_that_holds_no_model_is_refused_before_the_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PolyDomSearch, "_explore", too_early)
+
+    with pytest.raises(PolyDomError, match=r"At least one model must fit 0.0001 MB\. The smallest of 5 has a file of"):
+        fit(search(max_memory=100))
+
+
+def test_a_set_whose_exported_model_is_worth_nothing_is_not_left_out(fitted: PolyDomSearch, folder: Path) -> None:
+    """What is left out is so by a limit. No index needs this set."""
+    bundle = load_bundle(folder)
+    searched = {bundle.models[n].order: bundle.candidate(n) for n in bundle.stored.shipped}
+    last = bundle.stored.shipped[-1]
+    models = tuple(replace(m, accuracy=0.1) if n == last else m for n, m in enumerate(bundle.models))
+
+    made = within_limits(replace(bundle, models=models), fitted.region_, Limits(), fitted.sizes_, searched)
+
+    assert bundle.models[last].order not in made.model_of_order
+    assert (0, len(made.models), ()) == (made.shipping.n_left_out, made.shipping.n_models, made.shipping.left_out)
+
+
+def test_huge_limits_are_none(tmp_path: Path) -> None:
+    bundle = exported(tmp_path, max_models=10**30, max_memory=f"{10**30}GB")
+
+    assert bundle.shipping.n_left_out == 0

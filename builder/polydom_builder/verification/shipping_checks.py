@@ -1,9 +1,11 @@
-"""Checks that a proof belongs to a bundle, and that the bundle ships the sets that the proof keeps."""
+"""Checks that a proof belongs to a bundle, and that the bundle ships the kept sets, or states that it does not."""
 
+import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from polydom_builder.costs.model_limits import keeps
 from polydom_builder.costs.set_costs import SetCosts
 from polydom_builder.lattice.proof import Proof
 from polydom_builder.lattice.region import QueryRegion
@@ -38,14 +40,17 @@ def unshipped(proof: Proof, bundle: Bundle) -> Iterator[str]:
 
     Yield a line for each. A shipped set counts twice: with its score and cost in the search, and with those of its
     exported model. A set that was exported but not shipped counts with the score of its exported model, because a lower
-    score there is a valid reason not to ship it. O(k²) crossings for k kept sets.
+    score there is a valid reason not to ship it. Sets that are stated to be left out count like shipped ones. O(k²)
+    crossings for k kept sets.
     """
     scores = dict(zip(proof.expanded.tolist(), proof.scores.tolist(), strict=True))
     again = dict(zip(proof.kept.tolist(), proof.exported.tolist(), strict=True))
     costs = dict(zip(proof.kept.tolist(), map(cost_function, set_weights(proof, proof.kept)), strict=True))
-    models = {model.mask for model in bundle.models}
+    left_out = bundle.shipping.left_out
+    models = {model.mask for model in bundle.models} | {left.mask for left in left_out}
     shipped = [(scores[mask], cost) for mask, cost in costs.items() if mask in models and mask in scores]
     shipped += [(c.accuracy, c.cost) for c in bundle.index.candidates if c.mask]
+    shipped += [(left.accuracy, left.cost) for left in left_out]
     empty = max(bundle.empty.accuracy, scores.get(0, -np.inf))
     for mask in sorted(costs.keys() - models - {0}):
         score = scores.get(mask, -np.inf) if np.isnan(again[mask]) else again[mask]
@@ -53,6 +58,33 @@ def unshipped(proof: Proof, bundle: Bundle) -> Iterator[str]:
             better = [cost for other, cost in shipped if other >= score - TIE * abs(score)]
             for n, budget in _unmatched(costs[mask], better, proof.region):
                 yield f"kept set {mask:#b} is best at size {n:.9g} and budget {budget:.9g}, but has no model"
+
+
+def misstated(bundle: Bundle) -> Iterator[str]:
+    """Check what a bundle states of models that were left out; yield a line for each fault."""
+    stated, files = bundle.shipping, [model.size_bytes for model in bundle.models]
+    if not stated.curve:
+        return
+    if not keeps(stated.limits, files):
+        yield f"the {len(files)} models have {sum(files):,} bytes together, and do not keep {stated.limits}"
+    models = {model.mask for model in bundle.models}
+    yield from (f"set {left.mask:#b} is left out, but has a model" for left in stated.left_out if left.mask in models)
+    shipped = [(c.accuracy, c.cost) for c in bundle.index.candidates]
+    left_out = [(left.accuracy, left.cost) for left in stated.left_out]
+    for what, given, sets in (
+        ("mean score", stated.score, shipped),
+        ("mean score with the models that are left out", stated.whole, [*shipped, *left_out]),
+    ):
+        if not math.isclose(found := _mean_score(bundle, sets), given, rel_tol=TIE, abs_tol=TIE):
+            yield f"the {what} is {found:.9g}, but the bundle states {given:.9g}"
+
+
+def _mean_score(bundle: Bundle, sets: Sequence[tuple[float, CostFunction]]) -> float:
+    """Return the mean score of the best sets that fit, over the sizes and deadlines that a bundle states."""
+    costs = costs_at([cost for _, cost in sets], np.array(bundle.shipping.sizes)) * (1.0 - TIE)
+    scores = np.array([score for score, _ in sets])
+    best = [np.where(costs <= deadline, scores, -np.inf).max(axis=1) for deadline in bundle.shipping.deadlines]
+    return float(np.maximum(best, bundle.prior.accuracy).mean())
 
 
 def _unmatched(cost: CostFunction, others: Sequence[CostFunction], region: QueryRegion) -> list[tuple[float, float]]:

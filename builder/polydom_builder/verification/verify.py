@@ -14,7 +14,7 @@ from polydom_runtime.bundles.index_file import load_bundle
 from .index_checks import index_faults, index_queries, staircase_faults, staircase_queries
 from .proof_checks import omissions, pair_faults
 from .proof_file import load_proof
-from .shipping_checks import mismatches, unshipped
+from .shipping_checks import mismatches, misstated, unshipped
 
 SHOWN = 10
 """Number of faults of one kind that a report lists."""
@@ -34,6 +34,8 @@ class Report:
         Number of queries whose answer was compared with a scan.
     assumption : Assumption
         How far the trained sets keep the assumption that the promise rests on. To break it is no fault of the bundle.
+    left_out : str
+        What was left out on purpose, and the price; empty if nothing was.
     failures : tuple of str
         A line for each fault; of each kind the first ten.
     """
@@ -44,6 +46,7 @@ class Report:
     n_shipped: int
     n_queries: int
     assumption: Assumption
+    left_out: str
     failures: tuple[str, ...]
 
     @property
@@ -58,7 +61,7 @@ class Report:
         )
         kept = "all as promised" + (", as far as the tolerance holds" if self.assumption.n_broken else "")
         end = self.failures or (kept,)
-        return "\n".join([looked, str(self.assumption), *end])
+        return "\n".join([looked, str(self.assumption), *([self.left_out] if self.left_out else []), *end])
 
 
 def verify_bundle(folder: str | os.PathLike[str]) -> Report:
@@ -66,8 +69,9 @@ def verify_bundle(folder: str | os.PathLike[str]) -> Report:
 
     Three properties are checked. At every size and budget of the region, the best kept set must score at least
     1 / alpha times the score of the best of all sets, as the proof says. Every kept set that is the best answer to some
-    query must be shipped. And the index and the staircases must give the answers that a scan of the candidates gives.
-    Costs and scores with a relative difference below 1e-9 count as equal.
+    query must be shipped, or the bundle must state that it was left out to keep a limit, and the price. And the index
+    and the staircases must give the answers that a scan of the candidates gives. Costs and scores with a relative
+    difference below 1e-9 count as equal.
 
     Not checked are the scores and costs themselves. That no set scores more than a superset plus the tolerance is what
     the proof assumes; the report says for how many pairs of trained sets it is so.
@@ -104,6 +108,7 @@ def verify(bundle: Bundle, proof: Proof) -> Report:
         *_first("of pairs", pair_faults(proof)),
         *_first("of sets that nothing settles", omissions(proof)),
         *_first("of kept sets", unshipped(proof, bundle)),
+        *_first("of what was left out", misstated(bundle)),
         *_first("of the index", index_faults(bundle, queries)),
         *_first("of staircases", (line for asked in stairs for line in staircase_faults(bundle, asked))),
     ]
@@ -114,6 +119,7 @@ def verify(bundle: Bundle, proof: Proof) -> Report:
         n_shipped=len(bundle.stored.shipped),
         n_queries=len(queries.sizes) + sum(len(asked.sizes) for asked in stairs),
         assumption=check_assumption(trained, proof.tolerance),
+        left_out=str(bundle.shipping) if bundle.shipping.n_left_out else "",
         failures=tuple(failures),
     )
 

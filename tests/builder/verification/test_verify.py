@@ -1,6 +1,7 @@
 """The independent check of a bundle: what is right passes, and every fault that is planted is found."""
 
 import ast
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -24,13 +25,16 @@ from polydom_builder.lattice.proof import Proof, prove
 from polydom_builder.lattice.region import evaluate
 from polydom_builder.lattice.tabled_costs import TabledCosts
 from polydom_builder.verification.proof_checks import TIE, covers, omissions, pair_faults
-from polydom_builder.verification.proof_file import PROOF_FILE
+from polydom_builder.verification.proof_file import PROOF_FILE, load_proof
 from polydom_builder.verification.verify import verify, verify_bundle
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index import PolyDomIndex
+from polydom_runtime.bundles.shipping import LeftOut, Limits
+from polydom_runtime.costs import ZERO
 from polydom_runtime.exceptions import BundleFormatError
 from tests.builder import task
 from tests.builder.proofs import save_proof
+from tests.builder.searches import fit, search
 from tests.bundle_parts import changed
 from tests.property import strategies as own
 from tests.property.lattice_oracle import score_of
@@ -114,6 +118,62 @@ def test_a_kept_set_whose_exported_model_scores_less_is_excused(built: tuple[Pat
 
     assert missed
     assert excused == []
+
+
+@pytest.fixture(scope="module")
+def limited(tmp_path_factory: pytest.TempPathFactory) -> tuple[Bundle, Proof]:
+    """A bundle that ships 4 of 9 models, and its proof."""
+    folder = tmp_path_factory.mktemp("limited") / "task.bundle"
+    bundle = fit(search(alpha=1.0, max_models=4)).export(folder)
+    return bundle, load_proof(folder)
+
+
+def restated(bundle: Bundle, **changes: Any) -> Bundle:
+    return replace(bundle, shipping=replace(bundle.shipping, **changes))
+
+
+def test_sets_that_are_stated_as_left_out_are_no_fault(limited: tuple[Bundle, Proof]) -> None:
+    bundle, proof = limited
+
+    report = verify(bundle, proof)
+
+    assert report.ok, report
+    assert str(bundle.shipping) in str(report)
+
+
+def test_a_kept_set_that_is_neither_shipped_nor_stated_as_left_out_is_found(limited: tuple[Bundle, Proof]) -> None:
+    bundle, proof = limited
+    for number, left in enumerate(bundle.shipping.left_out):
+        fewer = bundle.shipping.left_out[:number] + bundle.shipping.left_out[number + 1 :]
+
+        failures = verify(restated(bundle, left_out=fewer), proof).failures
+
+        assert any(line.startswith(f"kept set {left.mask:#b} is best at size") for line in failures)
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        (lambda b: restated(b, limits=Limits(3)), "the 4 models have .* bytes together, and do not keep 3 models"),
+        (lambda b: restated(b, limits=Limits(4, 1000)), "do not keep 4 models and 0.001 MB"),
+        (lambda b: restated(b, limits=Limits(4, 0, 60_000_001)), "not keep 4 models and the device's memory of 60 MB"),
+        (
+            lambda b: restated(b, left_out=(LeftOut(b.models[0].mask, 0.1, ZERO),)),
+            "set 0b.* is left out, but has a model",
+        ),
+        (lambda b: restated(b, score=b.shipping.score - 0.001), "the mean score is .*, but the bundle states"),
+        (lambda b: restated(b, whole=b.shipping.whole + 0.001), "the mean score with the models that are left out is"),
+        (lambda b: restated(b, left_out=b.shipping.left_out[:-1]), "the mean score with the models that are left out"),
+    ],
+)
+def test_what_is_misstated_of_models_left_out_is_found(
+    change: Callable[[Bundle], Bundle], fault: str, limited: tuple[Bundle, Proof]
+) -> None:
+    bundle, proof = limited
+
+    failures = verify(change(bundle), proof).failures
+
+    assert any(re.search(fault, line) for line in failures), failures
 
 
 def loses(proof: Proof, bundle: Bundle) -> bool:

@@ -24,14 +24,17 @@ from polydom_runtime.measuring.cost_samples import CostSamples
 from polydom_runtime.measuring.costs_file import load_costs
 from polydom_runtime.policy.promise_text import promise_text
 
-from .arguments import deadlines, size_range, slack
+from .arguments import count, deadlines, size_range, slack
 from .error_costs_file import read_error_costs
 from .estimator import default_estimator
 
 GREEDY = {"greedy": PAPER_LAMBDAS, "greedy-acc": (0.0,), "greedy-cost": (math.inf,)}
 """The λs of each greedy search. These searches make no promise about the score."""
 
-PROMISED = {"alpha": None, "tolerance": None, "slowdown": 2.0, "early_stop": None, "correction": "resampling"}
+PROMISED = {
+    **{"slowdown": 2.0, "correction": "resampling"},
+    **dict.fromkeys(("alpha", "tolerance", "early_stop", "max_models", "max_memory")),
+}
 """The options of the promise, and what they are if they are not given."""
 
 
@@ -103,6 +106,17 @@ def _add_search(command: argparse.ArgumentParser) -> None:
         "--max-seconds",
         type=positive,
         help="the longest time for trainings, in seconds, with the same effect",
+    )
+    command.add_argument(
+        "--max-models",
+        type=count,
+        help="the largest number of models; those that lose least of the mean score are left out (default: as many as "
+        "fit the memory of the device)",
+    )
+    command.add_argument(
+        "--max-memory",
+        metavar="SIZE",
+        help="the most that all model files may take together, such as 20MB, with the same effect",
     )
     command.add_argument(
         "--lattice",
@@ -188,6 +202,8 @@ def run(arguments: argparse.Namespace) -> None:
     )
     if promise.margin is not None:
         show(f"The promise: {promise_text(bundle)}.")
+    if bundle.shipping.n_left_out:
+        show(f"{bundle.shipping}.")
 
 
 def whole_or_none(found: Sequence[Sample], name: str, source: str) -> list[Any] | None:

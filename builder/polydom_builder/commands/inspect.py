@@ -18,6 +18,8 @@ from polydom_runtime.policy.deadline import too_short
 from polydom_runtime.policy.outlook_table import outlook_table
 from polydom_runtime.policy.promise_text import promise_text, score_text
 
+from .model_table import model_data, model_table
+
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of ``polydom inspect``."""
@@ -26,6 +28,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "--deadline",
         type=duration,
         help="the deadline of the staircase, such as 2ms (default: the shortest and the longest of the bundle)",
+    )
+    command.add_argument(
+        "--models", action="store_true", help="print what fewer or more models would score, and what was left out"
     )
     command.add_argument("--json", action="store_true", help="print the description as JSON")
 
@@ -46,6 +51,9 @@ def run(arguments: argparse.Namespace) -> None:
     document = description(bundle, arguments.deadline)
     if arguments.json:
         print(json.dumps(document, indent=2))
+        return
+    if arguments.models:
+        show(model_table(bundle))
         return
     for what, text in bundle.identity.described(bundle.sha256).items():
         show(f"{what}: {text}")
@@ -102,6 +110,7 @@ def description(bundle: Bundle, deadline: float | None) -> dict[str, Any]:
             ]
             for d in sorted(wanted)
         },
+        "models": model_data(bundle),
         "outlook": {
             regime: [o._asdict() for o in bundle.at(1.0, regime).times.outlook]
             for regime in REGIMES

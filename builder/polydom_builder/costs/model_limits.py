@@ -35,8 +35,7 @@ def bytes_of(size: Any) -> int:
         number = min(float(found[1]) * units[found[2]], MAX_LIMIT)
     if isinstance(number, bool) or not isinstance(number, int | float | np.number) or not number >= 1:
         raise TrainingError(
-            f"max_memory must be a size such as '20MB', with one of the units {', '.join(UNITS)}, or a number of "
-            f"bytes. Got {shown(size)}."
+            f"max_memory must be a size such as '20MB', with one of the units {', '.join(UNITS)}. Got {shown(size)}."
         )
     return int(min(number, MAX_LIMIT))
 

@@ -26,8 +26,8 @@ def _estimated(promise: Promise, margin: float) -> str:
         f"proven is a factor of at most {promise.alpha:.3g}, as far as no set scores more than one that contains it"
     )
     return (
-        f"with 95 % certainty, no set that fits is better than the chosen one by more than {margin:.2g} at any size and "
-        f"deadline, if sets that were not trained are like those that were; "
+        f"with 95 % certainty, no set that fits is better than the chosen one by more than {margin:.2g} at any size "
+        f"and deadline, if sets that were not trained are like those that were; "
         f"{'nothing is proven' if promise.alpha == math.inf else proven}"
     )
 

@@ -83,6 +83,8 @@ def test_build_needs_weights_for_all_items_or_none(capsys: pytest.CaptureFixture
         {"--items": "tests.runtime.test_items:labelled"},
         {"--deadline": "0s"},
         {"--alpha": "0.5"},
+        {"--max-memory": "20 parsecs"},
+        {"--max-memory": "10B"},
         {"--estimator": "sklearn.linear_model:NoSuchModel"},
         {"--out": "/proc/no/such.bundle"},
     ],
@@ -139,9 +141,11 @@ def test_command_builds_greedy_and_limited_bundles(
     assert main(["inspect", str(tmp_path / "greedy")]) == 0
 
 
-@pytest.mark.parametrize(
-    "option", ["--alpha=1.1", "--tolerance=auto", "--slowdown=3", "--early-stop=0.01", "--correction=none"]
-)
+LIMITS = ("--max-models=3", "--max-memory=1kB")
+OPTIONS = ("--alpha=1.1", "--tolerance=auto", "--slowdown=3", "--early-stop=0.01", "--correction=none", *LIMITS)
+
+
+@pytest.mark.parametrize("option", OPTIONS)
 def test_options_of_the_promise_are_refused_with_a_search_that_makes_none(
     option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -172,6 +176,47 @@ def test_inspect_shows_candidates_costs_and_staircase(folder: Path, capsys: pyte
         assert low < c["accuracy"] < high
         assert f"  {c['accuracy']:.3f}  {low:.3f} to {high:.3f}  {c['cost']}" in text
         assert c["accuracy"] <= c["measured"]
+
+
+def test_build_says_what_limits_left_out_and_inspect_shows_what_models_buy(
+    board_costs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(Path(__file__).parents[2])
+    common = ["build", "tests.builder.task:space", "--items", "tests.builder.task:pairs", "--deadline", "100us:40ms"]
+    common += ["--cv", "3", "--quantile", "0.9", "--profile", str(board_costs), "--out", str(tmp_path / "b")]
+
+    assert main([*common, "--max-models", "2", "--max-memory", "1MB"]) == 0
+    said = capsys.readouterr().out
+    assert main(["inspect", str(tmp_path / "b"), "--models"]) == 0
+    table = capsys.readouterr().out.splitlines()
+    assert main(["inspect", str(tmp_path / "b"), "--json"]) == 0
+
+    price = "models were left out to keep 2 models and 1 MB and the device's memory of 1074 MB: the mean score over"
+    assert price in said
+    assert price in table[-1]
+    assert table[0] == "models, MB of their files, mean score over 32 sizes and 16 deadlines, if chosen well"
+    assert [int(line.split()[0]) for line in table[1:4]] == [1, 2, 2]
+    assert table[3].endswith("  shipped") or table[2].endswith("  shipped")
+    document = json.loads(capsys.readouterr().out)["models"]
+    assert (
+        document["shipped"]["models"],
+        document["limits"],
+    ) == (2, {"max_models": 2, "max_bytes": 10**6, "memory_bytes": 1 << 30})
+    assert document["left out"]
+
+
+def test_inspect_knows_no_models_that_older_bundles_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["inspect", str(Path(__file__).parents[2] / "golden" / "format_9.bundle"), "--models"]) == 0
+
+    assert capsys.readouterr().out == "models: it is not stated whether models were left out\n"
+
+
+@pytest.mark.parametrize("number", ["0", "two", "-1", "1.5"])
+def test_a_number_of_models_that_is_none_is_a_usage_error(number: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(["build", SPACE, "--items", "x.npz", "--deadline", "1s", "--out", "x", f"--max-models={number}"])
+
+    assert f"must be a whole number of at least 1. Got '{number}'" in capsys.readouterr().err
 
 
 def test_inspect_says_what_the_bundle_is(capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,6 +20,7 @@ from tests.runtime.records.test_metrics import ANSWER, Watched, traced
 
 LINES = {
     "inspect": "inspect B",
+    "inspect the models": "inspect B --models",
     "inspect of a file": "inspect flight",
     "compare bundles": "compare B built",
     "compare costs files": "compare a.costs a.costs --max-time-growth 1.1",

@@ -17,7 +17,7 @@ from polydom_runtime.exceptions import BundleMismatchError
 from polydom_runtime.testing import ManualClock
 from tests.builder import task
 
-SEARCH: dict[str, Any] = {"deadline": 1.0, "cv": 3, "slowdown": 1.0}
+SEARCH: dict[str, Any] = {"deadline": 1.0, "cv": 3, "slowdown": 1.0, "alpha": 1.0}
 
 
 @pytest.fixture(scope="module")

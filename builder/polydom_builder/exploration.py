@@ -16,7 +16,7 @@ from .lattice.monotonicity import estimate_tolerance
 from .lattice.paired_errors import PairedErrors
 from .lattice.progressive import expand_progressively, proven_alpha
 from .lattice.region import QueryRegion
-from .lattice.within_noise import margin_of, select_within_noise
+from .lattice.within_noise import margin_of, select_within_noise, warn_if_all_is_noise
 from .paper import expand_all, expand_as_printed, expand_layers, select_as_printed
 
 SEARCHES = ("by-gain", "best-first", "layers", "as-printed", "all")
@@ -138,6 +138,7 @@ class Exploration:
         kept = select_within_noise(found.expanded, self.costs, self.region, self.errors, self.standard_errors)
         alpha = proven_alpha(found.expanded, self.costs, self.region, 0.0, kept)
         margin = margin_of(found, kept, self.costs, self.region, self.errors)
+        warn_if_all_is_noise(found.expanded, self.errors)
         return Explored(found.expanded, kept, alpha, 0.0, margin, found.steps)
 
     def _limited(self) -> Explored:

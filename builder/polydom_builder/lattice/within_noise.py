@@ -1,5 +1,6 @@
 """The sets that a search by gain keeps, and how much better another set may be than those that answer."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -98,6 +99,22 @@ def margin_of(
         unseen = (guessed[:, there] - scores[answer]).max(axis=1, initial=-np.inf)
         worst = max(worst, float(np.quantile(np.maximum(ahead, unseen), 1.0 - CHANCE)))
     return worst
+
+
+def warn_if_all_is_noise(expanded: Mapping[int, float], errors: PairedErrors) -> None:
+    """Warn if even the best set cannot be told from the answer without features, and say how many items could do it.
+
+    It is told apart if it scores more by two standard errors. These fall with the square root of the number of items.
+    """
+    best = max(expanded, key=expanded.__getitem__)
+    lead, error = expanded[best] - expanded[0], float(errors.of([best], 0)[0])
+    if 0.0 < lead < 2.0 * error:
+        warnings.warn(
+            f"Nothing can be told apart: the best feature set scores {lead:.2g} more than the answer without features, "
+            f"which may be chance (standard error {error:.2g}). More items are needed, about "
+            f"{(2.0 * error / lead) ** 2:.0f} times as many, and of more groups if there are groups.",
+            stacklevel=4,
+        )
 
 
 def _fits(grid: QueryGrid, costs: CostsOfSets, masks: Sequence[int]) -> Bools:

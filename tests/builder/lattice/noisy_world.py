@@ -32,7 +32,8 @@ class NoisyWorld:
 
     @property
     def measured(self) -> Floats:
-        return self.parts.mean(axis=1)
+        means: Floats = self.parts.mean(axis=1)
+        return means
 
     @property
     def errors(self) -> PairedErrors:

@@ -43,7 +43,8 @@ def test_few_trainings_find_nearly_the_best_sets() -> None:
 
 def test_the_sets_with_most_to_gain_come_first() -> None:
     """After 12 trainings no more is lost than by the best-first search, which trains for a proof."""
-    ours, proofs = [], []
+    ours: list[float] = []
+    proofs: list[float] = []
     for seed in range(5):
         world = noisy_world(seed)
         for order, all_losses in (

@@ -6,7 +6,7 @@ import pytest
 from polydom_builder.costs.set_costs import SetCosts
 from polydom_builder.lattice.paired_errors import PairedErrors
 from polydom_builder.lattice.region import QueryRegion
-from polydom_builder.lattice.within_noise import select_within_noise
+from polydom_builder.lattice.within_noise import select_within_noise, warn_if_all_is_noise
 from polydom_runtime.costs import CostFunction
 
 COSTS = SetCosts([CostFunction.of(1.0), CostFunction.of(2.0)])
@@ -57,3 +57,14 @@ def test_with_one_block_nothing_is_known_of_the_noise_and_all_better_sets_are_ke
     lone = PairedErrors(lambda masks: np.array([[scores()[mask]] for mask in masks]), np.ones(1))
 
     assert select_within_noise(scores(), COSTS, REGION, lone, 1.0) == [0, 1, 3]
+
+
+def test_scores_that_may_all_be_chance_are_told_with_the_items_that_are_missing() -> None:
+    """A lead of .02 with a standard error of .04 needs 16 times as many items."""
+    swing = 0.04 * np.sqrt(3.0) * np.array([1.0, -1.0, 1.0, -1.0])
+    table = np.array([[0.5] * 4, 0.52 + swing])
+    noise = PairedErrors(lambda masks: table[list(masks)], np.full(4, 0.25))
+
+    with pytest.warns(UserWarning, match=r"scores 0\.02 more .* error 0\.04.* about 16 times as many"):
+        warn_if_all_is_noise({0: 0.5, 1: 0.52}, noise)
+    warn_if_all_is_noise(scores(), errors())

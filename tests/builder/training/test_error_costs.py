@@ -18,6 +18,7 @@ from polydom_builder.training.error_costs import CostSaved
 from polydom_builder.training.scoring import scoring_name
 from polydom_runtime import ManualClock, Predictor
 from polydom_runtime.bundles.error_costs import ErrorCosts
+from polydom_runtime.features import members
 from tests.builder import task
 from tests.builder.searches import LOGISTIC, search
 
@@ -128,11 +129,13 @@ def test_scoring_of_the_user_wins() -> None:
 
 
 def test_equal_costs_give_the_answers_of_the_estimator() -> None:
-    plain, same = fitted(None, SIGNALS), fitted(SAME, SIGNALS)
+    masks = [0, 0b11, 0b11111]
+    plain, same = (fitted(costs, SIGNALS).trainer_ for costs in (None, SAME))
+    answers = [[t.codes(t.fitted(m), t.table.rows_of(members(m))).tolist() for m in masks] for t in (plain, same)]
 
-    assert plain.predict(ITEMS).tolist() == same.predict(ITEMS).tolist()
-    saved = {mask: max(1.0 - (1.0 - score) * 1.5, 0.0) for mask, score in plain.expanded_.items()}
-    assert same.expanded_ == pytest.approx(saved)
+    assert answers[0] == answers[1]
+    saved = [max(1.0 - (1.0 - score) * 1.5, 0.0) for score in plain.scores(masks)]
+    assert same.scores(masks) == pytest.approx(saved)
 
 
 def test_costs_lower_the_mean_cost_on_new_items() -> None:

@@ -138,6 +138,10 @@ def checked_slacks(search: Any) -> tuple[float, ...]:
     check_number("tolerance_quantile", search.tolerance_quantile, 0.0, 1.0)
     if search.early_stop is not None:
         check_number("early_stop", search.early_stop, 0.0, 1.0)
+        if search.costs_of_errors is not None:
+            raise TrainingError(
+                "early_stop must be left out with costs_of_errors. It limits the accuracy that is lost, not the cost."
+            )
     check_number("slowdown", search.slowdown, 1.0, MAX_SLOWDOWN)
     return alphas
 

@@ -65,6 +65,11 @@ def test_costs_that_say_no_choice_are_refused_before_training(costs: Any, change
         fitted(costs, kind=kind, **changes)
 
 
+def test_early_stops_by_accuracy_are_refused() -> None:
+    with pytest.raises(TrainingError, match="early_stop must be left out with costs_of_errors"):
+        fitted(early_stop=0.01)
+
+
 def test_cost_of_a_right_answer_changes_no_choice() -> None:
     dearer = {pair: cost + 2.0 for pair, cost in COSTS.items()} | {("fault", "fault"): 2.0, ("ok", "ok"): 2.0}
 

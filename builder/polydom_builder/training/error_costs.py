@@ -74,9 +74,11 @@ def _matrix(given: Any, labels: list[Any]) -> NDArray[np.float64]:
                 f"{shown(pair)}."
             )
         cost = plain(cost)
-        if isinstance(cost, bool) or not isinstance(cost, int | float) or not 0 <= cost <= HUGE:
+        is_number = isinstance(cost, int | float) and not isinstance(cost, bool)
+        if not is_number or not (cost == 0 or 1.0 / HUGE <= cost <= HUGE):
             raise TrainingError(
-                f"A cost of an error must be a number from 0 to {HUGE:.0e}. Got {shown(cost)} for {shown(pair)}."
+                f"A cost of an error must be 0, or a number from {1.0 / HUGE:.0e} to {HUGE:.0e}. Got {shown(cost)} for "
+                f"{shown(pair)}."
             )
         costs[place[type(true), true], place[type(said), said]] = cost
     if len(missing := np.argwhere(np.isnan(costs))):

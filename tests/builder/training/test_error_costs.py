@@ -47,10 +47,11 @@ def mean_cost(labels: Any, answers: Any) -> float:
         (COSTS | {("fault", 1): 5}, {}, "Got 1 in "),
         ({("fault", "ok"): 5}, {}, "must have a cost. Got none for .'ok', 'fault'., nor for 0 others"),
         (COSTS | {("fault", "ok"): -1}, {}, "Got -1 for .'fault', 'ok'"),
-        (COSTS | {("fault", "ok"): math.nan}, {}, "a number from 0 to 2e.90. Got nan"),
+        (COSTS | {("fault", "ok"): math.nan}, {}, "must be 0, or a number from 5e-91 to 2e.90. Got nan"),
         (COSTS | {("fault", "ok"): math.inf}, {}, "Got inf"),
-        (COSTS | {("fault", "ok"): 10**400}, {}, "must be a number from 0"),
+        (COSTS | {("fault", "ok"): 10**400}, {}, "must be 0, or a number"),
         (COSTS | {("fault", "ok"): 1e300}, {}, "Got 1e.300"),
+        (COSTS | {("ok", "fault"): 1e-300}, {}, "Got 1e-300"),
         (COSTS | {("fault", "ok"): "5"}, {}, "Got '5'"),
         (COSTS | {("fault", "ok"): True}, {}, "Got True"),
         (COSTS | {("ok", "ok"): 2}, {}, "A right answer must not cost more than an error. For 'ok'.*to say 'fault'"),
@@ -92,6 +93,13 @@ def test_prior_is_the_label_of_least_cost_in_folds_and_in_the_bundle(kind: Any, 
     assert [search.trainer_.fit((), np.arange(30)).predict(np.zeros((1, 1)))[0] for search in found] == ["ok", "fault"]
     bundle = found[1].export(tmp_path / "x")
     assert (0, pytest.approx(0.0, abs=0.02)) == bundle.prior
+
+
+def test_ratio_of_costs_may_be_any() -> None:
+    with pytest.warns(UserWarning, match="No feature set scores more"):
+        found = fitted({("fault", "ok"): 1e90, ("ok", "fault"): 1e-90})
+
+    assert found.predict(ITEMS[:5]).tolist() == ["fault"] * 5
 
 
 def test_prior_counts_weights() -> None:

@@ -19,7 +19,7 @@ from polydom_runtime.policy.outlook_table import outlook_table
 
 from .bundling.assembly import check_memory, draft_bundle, model_entries, models_of
 from .bundling.bundle_folder import write_bundle
-from .bundling.export import ExportedModel, Order, export_models, with_prefixes
+from .bundling.export import ExportedModel, Order, export_models, models_to_export
 from .bundling.quantiles import with_chosen_times
 from .costs.combined_costs import Combine
 from .costs.costs_of_sets import costs_of_sets
@@ -29,6 +29,7 @@ from .lattice.inputs import CostsOfSets
 from .preparation.preparation import Prepared
 from .preparation.progress import progress_bar
 from .signing.signing_key import SigningKey
+from .training.families import Family, named
 from .training.trainer import Trainer
 
 MOST_LOST = 0.05
@@ -46,12 +47,15 @@ class FittedSearch(Protocol):
     samples_: CostSamples | None
     target_: Target
     trainer_: Trainer
+    families_: tuple[Family, ...]
     timer_: ModelTimer
     references_: References
     item_kind_: ItemKind | None
     data_sha256_: str
     set_costs_: CostsOfSets
     expanded_: dict[int, float]
+    scores_: dict[str, dict[int, float]]
+    costs_: dict[str, CostsOfSets]
     prior_: tuple[int | float, float]
 
 
@@ -66,18 +70,27 @@ def publish(search: Any, prepared: Prepared, combine: Combine | None = None) -> 
         The rule for the cost of features together; their sum if not given.
     """
     search.region_, search.space_, search.dropped_ = prepared.region, prepared.space, prepared.dropped
-    search.target_, search.samples_, search.trainer_ = prepared.target, prepared.samples, prepared.trainer
+    search.target_, search.samples_ = prepared.target, prepared.samples
     search.sizes_, search.times_, search.fits_ = prepared.sizes, prepared.target.worst, dict(prepared.target.fits)
     search.timer_, search.references_, search.item_kind_ = prepared.timer, prepared.references, prepared.item_kind
     search.data_sha256_ = prepared.data
-    search.set_costs_ = costs_of_sets(prepared.target.worst, prepared.model_seconds, combine)
+    search_with(search, prepared.families, combine)
 
 
-def candidate(search: FittedSearch, order: Order) -> Candidate:
-    """Return the candidate of a trained set, with its features in this order."""
+def search_with(search: Any, families: Sequence[Family], combine: Combine | None = None) -> None:
+    """Set the families of a search, with what belongs to them; the first one explores the lattice."""
+    first, *_ = search.families_ = tuple(families)
+    costs = {family.name: costs_of_sets(search.target_.worst, family.seconds, combine) for family in families}
+    search.trainer_, search.set_costs_, search.costs_ = first.trainer, costs[first.name], costs
+
+
+def candidate(search: FittedSearch, order: Order, family: Family | None = None) -> Candidate:
+    """Return the candidate of a trained set, with its features in this order; of the first family if not given."""
     mask = sum(1 << i for i in order)
     names = tuple(search.space_.names[i] for i in order)
-    return Candidate(mask, names, search.expanded_[mask], search.set_costs_(mask))
+    estimator = (family or search.families_[0]).name
+    score, cost = search.scores_[estimator][mask], search.costs_[estimator](mask)
+    return Candidate(mask, names, score, cost, estimator if mask else "")
 
 
 def promised_budgets(search: Any) -> tuple[float, float]:
@@ -99,21 +112,26 @@ def warn_if_useless(scores: Mapping[int, float]) -> None:
         )
 
 
-def export_orders(search: FittedSearch, orders: Sequence[Order]) -> list[ExportedModel]:
-    """Train, export and check a model for every given order of features and for every prefix of one.
+def export_orders(search: FittedSearch, chosen: Sequence[tuple[Order, str]]) -> list[ExportedModel]:
+    """Train, export and check a model for every given order of features and its estimator, and for every prefix.
 
     Raises
     ------
     ExportError
         If a model cannot be exported, or its labels differ from scikit-learn's.
     """
-    every = with_prefixes(orders)
+    quickest = min(search.families_, key=lambda family: family.seconds)
+    every, found = models_to_export(chosen, quickest.name), {}
     with progress_bar(search.verbose, "models exported", len(every)) as bar:
-        exported = export_models(
-            search.trainer_, every, search.space_.names, search.target_.versions, search.max_mismatches, bar.update
-        )
-    for model in exported:
-        searched = search.expanded_.get(sum(1 << i for i in model.order), -math.inf)
+        for family in search.families_:
+            orders = [order for order, name in every if name == family.name]
+            with named(family.name):
+                exported = export_models(
+                    family, orders, search.space_.names, search.target_.versions, search.max_mismatches, bar.update
+                )
+            found.update({(model.order, model.estimator): model for model in exported})
+    for model in (models := [found[which] for which in every]):
+        searched = search.scores_[model.estimator].get(sum(1 << i for i in model.order), -math.inf)
         if model.accuracy < searched - MOST_LOST:
             warnings.warn(
                 f"The model of {search.trainer_.name_of(model.order)} scores {model.accuracy:.3f} as it is exported, "
@@ -121,7 +139,7 @@ def export_orders(search: FittedSearch, orders: Sequence[Order]) -> list[Exporte
                 "estimator if it has one, or choose one that is converted more exactly.",
                 stacklevel=4,
             )
-    return exported
+    return models
 
 
 def draft(

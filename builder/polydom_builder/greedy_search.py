@@ -21,7 +21,7 @@ from .bundling.identity import given_identity
 from .fitted_search import candidate, draft, export_orders, publish, warn_if_useless, write_fitted
 from .host_answers import HostAnswers
 from .lattice.greedy import PAPER_LAMBDAS, greedy_sequences
-from .preparation.parameters import checked_lambdas, checked_limits
+from .preparation.parameters import check_single, checked_lambdas, checked_limits
 from .preparation.preparation import prepare
 from .preparation.progress import counted_scores
 from .signing.signing_key import SigningKey, check_key
@@ -120,6 +120,7 @@ class GreedySearch(HostAnswers):
         """
         lambdas = checked_lambdas(self.lambdas)
         checked_limits(self)
+        check_single(self.estimator)
         publish(self, prepare(self, items, labels, groups, costs, sample_weight))
         self.median_size_ = float(np.median(self.sizes_))
         with counted_scores(self.trainer_, self.verbose) as (score, _):
@@ -132,6 +133,7 @@ class GreedySearch(HostAnswers):
                 max_trainings=self.max_trainings,
                 max_seconds=self.max_seconds,
             )
+        self.scores_ = {"": self.expanded_}
         rows = [[candidate(self, order[:k]) for k in range(len(order) + 1)] for order in self.sequences_]
         self.index_ = GreedyIndex(rows, self.median_size_)
         self.prior_ = self.trainer_.prior, self.expanded_[0]
@@ -163,7 +165,7 @@ class GreedySearch(HostAnswers):
         checked_target(folder)
         check_key(key)
         identity = given_identity(name, version, built_by)
-        exported = export_orders(self, self.sequences_)
+        exported = export_orders(self, [(order, "") for order in self.sequences_])
         promise = Promise(self.region_.sizes, self.region_.budgets)
         stored = StoredIndex(sequences=tuple(self.sequences_), median_size=self.median_size_)
         bundle = draft(self, exported, promise, stored=stored, identity=identity)

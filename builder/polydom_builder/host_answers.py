@@ -2,12 +2,11 @@
 
 import math
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.metaestimators import available_if
@@ -26,7 +25,9 @@ from .fitted_search import promised_budgets
 from .lattice.region import QueryRegion
 from .preparation.preparation import item_size
 from .training.chosen_models import ChosenModels, has_probabilities
+from .training.families import Family
 from .training.labels import Targets, checked_labels
+from .training.named_parameters import NamedParameters
 from .training.table import extract_table
 from .training.weights import NAME, checked_weights
 
@@ -36,7 +37,7 @@ UNROUTED = {"items": UNUSED, "labels": UNUSED}
 """These are the data; scikit-learn would take arguments of other names than X and y for metadata."""
 
 
-class HostAnswers(BaseEstimator):  # type: ignore[misc]
+class HostAnswers(NamedParameters):
     """What `PolyDomSearch` and `GreedySearch` share once they are fitted: answers to items, without a bundle.
 
     An item gets the set that `index_` names for its size and deadline by worst-case costs, and the answer of the model
@@ -51,10 +52,10 @@ class HostAnswers(BaseEstimator):  # type: ignore[misc]
     __metadata_request__predict: ClassVar = {"items": UNUSED}
     __metadata_request__predict_proba: ClassVar = {"items": UNUSED}
 
-    estimator: Any
     space_: FeatureSpace
     region_: QueryRegion
     trainer_: Any
+    families_: tuple[Family, ...]
     item_kind_: ItemKind | None
     index_: Any
 
@@ -174,8 +175,10 @@ class HostAnswers(BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array = False
         tags.target_tags.required = True
-        if hasattr(self.estimator, "fit") and not isinstance(self.estimator, type):
-            own = get_tags(self.estimator)
+        given = self.estimator
+        first = next(iter(given.values()), None) if isinstance(given, Mapping) else given
+        if hasattr(first, "fit") and not isinstance(first, type):
+            own = get_tags(first)
             tags.estimator_type = own.estimator_type
             tags.classifier_tags, tags.regressor_tags = own.classifier_tags, own.regressor_tags
         return tags
@@ -200,13 +203,15 @@ class HostAnswers(BaseEstimator):  # type: ignore[misc]
     def _chosen(self, items: Iterable[Any], deadline: Deadline) -> tuple[ChosenModels, NDArray[np.intp]]:
         """Return the models that answer items, and the numbers of the items, to ask the models for."""
         items, trainer = self._checked(items), self.trainer_
-        masks = np.array([candidate.mask for candidate in self._candidates(items, deadline)])
+        asked = [(c.estimator, c.mask) for c in self._candidates(items, deadline)]
+        models = {model: number for number, model in enumerate(dict.fromkeys(asked))}
+        trainers = {family.name: family.trainer for family in self.families_}
         unknown = Targets(np.empty(0), np.zeros(len(items)))
         table = extract_table(
             self.space_, items, unknown, n_jobs=trainer.n_jobs, memory=trainer.memory, progress=lambda _: None
         )
-        models = {mask: trainer.fitted(mask) for mask in np.unique(masks).tolist()}
-        return ChosenModels(trainer, table, masks, models), np.arange(len(items))
+        fitted = [(own, mask, own.fitted(mask)) for own, mask in ((trainers.get(n, trainer), m) for n, m in models)]
+        return ChosenModels(table, np.array([models[model] for model in asked]), fitted), np.arange(len(items))
 
 
 def _checked_deadlines(budgets: tuple[float, float], n_items: int, deadline: Deadline) -> list[float]:

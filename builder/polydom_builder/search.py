@@ -15,27 +15,41 @@ from polydom_runtime.features import FeatureSpace
 from polydom_runtime.measuring.cost_samples import CostSamples
 from polydom_runtime.unit_times import UnitTimes
 
-from .bundling.assembly import with_stops
+from .bundling.assembly import indexed, with_stops
 from .bundling.bundle_folder import checked_target
 from .bundling.corrected_scores import CORRECTIONS, correction_of
 from .bundling.export import ExportedModel, Order, plan_order
 from .bundling.identity import given_identity
 from .bundling.leaving_out import FEW, promising_orders, within_limits
 from .costs.combined_costs import Combine
+from .exceptions import TrainingError
 from .exploration import SEARCHES, Exploration, Explored
-from .fitted_search import candidate, draft, export_orders, promised_budgets, publish, warn_if_useless, write_fitted
+from .fitted_search import (
+    candidate,
+    draft,
+    export_orders,
+    promised_budgets,
+    publish,
+    search_with,
+    warn_if_useless,
+    write_fitted,
+)
 from .host_answers import HostAnswers
 from .index import build_index
-from .index.query_grid import QueryGrid
+from .index.expected_queries import ExpectedQueries
 from .lattice.monotonicity import check_assumption
+from .lattice.other_families import OtherFamilies
 from .lattice.paired_errors import PairedErrors
 from .lattice.proof import prove
 from .paper import INDEXES
+from .preparation.family_choice import choice_text, chosen_families
+from .preparation.family_limits import FamilyLimits
 from .preparation.model_limits import checked_limits_of_models, with_memory
 from .preparation.parameters import check_choice, checked_slacks, lattice_of
 from .preparation.preparation import prepare
 from .preparation.progress import counted_scores
 from .signing.signing_key import SigningKey, check_key
+from .training.families import Family
 from .training.nested_folds import nested_trainers
 from .training.trainer import Trainer
 from .verification.proof_file import encode_proof
@@ -46,8 +60,12 @@ class PolyDomSearch(HostAnswers):
 
     Parameters
     ----------
-    estimator : scikit-learn classifier, regressor or pipeline
-        Trained as a black box, on the labels as they are given. It must be one that skl2onnx converts.
+    estimator : scikit-learn classifier, regressor or pipeline; or mapping of str to such
+        Trained as a black box, on the labels as they are given. It must be one that skl2onnx converts. Of several, by
+        names of your choice, the bundle has the models of each where they are the best: quick ones for short deadlines,
+        slow and good ones for long. One that is beaten by another that is no slower drops out after a few trainings.
+        The one that is the best at most queries explores the lattice, and the promise is about its sets. All together
+        train at most half as much again as that one. Parameters are named ``estimator__NAME__parameter``.
     space : FeatureSpace
     alpha : float or falling sequence of float, optional
         α of the paper's Problem 1, at least 1, for a search that proves a promise: the score at any size and budget is
@@ -112,7 +130,8 @@ class PolyDomSearch(HostAnswers):
         Sizes that items are expected to have on the node, for that mean and for replays; those of the items if not
         given.
     max_trainings, max_seconds : optional
-        The limits of training, in sets and in seconds. The search ends with the best sets so far.
+        The limits of training, in sets and in seconds, for all estimators together. The search ends with the best sets
+        so far.
     tolerance_quantile : float
         The quantile of the violations that "auto" takes; 1 is the largest violation.
     combine : callable, optional
@@ -128,7 +147,12 @@ class PolyDomSearch(HostAnswers):
     Attributes
     ----------
     expanded_ : dict of int to float
-        Score of every feature set that was trained, by bit mask.
+        Score of every feature set that was trained, by bit mask; of several estimators, those of the one that explored
+        the lattice.
+    scores_ : dict of str to dict
+        Such scores by the name of the estimator; the name is empty for one that was given without.
+    families_ : tuple of Family
+        The estimators that were not beaten, with their trainers; the first one explored the lattice.
     candidates_ : list of Candidate
         The trained sets of which no other set can take the place.
     index_ : PolyDomIndex, AllCrossingsIndex or ScanIndex
@@ -158,7 +182,9 @@ class PolyDomSearch(HostAnswers):
     times_ : UnitTimes
         The worst-case times of its units.
     set_costs_ : SetCosts or CombinedCosts
-        The cost of any feature set, as the search saw it.
+        The cost of any feature set, as the search saw it, with a model of the estimator that explored the lattice.
+    costs_ : dict of str to SetCosts or CombinedCosts
+        Likewise for each estimator.
     region_ : QueryRegion
     trainer_ : Trainer
         Trains and scores any feature set.
@@ -271,19 +297,34 @@ class PolyDomSearch(HostAnswers):
         check_choice("index", self.index, tuple(INDEXES))
         check_choice("correction", self.correction, CORRECTIONS)
         alphas, limits = checked_slacks(self), checked_limits_of_models(self)
+        if isinstance(self.estimator, Mapping) and (limits.max_models or limits.max_bytes):
+            raise TrainingError(
+                "max_models and max_memory go with one estimator. Got several. Leave them out, or choose one of them."
+            )
         publish(self, prepare(self, items, labels, groups, costs, sample_weight, self.slowdown), self.combine)
         self.limits_ = with_memory(limits, self.trainer_, self.target_, self.max_mismatches)
 
+        families = self.families_
+        budget = FamilyLimits(families, self.max_trainings, self.max_seconds)
+        if len(families) > 1:
+            seed = self.random_state or 0
+            search_with(self, chosen_families(families, self.costs_, self.region_, budget, seed), self.combine)
+            if self.verbose:
+                print(f"Note: {choice_text(families, self.families_)}.")
         nested = nested_trainers(self.trainer_, self.cv, self.random_state) if self.correction == "nested" else []
-        explored = self._explore(self.trainer_, alphas)
+        explored = self._explore(self.trainer_, alphas, *budget.of_lattice)
         self.expanded_, self.alpha_, self.tolerance_ = explored.expanded, explored.alpha, explored.tolerance
         self.margin_, self.steps_ = explored.margin, list(explored.steps)
+        others = self._of_others(budget, explored.kept) if len(self.families_) > 1 else []
+        self.scores_ = {f.name: {mask: found.score for mask, found in f.trainer.known.items()} for f in families}
+        self.scores_[self.families_[0].name] |= self.expanded_
         self.candidates_ = [candidate(self, self._order(mask)) for mask in explored.kept]
+        self.candidates_ += [candidate(self, self._order(mask), family) for family, mask in others]
         self.index_ = INDEXES[self.index](self.candidates_, self.region_)
         longest = self.region_.budgets[1]
         self.staircase_ = Staircase(self.candidates_, longest) if longest < np.inf else None
         self.prior_ = self.trainer_.prior, self.expanded_[0]
-        self.nested_ = [self._explore(trainer, alphas) for trainer in nested]
+        self.nested_ = [self._explore(trainer, alphas, *budget.of_lattice) for trainer in nested]
         self.assumption_ = check_assumption(self.expanded_, self.tolerance_)
         if self.verbose:
             print(f"Note: {self.assumption_}.")
@@ -324,9 +365,11 @@ class PolyDomSearch(HostAnswers):
         checked_target(folder)
         check_key(key)
         identity = given_identity(name, version, built_by)
-        index = build_index(self.candidates_, self.region_)
+        index = build_index(self._proven, self.region_)
         best = {self._order(c.mask): c for c in index.candidates if c.mask}
-        exported = export_orders(self, self._promising(best))
+        several = len(self.families_) > 1
+        wanted = [(self._order(c.mask), c.estimator) for c in self._shipped()] if several else self._promising(best)
+        exported = export_orders(self, wanted)
         if self.correction is not None:
             known = self.expanded_, self.trainer_, self.set_costs_, index, self.region_
             if correction := correction_of(*known, [found.candidates for found in self.nested_]):
@@ -341,13 +384,23 @@ class PolyDomSearch(HostAnswers):
             margin=self.margin_,
         )
         whole = draft(self, exported, promise, combine=self.combine, identity=identity)
-        bundle = within_limits(whole, self.region_, self.limits_, self.sizes_, best)
+        bundle = indexed(whole, self.region_)
+        if not several:
+            bundle = within_limits(whole, self.region_, self.limits_, self.sizes_, best)
         self.shipping_ = bundle.shipping
         if self.early_stop is not None:
-            bundle = with_stops(bundle, self.trainer_, self.early_stop)
+            bundle = with_stops(bundle, self.families_, self.early_stop)
         return write_fitted(self, folder, bundle, exported, self._proof(exported), key)
 
-    def _explore(self, trainer: Trainer, alphas: tuple[float, ...]) -> Explored:
+    def _of_others(self, limits: FamilyLimits, kept: Sequence[int]) -> list[tuple[Family, int]]:
+        """Train models of the other families; return those that are better than all cheaper ones."""
+        others = OtherFamilies(self.families_, self.costs_, self.region_, self.expanded_)
+        others.train(limits.of_others(len(self.expanded_)), limits.in_time, effective_n_jobs(self.n_jobs))
+        return others.better(kept, self.standard_errors if lattice_of(self) == "by-gain" else 0.0)
+
+    def _explore(
+        self, trainer: Trainer, alphas: tuple[float, ...], max_trainings: int | None, max_seconds: float | None
+    ) -> Explored:
         with counted_scores(trainer, self.verbose) as (score, show):
             return Exploration(
                 self.set_costs_,
@@ -357,8 +410,8 @@ class PolyDomSearch(HostAnswers):
                 alphas,
                 None if self.tolerance == "auto" else float(self.tolerance or 0.0),
                 self.tolerance_quantile,
-                self.max_trainings,
-                self.max_seconds,
+                max_trainings,
+                max_seconds,
                 effective_n_jobs(self.n_jobs),
                 PairedErrors(trainer.parts, trainer.shares, trainer.inflation),
                 self.standard_errors,
@@ -366,14 +419,21 @@ class PolyDomSearch(HostAnswers):
             ).run()
 
     def _shipped(self) -> Sequence[Candidate]:
-        return build_index(self.candidates_, self.region_).candidates
+        indexes = (build_index(candidates, self.region_) for candidates in (self.candidates_, self._proven))
+        return list(dict.fromkeys(candidate for index in indexes for candidate in index.candidates))
 
-    def _promising(self, best: dict[Order, Candidate]) -> list[Order]:
+    @property
+    def _proven(self) -> list[Candidate]:
+        """The candidates of the first family: the proof is about these."""
+        return [c for c in self.candidates_ if c.estimator in ("", self.families_[0].name)]
+
+    def _promising(self, best: dict[Order, Candidate]) -> list[tuple[Order, str]]:
         few = (self._order(mask) for mask in self.expanded_ if 0 < mask.bit_count() <= FEW[-1])
         trained = ((order, candidate(self, order)) for order in few)
         costs = [c.cost for c in best.values()]
-        grid = QueryGrid.of(self.sizes_, self.region_.sizes, promised_budgets(self), costs)
-        return promising_orders([*best], trained, self.expanded_[0], self.limits_, grid)
+        grid = ExpectedQueries.of(self.sizes_, self.region_.sizes, promised_budgets(self), costs)
+        orders = promising_orders([*best], trained, self.expanded_[0], self.limits_, grid)
+        return [(order, self.families_[0].name) for order in orders]
 
     def _order(self, mask: int) -> tuple[int, ...]:
         return plan_order(mask, self.times_, self.region_.typical_size)
@@ -382,12 +442,12 @@ class PolyDomSearch(HostAnswers):
         if self.lattice == "as-printed" or self.alpha_ == np.inf:
             return None
         scores: dict[int, float] = {}
-        for model in exported:
+        for model in (m for m in exported if m.estimator == self.families_[0].name):
             mask = sum(1 << i for i in model.order)
             scores[mask] = max(model.accuracy, scores.get(mask, model.accuracy))
         proof = prove(
             self.expanded_,
-            [c.mask for c in self.candidates_],
+            [c.mask for c in self._proven],
             self.set_costs_,
             self.region_,
             alpha=self.alpha_,

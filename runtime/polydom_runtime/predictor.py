@@ -284,7 +284,7 @@ class Predictor:
         for move in {move.feature: move for state in states for move in state.ways}.values():
             with suppress(Exception):  # predict_one will tell which feature fails
                 move.stage.run(item, shared)
-        for model in {state.model.mask: state.model for state in states}.values():
+        for model in self.loaded.values():
             with suppress(Exception):
                 model.run()
         causes, self.causes = self.causes, Causes(muted=True)
@@ -484,14 +484,28 @@ class Predictor:
         model, number, spent = state.model, course.number, course.now - course.start
         left_ns = (course.plan.latest_ns - spent) / course.slowdown
         if left_ns < model.model_ns and number is None and state.mask and spent <= self._budget_ns:
-            # A feature failed, or took longer than its worst case: a quicker model may still be in time.
-            model, course.reason = course.plan.models.best_loaded(state.mask, left_ns), "no time for the model"
+            model = self._quicker(state, left_ns, course)
         try:
             return model, self._labels[model.run() if number is None else number]
         except FloatingPointError:
             return self._without_failures(state.mask, left_ns, course)
         except Exception as e:
             return self._prior(e, course)
+
+    def _quicker(self, state: State, left_ns: float, course: Course) -> LoadedModel:
+        """Return a quicker model that is still in time.
+
+        It may have been planned. Otherwise a feature failed, or took longer than its worst case.
+        """
+        models, planned = course.plan.models, course.planned
+        for model, less_ns in state.answers:
+            if model.model_ns <= left_ns and model.number not in models.out:
+                course.begun -= less_ns  # slowness is judged by the time that the best model takes
+                if planned is None or model.accuracy < planned.accuracy:
+                    course.reason = "no time for the model"
+                return model
+        course.reason = "no time for the model"
+        return models.best_loaded(state.mask, left_ns)
 
     def _prior(self, error: Exception, course: Course) -> tuple[LoadedModel, Label | float]:
         course.reason = "the model failed"

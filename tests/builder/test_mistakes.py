@@ -6,9 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import accuracy_score
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
 
 from polydom_builder import GreedySearch, PolyDomSearch
 from polydom_builder.__main__ import main
@@ -79,6 +82,49 @@ CODE: dict[str, tuple[Callable[[], object], tuple[str, ...]]] = {
     "a scaler for an estimator": (
         lambda: fit(estimator=StandardScaler()),
         ("classifier or regressor object", "Got StandardScaler()", "Give an object"),
+    ),
+    "no estimators": (lambda: fit(estimator={}), ("must have 1 to 20", "Got 0", "Write {'lines'")),
+    "a scaler among estimators": (
+        lambda: fit(estimator={"lines": LOGISTIC, "scaled": StandardScaler()}),
+        ("The estimator 'scaled' must be a scikit-learn classifier", "Got StandardScaler()", "Give an object"),
+    ),
+    "a number for the name of an estimator": (
+        lambda: fit(estimator={1: LOGISTIC}),
+        ("1 to 40 printable characters", "Got 1", "Choose another name"),
+    ),
+    "a long name of an estimator": (
+        lambda: fit(estimator={"x" * 41: LOGISTIC}),
+        ("1 to 40 printable characters", "Got 'xxx", "Choose another name"),
+    ),
+    "a name of an estimator that clears the screen": (
+        lambda: fit(estimator={"\x1b[2J": LOGISTIC}),
+        ("1 to 40 printable characters", "Got '\\x1b[2J'", "Choose another name"),
+    ),
+    "a name of an estimator that cannot be a part of a parameter": (
+        lambda: fit(estimator={"a__b": LOGISTIC}),
+        ("no '__'", "Got 'a__b'", "Choose another name"),
+    ),
+    "a classifier and a regressor": (
+        lambda: fit(estimator={"lines": LOGISTIC, "ridge": Ridge()}),
+        ("all classifiers or all regressors", "classifier 'lines' and the regressor 'ridge'", "Leave one kind out"),
+    ),
+    "an estimator among others that is not converted": (
+        lambda: fit(estimator={"lines": LOGISTIC, "gauss": GaussianProcessClassifier(optimizer=None)}),
+        ("Estimator 'gauss': ",),
+    ),
+    "early_stop by an estimator without probabilities": (
+        lambda: fit(estimator={"lines": LOGISTIC, "svc": LinearSVC()}, early_stop=0.01),
+        ("Estimator 'svc': early_stop needs an estimator with probabilities", "LinearSVC has none"),
+    ),
+    "weights for an estimator that takes none": (
+        lambda: search(estimator={"lines": LOGISTIC, "near": KNeighborsClassifier()}).fit(
+            ITEMS, LABELS, costs=task.costs, sample_weight=[1.0] * 60
+        ),
+        ("Estimator 'near': With sample_weight", "Choose another estimator"),
+    ),
+    "several estimators for a greedy search": (
+        lambda: GreedySearch({"lines": LOGISTIC}, task.space, deadline=1e-3).fit(ITEMS, LABELS, costs=task.costs),
+        ("must have one estimator", "Got 1 by name", "use PolyDomSearch"),
     ),
     "estimator and space swapped": (
         lambda: PolyDomSearch(task.space, LOGISTIC).fit(ITEMS, LABELS),
@@ -151,6 +197,8 @@ CHANGES: list[tuple[dict[str, str], tuple[str, ...]]] = [
     ({"--estimator": "LogisticRegression"}, ("must be MODULE:NAME", "Got 'LogisticRegression'", "Write")),
     ({"--estimator": "sklearn.svm.SVC"}, ("must be MODULE:NAME", "Write, for example, 'sklearn.svm:SVC'.")),
     ({"--estimator": "sklearn.svm:SVC"}, ("classifier or regressor object", "Got <class", "one in a module of yours")),
+    ({"--estimator": "lines=LogisticRegression"}, ("must be MODULE:NAME", "Got 'LogisticRegression'", "Write")),
+    ({"--estimator": "=sklearn.svm:SVC"}, ("1 to 40 printable characters", "Got ''", "Choose another name")),
     ({"--tolerance": "Auto"}, ("must be a number, or auto", "Got 'Auto'")),
     ({"--alpha": "0.9"}, ("alpha must be a number from 1", "Got 0.9")),
     ({"--cv": "1"}, ("cv must be from 2", "Got 1")),

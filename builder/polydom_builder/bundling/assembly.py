@@ -10,6 +10,7 @@ from polydom_builder.costs.model_timers import ModelTimer
 from polydom_builder.costs.target import Target
 from polydom_builder.index import build_index
 from polydom_builder.lattice.region import QueryRegion
+from polydom_builder.training.families import Family
 from polydom_builder.training.scoring import scoring_name
 from polydom_builder.training.trainer import Trainer
 from polydom_runtime.bundles.bundle import Bundle, BundleSpace, Prior, Promise, StoredIndex
@@ -19,7 +20,7 @@ from polydom_runtime.costs import CostFunction
 from polydom_runtime.features import FeatureSpace
 
 from .early_stop import fit_stops
-from .export import ExportedModel, with_prefixes
+from .export import ExportedModel, Order, with_prefixes
 
 
 def model_entries(
@@ -41,9 +42,8 @@ def model_entries(
     for model, (seconds, engine) in zip(exported, times, strict=True):
         data = model.onnx_bytes
         digest = hashlib.sha256(data).digest()
-        entry = ModelEntry(
-            model.order, model.accuracy, seconds, len(data), digest, engine=engine, estimate=model.estimate
-        )
+        of_file = model.order, model.accuracy, seconds, len(data), digest
+        entry = ModelEntry(*of_file, engine=engine, estimate=model.estimate, estimator=model.estimator)
         cost = None if whole is None else whole(entry.mask) + CostFunction.of(seconds)
         entries.append(replace(entry, cost=cost))
     return tuple(entries)
@@ -86,25 +86,30 @@ def draft_bundle(
 
 
 def indexed(draft: Bundle, region: QueryRegion) -> Bundle:
-    """Return the bundle with its index, and with only the models that the index needs."""
+    """Return the bundle with its index, and with only the models that the index needs.
+
+    Of the models of one order that are no candidates, the quickest stays, for when time is short.
+    """
     entries = draft.models
     # Scores are not quite monotone: a prefix may score higher than the whole set. So every model may be a candidate.
     candidates = {draft.candidate(number): number for number in range(len(entries))}
     index = build_index([draft.empty, *candidates], region)
     shipped = [candidates[c] for c in index.candidates[1:]]
-    used = set(with_prefixes([entries[number].order for number in shipped]))
-    kept = [number for number, entry in enumerate(entries) if entry.order in used]
+    quickest: dict[Order, int] = {}
+    for number in sorted(range(len(entries)), key=lambda number: entries[number].seconds):
+        quickest.setdefault(entries[number].order, number)
+    kept = sorted({*shipped, *(quickest[order] for order in with_prefixes([entries[k].order for k in shipped]))})
     stored = StoredIndex(tuple(kept.index(number) for number in shipped), index.intervals)
     return replace(draft, models=tuple(entries[number] for number in kept), stored=stored)
 
 
-def with_stops(bundle: Bundle, trainer: Trainer, loss: float) -> Bundle:
+def with_stops(bundle: Bundle, families: Sequence[Family], loss: float) -> Bundle:
     """Return the bundle with the confidences from which on its models answer early.
 
     Parameters
     ----------
     bundle : Bundle
-    trainer : Trainer
+    families : sequence of Family
     loss : float
         How much accuracy may be lost, at most, on the items that are answered early.
 
@@ -113,7 +118,8 @@ def with_stops(bundle: Bundle, trainer: Trainer, loss: float) -> Bundle:
     TrainingError
         If the models are regressors or have no probabilities.
     """
-    stops = fit_stops(trainer, [entry.order for entry in bundle.models], loss)
+    trainers = {family.name: family.trainer for family in families}
+    stops = fit_stops([(trainers[entry.estimator], entry.order) for entry in bundle.models], loss)
     models = tuple(replace(entry, stop=stop) for entry, stop in zip(bundle.models, stops, strict=True))
     return replace(bundle, models=models, promise=replace(bundle.promise, stop_loss=loss))
 
@@ -126,11 +132,11 @@ def check_memory(bundle: Bundle, target: Target) -> None:
     ExportError
         If they do not. The message names the largest model.
     """
-    names = ["+".join(bundle.names[i] for i in entry.order) for entry in bundle.models]
+    names = [entry.name(bundle.names) for entry in bundle.models]
     target.check_memory(names, [entry.size_bytes for entry in bundle.models])
 
 
 def models_of(bundle: Bundle, exported: Sequence[ExportedModel]) -> list[bytes]:
     """Return the ONNX bytes of a bundle's models, in their order."""
-    data = {model.order: model.onnx_bytes for model in exported}
-    return [data[entry.order] for entry in bundle.models]
+    data = {(model.order, model.estimator): model.onnx_bytes for model in exported}
+    return [data[entry.order, entry.estimator] for entry in bundle.models]

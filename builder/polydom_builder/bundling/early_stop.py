@@ -39,7 +39,7 @@ class HeldOut:
         return float(np.average(self.hits, weights=self.weights))
 
 
-def fit_stops(trainer: Trainer, orders: Sequence[tuple[int, ...]], given_up: float) -> tuple[float, ...]:
+def fit_stops(models: Sequence[tuple[Trainer, tuple[int, ...]]], given_up: float) -> tuple[float, ...]:
     """Return for each model the least confidence with which it may answer early; infinite if there is none.
 
     The items on which a model has at least this confidence are stopped items. On these, its accuracy is lower than
@@ -49,17 +49,19 @@ def fit_stops(trainer: Trainer, orders: Sequence[tuple[int, ...]], given_up: flo
 
     Parameters
     ----------
-    trainer : Trainer
-    orders : sequence of orders
-        The features of each model. The same items are held out for all of them.
+    models : sequence of (Trainer, order)
+        The features of each model, and what trains it. The same items are held out for all of them.
     given_up : float
         The accuracy that may be lost on the stopped items, from 0 to 1.
     """
-    held_out = trainer.memory.cache(_held_out, ignore=["trainer"])
-    tasks = (delayed(held_out)(trainer.lean, trainer.key, order) for order in orders)
-    models = [HeldOut(*arrays) for arrays in Parallel(n_jobs=trainer.n_jobs)(tasks)]
-    best = max(models, key=lambda m: m.accuracy, default=None)
-    return tuple(math.inf if best is None or m is best else _threshold(m, best, given_up) for m in models)
+    tasks = (
+        delayed(trainer.memory.cache(_held_out, ignore=["trainer"]))(trainer.lean, trainer.key, order)
+        for trainer, order in models
+    )
+    n_jobs = models[0][0].n_jobs if models else None
+    found = [HeldOut(*arrays) for arrays in Parallel(n_jobs=n_jobs)(tasks)]
+    best = max(found, key=lambda m: m.accuracy, default=None)
+    return tuple(math.inf if best is None or m is best else _threshold(m, best, given_up) for m in found)
 
 
 def _threshold(model: HeldOut, best: HeldOut, given_up: float) -> float:

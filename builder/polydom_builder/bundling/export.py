@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 from joblib import Parallel, delayed
 
 from polydom_builder.training.conversion import checked_model
+from polydom_builder.training.families import Family
 from polydom_builder.training.onnx import OnnxModel, OnnxVersions, to_onnx
 from polydom_builder.training.trainer import Trainer
 from polydom_runtime.bundles.estimates import Estimate
@@ -26,6 +28,7 @@ class ExportedModel:
     onnx_bytes: bytes
     accuracy: float
     estimate: Estimate | None = None
+    estimator: str = ""
 
 
 def plan_order(mask: int, times: UnitTimes, size: float) -> Order:
@@ -55,8 +58,28 @@ def with_prefixes(orders: Sequence[Order]) -> list[Order]:
     return sorted({order[:k] for order in orders for k in range(1, len(order) + 1)}, key=lambda o: (len(o), o))
 
 
+def models_to_export(chosen: Sequence[tuple[Order, str]], quickest: str) -> list[tuple[Order, str]]:
+    """Return the orders and the estimators of the models of a bundle.
+
+    Every prefix, and every set itself, has a model of the quickest estimator, so that an answer is never far away.
+
+    Parameters
+    ----------
+    chosen : sequence of (order, str)
+        The models that may answer by themselves, with their estimators; the empty set needs none.
+    quickest : str
+
+    Examples
+    --------
+    >>> models_to_export([((0, 1), "trees")], "lines")
+    [((0,), 'lines'), ((0, 1), 'lines'), ((0, 1), 'trees')]
+    """
+    quick = [(order, quickest) for order in with_prefixes([order for order, _ in chosen])]
+    return sorted(dict.fromkeys([*quick, *filter(itemgetter(0), chosen)]), key=lambda model: (len(model[0]), model[0]))
+
+
 def export_models(
-    trainer: Trainer,
+    family: Family,
     orders: Sequence[Order],
     names: Sequence[str],
     versions: OnnxVersions,
@@ -67,7 +90,7 @@ def export_models(
 
     Parameters
     ----------
-    trainer : Trainer
+    family : Family
     orders : sequence of orders
         The features of each model, in the order of computation.
     names : sequence of str
@@ -84,6 +107,7 @@ def export_models(
     ExportError
         If a model cannot be exported, or its labels differ from scikit-learn's.
     """
+    trainer = family.trainer
     export = trainer.memory.cache(_export_one, ignore=["trainer", "name"])
     lean, key = trainer.lean, trainer.key
     tasks = (
@@ -94,7 +118,7 @@ def export_models(
     for order, (data, accuracy) in zip(
         orders, Parallel(n_jobs=trainer.n_jobs, return_as="generator")(tasks), strict=True
     ):
-        models.append(ExportedModel(order, data, accuracy))
+        models.append(ExportedModel(order, data, accuracy, estimator=family.name))
         progress(1)
     return models
 

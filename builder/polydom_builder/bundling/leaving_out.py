@@ -7,8 +7,8 @@ import numpy as np
 
 from polydom_builder.costs.model_limits import check_any_fits, costs_of_models, keeps
 from polydom_builder.index.exact_choice import best_choice
+from polydom_builder.index.expected_queries import ExpectedQueries
 from polydom_builder.index.model_choice import Choices, greedy_choice
-from polydom_builder.index.query_grid import QueryGrid
 from polydom_builder.lattice.region import QueryRegion
 from polydom_runtime.arrays import Bools, Floats
 from polydom_runtime.bundles.bundle import Bundle
@@ -23,7 +23,11 @@ FEW, MANY = (1, 2, 4, 8), (16, 32, 64)
 
 
 def promising_orders(
-    best: Sequence[Order], trained: Iterable[tuple[Order, Candidate]], prior: float, limits: Limits, grid: QueryGrid
+    best: Sequence[Order],
+    trained: Iterable[tuple[Order, Candidate]],
+    prior: float,
+    limits: Limits,
+    grid: ExpectedQueries,
 ) -> list[Order]:
     """Return the orders whose models may be shipped within the limits.
 
@@ -38,7 +42,7 @@ def promising_orders(
     prior : float
         The score of the answer without features.
     limits : Limits
-    grid : QueryGrid
+    grid : ExpectedQueries
     """
     if not (limits.max_models or limits.max_bytes):
         return [*best]
@@ -75,7 +79,7 @@ def within_limits(
     """
     whole, prior = indexed(draft, region), draft.prior.accuracy
     candidates = [draft.candidate(number) for number in range(len(draft.models))]
-    grid = QueryGrid.of(sizes, region.sizes, draft.promise.budgets, [c.cost for c in candidates])
+    grid = ExpectedQueries.of(sizes, region.sizes, draft.promise.budgets, [c.cost for c in candidates])
     choices = _choices([model.order for model in draft.models], grid.worth(candidates, prior), prior)
 
     bundle, bound = whole, np.inf

@@ -19,14 +19,14 @@ from polydom_runtime.commands.terminal import say, show
 from polydom_runtime.device.device_profile import DeviceProfile
 from polydom_runtime.exceptions import ItemError, ProfileError
 from polydom_runtime.features import FeatureSpace
-from polydom_runtime.items.sources import UNLABELLED, Sample, load_object, samples, space_of
+from polydom_runtime.items.sources import UNLABELLED, Sample, samples, space_of
 from polydom_runtime.measuring.cost_samples import CostSamples
 from polydom_runtime.measuring.costs_file import load_costs
 from polydom_runtime.policy.promise_text import promise_text
 
 from .arguments import count, deadlines, size_range, slack
 from .error_costs_file import read_error_costs
-from .estimator import default_estimator
+from .estimator import given_estimator
 
 GREEDY = {"greedy": PAPER_LAMBDAS, "greedy-acc": (0.0,), "greedy-cost": (math.inf,)}
 """The λs of each greedy search. These searches make no promise about the score."""
@@ -60,8 +60,11 @@ def _add_task(command: argparse.ArgumentParser) -> None:
     command.add_argument("--sign", metavar="NAME.key", help="the private key to sign the bundle with (default: none)")
     command.add_argument(
         "--estimator",
-        metavar="MODULE:OBJECT",
-        help="the scikit-learn estimator (default: logistic regression on standardised features)",
+        action="append",
+        default=[],
+        metavar="[NAME=]MODULE:OBJECT",
+        help="the scikit-learn estimator (default: logistic regression on standardised features); may be given several "
+        "times: the bundle has the models of each where they are the best",
     )
     command.add_argument(
         "--scoring", help="the score, by its name in scikit-learn (default: accuracy, or r2 of a regressor)"
@@ -196,7 +199,7 @@ def run(arguments: argparse.Namespace) -> None:
     stored, promise = bundle.stored, bundle.promise
     kept = f"{len(stored.sequences)} sequences" if stored.sequences else f"{len(stored.shipped)} feature sets"
     show(
-        f"{arguments.out}: {kept} of {len(search.expanded_)} trained "
+        f"{arguments.out}: {kept} of {sum(map(len, search.scores_.values()))} trained "
         f"({2 ** len(search.space_)} possible), {len(bundle.models)} models with all prefixes; "
         f"alpha {promise.alpha:.4g}, tolerance {promise.tolerance:.4g}."
     )
@@ -243,7 +246,7 @@ def search_for(arguments: argparse.Namespace, space: FeatureSpace) -> PolyDomSea
         "max_seconds": arguments.max_seconds,
         "verbose": 1,
     }
-    estimator = load_object(arguments.estimator) if arguments.estimator else default_estimator()
+    estimator = given_estimator(arguments.estimator)
     promised = {name: getattr(arguments, name) for name in PROMISED}
     if arguments.lattice in GREEDY:
         if given := [f"--{name.replace('_', '-')}" for name in PROMISED if promised[name] != PROMISED[name]]:

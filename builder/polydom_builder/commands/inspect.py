@@ -3,11 +3,13 @@
 import argparse
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.estimates import CONFIDENCE, Estimate
+from polydom_runtime.bundles.index import Candidate
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.bundles.regimes import REGIMES
 from polydom_runtime.commands.arguments import duration
@@ -72,7 +74,7 @@ def description(bundle: Bundle, deadline: float | None) -> dict[str, Any]:
         Seconds, of the staircase; those of the bundle if None.
     """
     wanted = {b for b in bundle.promise.budgets if 0.0 < b < float("inf")} if deadline is None else {deadline}
-    estimates = {tuple(bundle.names[i] for i in model.order): model.estimate for model in bundle.models}
+    estimates = {(tuple(bundle.names[i] for i in m.order), m.estimator): m.estimate for m in bundle.models}
     return {
         "identity": {**asdict(bundle.identity), "sha256": bundle.sha256},
         "features": dict(zip(bundle.names, (str(c) for c in bundle.times.worst.features), strict=True)),
@@ -91,9 +93,9 @@ def description(bundle: Bundle, deadline: float | None) -> dict[str, Any]:
         "tolerance": bundle.promise.tolerance,
         "candidates": [
             {
-                "features": list(c.features),
+                **_named(c),
                 "accuracy": c.accuracy,
-                **_estimated(estimates.get(c.features)),
+                **_estimated(estimates.get((c.features, c.estimator))),
                 "cost": str(c.cost),
                 "weights": list(c.cost.weights),
             }
@@ -103,7 +105,7 @@ def description(bundle: Bundle, deadline: float | None) -> dict[str, Any]:
             format_seconds(d): [
                 {
                     "up to size": size if size < float("inf") else None,
-                    "features": list(c.features),
+                    **_named(c),
                     "accuracy": c.accuracy,
                 }
                 for size, c in bundle.index.at_deadline(d).steps
@@ -130,14 +132,24 @@ def as_text(document: dict[str, Any]) -> str:
     lines = [document["costs"], f"candidates ({columns})"]
     for c in document["candidates"]:
         interval = "{:.3f} to {:.3f}".format(*c["interval"]) if c["interval"] else "not stated"
-        names = " ".join(c["features"]) or "(class prior)"
-        lines.append(f"  {c['accuracy']:.3f}  {interval:<14}  {c['cost']:<60}  {names}")
+        lines.append(f"  {c['accuracy']:.3f}  {interval:<14}  {c['cost']:<60}  {_text(c)}")
     for deadline, steps in document["staircases"].items():
         lines.append(f"staircase at {deadline} (last size, accuracy, features)")
         for s in steps:
             end = s["up to size"] or math.inf
             size = f"{end:.0f}" if end < document["sizes"][1] else "larger"
-            lines.append(f"  {size:>12}  {s['accuracy']:.3f}  {' '.join(s['features']) or '(class prior)'}")
+            lines.append(f"  {size:>12}  {s['accuracy']:.3f}  {_text(s)}")
             if size == "larger":  # the rest is for items beyond the measured sizes
                 break
     return "\n".join(lines)
+
+
+def _named(candidate: Candidate) -> dict[str, Any]:
+    """Return the features of a candidate, and its estimator if that has a name."""
+    by = {"estimator": candidate.estimator} if candidate.estimator else {}
+    return {"features": list(candidate.features), **by}
+
+
+def _text(row: Mapping[str, Any]) -> str:
+    by = f" of {row['estimator']}" if "estimator" in row else ""
+    return f"{' '.join(row['features']) or '(class prior)'}{by}"

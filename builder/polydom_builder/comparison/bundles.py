@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.index import Candidate
 from polydom_runtime.costs import CostFunction
 from polydom_runtime.device.memory import memory_need
 from polydom_runtime.measuring.cost_samples import DISPATCH
@@ -18,8 +19,8 @@ from .comparison import AnswerChange, Comparison, Fact, SetChange, Units, check_
 N_SIZES = 3
 """Times and answers are compared at a small, a middle and a large size."""
 
-Scores = Mapping[frozenset[str], tuple[tuple[str, ...], float]]
-"""The features of each shipped set in their order, and its score."""
+Scores = Mapping[tuple[frozenset[str], str], tuple[tuple[str, ...], float]]
+"""The features of each shipped set in their order, and its score; by the set and the name of its estimator."""
 
 
 def compare_bundles(before: Bundle, after: Bundle) -> Comparison:
@@ -78,17 +79,23 @@ def _costs(times: UnitTimes) -> dict[str, CostFunction]:
 
 def _answers(bundle: Bundle) -> dict[str, CostFunction]:
     """Return the costs of whole answers by the shipped sets, model included."""
-    return {f"answer by {'+'.join(sorted(c.features))}": c.cost for c in bundle.index.candidates if c.features}
+    return {f"answer by {_name(c)}": c.cost for c in bundle.index.candidates if c.features}
 
 
 def _shipped(bundle: Bundle) -> Scores:
-    return {frozenset(c.features): (c.features, c.accuracy) for c in bundle.index.candidates if c.features}
+    shipped = (c for c in bundle.index.candidates if c.features)
+    return {(frozenset(c.features), c.estimator): (c.features, c.accuracy) for c in shipped}
+
+
+def _name(candidate: Candidate) -> str:
+    by = f" of {candidate.estimator}" if candidate.estimator else ""
+    return f"{'+'.join(sorted(candidate.features))}{by}"
 
 
 def _sets(before: Scores, after: Scores) -> tuple[SetChange, ...]:
     unknown: tuple[tuple[str, ...], None] = ((), None)
     return tuple(
-        SetChange((after.get(key) or before[key])[0], before.get(key, unknown)[1], after.get(key, unknown)[1])
+        SetChange((after.get(key) or before[key])[0], before.get(key, unknown)[1], after.get(key, unknown)[1], key[1])
         for key in {**before, **after}
     )
 
@@ -101,4 +108,5 @@ def _deadlines(*bundles: Bundle) -> list[float]:
 
 def _answer(before: Bundle, after: Bundle, deadline: float, size: float) -> AnswerChange:
     old, new = before.index.best(size, deadline), after.index.best(size, deadline)
-    return AnswerChange(deadline, size, Fact(old.features, new.features), Fact(old.accuracy, new.accuracy))
+    scores, estimators = Fact(old.accuracy, new.accuracy), Fact(old.estimator, new.estimator)
+    return AnswerChange(deadline, size, Fact(old.features, new.features), scores, estimators)

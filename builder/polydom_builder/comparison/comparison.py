@@ -39,21 +39,23 @@ class Units:
 
 @dataclass(frozen=True, slots=True)
 class SetChange:
-    """The score of a feature set that is shipped; None where it is not."""
+    """The score of a feature set that is shipped, by an estimator if that has a name; None where it is not."""
 
     features: tuple[str, ...]
     before: float | None
     after: float | None
+    estimator: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerChange:
-    """The sets that the indexes choose for one size and deadline, and their scores."""
+    """The sets that the indexes choose for one size and deadline, their scores, and the names of their estimators."""
 
     deadline: float
     size: float
     features: Fact
     score: Fact
+    estimators: Fact
 
     @property
     def loss(self) -> float:

@@ -1,6 +1,6 @@
 """A comparison as text."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from polydom_runtime.causes import printable
@@ -44,18 +44,22 @@ def _sets(found: Comparison) -> Iterator[str]:
     yield "feature sets shipped (score before, after)"
     for row in found.sets:
         how = "added" if row.before is None else "removed" if row.after is None else ""
-        yield f"  {_score(row.before)}  {_score(row.after)}  {how:<7}  {'+'.join(row.features)}"
+        yield f"  {_score(row.before)}  {_score(row.after)}  {how:<7}  {_named(row.features, row.estimator)}"
 
 
 def _score(score: float | None) -> str:
     return "    -" if score is None else f"{score:.3f}"
 
 
+def _named(features: Sequence[str], estimator: str) -> str:
+    return ("+".join(features) or PRIOR) + (f" of {estimator}" if estimator else "")
+
+
 def _answers(found: Comparison) -> Iterator[str]:
     if found.answers:
         yield f"{'deadline':>10} {'size':>8}  score before, after  answers by"
     for row in found.answers:
-        names = ["+".join(features) or PRIOR for features in row.features]
+        names = [_named(*pair) for pair in zip(row.features, row.estimators, strict=True)]
         by = names[0] if names[0] == names[1] else " -> ".join(names)
         score = f"{row.score.before:.3f}  {row.score.after:.3f} {row.score.after - row.score.before:+7.3f}"
         yield f"{format_seconds(row.deadline):>10} {row.size:8.6g}  {score}  {by}"

@@ -3,7 +3,7 @@
 import pickle
 import stat
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 from joblib import Memory
 from joblib import hash as content_hash
-from sklearn.base import is_classifier, is_regressor
+from sklearn.base import is_classifier
 from sklearn.metrics import check_scoring, get_scorer
 
 from polydom_builder.exceptions import TrainingError
 from polydom_builder.training.cache import Cache
 from polydom_builder.training.column_names import check_names
+from polydom_builder.training.families import named, named_estimators
 from polydom_runtime.causes import shown
 from polydom_runtime.exceptions import DeadlineError
 from polydom_runtime.features import checked_space
@@ -38,21 +39,17 @@ def checked_estimator(search: Any) -> Scoring:
     TrainingError
         If one of these is not valid, or the scoring or the estimator cannot be pickled.
     """
-    model = search.estimator
-    # scikit-learn raises AttributeError for an object that is not an estimator, so `fit` is checked first.
-    kind = not isinstance(model, type) and hasattr(model, "fit") and (is_classifier(model) or is_regressor(model))
-    if not kind:
-        raise TrainingError(
-            f"The estimator must be a scikit-learn classifier or regressor object. Got {shown(model)}. Give an object, "
-            "such as LogisticRegression() with its brackets; on the command line the name of one in a module of yours."
-        )
-    check_names(model, checked_space(search.space).names)
+    models = named_estimators(search.estimator)
+    for name, model in models.items():
+        with named(name):
+            check_names(model, checked_space(search.space).names)
     check_number("quantile", search.quantile, 1e-9, 1.0)
     if search.n_jobs is not None and (not isinstance(search.n_jobs, int | np.integer) or search.n_jobs == 0):
         raise TrainingError(f"n_jobs must be a number of workers, or -1 for all cores. Got {shown(search.n_jobs)}.")
-    scoring: Scoring = search.scoring or ("accuracy" if is_classifier(search.estimator) else "r2")
+    scoring: Scoring = search.scoring or ("accuracy" if is_classifier(next(iter(models.values()))) else "r2")
     try:
-        get_scorer(scoring) if isinstance(scoring, str) else check_scoring(model, scoring)
+        for model in models.values():
+            get_scorer(scoring) if isinstance(scoring, str) else check_scoring(model, scoring)
         content_hash((scoring, search.estimator))
     except ValueError as e:
         raise TrainingError(f"scoring must be a scikit-learn scorer. {e}") from e
@@ -62,6 +59,20 @@ def checked_estimator(search: Any) -> Scoring:
             f"gets a copy. Got {scoring!r}. Use functions at the top of a module, no lambdas. {e}"
         ) from e
     return scoring
+
+
+def check_single(estimator: Any) -> None:
+    """Check that a search by sequences has one estimator: the models of a sequence answer one after another.
+
+    Raises
+    ------
+    TrainingError
+        If it has a mapping of them.
+    """
+    if isinstance(estimator, Mapping):
+        raise TrainingError(
+            f"A greedy search must have one estimator. Got {len(estimator)} by name. Give one, or use PolyDomSearch."
+        )
 
 
 def checked_memory(memory: str | Memory | None) -> Memory:

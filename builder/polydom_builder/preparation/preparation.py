@@ -19,6 +19,7 @@ from polydom_builder.training.cache import Cache
 from polydom_builder.training.conversion import converted_models
 from polydom_builder.training.data_fingerprint import data_fingerprint
 from polydom_builder.training.error_costs import CostSaved, checked_error_costs
+from polydom_builder.training.families import Family, named, named_estimators
 from polydom_builder.training.folds import checked_groups, make_splits
 from polydom_builder.training.labels import targets_of
 from polydom_builder.training.onnx import OnnxVersions
@@ -41,7 +42,7 @@ from .model_limits import expected_sizes
 from .parameters import check_count, checked_budgets, checked_estimator, checked_memory, checked_sizes
 from .progress import progress_bar
 from .references import references_of
-from .rehearsal import rehearsed
+from .rehearsal import rehearsed_all
 
 MODEL_MARGIN = 1.2
 """This factor times the measured time of the full set's model bounds the time of every model during the search."""
@@ -87,11 +88,11 @@ class Prepared:
         The measured times; None if fitted costs were given.
     target : Target
         Costs of the target device.
-    trainer : Trainer
+    families : tuple of Family
+        One for each estimator, in the order in which they were given. The times of their models follow from that of
+        the full set: only this one can be timed before the search.
     timer : ModelTimer
         Tells how long models run on the device.
-    model_seconds : float
-        A bound on the time of a run of any model, for the search: only the full set's model can be timed before it.
     references : References
         A few items and their features.
     item_kind : ItemKind or None
@@ -106,9 +107,8 @@ class Prepared:
     sizes: list[float]
     samples: CostSamples | None
     target: Target
-    trainer: Trainer
+    families: tuple[Family, ...]
     timer: ModelTimer
-    model_seconds: float
     references: References
     item_kind: ItemKind | None
     data: str
@@ -164,13 +164,15 @@ def prepare(
         )
     if not items:
         raise TrainingError("There must be items, and one label for each. Got none.")
-    targets = targets_of(labels, len(items), regression=not is_classifier(search.estimator))
+    estimators = named_estimators(search.estimator)
+    targets = targets_of(labels, len(items), regression=not is_classifier(next(iter(estimators.values()))))
     weights = checked_weights(sample_weight, len(items))
     errors = checked_error_costs(search.costs_of_errors, targets, weights)
     if errors is not None and not search.scoring:
         scoring = CostSaved(targets.classes, errors)
-    if weights is not None:
-        check_weighable(search.estimator, scoring)
+    for name, model in estimators.items() if weights is not None else ():
+        with named(name):
+            check_weighable(model, scoring)
     groups = checked_groups(groups, len(items))
     splits = make_splits(search.cv, targets, groups, search.random_state, weights)
     kind = common_kind(items)
@@ -183,23 +185,31 @@ def prepare(
     given = None if here else _target(search, items, sizes, costs, region, memory)
     with progress_bar(search.verbose, "features", len(items)) as bar:
         table = extract_table(search.space, items, targets, n_jobs=search.n_jobs, memory=memory, progress=bar.update)
-    given_to = *(search.estimator, table, splits, scoring, search.n_jobs, memory), space.names
-    trainer = Trainer(*given_to, weights=weights, groups=groups, errors=errors)
+    common = table, splits, scoring, search.n_jobs, memory, space.names
+    about = {"weights": weights, "groups": groups, "errors": errors}
+    trainers = {name: Trainer(model, *common, **about) for name, model in estimators.items()}
     sure, tried = getattr(search, "early_stop", None) is not None, OnnxVersions()
     if given is None:
-        trainer = rehearsed(trainer, tried, search.max_mismatches, sure, search.max_features)
+        trainers = rehearsed_all(trainers, tried, search.max_mismatches, sure, search.max_features)
     target, samples = given or _target(search, items, sizes, costs, region, memory)
     space, target, table, dropped = _preselected(search, target, table, region)
     if given or dropped or target.versions != tried:
-        trainer = replace(trainer, table=table, names=space.names)
-        trainer = rehearsed(trainer, target.versions, search.max_mismatches, sure)
-    timer = model_timer(target, space, items, trainer, search.random_state or 0, region.typical_size)
-    target, model_seconds = _with_model_times(trainer, target, timer, region.typical_size, search.max_mismatches)
+        trainers = {name: replace(trainer, table=table, names=space.names) for name, trainer in trainers.items()}
+        trainers = rehearsed_all(trainers, target.versions, search.max_mismatches, sure)
+    first = next(iter(trainers.values()))
+    timer = model_timer(target, space, items, first, search.random_state or 0, region.typical_size)
+    families: list[Family] = []
+    for name, trainer in trainers.items():
+        with named(name):
+            timed = _with_model_times(trainer, target, timer, region.typical_size, search.max_mismatches)
+        target = timed[0] if not families else target
+        families.append(Family(name, trainer, timed[1]))
+    model_seconds = min(family.seconds for family in families)
     _check_reachable(region, target, model_seconds)
     _warn_of_milliseconds(region, target, model_seconds)
     references = references_of(space, items, sizes, table.rows)
     return Prepared(
-        *(space, dropped, region, expected, samples, target, trainer, timer, model_seconds, references, kind),
+        *(space, dropped, region, expected, samples, target, tuple(families), timer, references, kind),
         data_fingerprint(items, labels),
     )
 

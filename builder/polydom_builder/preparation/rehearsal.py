@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from polydom_builder.exceptions import ExportError, TrainingError
 from polydom_builder.training.conversion import SOME_BETWEEN, between, converted_models
+from polydom_builder.training.families import named
 from polydom_builder.training.onnx import OnnxVersions, check_parity, check_probabilities, to_onnx
 from polydom_builder.training.sharpness import sharpness_of
 from polydom_builder.training.trainer import Trainer
@@ -24,6 +25,21 @@ MOST_COMPARED, MOST_MISMATCHES = 1000, 0.1
 may find classes equally likely. A conversion that loses the labels differs on more."""
 
 Order = tuple[int, ...]
+
+
+def rehearsed_all(
+    trainers: Mapping[str, Trainer],
+    versions: OnnxVersions,
+    max_mismatches: int,
+    sure: bool = False,
+    most: int | None = None,
+) -> dict[str, Trainer]:
+    """Rehearse the estimators of a search, by their names; see `rehearsed`."""
+    found = {}
+    for name, trainer in trainers.items():
+        with named(name):
+            found[name] = rehearsed(trainer, versions, max_mismatches, sure, most)
+    return found
 
 
 def rehearsed(

@@ -1,6 +1,6 @@
 """Several models, each for some of the items, as one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,8 +15,9 @@ from .trainer import Trainer
 
 
 def has_probabilities(asked: Any) -> bool:
-    """Tell whether the estimator of a search, or of a trainer behind it, has probabilities."""
-    return hasattr(getattr(asked, "trainer_", asked).estimator, "predict_proba")
+    """Tell whether all estimators of a search, or of chosen models, have probabilities."""
+    given = asked.estimator
+    return all(hasattr(model, "predict_proba") for model in (given.values() if isinstance(given, Mapping) else [given]))
 
 
 @dataclass(frozen=True)
@@ -25,37 +26,38 @@ class ChosenModels:
 
     Parameters
     ----------
-    trainer : Trainer
     table : Table
         The features of the items.
-    masks : int array of shape (n_items,)
-        The set of each item.
-    models : dict of int to fitted estimator
-        By set.
+    chosen : int array of shape (n_items,)
+        The number of the model of each item.
+    models : list of (Trainer, int, fitted estimator)
+        What trained each model, and its feature set.
     """
 
-    trainer: Trainer
     table: Table
-    masks: NDArray[np.int64]
-    models: dict[int, Any]
+    chosen: NDArray[np.intp]
+    models: Sequence[tuple[Trainer, int, Any]]
 
     @property
-    def estimator(self) -> Any:
-        """The kind of all models."""
-        return self.trainer.estimator
+    def estimator(self) -> Mapping[int, Any]:
+        """The estimators of the models, by their numbers."""
+        return {number: trainer.estimator for number, (trainer, *_) in enumerate(self.models)}
 
     def predict(self, numbers: NDArray[np.intp]) -> NDArray[Any]:
         """Return class numbers, or the numbers of a regressor, shape ``(n_numbers,)``."""
-        return self._joined(numbers, self.trainer.codes)
+        return self._joined(numbers, lambda trainer, model, rows: trainer.codes(model, rows))
 
     @available_if(has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, numbers: NDArray[np.intp]) -> NDArray[Any]:
         """Return probabilities, shape ``(n_numbers, n_classes)``."""
-        return self._joined(numbers, lambda model, rows: np.asarray(model.predict_proba(rows)))
+        return self._joined(numbers, lambda trainer, model, rows: np.asarray(model.predict_proba(rows)))
 
     def _joined(self, numbers: NDArray[np.intp], ask: Callable[..., NDArray[Any]]) -> NDArray[Any]:
-        masks = self.masks[numbers]
-        places = {mask: np.flatnonzero(masks == mask) for mask in np.unique(masks).tolist()}
-        parts = [ask(self.models[m], self.table.rows_of(members(m), numbers[at])) for m, at in places.items()]
-        joined: NDArray[Any] = np.concatenate(parts)[np.argsort(np.concatenate([*places.values()]))]
+        chosen, parts, places = self.chosen[numbers], [], []
+        for number in np.unique(chosen).tolist():
+            trainer, mask, model = self.models[number]
+            at = np.flatnonzero(chosen == number)
+            parts.append(ask(trainer, model, self.table.rows_of(members(mask), numbers[at])))
+            places.append(at)
+        joined: NDArray[Any] = np.concatenate(parts)[np.argsort(np.concatenate(places))]
         return joined

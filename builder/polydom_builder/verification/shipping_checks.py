@@ -47,7 +47,9 @@ def unshipped(proof: Proof, bundle: Bundle) -> Iterator[str]:
     again = dict(zip(proof.kept.tolist(), proof.exported.tolist(), strict=True))
     costs = dict(zip(proof.kept.tolist(), map(cost_function, set_weights(proof, proof.kept)), strict=True))
     left_out = bundle.shipping.left_out
-    models = {model.mask for model in bundle.models} | {left.mask for left in left_out}
+    # Of several estimators, a model of another one than the proof is about does not stand for a kept set.
+    models = {m.mask for m in bundle.models if not m.estimator or m.accuracy >= again.get(m.mask, -np.inf)}
+    models |= {left.mask for left in left_out}
     shipped = [(scores[mask], cost) for mask, cost in costs.items() if mask in models and mask in scores]
     shipped += [(c.accuracy, c.cost) for c in bundle.index.candidates if c.mask]
     shipped += [(left.accuracy, left.cost) for left in left_out]

@@ -217,7 +217,8 @@ class Bundle:
         """Return the candidate of one model. Its cost is of a whole answer: dispatch, features, steps, model run."""
         entry = self.models[model]
         cost = entry.cost or self.times.worst.of_set(entry.mask) + CostFunction.of(entry.seconds)
-        return Candidate(entry.mask, tuple(self.names[i] for i in entry.order), entry.accuracy, cost)
+        features = tuple(self.names[i] for i in entry.order)
+        return Candidate(entry.mask, features, entry.accuracy, cost, entry.estimator)
 
     def at(self, deadline: float, regime: Regime = "hot") -> "Bundle":
         """Return the bundle with the times for one deadline in one regime only; hot times if it was never measured."""

@@ -11,7 +11,7 @@ from polydom_runtime.costs import HUGE, CostFunction
 from polydom_runtime.features import MAX_FEATURES
 from polydom_runtime.items.kinds import ItemKind
 
-from . import error_costs, estimates, identity, references, schema, shipping
+from . import error_costs, estimates, estimators, identity, references, schema, shipping
 from .assumption import Assumption
 from .bundle import Bundle, BundleSpace, Label, Prior, Promise, StoredIndex
 from .bundle_times import UNKNOWN_CALM
@@ -103,7 +103,8 @@ def _from_version_9(d: Document) -> Document:
 
 def _from_version_10(d: Document) -> Document:
     """Add what is known of scores, estimators, confidence, limits and the costs of errors: nothing."""
-    return {**d, "margin": [], "error_costs": [], **estimates.encoded([]), "shipping": {}}
+    empty: Document = {"margin": [], "error_costs": [], "shipping": {}, "estimators": []}
+    return {**d, **empty, **estimates.encoded([])}
 
 
 UPGRADES: Mapping[int, Callable[[Document], Document]] = {
@@ -217,23 +218,25 @@ def _models(d: Document, n_features: int) -> tuple[ModelEntry, ...]:
     rows = schema.field(d, "models", list)
     schema.in_range("The number of models", len(rows), 0, MAX_MODELS)
     numbers = schema.floats(d, "model_numbers", (len(rows), 2)).tolist()
-    known = estimates.decoded(d, [accuracy for accuracy, _ in numbers])
+    stated = estimates.decoded(d, [accuracy for accuracy, _ in numbers])
     costs, stops, engines = _set_costs(d, len(rows)), _stops(d, len(rows)), _engines(d, len(rows))
-    models, orders, rising = [], set(), schema.field(d, "rising", bool)
+    names, rising = estimators.decoded(d, len(rows)), schema.field(d, "rising", bool)
+    models, known = [], set()
     for k, ((order, size, digest), (accuracy, seconds)) in enumerate(
         zip((schema.row(r, 3) for r in rows), numbers, strict=True)
     ):
         if type(order) is not list or not order or type(digest) is not bytes or len(digest) != 32:
             raise schema.bad("A model must have an order of features and a SHA-256", (order, digest))
         features = tuple(schema.in_range("A feature number", i, 0, n_features - 1) for i in order)
-        if len(set(features)) != len(features) or features in orders:
-            raise schema.bad("A model must have different features, in an order that no other model has", order)
+        if len(set(features)) != len(features) or (features, names[k]) in known:
+            raise schema.bad("A model must have different features, in an order that its estimator has once", order)
         if not (0.0 <= seconds <= MAX_SECONDS and math.isfinite(accuracy)):
             raise schema.bad("A model must have a finite accuracy and time", (accuracy, seconds))
-        orders.add(features)
+        known.add((features, names[k]))
         size = schema.in_range("A model's size", size, 1, MAX_MODEL_BYTES)
-        others = costs[k], stops[k], engines[k], rising, known[k]
-        models.append(ModelEntry(features, accuracy, seconds, size, digest, *others))
+        extras = costs[k], stops[k], engines[k], rising, stated[k], names[k]
+        models.append(ModelEntry(features, accuracy, seconds, size, digest, *extras))
+    orders = {order for order, _ in known}
     for model in models:
         if len(model.order) > 1 and model.order[:-1] not in orders:
             raise schema.bad("Every prefix of a model's order must have a model", model.order)

@@ -25,12 +25,15 @@ class Candidate:
         a(S): expected score of its model.
     cost : CostFunction
         c(S, n): worst-case cost, model and dispatch included.
+    estimator : str
+        The name of the estimator of its model, if there are several.
     """
 
     mask: int
     features: tuple[str, ...]
     accuracy: float
     cost: CostFunction
+    estimator: str = ""
 
 
 @dataclass(frozen=True, slots=True)

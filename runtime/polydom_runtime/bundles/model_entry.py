@@ -1,6 +1,7 @@
 """The entry of a model in the index of a bundle, and the file of this model."""
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from polydom_runtime.costs import CostFunction
@@ -39,6 +40,8 @@ class ModelEntry:
         Whether its input columns are in the order of the feature space; in bundles of old versions they are in `order`.
     estimate : Estimate, optional
         The measured score and an interval, if they are known.
+    estimator : str
+        The name of its estimator; empty if all models of the bundle are of one without a name.
     """
 
     order: tuple[int, ...]
@@ -51,6 +54,7 @@ class ModelEntry:
     engine: Engine = "onnxruntime"
     rising: bool = True
     estimate: Estimate | None = None
+    estimator: str = ""
 
     @property
     def features(self) -> tuple[int, ...]:
@@ -61,6 +65,10 @@ class ModelEntry:
     def mask(self) -> int:
         """The feature set as a bit mask."""
         return sum(1 << i for i in self.order)
+
+    def name(self, names: Sequence[str]) -> str:
+        """Return its features, and its estimator if that has a name, for messages; `names` are of all features."""
+        return "+".join(names[i] for i in self.order) + (f" of {self.estimator}" if self.estimator else "")
 
     def checked(self, data: bytes, file: str) -> bytes:
         """Return the content of the model's file.

@@ -42,6 +42,9 @@ def run(arguments: argparse.Namespace) -> None:
         show("regression: answers are numbers")
     sets = f"{len(stored.sequences)} greedy sequences" if stored.sequences else f"{len(stored.shipped)} candidates"
     show(f"{sets}, {len(bundle.models)} models with all prefixes, {_engines(bundle)}")
+    if any(model.estimator for model in bundle.models):
+        counts = Counter(model.estimator for model in bundle.models)
+        show(f"estimators: {', '.join(f'{n} models of {name}' for name, n in counts.most_common())}")
     show(f"score: {score_text(bundle)}")
     show(f"best model: {_best(bundle)}")
     show(f"item sizes {smallest:g} to {largest:g}, deadlines {deadlines}")

@@ -8,8 +8,8 @@ All decisions are made when the bundle is loaded. From a state, each target has 
 least time left with which the node may work towards it. Three times must fit, so the threshold is the longest of them:
 
 - the plan: the planned times of the target's missing features, a run of its model, and the rest of dispatch;
-- the guard of the first missing feature, with the slower of two models after it: the target's, and the best one that
-  can answer if this feature is the last;
+- the guard of the first missing feature, with the slower of two models after it: the target's, and the one that can
+  answer if this feature is the last: the best one, or of several estimators the quickest of their best ones;
 - for each later feature, the planned times of those before it and then its guard. Otherwise the node would work
   towards a target whose last feature may never start.
 
@@ -38,6 +38,7 @@ from polydom_runtime.unit_times import UnitTimes
 
 from .loaded_models import LoadedModels
 from .planners import Planner
+from .quicker import with_answers
 from .states import Options, State, decisions
 
 MAX_STATES, MAX_WORK = 512, 400_000
@@ -124,11 +125,23 @@ class AnytimePlanner(Planner):
         stops = np.searchsorted(pairs.at, np.arange(len(states) + 1)).tolist()
         for state, here in zip(states, map(slice, stops, stops[1:]), strict=True):
             if own := moves[here]:
-                state.rows = decisions(state, pairs.thresholds[here], own, self._budget_ns)
                 energy = None if joules is None else joules[here]
-                options = masks[here], pairs.plan[here], pairs.guard[here], own, energy, self.most_joules
-                state.options = Options(*options)
+                options = Options(masks[here], pairs.plan[here], pairs.guard[here], own, energy, self.most_joules)
+                scores, least = accuracies[here], pairs.thresholds[here]
+                if len(state.answers) > 1:
+                    weights = self._to_answer(state)
+                    ready = self.at_cells(weights)
+                    scores, least, options = with_answers(state, scores, least, options, weights, ready)
+                state.rows = decisions(state, least, options.moves, scores, self._budget_ns)
+                state.options = options
         return new
+
+    def _to_answer(self, state: State) -> Floats:
+        """Return weights of the time to answer by each model of a state, without the last."""
+        rest = 0.5 * np.array(self._times.guarded.dispatch.weights)
+        weights = np.tile(rest, (len(state.answers) - 1, 1))
+        weights[:, 0] += [1e-9 * model.model_ns for model, _ in state.answers[:-1]]
+        return weights
 
     def _weighed(self, states: Sequence[State], at: NDArray[np.intp], numbers: NDArray[np.intp]) -> Pairs:
         """Return the pairs of a state and a target that fit the budget in some cell."""
@@ -158,6 +171,11 @@ class AnytimePlanner(Planner):
         """Return the states that moves lead to and that do not exist yet, as many as there is room for."""
         room = max(min(MAX_STATES, MAX_WORK // len(self._seconds)) - len(self._states), 0)
         return [mask for mask in dict.fromkeys(after) if mask not in self._states][:room]
+
+    def _in_time(self, sets: Masks, numbers: NDArray[np.intp]) -> Bools:
+        plans = [self.at_cells(self._plan(sets, sets, self._seconds[column])) for column in numbers.T]
+        in_time: Bools = np.stack([(times <= self._budget_ns).any(axis=1) for times in plans], axis=1)
+        return in_time
 
     def _plan(self, done: Masks, masks: Masks, seconds: Floats) -> Floats:
         """Return weights of the time that the rest of each target is planned to take, shape ``(n_pairs, 6)``.
@@ -231,27 +249,31 @@ class AnytimePlanner(Planner):
         return alone, summed
 
     def _targets(self, states: Sequence[State]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Return which models contain each state and score higher than its answer, best first: places and numbers."""
+        """Return which models of larger sets score higher than each state's answer, best first: places and numbers.
+
+        Its answer is that of its quickest model.
+        """
         best = self._models.best_first
         masks, accuracies = self._models.masks[best], self._models.accuracies[best]
         done = np.array([[state.mask] for state in states], dtype=np.int64)
-        answers = np.array([[state.model.accuracy] for state in states])
-        at, places = np.nonzero(((masks & done) == done) & (accuracies > answers))
+        answers = np.array([[state.answers[-1][0].accuracy] for state in states])
+        at, places = np.nonzero(((masks & done) == done) & (masks != done) & (accuracies > answers))
         return at, best[places]
 
     def _ranked(self, states: Sequence[State], done: Masks) -> tuple[Floats, Floats]:
-        """Return the rank of each missing feature, the highest first, and the seconds of the best model after it.
+        """Return the rank of each missing feature, the highest first, and the seconds of the quickest model after it.
 
         The rank is the gain of score that the feature brings by itself, divided by its planned time. A feature without
         a gain ranks below all that have one; among these, the quickest is first. Both have the shape ``(n_states,
         n_features)``.
         """
         after = done[:, None] | self._singles
-        numbers = self._models.best_numbers(after.ravel()).reshape(after.shape)
-        exists = numbers >= 0
-        answers = np.array([[state.model.accuracy] for state in states])
-        gains = np.where(exists, self._models.accuracies[numbers] - answers, 0.0)
+        answers = self._models.answers(after.ravel())
+        numbers, exists = answers[:, 0].reshape(after.shape), (answers[:, 0] >= 0).reshape(after.shape)
+        seconds_after = np.where(answers >= 0, self._seconds[answers], np.inf).min(axis=1).reshape(after.shape)
+        scores = np.array([[state.model.accuracy] for state in states])
+        gains = np.where(exists, self._models.accuracies[numbers] - scores, 0.0)
         pairs = np.broadcast_to(self._singles, after.shape).ravel(), np.repeat(done, len(self._singles))
         seconds = (self._times.planned.of_sets(*pairs) @ self._typical + 1e-12).reshape(after.shape)
         rank = np.where(gains > 0.0, gains / seconds, -seconds)
-        return np.where(after == done[:, None], -np.inf, rank), np.where(exists, self._seconds[numbers], 0.0)
+        return np.where(after == done[:, None], -np.inf, rank), np.where(exists, seconds_after, 0.0)

@@ -56,6 +56,6 @@ def longest_step(bundle: Bundle, n: float | None = None) -> LongestStep:
     worst = bundle.times.worst
     pause = worst.dispatch(n)
     steps = {name: worst.of_set(1 << i)(n) for i, name in enumerate(bundle.names)}
-    models = {"model of " + "+".join(bundle.names[i] for i in m.order): pause + m.seconds for m in bundle.models}
+    models = {f"model of {m.name(bundle.names)}": pause + m.seconds for m in bundle.models}
     name, seconds = max((steps | models).items(), key=lambda pair: pair[1])
     return LongestStep(name, seconds, n)

@@ -21,6 +21,8 @@ from polydom_runtime.exceptions import BundleMismatchError
 from polydom_runtime.features import members
 from polydom_runtime.stages import seems_finite
 
+from .quicker import quicker
+
 Run = Callable[[], int | float]
 """Runs one model: returns a class number, or a regressor's number."""
 
@@ -139,7 +141,7 @@ class LoadedModels:
         The columns of each feature in `values`.
     masks : int64 array of shape (n_models,)
         The features of each model.
-    accuracies : float array of shape (n_models,)
+    accuracies, seconds : float arrays of shape (n_models,)
     out : set of int
         The numbers of models that must not answer; shared with what `timed` returns.
     prior : LoadedModel
@@ -170,6 +172,9 @@ class LoadedModels:
         self._ranked: list[LoadedModel] = []  # the most accurate first, for when time is short
         self.masks = np.array([model.mask for model in bundle.models], dtype=np.int64)
         self.accuracies = np.array([model.accuracy for model in bundle.models])
+        self.seconds = np.array([model.seconds for model in bundle.models])
+        names = [model.estimator for model in bundle.models]
+        self._estimators = [np.array([n == each for n in names], dtype=bool) for each in dict.fromkeys(names or [""])]
         self._best_first = np.lexsort((bit_counts(self.masks), -self.accuracies))
         self.out: set[int] = set()
         nothing = np.zeros(0, dtype=np.float32)
@@ -186,6 +191,7 @@ class LoadedModels:
         """
         other = copy.copy(self)
         other._bundle, other._loaded, other._ranked = bundle, {}, []
+        other.seconds = np.array([model.seconds for model in bundle.models])
         return other
 
     @property
@@ -209,9 +215,26 @@ class LoadedModels:
 
     def best_numbers(self, masks: Masks) -> NDArray[np.intp]:
         """Return the numbers of the models that `best` returns; -1 for the prior."""
+        return self._best_of(masks, self.best_first)
+
+    def answers(self, masks: Masks) -> NDArray[np.intp]:
+        """Return the numbers of the models that may answer for each set, shape ``(n_sets, n_numbers)``.
+
+        The best of each estimator that reads no other features, and with several estimators the one of the very set,
+        which may be a target: by falling accuracy, each quicker than those before it; the rest is -1. O(sets · models).
+        """
         best = self.best_first
+        of_each = [best[of_it[best]] for of_it in self._estimators]
+        found = [self._best_of(masks, models) for models in of_each]
+        if len(found) == 1:
+            return found[0][:, None]
+        found += [self._best_of(masks, models, exactly=True) for models in of_each]
+        return quicker(np.stack(found, axis=1), self.accuracies, self.seconds)
+
+    def _best_of(self, masks: Masks, best: NDArray[np.intp], exactly: bool = False) -> NDArray[np.intp]:
         candidates = best[self.accuracies[best] >= self.prior.accuracy]
-        fits = (self.masks[candidates] & ~masks[:, None]) == 0
+        of_each, each = self.masks[candidates], masks[:, None]
+        fits = of_each == each if exactly else (of_each & ~each) == 0
         always = np.ones((len(masks), 1), dtype=bool)
         numbers: NDArray[np.intp] = np.append(candidates, -1)[np.hstack([fits, always]).argmax(axis=1)]
         return numbers

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from polydom_runtime.arrays import Floats, Masks
+from polydom_runtime.arrays import Bools, Floats, Masks
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.greedy import Walk
 from polydom_runtime.bundles.index import Candidate, Staircase
@@ -16,7 +16,7 @@ from polydom_runtime.features import FeatureSpace
 from polydom_runtime.stages import stage_of
 from polydom_runtime.unit_times import UnitTimes
 
-from .loaded_models import LoadedModels
+from .loaded_models import LoadedModel, LoadedModels
 from .size_cells import size_cells
 from .states import DecisionTable, Entries, Move, Options, State, decisions
 
@@ -100,15 +100,35 @@ class Planner:
     def new_states(self, masks: Sequence[int]) -> list[State]:
         """Return a state without moves for each set: its decision is to answer."""
         times, sets = self._times, np.array(masks, dtype=np.int64)
-        models = self._models.best(sets)
+        answers = self._answers(sets)
+        models = [best for (best, _), *_ in answers]
         model_ns = np.array([model.model_ns for model in models], dtype=np.float64)
         worst_ns = self.at_cells(_whole(times.worst, sets))
         typical = _whole(times.typical, sets, model_ns * 1e-9 * times.typical.model_ratio)
         typical_ns = np.maximum(self.at_cells(typical), 1.0)
         # Before the first feature, no unit has run whose time could show that the machine is slow.
         worst_ns[sets == 0] = math.inf
-        columns = map(DecisionTable, worst_ns), typical_ns.tolist()
+        columns = map(DecisionTable, worst_ns), typical_ns.tolist(), [None] * len(masks), answers
         return [State(*fields) for fields in zip(masks, models, *columns, strict=True)]
+
+    def _answers(self, sets: Masks) -> list[tuple[tuple[LoadedModel, int], ...]]:
+        """Return the models that may answer over each set, the best first: see `State.answers`.
+
+        Of several, those that cannot be in time are left out.
+        """
+        models, ratio = self._models, self._times.typical.model_ratio
+        numbers, found = models.answers(sets), []
+        in_time = self._in_time(sets, numbers) if numbers.shape[1] > 1 else numbers >= 0
+        for row, fits in zip(numbers.tolist(), in_time.tolist(), strict=True):
+            known = [number for number in row if number >= 0]
+            kept = [number for number, fit in zip(row, fits, strict=True) if fit and number >= 0] or known[-1:]
+            loaded = [models.load(number) for number in kept] or [models.prior]
+            found.append(tuple((model, int((loaded[0].model_ns - model.model_ns) * ratio)) for model in loaded))
+        return found
+
+    def _in_time(self, sets: Masks, numbers: NDArray[np.intp]) -> Bools:
+        """Tell which models may be in time once their row's set is computed, shape ``(n_sets, n_estimators)``."""
+        return numbers >= 0
 
     def move(self, feature: int, after: State, accuracy: float, target: int) -> Move:
         """Return the move that computes a feature on the way to a target.
@@ -152,7 +172,8 @@ class StrictPlanner(Planner):
         moves, guards = [move for move, _ in chains], np.array([guard.weights for _, guard in chains])
         plan = guards if walked else costs[fitting]
         least = np.where(paid[fitting], np.maximum(self.at_cells(plan), self.at_cells(guards)), math.inf)
-        root.rows = decisions(root, least, moves, self._budget_ns)
+        scores = np.array([move.accuracy for move in moves])
+        root.rows = decisions(root, least, moves, scores, self._budget_ns)
         masks = np.array([wanted[k].mask for k in fitting], dtype=np.int64)
         root.options = Options(masks, plan, guards, moves, self.joules(masks), self.most_joules)
         return root
@@ -174,7 +195,8 @@ class StrictPlanner(Planner):
         for k, feature in enumerate(order):
             cost = self._stage_cost(order, k, before, masks[k])
             before += cost
-            model = CostFunction.of(states[k + 1].model.model_ns * 1e-9)
+            least = candidate.accuracy if k + 1 == len(order) else -math.inf
+            model = CostFunction.of(states[k + 1].least_ns(least) * 1e-9)
             guards.append(cost + model + CostFunction(tuple(rest.tolist())))
             moves.append(self.move(feature, states[k + 1], candidate.accuracy, candidate.mask))
         for state, move, guard in zip(states[1:], moves[1:], guards[1:], strict=False):

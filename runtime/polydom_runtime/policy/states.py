@@ -69,13 +69,14 @@ class Entries(NamedTuple):
         The least time left with which a move is made, in nanoseconds; rising in each cell.
     chosen : int array of shape (n_entries,)
         Which of the `moves` that is.
-    moves : sequence of Move
+    moves : sequence of Move or None
+        None stands for an answer.
     """
 
     stops: NDArray[np.intp]
     ends: Floats
     chosen: NDArray[np.intp]
-    moves: Sequence[Move]
+    moves: Sequence[Move | None]
 
 
 class DecisionTable(dict[int, Row]):
@@ -111,9 +112,9 @@ class DecisionTable(dict[int, Row]):
             begin, end = stops.item(cell), stops.item(cell + 1)
             pairs = zip(every_end[begin:end].tolist(), chosen[begin:end].tolist(), strict=True)
             for least, k in pairs:
-                if targets[k].target not in self.barred:
+                if (move := targets[k]) is None or move.target not in self.barred:
                     ends.append(least)
-                    moves.append(targets[k])
+                    moves.append(move)
         enough = ends[-1] if ends else -math.inf
         row = self[cell] = self.worst_ns.item(cell), enough, moves[-1], tuple(ends), tuple(moves)
         return row
@@ -123,13 +124,15 @@ class DecisionTable(dict[int, Row]):
 class Options:
     """All moves from a state, by falling accuracy of their targets: searched while some features are banned.
 
+    Among them may be answers by slow models of the state, which are None.
+
     Parameters
     ----------
     masks : int array of shape (n_options,)
         Target sets.
     plan, guard : float arrays of shape (n_options, 6)
         Weights of cost functions, in seconds: the plan for the rest of each target, and the guard of its next feature.
-    moves : list of Move
+    moves : list of Move or None
     joules : float array of shape (n_options, 6), optional
         Weights of the energy of each whole target.
     most_joules : float
@@ -139,7 +142,7 @@ class Options:
     masks: NDArray[np.int64]
     plan: Floats
     guard: Floats
-    moves: Sequence[Move]
+    moves: Sequence[Move | None]
     joules: Floats | None = None
     most_joules: float = math.inf
 
@@ -179,6 +182,9 @@ class State:
         For each size cell, the typical time of an item that is answered here, in nanoseconds.
     options : Options, optional
         All moves, for items with banned features; the strict policy has them at the root only.
+    answers : tuple of (LoadedModel, int)
+        The best model, then of several estimators those that are worse and quicker than all before them; and by how
+        many nanoseconds each is typically quicker than the first.
     """
 
     mask: int
@@ -186,17 +192,24 @@ class State:
     rows: DecisionTable = field(repr=False)  # through moves and what comes after them it would never end
     typical_ns: list[float] = field(repr=False)
     options: Options | None = field(default=None, repr=False)
+    answers: tuple[tuple[LoadedModel, int], ...] = field(default=(), repr=False)
+
+    def least_ns(self, accuracy: float = -math.inf) -> int:
+        """Return the worst case of the quickest of its models with at least some accuracy, in nanoseconds."""
+        return min(model.model_ns for model, _ in self.answers if model.accuracy >= accuracy)
 
     @property
     def ways(self) -> list[Move]:
         """All moves from here, one for each state that they lead to."""
         moves = [move for part in (self.rows.entries, self.options) if part is not None for move in part.moves]
-        return list({id(move.after): move for move in moves}.values())
+        return list({id(move.after): move for move in moves if move is not None}.values())
 
     def next_of(self, target: int, cell: int) -> int:
         """Return the position of the feature that a target needs next."""
         if self.options is not None and len(known := np.flatnonzero(self.options.masks == target)):
-            return self.options.moves[int(known[0])].feature
+            first = self.options.moves[int(known[0])]
+            if first is not None:
+                return first.feature
         last = self.rows[cell][2]
         rest = target & ~self.mask
         if last is not None and (rest >> last.feature & 1 or not rest):
@@ -224,7 +237,9 @@ class State:
         return None if move is None or banned >> move.feature & 1 else move
 
 
-def decisions(state: State, thresholds: Floats, moves: Sequence[Move], most_ns: float) -> DecisionTable:
+def decisions(
+    state: State, thresholds: Floats, moves: Sequence[Move | None], scores: Floats, most_ns: float
+) -> DecisionTable:
     """Return the decision table: for each time left, the move to the most accurate target that fits.
 
     Parameters
@@ -233,12 +248,14 @@ def decisions(state: State, thresholds: Floats, moves: Sequence[Move], most_ns: 
         The one that the moves begin at.
     thresholds : float array of shape (n_options, n_cells)
         The least time left in nanoseconds at which each option fits.
-    moves : sequence of Move
-        By falling accuracy of their targets.
+    moves : sequence of Move or None
+        By falling accuracy of their targets; None to answer.
+    scores : float array of shape (n_options,)
+        These accuracies.
     most_ns : float
         The budget: there is never more time left.
     """
-    least, chosen = _cheapest_of_equals(thresholds, moves)
+    least, chosen = _cheapest_of_equals(thresholds, scores.tolist())
     better = np.minimum.accumulate(np.vstack([np.full(least.shape[1], np.inf), least]), axis=0)[:-1]
     useful = (least < better) & (least <= most_ns)
     cells, places = np.nonzero(useful.T[:, ::-1])  # by cell, then by rising accuracy
@@ -247,9 +264,8 @@ def decisions(state: State, thresholds: Floats, moves: Sequence[Move], most_ns: 
     return DecisionTable(state.rows.worst_ns, Entries(stops, least[places, cells], chosen[places, cells], moves))
 
 
-def _cheapest_of_equals(thresholds: Floats, moves: Sequence[Move]) -> tuple[Floats, NDArray[np.intp]]:
+def _cheapest_of_equals(thresholds: Floats, accuracies: Sequence[float]) -> tuple[Floats, NDArray[np.intp]]:
     """Return the least threshold among options of one accuracy, by falling accuracy, and which option has it."""
-    accuracies = [move.accuracy for move in moves]
     starts = [k for k, accuracy in enumerate(accuracies) if not k or accuracy != accuracies[k - 1]]
     chosen = np.repeat(np.array(starts)[:, None], thresholds.shape[1], axis=1)
     for group, (start, stop) in enumerate(pairwise([*starts, len(accuracies)])):

@@ -47,19 +47,20 @@ class Fallback:
         link : Link
             To the worker.
         deadline : int
-            Clock reading in nanoseconds. The prior answers if no time is left for the model.
+            Clock reading in nanoseconds. A quicker model, or the prior, answers if no time is left for the best one.
         failing : iterable of int
             The numbers of models that must not run here, besides the one that the worker is in: this process cannot be
             replaced.
         """
         models, mask = self._models, link.done
         models.out = {link.model, *failing}
-        model = models.best_loaded(mask)
+        left_ns = deadline - MIN_MARGIN_NS - hardware_clock()
+        model = models.best_loaded(mask, left_ns)
         # On weakly ordered processors the mask may be visible before the row is. The search for the model has taken
         # longer than that.
         models.values[:] = link.slot.values
         mask &= ~models.not_finite(mask)
-        model = model if model.mask & ~mask == 0 else models.best_loaded(mask)
+        model = model if model.mask & ~mask == 0 else models.best_loaded(mask, left_ns)
         if hardware_clock() + model.model_ns + MIN_MARGIN_NS <= deadline:
             try:
                 return model, self.labels[model.run()]

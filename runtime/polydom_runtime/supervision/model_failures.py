@@ -4,6 +4,7 @@ from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.model_entry import model_file
 from polydom_runtime.features import members
 from polydom_runtime.policy.failures import FailureBook
+from polydom_runtime.prediction import Prediction
 
 
 class ModelFailures:
@@ -15,7 +16,9 @@ class ModelFailures:
     """
 
     def __init__(self, bundle: Bundle) -> None:
-        self._numbers = {tuple(bundle.names[f] for f in m.order): n for n, m in enumerate(bundle.models)}
+        # Models of one set have different scores, or the better one is never asked.
+        names = [tuple(bundle.names[f] for f in m.order) for m in bundle.models]
+        self._numbers = {(of_it, m.accuracy): n for n, (of_it, m) in enumerate(zip(names, bundle.models, strict=True))}
         self._book = FailureBook(len(bundle.models))
 
     @property
@@ -41,10 +44,10 @@ class ModelFailures:
         """Count that a model has ended the worker that had an item."""
         self._book.hung(number, item)
 
-    def worked(self, features: tuple[str, ...], item: int) -> None:
-        """Note that a worker answered an item by the model over some features, or by the prior."""
-        if self._book.any and features:
-            self._book.judge(1 << self._numbers[features], item)
+    def worked(self, answer: Prediction, item: int) -> None:
+        """Note that a worker answered an item, by a model or by the prior."""
+        if self._book.any and answer.features:
+            self._book.judge(1 << self._numbers[answer.features, answer.accuracy], item)
 
 
 def name_of_model(number: int) -> str:

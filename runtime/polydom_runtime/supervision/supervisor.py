@@ -350,7 +350,7 @@ class SupervisedPredictor:
         reply.marks[0] = due.start  # the hand-over is a part of dispatch
         for name in self._failures and self._stages.space.names_of(link.done):
             self._failures.pop(name, None)
-        self._models.worked(reply.answer.features, self._items)
+        self._models.worked(reply.answer, self._items)
         self._out = frozenset(reply.out)
         self.slowdown = reply.answer.slowdown
         if error := reply.answer.error:

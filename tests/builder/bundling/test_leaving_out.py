@@ -118,7 +118,7 @@ def test_models_that_cannot_be_shipped_are_not_converted(monkeypatch: pytest.Mon
 
     def noted(*arguments: Any) -> Any:
         orders = honest(*arguments)
-        converted.extend(orders)
+        converted.extend(order for order, _ in orders)
         return orders
 
     monkeypatch.setattr(PolyDomSearch, "_promising", noted)

@@ -16,6 +16,7 @@ from polydom_runtime import Predictor, load_bundle
 from polydom_runtime.items.packed import write_packed
 from tests.builder import task
 from tests.builder.searches import fit, search
+from tests.runtime.bundles.test_estimators import write_two_models_of_one_set
 
 SPACE = "tests.builder.task:space"
 
@@ -217,6 +218,18 @@ def test_a_number_of_models_that_is_none_is_a_usage_error(number: str, capsys: p
         main(["build", SPACE, "--items", "x.npz", "--deadline", "1s", "--out", "x", f"--max-models={number}"])
 
     assert f"must be a whole number of at least 1. Got '{number}'" in capsys.readouterr().err
+
+
+def test_inspect_names_the_estimators_of_candidates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = str(write_two_models_of_one_set(tmp_path / "two.bundle"))
+    assert main(["inspect", folder]) == 0
+    text = capsys.readouterr().out
+    assert main(["inspect", folder, "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+
+    assert "mean spread ends of lines\n" in text
+    assert "mean spread ends of trees\n" in text
+    assert [c.get("estimator") for c in document["candidates"]] == [None, "lines", "trees", "lines", "trees"]
 
 
 def test_inspect_says_what_the_bundle_is(capsys: pytest.CaptureFixture[str]) -> None:

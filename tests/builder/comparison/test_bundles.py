@@ -18,6 +18,7 @@ from polydom_runtime.device.memory import memory_need
 from polydom_runtime.policy.promise_text import promise_text
 from polydom_runtime.unit_times import UnitTimes
 from tests.bundle_parts import changed
+from tests.runtime.bundles.test_estimators import with_two_models_of_one_set
 from tests.runtime.conftest import US, make_bundle
 
 OLD = make_bundle()[0]
@@ -83,6 +84,19 @@ def test_shipped_sets_are_added_and_removed() -> None:
     assert SetChange(every, 0.9, None) in removed
     assert SetChange(every, None, 0.9) in added
     assert SetChange(("mean",), 0.7, 0.7) in removed
+
+
+def test_models_of_one_set_are_told_apart_by_their_estimators() -> None:
+    two = with_two_models_of_one_set()
+    found = compare_bundles(two, scored(two, 0.7, 0.85, 0.8, 0.95))
+
+    every = ("mean", "spread", "ends")
+    assert SetChange(every, 0.85, 0.85, "lines") in found.sets
+    assert SetChange(every, 0.9, 0.95, "trees") in found.sets
+    assert Fact("trees", "trees") in {answer.estimators for answer in found.answers}
+    units = {time.unit for time in found.times}
+    assert {"answer by ends+mean+spread of lines", "answer by ends+mean+spread of trees"} <= units
+    assert "mean+spread+ends of trees" in as_report(found)
 
 
 def test_answers_are_those_of_the_index_at_each_deadline_and_size() -> None:

@@ -68,6 +68,12 @@ def greedy() -> Bundle:
     return changed(full(), shipped=(), intervals=(), sequences=((0, 1, 2), (0, 1)), median_size=10.0)
 
 
+def of_two_estimators() -> Bundle:
+    bundle = full()
+    models = zip(bundle.models, ("lines", "trees", "lines"), strict=True)
+    return replace(bundle, models=tuple(replace(model, estimator=name) for model, name in models))
+
+
 def regressor() -> Bundle:
     return changed(full(), classes=(), prior=(0.5, 0.5), error_costs=None)
 
@@ -85,7 +91,7 @@ def altered(value: Any) -> Iterator[Any]:
             yield from (value[:k] + number + value[k + 8 :] for number in NUMBERS)
 
 
-KINDS = {kind.__name__: kind() for kind in (full, with_set_costs, greedy, regressor)}
+KINDS = {kind.__name__: kind() for kind in (full, with_set_costs, greedy, regressor, of_two_estimators)}
 
 
 def answer(folder: Path, document: Any, **options: Any) -> bool:

@@ -19,6 +19,7 @@ from polydom_runtime.device.device_profile import DeviceProfile
 from polydom_runtime.items.packed import write_packed
 from polydom_runtime.measuring.costs_file import load_costs
 from tests.bundle_parts import changed
+from tests.runtime.bundles.test_estimators import write_two_models_of_one_set
 from tests.runtime.conftest import make_bundle, write
 
 SPACE = "tests.runtime.node_space:space"
@@ -54,6 +55,13 @@ def test_info_says_what_is_inside(bundle_folder: Path, capsys: pytest.CaptureFix
     assert "plans use the worst case of each feature's time" in said
     assert "times measured: hot; cold was never measured\n" in said
     assert "  the shortest deadline for more than the prior is 18 µs: dispatch 1 µs, mean 12 µs, its model 5 µs" in said
+
+
+def test_info_counts_the_models_of_each_estimator(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["info", str(write_two_models_of_one_set(tmp_path / "two.bundle"))]) == 0
+    said = capsys.readouterr().out
+
+    assert "estimators: 2 models of lines, 2 models of trees\n" in said
 
 
 def test_info_says_what_was_chosen_and_what_deadlines_buy(capsys: pytest.CaptureFixture[str]) -> None:

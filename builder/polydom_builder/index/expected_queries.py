@@ -15,7 +15,7 @@ N_QUERIES, N_DEADLINES = 512, 16
 
 
 @dataclass(frozen=True, slots=True)
-class QueryGrid:
+class ExpectedQueries:
     """Queries of each size with each deadline, all as likely.
 
     Parameters
@@ -34,7 +34,7 @@ class QueryGrid:
         size_range: tuple[float, float],
         budgets: tuple[float, float],
         costs: Sequence[CostFunction],
-    ) -> "QueryGrid":
+    ) -> "ExpectedQueries":
         """Return quantiles of sizes, and deadlines that are spread evenly on a logarithmic scale.
 
         Parameters

@@ -21,11 +21,13 @@ from .bundling.assembly import check_memory, draft_bundle, model_entries, models
 from .bundling.bundle_folder import write_bundle
 from .bundling.export import ExportedModel, Order, export_models, models_to_export
 from .bundling.quantiles import with_chosen_times
+from .bundling.risks import with_risks
 from .costs.combined_costs import Combine
 from .costs.costs_of_sets import costs_of_sets
 from .costs.model_timers import ModelTimer
 from .costs.target import Target
 from .lattice.inputs import CostsOfSets
+from .preparation.parameters import is_sure
 from .preparation.preparation import Prepared
 from .preparation.progress import progress_bar
 from .signing.signing_key import SigningKey
@@ -41,6 +43,7 @@ class FittedSearch(Protocol):
 
     verbose: int
     quantile: float
+    confidence: bool
     max_mismatches: int
     space_: FeatureSpace
     sizes_: list[float]
@@ -127,7 +130,8 @@ def export_orders(search: FittedSearch, chosen: Sequence[tuple[Order, str]]) -> 
             orders = [order for order, name in every if name == family.name]
             with named(family.name):
                 exported = export_models(
-                    family, orders, search.space_.names, search.target_.versions, search.max_mismatches, bar.update
+                    *(family, orders, search.space_.names, search.target_.versions, search.max_mismatches, bar.update),
+                    is_sure(search),
                 )
             found.update({(model.order, model.estimator): model for model in exported})
     for model in (models := [found[which] for which in every]):
@@ -209,6 +213,7 @@ def write_fitted(
     """
     check_memory(bundle, search.target_)
     bundle = with_chosen_times(bundle, search.target_, search.samples_, search.sizes_, 1.0 - search.quantile)
+    bundle = with_risks(bundle, exported, search.trainer_, search.sizes_)
     write_bundle(folder, bundle, models_of(bundle, exported), proof, key)
     if search.verbose:
         print(outlook_table(bundle))

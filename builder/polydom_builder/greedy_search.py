@@ -18,10 +18,11 @@ from polydom_runtime.unit_times import UnitTimes
 
 from .bundling.bundle_folder import checked_target
 from .bundling.identity import given_identity
+from .bundling.risks import calibrated
 from .fitted_search import candidate, draft, export_orders, publish, warn_if_useless, write_fitted
 from .host_answers import HostAnswers
 from .lattice.greedy import PAPER_LAMBDAS, greedy_sequences
-from .preparation.parameters import check_single, checked_lambdas, checked_limits
+from .preparation.parameters import check_single, checked_lambdas, checked_limits, is_sure
 from .preparation.preparation import prepare
 from .preparation.progress import counted_scores
 from .signing.signing_key import SigningKey, check_key
@@ -37,7 +38,7 @@ class GreedySearch(HostAnswers):
     ----------
     estimator, space, deadline, size_range, scoring, costs_of_errors, cv, n_jobs, memory, random_state, verbose
         As in `PolyDomSearch`.
-    quantile, max_mismatches, max_features
+    quantile, confidence, max_mismatches, max_features
         Likewise.
     max_trainings, max_seconds : optional
         The limits of training, in sets and in seconds; at least the first features of the sequences are found. The
@@ -75,6 +76,7 @@ class GreedySearch(HostAnswers):
         random_state: int | None = None,
         verbose: int = 0,
         quantile: float = 0.999,
+        confidence: bool = False,
         max_mismatches: int = 0,
         max_features: int | None = None,
         max_trainings: int | None = None,
@@ -93,6 +95,7 @@ class GreedySearch(HostAnswers):
         self.random_state = random_state
         self.verbose = verbose
         self.quantile = quantile
+        self.confidence = confidence
         self.max_mismatches = max_mismatches
         self.max_features = max_features
         self.max_trainings = max_trainings
@@ -169,6 +172,8 @@ class GreedySearch(HostAnswers):
         promise = Promise(self.region_.sizes, self.region_.budgets)
         stored = StoredIndex(sequences=tuple(self.sequences_), median_size=self.median_size_)
         bundle = draft(self, exported, promise, stored=stored, identity=identity)
+        if is_sure(self):
+            bundle = calibrated(bundle, exported, self.trainer_)
         return write_fitted(self, folder, bundle, exported, key=key)
 
     def _shipped(self) -> Sequence[Candidate]:

@@ -21,6 +21,7 @@ from .bundling.corrected_scores import CORRECTIONS, correction_of
 from .bundling.export import ExportedModel, Order, plan_order
 from .bundling.identity import given_identity
 from .bundling.leaving_out import FEW, promising_orders, within_limits
+from .bundling.risks import calibrated, held_out_of
 from .costs.combined_costs import Combine
 from .exceptions import TrainingError
 from .exploration import SEARCHES, Exploration, Explored
@@ -45,7 +46,7 @@ from .paper import INDEXES
 from .preparation.family_choice import choice_text, chosen_families
 from .preparation.family_limits import FamilyLimits
 from .preparation.model_limits import checked_limits_of_models, with_memory
-from .preparation.parameters import check_choice, checked_slacks, lattice_of
+from .preparation.parameters import check_choice, checked_slacks, is_sure, lattice_of
 from .preparation.preparation import prepare
 from .preparation.progress import counted_scores
 from .signing.signing_key import SigningKey, check_key
@@ -106,7 +107,12 @@ class PolyDomSearch(HostAnswers):
         The largest slow-down of the device for which the bundle has the best models even at the shortest deadline.
     early_stop : float, optional
         The accuracy that early answers may give up, 0.01 say. If given, the bundle states for each model the confidence
-        from which the node may answer before its time is used, to save energy. The node does so only when asked.
+        from which the node may answer before its time is used, to save energy. The node does so only when asked. It
+        implies `confidence`.
+    confidence : bool
+        Whether each answer on the node states the probability that it is right, and the bundle the share of wrong
+        answers if unsure ones are withheld. The estimator needs probabilities or decision values. A linear model or a
+        small network then takes some microseconds longer; trees and models that onnxruntime runs do not.
     correction : {"resampling", "nested", None}
         A set that is chosen among many for its score had some luck, so this score is too high. "resampling" estimates
         the luck, without more trainings, and lowers the scores that a bundle states by it. "nested" estimates it by one
@@ -217,6 +223,7 @@ class PolyDomSearch(HostAnswers):
         quantile: float = 0.999,
         slowdown: float = 2.0,
         early_stop: float | None = None,
+        confidence: bool = False,
         correction: str | None = "resampling",
         max_mismatches: int = 0,
         max_features: int | None = None,
@@ -247,6 +254,7 @@ class PolyDomSearch(HostAnswers):
         self.quantile = quantile
         self.slowdown = slowdown
         self.early_stop = early_stop
+        self.confidence = confidence
         self.correction = correction
         self.max_mismatches = max_mismatches
         self.max_features = max_features
@@ -388,8 +396,10 @@ class PolyDomSearch(HostAnswers):
         if not several:
             bundle = within_limits(whole, self.region_, self.limits_, self.sizes_, best)
         self.shipping_ = bundle.shipping
+        if is_sure(self):
+            bundle = calibrated(bundle, exported, self.trainer_)
         if self.early_stop is not None:
-            bundle = with_stops(bundle, self.families_, self.early_stop)
+            bundle = with_stops(bundle, held_out_of(bundle, exported), self.early_stop)
         return write_fitted(self, folder, bundle, exported, self._proof(exported), key)
 
     def _of_others(self, limits: FamilyLimits, kept: Sequence[int]) -> list[tuple[Family, int]]:

@@ -57,6 +57,10 @@ class EnergyError(PolyDomError, ValueError):
     """An energy budget is impossible, or a file of energies is malformed."""
 
 
+class ConfidenceError(PolyDomError, ValueError):
+    """A wanted confidence or accuracy of answers is impossible."""
+
+
 class WorkerError(PolyDomError, RuntimeError):
     """The process that computes features cannot be started."""
 

@@ -18,7 +18,8 @@ class Prediction(NamedTuple):
 
     Attributes
     ----------
-    label : int, str or bool; float from a regressor
+    label : int, str or bool; float from a regressor; None
+        None if no answer is given, since its confidence is too low: only if the predictor was asked to abstain.
     features : tuple of str
         The feature set of the model that answered, in the order of its columns; empty for the class prior.
     accuracy : float
@@ -29,16 +30,21 @@ class Prediction(NamedTuple):
     reason : str
         ``planned``; ``planned, larger than measured`` for an item beyond the measured range; ``extended`` if time was
         left for a better set than planned; ``confident`` if a smaller set was sure; or why one answered: ``no time for
-        NAME``, ``NAME failed``, ``no time for the model``, ``the model failed``, ``size failed``.
+        NAME``, ``NAME failed``, ``no time for the model``, ``the model failed``, ``size failed``. ``unsure`` if no
+        answer is given and nothing failed.
     slowdown : float
         How much slower than expected recent items were, at least 1: the time left counted as so much less.
     waited_ns : int
         The part of `elapsed_ns` before the call: the item had arrived already, and nobody worked on it.
     error : str
         What failed first on the item, and how, such as ``mean: ValueError: no sound``; empty if nothing failed.
+    confidence : float or None
+        The probability that the label is right, for items like those of the build: as often as that, such answers were
+        right on items that their model was not trained on. The prior's is the share of its class. None if the bundle
+        was built without confidences.
     """
 
-    label: Label | float
+    label: Label | float | None
     features: tuple[str, ...]
     accuracy: float
     elapsed_ns: int
@@ -47,6 +53,7 @@ class Prediction(NamedTuple):
     slowdown: float = 1.0
     waited_ns: int = 0
     error: str = ""
+    confidence: float | None = None
 
 
 class Answering(Protocol):

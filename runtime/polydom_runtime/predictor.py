@@ -22,6 +22,7 @@ from .costs import format_seconds
 from .exceptions import BundleMismatchError, FeatureError
 from .features import FeatureSpace, members
 from .pauses import keep_freed_memory, own_usage
+from .policy.abstention import UNSURE, least_confidence
 from .policy.anytime import AnytimePlanner
 from .policy.course import Course
 from .policy.deadline import checked_deadline
@@ -85,6 +86,12 @@ class Predictor:
         The regime whose times plans are made with, in a replay. If not given, there is a plan for each regime that the
         bundle has times of, and for each item one is chosen: ``hot`` if the last answer ended less than a
         millisecond ago, ``rehearsed`` if the last rehearsal did, or else ``cold``.
+    abstain_below : float, optional
+        Above 0, at most 1: answers of a lower confidence are withheld; their label is None. The bundle must be built
+        with `confidence`.
+    accuracy_wanted : float, optional
+        Above 0, at most 1, in place of `abstain_below`: the share of right answers among those that are given. The
+        bundle has the threshold.
     engine : {"onnxruntime", "numpy"}, optional
         Runs all models that it can. If not given, each model is run by the engine that the bundle states for it; if
         that is onnxruntime and there is none here, by numpy, if it can.
@@ -97,6 +104,8 @@ class Predictor:
         With the times of all regimes.
     deadline : float
         In seconds.
+    abstain_below : float
+        The confidence below which no answer is given; 0 if each is.
     policy : {"anytime", "strict"}
     staircase : Staircase or Walk
         The feature set that worst cases allow at each size; for a greedy bundle the sequence that is followed. As
@@ -112,7 +121,9 @@ class Predictor:
     Raises
     ------
     BundleMismatchError
-        If the bundle was built for another space, or without `early_stop` where that is asked for.
+        If the bundle was built for another space, or without `early_stop` or `confidence` where that is asked for.
+    ConfidenceError
+        If `abstain_below` or `accuracy_wanted` is impossible, or both are given.
     BundleFormatError
         If a model that the deadline can reach cannot be run.
     DeadlineError
@@ -136,6 +147,8 @@ class Predictor:
         progress: NDArray[np.int64] | None = None,
         run_of: RunOf | None = None,
         regime: Regime | None = None,
+        abstain_below: float | None = None,
+        accuracy_wanted: float | None = None,
         engine: Engine | None = None,
         around: Callable[[RunOf], RunOf] | None = None,
     ) -> None:
@@ -158,6 +171,8 @@ class Predictor:
             raise BundleMismatchError(
                 "To stop early a bundle must be built with early_stop. This one was built without."
             )
+        self.abstain_below = least_confidence(bundle, limit, abstain_below, accuracy_wanted)
+        self._tells_confidence = bundle.confidence is not None
         models = LoadedModels(bundle, values, run_of, early_stop, engine, around)
         kind = AnytimePlanner if self.policy == "anytime" else StrictPlanner
         plans = self._plans = Plans(
@@ -332,7 +347,13 @@ class Predictor:
         self._items += 1
         self._last = item
         state = self._compute(item, self._admit(item, plan, course), course)
+        label: Label | float | None
         model, label = self._conclude(state, course)
+        confidence = None
+        if self._tells_confidence:
+            confidence = model.confidence()
+            if confidence < self.abstain_below:
+                label = None
         end = self._clock()
         self.trace.marks.append(end)
         elapsed = end - arrived
@@ -343,6 +364,8 @@ class Predictor:
             reason = "planned" if is_usual else self._reason(state, model, course)
         else:
             error = self._tell(course)
+        if label is None and not error:
+            reason = UNSURE
         if estimate is not None:
             if not state.mask:
                 estimate.add(FADING * slowdown)
@@ -352,7 +375,8 @@ class Predictor:
                 estimate.add(1.0)
         if self._failures.any or not met:
             self._judge(state.mask)
-        answer = label, model.features, model.accuracy, elapsed, met, reason, slowdown, start - arrived, error
+        waited = start - arrived
+        answer = label, model.features, model.accuracy, elapsed, met, reason, slowdown, waited, error, confidence
         return new_tuple(Prediction, answer)  # in half the time of a call of the class
 
     def rehearse(self) -> None:
@@ -475,7 +499,7 @@ class Predictor:
             with suppress(Exception):  # `_conclude` will find out what is wrong
                 number = model.run()
         asked_ns = self._clock() - began
-        if number is not None and model.confidence() >= model.stop:
+        if number is not None and model.confidence() >= max(model.stop, self.abstain_below):
             return number, True, 0
         return number, False, asked_ns
 

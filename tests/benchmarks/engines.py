@@ -59,7 +59,7 @@ def timed(model: Any) -> dict[str, tuple[float, float]]:
         rows, targets = make_regression(1000, WIDTH, random_state=0)
     rows = rows.astype(np.float32)
     data, count = to_onnx(model.fit(rows, targets), WIDTH), N_CLASSES if classifies else 0
-    inputs = [InputRow(WIDTH, count) for _ in ENGINES]
+    inputs = [InputRow(WIDTH) for _ in ENGINES]
     runs = [load_model(engine, data, row, WIDTH, count) for engine, row in zip(ENGINES, inputs, strict=True)]
     other = np.random.default_rng(0).normal(size=1 << 19)
     before: dict[str, Callable[[], object]] = {

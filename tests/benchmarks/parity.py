@@ -29,7 +29,7 @@ def main() -> None:
 
 def difference(data: bytes, rows: Rows, n_classes: int) -> float:
     """Return the number of different labels, or the largest difference of numbers as a share of the largest one."""
-    row, ours = InputRow(WIDTH, n_classes), np.empty(len(rows))
+    row, ours = InputRow(WIDTH), np.empty(len(rows))
     kernel, values = Kernel(data, row, WIDTH, n_classes), row.values
     for k, numbers in enumerate(rows):
         values[:] = numbers

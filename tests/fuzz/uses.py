@@ -220,7 +220,7 @@ def _predictor() -> Predictor:
     return Predictor(newest(), space, clock=ManualClock(step_ns=1000), engine="numpy")
 
 
-def _told(item: Any) -> Label | float:
+def _told(item: Any) -> Label | float | None:
     """Return the answer to an item; numpy may warn in features, such as of the mean of nothing."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -14,10 +14,12 @@ from polydom_runtime import CostFunction
 from polydom_runtime.bundles.assumption import Assumption
 from polydom_runtime.bundles.bundle import Bundle, BundleSpace, Prior, Promise, StoredIndex
 from polydom_runtime.bundles.bundle_times import BundleTimes
+from polydom_runtime.bundles.confidence import Calibration, Confidence, Risk, RiskPoint
 from polydom_runtime.bundles.decoding import decode
 from polydom_runtime.bundles.encoding import encode
 from polydom_runtime.bundles.identity import Identity
 from polydom_runtime.bundles.model_entry import ModelEntry
+from polydom_runtime.bundles.regimes import REGIMES
 from polydom_runtime.exceptions import BundleFormatError
 from polydom_runtime.items.kinds import ItemKind
 from polydom_runtime.unit_times import UnitTimes
@@ -45,6 +47,14 @@ identities = st.builds(
     st.dictionaries(names, names, max_size=3),
 )
 
+shares = st.floats(0.0, 1.0)
+calibrations = st.lists(st.tuples(st.floats(-1e9, 1e9), shares), min_size=1, max_size=16, unique_by=lambda k: k[0]).map(
+    lambda knots: Calibration(tuple(sorted(s for s, _ in knots)), tuple(sorted(c for _, c in knots)))
+)
+points = st.lists(st.builds(RiskPoint, shares, shares, shares), min_size=1, max_size=4).map(
+    lambda found: tuple(sorted(found, key=lambda point: -point.coverage))
+)
+risks = st.lists(st.builds(Risk, st.sampled_from(REGIMES), st.floats(1e-9, 1e9), shares, points), max_size=3).map(tuple)
 
 TINY = 1e-80
 """A largest size or a budget that a bundle may have; parts of it are not 0."""
@@ -72,7 +82,7 @@ def bundles(draw: st.DrawFn) -> Bundle:
     features = units[:f]
     chosen = draw(st.lists(st.permutations(range(f)).map(tuple), max_size=3))
     orders = sorted({order[:k] for order in chosen for k in range(1, min(len(order), 4) + 1)})
-    stops_early = draw(st.booleans())
+    stops_early, sure = draw(st.booleans()), draw(st.none() | st.builds(Confidence, shares, risks))
     models = tuple(
         ModelEntry(
             o,
@@ -81,6 +91,7 @@ def bundles(draw: st.DrawFn) -> Bundle:
             draw(st.integers(1, 2**26)),
             draw(st.binary(min_size=32, max_size=32)),
             stop=draw(st.floats(0.0)) if stops_early else None,
+            calibration=draw(calibrations) if sure else None,
         )
         for o in orders
     )
@@ -125,6 +136,7 @@ def bundles(draw: st.DrawFn) -> Bundle:
         Prior(draw(st.integers(0, len(classes) - 1)), draw(scores)),
         models,
         identity=draw(identities),
+        confidence=sure,
     )
     return draw(indexed(bundle))
 

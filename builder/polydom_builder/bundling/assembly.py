@@ -10,7 +10,6 @@ from polydom_builder.costs.model_timers import ModelTimer
 from polydom_builder.costs.target import Target
 from polydom_builder.index import build_index
 from polydom_builder.lattice.region import QueryRegion
-from polydom_builder.training.families import Family
 from polydom_builder.training.scoring import scoring_name
 from polydom_builder.training.trainer import Trainer
 from polydom_runtime.bundles.bundle import Bundle, BundleSpace, Prior, Promise, StoredIndex
@@ -21,6 +20,7 @@ from polydom_runtime.features import FeatureSpace
 
 from .early_stop import fit_stops
 from .export import ExportedModel, Order, with_prefixes
+from .held_out import HeldOut
 
 
 def model_entries(
@@ -103,25 +103,22 @@ def indexed(draft: Bundle, region: QueryRegion) -> Bundle:
     return replace(draft, models=tuple(entries[number] for number in kept), stored=stored)
 
 
-def with_stops(bundle: Bundle, families: Sequence[Family], loss: float) -> Bundle:
+def with_stops(bundle: Bundle, models: Sequence[HeldOut], loss: float) -> Bundle:
     """Return the bundle with the confidences from which on its models answer early.
 
     Parameters
     ----------
     bundle : Bundle
-    families : sequence of Family
+        A calibrated one.
+    models : sequence of HeldOut
+        The held-out answers of its models.
     loss : float
         How much accuracy may be lost, at most, on the items that are answered early.
-
-    Raises
-    ------
-    TrainingError
-        If the models are regressors or have no probabilities.
     """
-    trainers = {family.name: family.trainer for family in families}
-    stops = fit_stops([(trainers[entry.estimator], entry.order) for entry in bundle.models], loss)
-    models = tuple(replace(entry, stop=stop) for entry, stop in zip(bundle.models, stops, strict=True))
-    return replace(bundle, models=models, promise=replace(bundle.promise, stop_loss=loss))
+    calibrations = [entry.calibration for entry in bundle.models if entry.calibration is not None]
+    stops = fit_stops(models, calibrations, loss)
+    entries = tuple(replace(entry, stop=stop) for entry, stop in zip(bundle.models, stops, strict=True))
+    return replace(bundle, models=entries, promise=replace(bundle.promise, stop_loss=loss))
 
 
 def check_memory(bundle: Bundle, target: Target) -> None:

@@ -3,8 +3,10 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
+from typing import Any
 
 from joblib import Parallel, delayed
+from numpy.typing import NDArray
 
 from polydom_builder.training.conversion import checked_model
 from polydom_builder.training.families import Family
@@ -14,6 +16,8 @@ from polydom_runtime.bundles.estimates import Estimate
 from polydom_runtime.features import members
 from polydom_runtime.unit_times import UnitTimes
 
+from .held_out import HeldOut, held_out
+
 Order = tuple[int, ...]
 
 
@@ -21,7 +25,8 @@ Order = tuple[int, ...]
 class ExportedModel:
     """An exported model and its held-out score, measured with models in exported form.
 
-    With an estimate, the score is corrected, and the estimate has the measured one.
+    With an estimate, the score is corrected, and the estimate has the measured one. `held_out` are the answers on
+    held-out items, if they were asked for.
     """
 
     order: Order
@@ -29,6 +34,7 @@ class ExportedModel:
     accuracy: float
     estimate: Estimate | None = None
     estimator: str = ""
+    held_out: HeldOut | None = None
 
 
 def plan_order(mask: int, times: UnitTimes, size: float) -> Order:
@@ -85,6 +91,7 @@ def export_models(
     versions: OnnxVersions,
     max_mismatches: int,
     progress: Callable[[int], None],
+    sure: bool = False,
 ) -> list[ExportedModel]:
     """Train, convert, check and score a model for each order, in parallel and cached.
 
@@ -101,6 +108,8 @@ def export_models(
         The number of items for which the label of the exported model may differ from scikit-learn's.
     progress : callable
         Called with 1 after each model.
+    sure : bool
+        Whether to keep the answers on held-out items, with their scores.
 
     Raises
     ------
@@ -111,22 +120,29 @@ def export_models(
     export = trainer.memory.cache(_export_one, ignore=["trainer", "name"])
     lean, key = trainer.lean, trainer.key
     tasks = (
-        delayed(export)(lean, key, order, "+".join(names[i] for i in order), versions, max_mismatches)
+        delayed(export)(lean, key, order, "+".join(names[i] for i in order), versions, max_mismatches, sure)
         for order in orders
     )
     models = []
-    for order, (data, accuracy) in zip(
+    for order, (data, accuracy, answers) in zip(
         orders, Parallel(n_jobs=trainer.n_jobs, return_as="generator")(tasks), strict=True
     ):
-        models.append(ExportedModel(order, data, accuracy, estimator=family.name))
+        answered = HeldOut(*answers) if sure else None
+        models.append(ExportedModel(order, data, accuracy, estimator=family.name, held_out=answered))
         progress(1)
     return models
 
 
 def _export_one(
-    trainer: Trainer, key: str, order: Order, name: str, versions: OnnxVersions, max_mismatches: int
-) -> tuple[bytes, float]:
+    trainer: Trainer, key: str, order: Order, name: str, versions: OnnxVersions, max_mismatches: int, sure: bool
+) -> tuple[bytes, float, list[NDArray[Any]]]:
     data = checked_model(trainer, key, order, versions, max_mismatches)
     width, classes = trainer.table.rows_of(order).shape[1], trainer.seen_classes
-    accuracy = trainer.score(order, lambda fold: OnnxModel(to_onnx(fold, width, versions, classes), len(classes) > 0))
-    return data, accuracy
+    folds: list[OnnxModel] = []
+
+    def converted(fold: Any) -> OnnxModel:
+        folds.append(OnnxModel(to_onnx(fold, width, versions, classes), len(classes) > 0))
+        return folds[-1]
+
+    accuracy = trainer.score(order, converted)
+    return data, accuracy, held_out(trainer, order, folds) if sure else []

@@ -162,6 +162,11 @@ def _add_device(command: argparse.ArgumentParser) -> None:
         help="how the luck of sets that were chosen for their scores is found, to lower stated scores by it (default "
         "resampling); nested trains about as much again for each fold",
     )
+    command.add_argument(
+        "--confidence",
+        action="store_true",
+        help="let each answer state the probability that it is right, so that the node can withhold unsure ones",
+    )
 
 
 def _add_identity(command: argparse.ArgumentParser) -> None:
@@ -241,6 +246,7 @@ def search_for(arguments: argparse.Namespace, space: FeatureSpace) -> PolyDomSea
         "n_jobs": arguments.jobs,
         "memory": arguments.cache,
         "quantile": arguments.quantile,
+        "confidence": arguments.confidence,
         "max_features": arguments.max_features,
         "max_trainings": arguments.max_trainings,
         "max_seconds": arguments.max_seconds,

@@ -19,6 +19,7 @@ from polydom_runtime.exceptions import DeadlineError
 from polydom_runtime.policy.deadline import too_short
 from polydom_runtime.policy.outlook_table import outlook_table
 from polydom_runtime.policy.promise_text import promise_text, score_text
+from polydom_runtime.policy.risk_table import risk_table
 
 from .model_table import model_data, model_table
 
@@ -61,7 +62,7 @@ def run(arguments: argparse.Namespace) -> None:
         show(f"{what}: {text}")
     show(f"score: {score_text(bundle)}")
     show(f"promise: {promise_text(bundle)}")
-    show(f"{as_text(document)}\n{outlook_table(bundle)}")
+    show(f"{as_text(document)}\n{outlook_table(bundle)}\n{risk_table(bundle)}")
 
 
 def description(bundle: Bundle, deadline: float | None) -> dict[str, Any]:
@@ -118,6 +119,7 @@ def description(bundle: Bundle, deadline: float | None) -> dict[str, Any]:
             for regime in REGIMES
             if regime == "hot" or regime in bundle.regimes
         },
+        "confidence": bundle.confidence and asdict(bundle.confidence),
     }
 
 

@@ -97,6 +97,8 @@ class PlacedTimer:
         The typical times of features on the device.
     size : float
         The size of an item at which the times of sets are compared.
+    sure : bool
+        Whether models compute their scores beside the labels.
     """
 
     trainer: Trainer
@@ -104,6 +106,7 @@ class PlacedTimer:
     engines: tuple[Engine, ...]
     typical: UnitTimes
     size: float
+    sure: bool = False
 
     def __call__(self, models: Sequence[TimedModel]) -> list[ModelTime]:
         """Return the time of each model on the device, by the quicker engine.
@@ -114,13 +117,16 @@ class PlacedTimer:
             If the device has no onnxruntime, and numpy has no kernel for a model.
         """
         table, here, found = self.trainer.table, identity(), []
-        by_engine = [ModelTimes(self.device, engine) for engine in self.engines]
+        by_engine = [ModelTimes(self.device, engine, self.sure) for engine in self.engines]
         timed = self.trainer.memory.cache(_place, ignore=["times", "rows"])
         for order, data in models:
             rows, n_classes, share = table.rows_of(order), len(table.classes), self._share(order)
             some, agreeing = rows[:: max(len(rows) // 256, 1)], agreeing_engines(data, rows, n_classes)
             found_here = [
-                ModelTime(timed(times, times.device, times.engine, here, data, some, n_classes, share), times.engine)
+                ModelTime(
+                    timed(times, (times.key, here), data, some, n_classes, share),
+                    times.engine,
+                )
                 for times in by_engine
                 if times.engine in agreeing
             ]
@@ -160,6 +166,8 @@ class InPlaceTimer:
         Takes the features of a model; returns rows of its inputs, on which engines must agree.
     memory : Cache
         The cache.
+    sure : bool
+        Whether models compute their scores beside the labels.
     """
 
     space: FeatureSpace
@@ -167,6 +175,7 @@ class InPlaceTimer:
     n_classes: int
     rows_of: Callable[[Order], NDArray[np.float32]]
     memory: Cache
+    sure: bool = False
 
     def __call__(self, models: Sequence[TimedModel]) -> list[ModelTime]:
         """Return the 0.9 quantile of the seconds of each model, by the quicker engine; all are timed in turns."""
@@ -198,16 +207,23 @@ class InPlaceTimer:
 
     @property
     def _key(self) -> tuple[str, dict[str, Any]]:
-        return source_fingerprint(self.space), identity()
+        return source_fingerprint(self.space), {**identity(), **({"sure": True} if self.sure else {})}
 
     def bench(self, choices: Sequence[Choice]) -> ModelBench:
         """Return what answers the items with these models and engines."""
-        run_of = run_exported([data for _, data, _ in choices], self.n_classes, [engine for *_, engine in choices])
+        data, engines = [data for _, data, _ in choices], [engine for *_, engine in choices]
+        run_of = run_exported(data, self.n_classes, engines, self.sure)
         return ModelBench(self.space, self.items, [order for order, *_ in choices], run_of)
 
 
 def model_timer(
-    target: Target, space: FeatureSpace, items: Sequence[Any], trainer: Trainer, seed: int, size: float
+    target: Target,
+    space: FeatureSpace,
+    items: Sequence[Any],
+    trainer: Trainer,
+    seed: int,
+    size: float,
+    sure: bool = False,
 ) -> ModelTimer:
     """Return the best way to know the times of models on a device.
 
@@ -223,27 +239,22 @@ def model_timer(
         The seed of the choice of items.
     size : float
         A typical size.
+    sure : bool
+        Whether models compute their scores beside the labels.
     """
     if target.worst.model is not None:
         return GivenTimer(target.worst.model)
     if not target.is_here:
-        return PlacedTimer(trainer, target.models, target.engines, target.planned[TYPICAL_QUANTILE], size)
+        return PlacedTimer(trainer, target.models, target.engines, target.planned[TYPICAL_QUANTILE], size, sure)
     chosen = np.random.default_rng(seed).permutation(len(items))[:N_ITEMS]
     some = [items[i] for i in sorted(chosen.tolist())]
-    return InPlaceTimer(space, some, len(trainer.table.classes), trainer.table.rows_of, trainer.memory)
+    return InPlaceTimer(space, some, len(trainer.table.classes), trainer.table.rows_of, trainer.memory, sure)
 
 
 def _place(
-    times: ModelTimes,
-    device: Mapping[str, float],
-    engine: Engine,
-    machine: Mapping[str, Any],
-    onnx_bytes: bytes,
-    rows: NDArray[np.float32],
-    n_classes: int,
-    share: float,
+    times: ModelTimes, key: Any, onnx_bytes: bytes, rows: NDArray[np.float32], n_classes: int, share: float
 ) -> float:
-    """Time a model. The time also depends on device, engine and machine, which are part of the key of the cache."""
+    """Time a model. The time also depends on device, engine and machine, which are the key of the cache."""
     return times(onnx_bytes, rows, n_classes, share)
 
 

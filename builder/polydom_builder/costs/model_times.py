@@ -43,11 +43,19 @@ class ModelTimes:
         Seconds of the reference models there.
     engine : {"onnxruntime", "numpy"}
         Runs the model there. There must be reference models that it runs.
+    sure : bool
+        Whether models compute their scores beside the labels.
     """
 
-    def __init__(self, device: Mapping[str, float], engine: Engine = "onnxruntime") -> None:
+    def __init__(self, device: Mapping[str, float], engine: Engine = "onnxruntime", sure: bool = False) -> None:
         wanted = NUMPY_REFERENCES if engine == "numpy" else REFERENCES
+        self.sure = sure
         self.device, self.engine = {name: device[name] for name in wanted if name in device}, engine
+
+    @property
+    def key(self) -> tuple[Mapping[str, float], Engine, bool]:
+        """What the times depend on, beside this machine."""
+        return self.device, self.engine, self.sure
 
     def __call__(self, onnx_bytes: bytes, rows: NDArray[np.float32], n_classes: int, share: float = 1.0) -> float:
         """Return the seconds of a model on the device.
@@ -69,7 +77,7 @@ class ModelTimes:
             If the model cannot be run.
         """
         references = _references()
-        run = _run_on(rows, onnx_bytes, n_classes, self.engine)
+        run = _run_on(rows, onnx_bytes, n_classes, self.engine, self.sure)
         here = _time_in_turns(run, {name: references[name] for name in self.device})
         model, first = here.pop(""), here.pop(REFERENCE_MODEL, None)
         trees, others = (
@@ -110,9 +118,11 @@ def _references() -> dict[str, Callable[[], object]]:
     return reference_models()
 
 
-def _run_on(rows: NDArray[np.float32], onnx_bytes: bytes, n_classes: int, engine: Engine) -> Callable[[], object]:
+def _run_on(
+    rows: NDArray[np.float32], onnx_bytes: bytes, n_classes: int, engine: Engine, sure: bool
+) -> Callable[[], object]:
     row, width = InputRow(rows.shape[1]), rows.shape[1]
-    runner, turn = load_model(engine, onnx_bytes, row, width, n_classes), iter(range(WARM_UP_RUNS + TIMED_RUNS))
+    runner, turn = load_model(engine, onnx_bytes, row, width, n_classes, sure), iter(range(WARM_UP_RUNS + TIMED_RUNS))
 
     def run() -> None:
         row.values[:width] = rows[next(turn) % len(rows)]

@@ -164,6 +164,19 @@ def lattice_of(search: Any) -> str:
     return lattice
 
 
+def is_sure(search: Any) -> bool:
+    """Tell whether the models of a bundle are to state their confidence: early stops go by it.
+
+    Raises
+    ------
+    TrainingError
+        If `confidence` is neither True nor False.
+    """
+    if not isinstance(search.confidence, bool):
+        raise TrainingError(f"confidence must be True or False. Got {shown(search.confidence)}.")
+    return search.confidence or getattr(search, "early_stop", None) is not None
+
+
 def checked_limits(search: Any) -> bool:
     """Tell whether the trainings of a search are limited.
 

@@ -39,7 +39,7 @@ from polydom_runtime.policy.deadline import too_short_for
 from polydom_runtime.unit_times import UnitTimes
 
 from .model_limits import expected_sizes
-from .parameters import check_count, checked_budgets, checked_estimator, checked_memory, checked_sizes
+from .parameters import check_count, checked_budgets, checked_estimator, checked_memory, checked_sizes, is_sure
 from .progress import progress_bar
 from .references import references_of
 from .rehearsal import rehearsed_all
@@ -69,6 +69,7 @@ class Parameters(Protocol):
     quantile: float
     max_mismatches: int
     max_features: int | None
+    confidence: bool
 
 
 @dataclass(frozen=True)
@@ -153,7 +154,7 @@ def prepare(
     ExportError
         If a model of the estimator cannot be exported.
     """
-    scoring, budgets = checked_estimator(search), checked_budgets(search.deadline)
+    scoring, budgets, sure = checked_estimator(search), checked_budgets(search.deadline), is_sure(search)
     memory, space, items = checked_memory(search.memory), checked_space(search.space), checked_items(items)
     if search.max_features is not None:
         check_count("max_features", search.max_features)
@@ -188,7 +189,7 @@ def prepare(
     common = table, splits, scoring, search.n_jobs, memory, space.names
     about = {"weights": weights, "groups": groups, "errors": errors}
     trainers = {name: Trainer(model, *common, **about) for name, model in estimators.items()}
-    sure, tried = getattr(search, "early_stop", None) is not None, OnnxVersions()
+    tried = OnnxVersions()
     if given is None:
         trainers = rehearsed_all(trainers, tried, search.max_mismatches, sure, search.max_features)
     target, samples = given or _target(search, items, sizes, costs, region, memory)
@@ -197,7 +198,7 @@ def prepare(
         trainers = {name: replace(trainer, table=table, names=space.names) for name, trainer in trainers.items()}
         trainers = rehearsed_all(trainers, target.versions, search.max_mismatches, sure)
     first = next(iter(trainers.values()))
-    timer = model_timer(target, space, items, first, search.random_state or 0, region.typical_size)
+    timer = model_timer(target, space, items, first, search.random_state or 0, region.typical_size, sure)
     families: list[Family] = []
     for name, trainer in trainers.items():
         with named(name):

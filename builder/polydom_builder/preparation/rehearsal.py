@@ -9,9 +9,9 @@ from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 
 from polydom_builder.exceptions import ExportError, TrainingError
-from polydom_builder.training.conversion import SOME_BETWEEN, between, converted_models
+from polydom_builder.training.conversion import converted_models
 from polydom_builder.training.families import named
-from polydom_builder.training.onnx import OnnxVersions, check_parity, check_probabilities, to_onnx
+from polydom_builder.training.onnx import OnnxVersions, check_parity, to_onnx
 from polydom_builder.training.sharpness import sharpness_of
 from polydom_builder.training.trainer import Trainer
 from polydom_runtime.bundles.models import InputRow, ModelRunner
@@ -56,7 +56,7 @@ def rehearsed(
     max_mismatches : int
         As in `polydom_builder.training.conversion.checked_model`.
     sure : bool
-        Whether the node will ask models for their probabilities.
+        Whether the node will ask models for their scores.
     most : int, optional
         The number of features that a pre-selection is going to leave.
 
@@ -70,7 +70,7 @@ def rehearsed(
     ------
     TrainingError
         If the estimator cannot be trained on a set, or only on class numbers although a parameter names labels; or if
-        it has no probabilities where they are needed.
+        it has no scores where they are needed.
     ExportError
         If a model cannot be converted, the node cannot run it, or its answers differ.
     """
@@ -100,11 +100,11 @@ def _rehearse(trainer: Trainer, order: Order, versions: OnnxVersions, sure: bool
     rows = trainer.table.rows_of(order)[:: max(len(trainer.table.rows) // MOST_COMPARED, 1)]
     model = trainer.fit(order, _few(trainer))
     if sure and not classes:
-        raise TrainingError("early_stop must be left out for a regressor, which is never sure.")
-    if sure and not hasattr(model, "predict_proba"):
+        raise TrainingError("confidence and early_stop must be left out for a regressor, which is never sure.")
+    if sure and not (hasattr(model, "predict_proba") or hasattr(model, "decision_function")):
         raise TrainingError(
-            f"early_stop needs an estimator with probabilities. {type(model).__name__} has none. "
-            "Choose another, or leave early_stop out."
+            "confidence and early_stop need an estimator with probabilities or decision values. "
+            f"{type(model).__name__} has none. Choose another, or leave them out."
         )
     if trainer.errors is not None and not hasattr(model.model, "predict_proba"):
         raise TrainingError(
@@ -113,14 +113,11 @@ def _rehearse(trainer: Trainer, order: Order, versions: OnnxVersions, sure: bool
         )
     data = to_onnx(model, rows.shape[1], versions, classes)
     try:
-        ModelRunner(data, InputRow(rows.shape[1], len(classes)), rows.shape[1], len(classes), sure)
+        ModelRunner(data, InputRow(rows.shape[1]), rows.shape[1], len(classes), sure)
     except BundleFormatError as e:
         raise ExportError(f"The node must be able to run the exported model of {name}. {e}") from e
     most = int(MOST_MISMATCHES * len(rows))
     check_parity(name, trainer.codes(model, rows), data, rows, most, classifies=len(classes) > 0)
-    if sure:
-        tried = np.concatenate([rows, between(rows)])
-        check_probabilities(name, np.asarray(model.predict_proba(tried)), data, tried, SOME_BETWEEN)
 
 
 def _with_labels_that_fit(trainer: Trainer, order: Order) -> Trainer:

@@ -14,6 +14,7 @@ from polydom_runtime.unit_times import UnitTimes, step_users
 
 from .assumption import Assumption
 from .bundle_times import BundleTimes
+from .confidence import Confidence
 from .error_costs import ErrorCosts
 from .greedy import GreedyIndex
 from .identity import Identity
@@ -145,6 +146,8 @@ class Bundle:
         What errors cost, if its models answer with labels of least expected cost.
     shipping : Shipping
         Its limits of models, what they left out, and the price.
+    confidence : Confidence or None
+        What its confidences are worth; None if it was built without, or its models are regressors.
     sha256 : str
         Of the index file that it was decoded from, in hexadecimal; empty if it is not from the disk.
     contents : tuple of bytes or memoryview
@@ -165,6 +168,7 @@ class Bundle:
     identity: Identity = field(default_factory=Identity)
     error_costs: ErrorCosts | None = None
     shipping: Shipping = field(default_factory=Shipping)
+    confidence: Confidence | None = None
     sha256: str = field(default="", compare=False)
     contents: tuple[bytes | memoryview, ...] = field(default=(), compare=False)
     signed: "Signed | None" = field(default=None, compare=False)

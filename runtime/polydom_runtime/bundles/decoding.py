@@ -5,13 +5,14 @@ A document of an older version is first changed into one of the current version,
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from polydom_runtime.costs import HUGE, CostFunction
 from polydom_runtime.features import MAX_FEATURES
 from polydom_runtime.items.kinds import ItemKind
 
-from . import error_costs, estimates, estimators, identity, references, schema, shipping
+from . import confidence, error_costs, estimates, estimators, identity, references, schema, shipping
 from .assumption import Assumption
 from .bundle import Bundle, BundleSpace, Label, Prior, Promise, StoredIndex
 from .bundle_times import UNKNOWN_CALM
@@ -103,7 +104,7 @@ def _from_version_9(d: Document) -> Document:
 
 def _from_version_10(d: Document) -> Document:
     """Add what is known of scores, estimators, confidence, limits and the costs of errors: nothing."""
-    empty: Document = {"margin": [], "error_costs": [], "shipping": {}, "estimators": []}
+    empty: Document = {"margin": [], "error_costs": [], "shipping": {}, "estimators": [], "confidence": {}}
     return {**d, **empty, **estimates.encoded([])}
 
 
@@ -126,6 +127,8 @@ def _bundle(d: Document, path: Path | None) -> Bundle:
     space = _space(d)
     f = len(space.names)
     models = _models(d, f)
+    sure, calibrations = confidence.decoded(d, len(models), len(space.classes))
+    models = tuple(replace(m, calibration=c) for m, c in zip(models, calibrations, strict=True))
     prior = Prior(_prior(d, len(space.classes)), schema.number(d, "prior_accuracy", -HUGE, HUGE))
     times, regimes = decoded_times(d, space.names, len(models))
     bundle = Bundle(
@@ -141,6 +144,7 @@ def _bundle(d: Document, path: Path | None) -> Bundle:
         identity=identity.decoded(d),
         error_costs=error_costs.decoded(d, len(space.classes)),
         shipping=shipping.decoded(d, f),
+        confidence=sure,
     )
     check_limits(bundle)
     check_scores(bundle)

@@ -6,7 +6,7 @@ import msgpack
 
 from polydom_runtime.unit_times import UnitTimes
 
-from . import error_costs, estimates, estimators, identity, references, schema, shipping
+from . import confidence, error_costs, estimates, estimators, identity, references, schema, shipping
 from .assumption import Assumption
 from .bundle import Bundle
 from .bundle_times import BundleTimes, CostOrigin
@@ -72,6 +72,7 @@ def encode(bundle: Bundle) -> bytes:
         **estimates.encoded([m.estimate for m in models]),
         "shipping": shipping.encoded(bundle.shipping),
         "estimators": estimators.encoded([m.estimator for m in models]),
+        "confidence": confidence.encoded(bundle.confidence, [m.calibration for m in models]),
     }
     return bytes(msgpack.packb(document))
 

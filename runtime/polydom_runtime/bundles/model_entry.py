@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from polydom_runtime.costs import CostFunction
 
 from . import schema
+from .confidence import Calibration
 from .engines import Engine
 from .estimates import Estimate
 
@@ -32,8 +33,8 @@ class ModelEntry:
     cost : CostFunction, optional
         Worst case of a whole answer by this model, if it is not the sum of the units' worst cases.
     stop : float, optional
-        The confidence from which on its answer is given although time is left. Above 1 means never; None means that
-        the bundle was built without early stops.
+        The confidence from which on its answer is given although time is left: a calibrated one if there is a
+        `calibration`. Above 1 means never; None means that the bundle was built without early stops.
     engine : {"onnxruntime", "numpy"}
         The one that is quicker after other work, and that `seconds` are of.
     rising : bool
@@ -42,6 +43,8 @@ class ModelEntry:
         The measured score and an interval, if they are known.
     estimator : str
         The name of its estimator; empty if all models of the bundle are of one without a name.
+    calibration : Calibration, optional
+        What its scores mean; None if the bundle was built without confidences.
     """
 
     order: tuple[int, ...]
@@ -55,6 +58,7 @@ class ModelEntry:
     rising: bool = True
     estimate: Estimate | None = None
     estimator: str = ""
+    calibration: Calibration | None = None
 
     @property
     def features(self) -> tuple[int, ...]:

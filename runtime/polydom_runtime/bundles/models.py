@@ -9,6 +9,7 @@ import numpy as np
 
 from polydom_runtime.exceptions import BundleFormatError
 from polydom_runtime.kernels.gate import check_model
+from polydom_runtime.kernels.score import score_of
 
 NO_VERSION = "none"
 """Stands for the version of onnxruntime where there is none, in files."""
@@ -41,23 +42,20 @@ def onnxruntime_version() -> str:
 
 
 class InputRow:
-    """The input row of float32 numbers that models read, each its first columns, and the arrays of their output.
+    """The input row of float32 numbers that models read, each its first columns, and the arrays of their answer.
 
     Parameters
     ----------
     width : int
         The number of input columns of the widest model.
-    n_classes : int
-        The number of probabilities that a model gives; 0 if they are not read.
     """
 
-    __slots__ = ("label", "number", "scores", "values")
+    __slots__ = ("label", "number", "values")
 
-    def __init__(self, width: int, n_classes: int = 0) -> None:
+    def __init__(self, width: int) -> None:
         self.values = np.zeros(max(width, 1), dtype=np.float32)
         self.label = np.zeros(1, dtype=np.int64)
         self.number = np.zeros(1, dtype=np.float32)
-        self.scores = np.zeros((1, n_classes), dtype=np.float32)
 
 
 class ModelRunner:
@@ -75,7 +73,8 @@ class ModelRunner:
     n_classes : int
         0 for a regressor.
     sure : bool
-        Whether its probabilities, output 1, are read too, for `confidence`.
+        Whether its scores, output 1, are read too, for `confidence`: a probability or a decision value of each class,
+        or one decision value for two classes.
 
     Raises
     ------
@@ -88,7 +87,6 @@ class ModelRunner:
 
     def __init__(self, onnx_bytes: bytes, row: InputRow, width: int, n_classes: int, sure: bool = False) -> None:
         self._output = row.label if n_classes else row.number
-        self._scores = row.scores
         check_model(onnx_bytes, width, n_classes, sure)
         ort = onnxruntime()
         try:
@@ -98,7 +96,9 @@ class ModelRunner:
             self._binding.bind_input(model_input.name, "cpu", 0, np.float32, [1, width], row.values.ctypes.data)
             output, *others = self._session.get_outputs()
             if sure:
-                bound = others[0].name, "cpu", 0, np.float32, [1, n_classes], row.scores.ctypes.data
+                scores, inputs = others[0].name, {model_input.name: row.values[None, :width]}
+                self._scores = self._session.run([scores], inputs)[0]  # its shape is not always the declared one
+                bound = scores, "cpu", 0, np.float32, self._scores.shape, self._scores.ctypes.data
                 self._binding.bind_output(*bound)
             shape = [1] * len(output.shape)  # regressors give (1, 1) or (1,)
             self._binding.bind_output(output.name, "cpu", 0, self._output.dtype, shape, self._output.ctypes.data)
@@ -121,8 +121,8 @@ class ModelRunner:
         return answer
 
     def confidence(self) -> float:
-        """Return the largest probability of the last run."""
-        return float(self._scores.max())
+        """Return the score of the label that the last run gave."""
+        return score_of(self._scores, int(self._output.item()))
 
 
 def _lean_options(ort: Any) -> Any:

@@ -38,13 +38,15 @@ def run(arguments: argparse.Namespace) -> None:
 
 def as_dict(header: FlightHeader, record: FlightRecord) -> dict[str, Any]:
     """Return a record for JSON: times in nanoseconds, names for positions, the label for its class number."""
-    r, is_known = record, isinstance(record.label, int) and header.classes
+    r = record
+    label = header.classes[r.label] if isinstance(r.label, int) and header.classes else r.label and finite(r.label)
     return {
         "item": r.number,
         "time": r.time_ns / 1e9,
         "size": finite(r.size),
         "slowdown": finite(r.slowdown),
-        "label": header.classes[int(r.label)] if is_known else finite(r.label),
+        "label": label,
+        "confidence": r.confidence and finite(r.confidence),
         "features": [header.names[position] for position in r.answered],
         "reason": r.reason,
         "error": r.error,
@@ -75,7 +77,7 @@ def summary(flight: Flight) -> dict[str, Any]:
         trace.features, trace.marks = list(r.features), marks_of(r)
         names = tuple(header.names[position] for position in r.answered)
         times = r.elapsed_ns, r.deadline_met, r.reason, r.slowdown, r.waited_ns
-        metrics.add(Prediction(r.label, names, 0.0, *times, r.error), trace)
+        metrics.add(Prediction(r.label, names, 0.0, *times, r.error, r.confidence), trace)
     about = {"policy": header.policy, "capacity": header.capacity, "torn": flight.n_torn}
     return {**about, **{name: value for name, value in metrics.as_dict().items() if name not in ("failures", "out")}}
 

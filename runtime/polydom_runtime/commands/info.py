@@ -12,6 +12,7 @@ from polydom_runtime.costs import format_seconds
 from polydom_runtime.policy.lateness import longest_step
 from polydom_runtime.policy.outlook_table import outlook_table, regimes_text
 from polydom_runtime.policy.promise_text import promise_text, score_text
+from polydom_runtime.policy.risk_table import risk_table
 from polydom_runtime.trust import SIGNATURE_FILE
 
 from .arguments import add_trust, add_tune
@@ -62,6 +63,7 @@ def run(arguments: argparse.Namespace) -> None:
     n_items = len(bundle.references.items)
     show(f"reference items, on which a node compares its features with those of the build: {n_items or 'none'}")
     show(outlook_table(bundle))
+    show(risk_table(bundle))
 
 
 def _unchecked(folder: Path) -> str:

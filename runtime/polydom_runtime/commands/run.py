@@ -62,6 +62,19 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         metavar="FILE.json",
         help="the measured joules of each feature; for --energy, in place of --watts",
     )
+    abstention = command.add_mutually_exclusive_group()
+    abstention.add_argument(
+        "--abstain-below",
+        type=float,
+        metavar="CONFIDENCE",
+        help="withhold answers whose probability to be right is lower, such as 0.9: their label is null",
+    )
+    abstention.add_argument(
+        "--accuracy-wanted",
+        type=float,
+        metavar="SHARE",
+        help="withhold so many unsure answers that this share of the others is right, such as 0.99",
+    )
     command.add_argument(
         "--supervised",
         action="store_true",
@@ -137,6 +150,8 @@ def _supervised(arguments: argparse.Namespace) -> "SupervisedPredictor":
         arguments.space,
         deadline=arguments.deadline,
         policy=arguments.policy,
+        abstain_below=arguments.abstain_below,
+        accuracy_wanted=arguments.accuracy_wanted,
         compare=arguments.compare,
         trust=trust_of(arguments),
     )
@@ -157,6 +172,8 @@ def _predictor(arguments: argparse.Namespace) -> Predictor:
         policy=arguments.policy,
         early_stop=arguments.early_stop,
         energy=energy,
+        abstain_below=arguments.abstain_below,
+        accuracy_wanted=arguments.accuracy_wanted,
     )
     if arguments.compare:
         bundle.check_features(space)

@@ -24,7 +24,7 @@ class Tally:
     def __init__(self, deadline: float, bundle: Bundle) -> None:
         self.deadline_ns = deadline * 1e9
         self.elapsed, self.waited = Histogram(), Histogram()
-        self.items = self.unreadable = self.failed = 0
+        self.items = self.unreadable = self.failed = self.abstained = 0
         self.scoring, self.score = bundle.promise.scoring, score_of(bundle)
         self.features = BoundedCounter[str](MAX_SETS)
         self.reasons, self.missed = BoundedCounter[str](MAX_REASONS), BoundedCounter[str](MAX_REASONS)
@@ -44,7 +44,9 @@ class Tally:
         if not answer.deadline_met:
             self.missed.add(answer.reason)
             self.late_by[bisect_left(LATE_BY, answer.elapsed_ns / self.deadline_ns)] += 1
-        if label is not UNLABELLED:
+        if answer.label is None:
+            self.abstained += 1
+        elif label is not UNLABELLED:
             self.score.add(answer.label, label)
 
     @property
@@ -55,7 +57,8 @@ class Tally:
     def summary(self) -> dict[str, Any]:
         """Return the counts; `elapsed_share` and `waited_share` are times divided by the deadline.
 
-        The `score` is by the scoring of the bundle; None if no item has a label, or it cannot be found from counts.
+        The `score` is by the scoring of the bundle, of the answers that were given; None if no item has a label, or it
+        cannot be found from counts.
         """
         score = self.score.value(self.scoring)
         return {
@@ -65,6 +68,7 @@ class Tally:
             **self.score.summary(),
             "scoring": self.scoring or None,
             "score": float(f"{score:.6g}") if score is not None and math.isfinite(score) else None,
+            "abstained": self.abstained,
             "missed": sum(self.late_by),
             "misses": {"reasons": labelled(self.missed, str), "elapsed_share": self._late_by()},
             "elapsed_share": self._shares(self.elapsed),

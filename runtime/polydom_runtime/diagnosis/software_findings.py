@@ -83,9 +83,9 @@ def check_bundle(bundle: Bundle, found: Probe | str) -> Finding:
         )
     row, broken = InputRow(sum(bundle.space.widths)), []
     for number, entry in enumerate(bundle.models):
-        width = sum(bundle.space.widths[i] for i in entry.order)
+        width, sure = sum(bundle.space.widths[i] for i in entry.order), entry.calibration is not None
         try:
-            load_model(entry.engine, bundle.model_bytes(number), row, width, len(bundle.space.classes))
+            load_model(entry.engine, bundle.model_bytes(number), row, width, len(bundle.space.classes), sure)
         except BundleFormatError as e:
             broken.append(f"{model_file(number)}: {(str(e.__cause__ or e).splitlines() or [repr(e)])[0]}")
     total = f"{len(bundle.models)} models"

@@ -80,7 +80,7 @@ def check_model(onnx_bytes: bytes, width: int, n_classes: int, sure: bool = Fals
     n_classes : int
         0 for a regressor.
     sure : bool
-        Whether its probabilities are read.
+        Whether its scores are read.
 
     Raises
     ------
@@ -104,12 +104,13 @@ def check_model(onnx_bytes: bytes, width: int, n_classes: int, sure: bool = Fals
 
 
 def _check_outputs(outputs: list[Declared], found: list[Extent], n_classes: int, sure: bool) -> None:
-    """Check that an answer is one class number or number, and that there are probabilities if they are read."""
+    """Check that an answer is one class number or number, and that there are scores if they are read."""
     kind, name = (INT64, "int64") if n_classes else (FLOAT, "float32")
     if outputs[0].dtype != kind or math.prod(found[0].shape) != 1:
         raise unsound(f"one {name}", f"type {outputs[0].dtype} and shape {found[0].shape}")
-    if sure and (len(outputs) < 2 or outputs[1].dtype != FLOAT or found[1].shape != (1, n_classes)):
-        raise unsound(f"{n_classes} probabilities", "none" if len(outputs) < 2 else f"shape {found[1].shape}")
+    shapes = [(1, n_classes), *[(1, 1)] * (n_classes == 2)]  # two classes may share a decision value
+    if sure and (len(outputs) < 2 or outputs[1].dtype != FLOAT or found[1].shape not in shapes):
+        raise unsound(f"{n_classes} scores", "none" if len(outputs) < 2 else f"shape {found[1].shape}")
 
 
 def _sized(graph: Graph, known: dict[str, Extent], room: Room, times: int) -> list[Extent]:

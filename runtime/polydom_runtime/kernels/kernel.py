@@ -15,6 +15,7 @@ from .gate import check_model
 from .graph import Graph, Node
 from .linear import LINEAR
 from .neighbours import NEIGHBOURS
+from .score import score_of
 from .shapes import SHAPES
 from .support_vectors import SUPPORT_VECTORS
 from .tensor_proto import Array
@@ -58,7 +59,7 @@ class Kernel:
     n_classes : int
         0 for a regressor.
     sure : bool
-        Whether its probabilities, output 1, are computed too, for `confidence`.
+        Whether its scores, output 1, are computed too, for `confidence`; see `ModelRunner`.
 
     Raises
     ------
@@ -95,8 +96,8 @@ class Kernel:
         return answer
 
     def confidence(self) -> float:
-        """Return the largest probability of the last run."""
-        return 0.0 if self._scores is None else float(self._scores.max())
+        """Return the score of the label that the last run gave."""
+        return 0.0 if self._scores is None else score_of(self._scores, int(self._output.item()))
 
 
 def _without_warnings() -> Callable[..., Any]:

@@ -42,6 +42,8 @@ class LoopCounts:
     ----------
     answered, late : int
         Answers, and how many of them came after the deadline.
+    abstained : int
+        How many of the answers were withheld, since their confidence was too low.
     unanswered : int
         Items for which the predictor raised.
     idle : int
@@ -63,6 +65,7 @@ class LoopCounts:
 
     answered: int = 0
     late: int = 0
+    abstained: int = 0
     unanswered: int = 0
     idle: int = 0
     skipped: int = 0

@@ -266,6 +266,7 @@ class Monitor:
             return
         self.rehearsals.answered()
         self.counts.answered += 1
+        self.counts.abstained += prediction.label is None
         self._call("on_answer", self._on_answer, number, item, prediction)
         if not prediction.deadline_met:
             self.counts.late += 1

@@ -202,10 +202,10 @@ def _share(shared: list[Any], slot: int, compute: Callable[[Any], Any], item: An
 
 
 def run_exported(
-    models: Sequence[bytes], n_classes: int, engines: Sequence[Engine]
+    models: Sequence[bytes], n_classes: int, engines: Sequence[Engine], sure: bool = False
 ) -> Callable[[int, InputRow, int], Run]:
-    """Return what makes a `ModelBench` run exported models, each by an engine; `n_classes` is 0 for regressors."""
-    return lambda number, row, width: load_model(engines[number], models[number], row, width, n_classes)
+    """Return what makes a `ModelBench` run exported models, each by an engine; see `load_model`."""
+    return lambda number, row, width: load_model(engines[number], models[number], row, width, n_classes, sure)
 
 
 def model_quantiles(hot: Answers, n_models: int, quantile: float = QUANTILE) -> Floats:

@@ -138,7 +138,7 @@ def _bench(
     """Return what answers the items with models of a bundle, each run by an engine."""
     models = [bundle.model_bytes(number) for number, _ in choices]
     orders, engines = [bundle.models[number].order for number, _ in choices], [engine for _, engine in choices]
-    run_of = run_exported(models, len(bundle.space.classes), engines)
+    run_of = run_exported(models, len(bundle.space.classes), engines, bundle.confidence is not None)
     dispatch = predictor_without_models(space, timers.clock).predict_one
     return ModelBench(space, items, orders, run_of, dispatch=dispatch, timers=timers)
 

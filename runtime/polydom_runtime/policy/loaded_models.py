@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from polydom_runtime.arrays import Masks, bit_counts
 from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.confidence import Calibration
 from polydom_runtime.bundles.engines import ENGINES, Engine, load_model
 from polydom_runtime.bundles.model_entry import ModelEntry
 from polydom_runtime.bundles.models import InputRow
@@ -56,11 +57,14 @@ class LoadedModel:
         copied before each run.
     stop : float
         The least confidence at which its answer may stand although time is left; above 1 it never may.
+    calibration : Calibration, optional
+        What the scores of the model mean.
 
     Attributes
     ----------
     confidence : callable
-        Returns the confidence of the last run; 0 if the model has none.
+        Returns the probability that the answer of the last run is right; the score itself without a calibration, and
+        0 if the model has none.
     number : int
         Its number in the bundle; `NO_NUMBER` if it is not from there.
     """
@@ -89,10 +93,11 @@ class LoadedModel:
         run: Run,
         gather: tuple[NDArray[np.float32], NDArray[np.intp], NDArray[np.float32]],
         stop: float = math.inf,
+        calibration: Calibration | None = None,
     ) -> None:
         self.stop = stop
         self.number = NO_NUMBER
-        self.confidence: Callable[[], float] = getattr(run, "confidence", _unsure)
+        self.confidence = _confidence_of(run, calibration)
         self.features = features
         self.accuracy = accuracy
         self.model_ns = model_ns
@@ -128,7 +133,7 @@ class LoadedModels:
         Takes the number of a model and returns the function that runs it, for replays. The exported models run if not
         given.
     early_stop : bool
-        Whether models tell their confidence, and may stop early.
+        Whether models may stop early.
     engine : {"onnxruntime", "numpy"}, optional
         Runs all models that it can; the one that the bundle states for each if not given.
     around : callable, optional
@@ -164,7 +169,7 @@ class LoadedModels:
         ends = np.cumsum((0, *bundle.space.widths))
         self.places = [slice(int(a), int(b)) for a, b in pairwise(ends)]
         self.values = np.zeros(int(ends[-1]), dtype=np.float32) if values is None else values
-        self._row = InputRow(len(self.values), len(bundle.space.classes))
+        self._row = InputRow(len(self.values))
         # Not `_exported` itself: an object that holds a method of its own is let go by the garbage collector only.
         self._run_of = run_of if around is None else around(run_of or self._exported)
         self._runs: dict[int, Run] = {}
@@ -180,6 +185,8 @@ class LoadedModels:
         nothing = np.zeros(0, dtype=np.float32)
         number, score = bundle.prior
         self.prior = LoadedModel((), score, 0, 0, lambda: number, (self.values, nothing.astype(np.intp), nothing))
+        if (sure := bundle.confidence) is not None:
+            self.prior.confidence = lambda: sure.prior
 
     def timed(self, bundle: Bundle) -> "LoadedModels":
         """Return the same models with the times that another regime states; a model is in memory once for both.
@@ -258,6 +265,7 @@ class LoadedModels:
                 self._run(number),
                 (self.values, columns, self._row.values[: len(columns)]),
                 self._stop_of(entry),
+                entry.calibration,
             )
             loaded.number = number
             if loaded.accuracy >= self.prior.accuracy:
@@ -312,7 +320,7 @@ class LoadedModels:
 
     def _exported(self, number: int) -> Run:
         entry = self._bundle.models[number]
-        space, sure = self._bundle.space, self._stop_of(entry) <= 1.0
+        space, sure = self._bundle.space, entry.calibration is not None or self._stop_of(entry) <= 1.0
         width = sum(space.widths[i] for i in entry.order)
         before_opening.get()(entry.size_bytes)
         data, engine = self._bundle.model_bytes(number), self._engine or entry.engine
@@ -322,5 +330,8 @@ class LoadedModels:
         return entry.stop if self._early_stop and entry.stop is not None else math.inf
 
 
-def _unsure() -> float:
-    return 0.0
+def _confidence_of(run: Run, calibration: Calibration | None) -> Callable[[], float]:
+    score: Callable[[], float] | None = getattr(run, "confidence", None)
+    if score is None:
+        return lambda: 0.0
+    return score if calibration is None else lambda: calibration(score())

@@ -23,13 +23,14 @@ from polydom_runtime.measuring.frames import frame, frames
 from .flight_record import FlightRecord
 
 MAGIC = b"polydom-flight "
-VERSION = 4
-"""Versions 1 to 3 are still read. They do not name the bundle, 1 and 2 have no errors, 1 no time before the call."""
+VERSION = 5
+"""Versions 1 to 4 are still read. They have no confidences; 1 to 3 do not name the bundle, 1 and 2 have no errors, 1 no
+time before the call."""
 
 PAGE = 4096
 MAX_HEADER_BYTES, MAX_CLASSES_BYTES, MAX_FILE_BYTES = 1 << 20, 1 << 16, 1 << 28
 MAX_REASON_BYTES, MAX_ERROR_BYTES = 80, 120
-MET, IS_FLOAT = 1, 2
+MET, IS_FLOAT, ABSTAINED = 1, 2, 4
 CRC = struct.Struct("<I")
 
 
@@ -95,9 +96,10 @@ class FlightHeader:
 
         In order: sequence, number, time, size, slow-down, before, model, elapsed, feature set of the answer, label;
         flags, number of features, length of the reason; reason, features, times; waited, from version 2 on; length of
-        the error and error, from version 3 on.
+        the error and error, from version 3 on; confidence, NaN if it is not known, from version 5 on.
         """
-        n, later = len(self.names), ("", "q", f"qB{MAX_ERROR_BYTES}s")[min(self.version, 3) - 1]
+        with_error = f"qB{MAX_ERROR_BYTES}s"
+        n, later = len(self.names), ("", "q", with_error, with_error, f"{with_error}d")[self.version - 1]
         return struct.Struct(f"<QqqddqqqQd3B{MAX_REASON_BYTES}s{n}s{8 * n}s{later}")
 
     @cached_property
@@ -225,9 +227,9 @@ def decoded_record(header: FlightHeader, slot: int, raw: bytes) -> FlightRecord 
     values: tuple[Any, ...] = header.layout.unpack_from(raw, CRC.size)
     sequence, number, time_ns, size, slowdown, before_ns, model_ns, elapsed_ns, mask, label = values[:10]
     flags, n, length, reason, features, times, *later = values[10:]
-    absent: tuple[Any, ...] = (0, 0, b"")
-    waited_ns, error_length, error = (*later, *absent[len(later) :])
-    n_names, is_class = len(header.names), not flags & IS_FLOAT
+    absent: tuple[Any, ...] = (0, 0, b"", math.nan)
+    waited_ns, error_length, error, confidence = (*later, *absent[len(later) :])
+    n_names, is_class = len(header.names), not flags & (IS_FLOAT | ABSTAINED)
     sound = (
         sequence > 0
         and (sequence - 1) % header.capacity == slot
@@ -252,7 +254,8 @@ def decoded_record(header: FlightHeader, slot: int, raw: bytes) -> FlightRecord 
         answered=tuple(members(mask)),
         deadline_met=bool(flags & MET),
         reason=reason[:length].decode("utf-8", "replace"),
-        label=int(label) if is_class else label,
+        label=None if flags & ABSTAINED else int(label) if is_class else label,
         waited_ns=waited_ns,
         error=error[:error_length].decode("utf-8", "replace"),
+        confidence=None if math.isnan(confidence) else confidence,
     )

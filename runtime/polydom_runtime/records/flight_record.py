@@ -31,12 +31,14 @@ class FlightRecord:
     deadline_met : bool
     reason : str
         The reason that the prediction gave, cut to 80 bytes.
-    label : int or float
-        The class number, or the number that a regressor predicted.
+    label : int, float or None
+        The class number, or the number that a regressor predicted; None if the answer was withheld.
     waited_ns : int
         Nanoseconds from the arrival to the call; 0 in recordings of format version 1.
     error : str
         What failed first on the item, and how, cut to 120 bytes; empty in recordings of versions 1 and 2.
+    confidence : float or None
+        The probability that the label is right; None in recordings of versions 1 to 4.
     """
 
     sequence: int
@@ -52,6 +54,7 @@ class FlightRecord:
     answered: tuple[int, ...]
     deadline_met: bool
     reason: str
-    label: int | float
+    label: int | float | None
     waited_ns: int = 0
     error: str = ""
+    confidence: float | None = None

@@ -87,8 +87,8 @@ class Metrics:
 
     Attributes
     ----------
-    misses : int
-        Answers after the deadline.
+    misses, abstained : int
+        Answers after the deadline, and those that were withheld.
     slowdown, largest_slowdown : float
         How much slower than measured this machine was at the last item, and the largest such value so far.
     elapsed, waited, model : Histogram
@@ -101,7 +101,7 @@ class Metrics:
 
     def __init__(self, predictor: Watched) -> None:
         self.watched, self.names = predictor, predictor.bundle.names
-        self.misses = 0
+        self.misses = self.abstained = 0
         self.slowdown = self.largest_slowdown = 1.0
         self.elapsed, self.waited, self.model = Histogram(), Histogram(), Histogram()
         self.stages = tuple(Histogram() for _ in predictor.bundle.names)
@@ -126,6 +126,7 @@ class Metrics:
         self.waited.add(prediction.waited_ns)
         if not prediction.deadline_met:
             self.misses += 1
+        self.abstained += prediction.label is None
         self._reasons.add(prediction.reason)
         self._sets.add(prediction.features)
         if prediction.error:
@@ -172,6 +173,7 @@ class Metrics:
             "items": self.elapsed.count,
             "deadline": self.watched.deadline,
             "misses": self.misses,
+            "abstained": self.abstained,
             "slowdown": finite(self.slowdown),
             "largest_slowdown": finite(self.largest_slowdown),
             "elapsed": summary(self.elapsed),

@@ -47,6 +47,7 @@ def _families(metrics: Metrics) -> Iterator[tuple[str, str, str, Samples]]:
     yield "bundle_info", "gauge", "The bundle, by its labels.", iter([("", known_as(watched.bundle), 1.0)])
     yield "items_total", "counter", "Items answered.", _one(metrics.elapsed.count)
     yield "deadline_misses_total", "counter", "Answers after the deadline.", _one(metrics.misses)
+    yield "abstained_total", "counter", "Answers that were withheld, since they were unsure.", _one(metrics.abstained)
     yield "answers_total", "counter", "Answers by feature set.", _each("features", metrics.answers)
     yield "reasons_total", "counter", "Answers by reason.", _each("reason", metrics.reasons)
     if changes := metrics.bundle_changes:

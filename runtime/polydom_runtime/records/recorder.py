@@ -1,5 +1,6 @@
 """The flight recorder: the last items of a node in a ring on disk, complete up to the instant of a kill."""
 
+import math
 import mmap
 import os
 import struct
@@ -16,6 +17,7 @@ from polydom_runtime.exceptions import RecordingError
 from polydom_runtime.features import MAX_FEATURES
 
 from .flight_file import (
+    ABSTAINED,
     CRC,
     IS_FLOAT,
     MAX_CLASSES_BYTES,
@@ -129,7 +131,11 @@ class FlightRecorder:
             features, marks = [], [0, 0, 0]
         reason = prediction.reason.encode("utf-8", "replace")[:MAX_REASON_BYTES]
         error = prediction.error.encode("utf-8", "replace")[:MAX_ERROR_BYTES]
-        label, flags = (self._numbers[prediction.label], 0) if self._numbers else (prediction.label, IS_FLOAT)
+        label, flags = prediction.label, IS_FLOAT
+        if label is None:
+            label, flags = 0, ABSTAINED
+        elif self._numbers:
+            label, flags = self._numbers[label], 0
         n = len(features)
         return self._pack(
             self._sequence + 1,
@@ -151,6 +157,7 @@ class FlightRecorder:
             prediction.waited_ns,
             len(error),
             error,
+            math.nan if prediction.confidence is None else prediction.confidence,
         )
 
     def _mask(self, features: tuple[str, ...]) -> int:

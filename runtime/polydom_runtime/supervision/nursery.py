@@ -87,7 +87,8 @@ class Nursery:
         Descriptor of the sealed bundle.
     order : dict
         ``bundle`` (see `SealedBundle`), ``space`` (MODULE:SPACE), ``deadline`` in seconds, ``hand_over``
-        (seconds by regime), ``policy``, and ``compare``: whether to compare features with those of the build.
+        (seconds by regime), ``policy``, ``abstain_below``, and ``compare``: whether to compare features with those of
+        the build.
 
     Raises
     ------
@@ -112,6 +113,7 @@ class Nursery:
                 space,
                 deadline=order["deadline"],
                 policy=order["policy"],
+                abstain_below=order["abstain_below"],
                 values=slot.values,
                 progress=slot.words[:1],
                 around=announced_models(words),

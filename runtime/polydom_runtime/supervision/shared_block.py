@@ -197,6 +197,8 @@ def announced_models(words: memoryview) -> Callable[[RunOf], RunOf]:
                 words[MODEL] = word
                 return run()
 
+            if hasattr(run, "confidence"):
+                vars(announced_run)["confidence"] = run.confidence
             return announced_run
 
         return load

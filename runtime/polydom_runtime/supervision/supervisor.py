@@ -17,6 +17,7 @@ from polydom_runtime.clock import hardware_clock
 from polydom_runtime.device.jitter import wake_up_jitter
 from polydom_runtime.exceptions import ItemError
 from polydom_runtime.items.sources import space_of
+from polydom_runtime.policy.abstention import least_confidence
 from polydom_runtime.policy.deadline import checked_deadline
 from polydom_runtime.policy.loaded_models import NO_NUMBER, LoadedModel
 from polydom_runtime.policy.rehearsal import KeptItems
@@ -87,6 +88,8 @@ class SupervisedPredictor:
         how late the system wakes this process.
     compare : bool
         Whether to compare features with those of the build, in a process of its own.
+    abstain_below, accuracy_wanted : float, optional
+        As for `Predictor`.
     trust : Trust, optional
         As for `load_bundle`; not for a loaded one.
     reply : callable
@@ -97,6 +100,8 @@ class SupervisedPredictor:
     ----------
     bundle : Bundle
     policy : {"anytime", "strict"}
+    abstain_below : float
+        As of a `Predictor`.
     trace : Trace
         The worker's trace of the last item; without features if the supervisor answered.
     slowdown : float
@@ -113,7 +118,7 @@ class SupervisedPredictor:
 
     Raises
     ------
-    BundleFormatError, BundleMismatchError, DeadlineError
+    BundleFormatError, BundleMismatchError, DeadlineError, ConfidenceError
         As for `Predictor`.
     WorkerError
         If no worker can be started, a model hangs or crashes when it is loaded and tried, or a feature gives other
@@ -129,6 +134,8 @@ class SupervisedPredictor:
         policy: Policy = "anytime",
         item_bytes: int = 1 << 26,
         margin: float | None = None,
+        abstain_below: float | None = None,
+        accuracy_wanted: float | None = None,
         compare: bool = True,
         trust: "Trust | None" = None,
         reply: Callable[[Link, int], Reply | None] = Link.reply,
@@ -138,12 +145,19 @@ class SupervisedPredictor:
         self._stages = StageNames(self.bundle.space_of(space_of(space)))
         self.deadline = checked_deadline(self.bundle, deadline)
         self.policy: Policy = policy_for(self.bundle, policy)
+        self.abstain_below = least_confidence(bundle, self.deadline, abstain_below, accuracy_wanted)
         self._reply = reply
         cold = bundle.at(self.deadline, "cold")
         self._budget_ns = int(self.deadline * 1e9)
         self._margin_ns = _margin_ns(self._budget_ns, margin)
         # The worker must be done when the supervisor stops waiting.
-        worker = {"policy": policy, "deadline": self.deadline - self.margin, "compare": compare}
+        least = self.abstain_below or None
+        worker = {
+            "policy": policy,
+            "deadline": self.deadline - self.margin,
+            "abstain_below": least,
+            "compare": compare,
+        }
         width = sum(bundle.space.widths)
         self._keeper = Keeper(SealedBundle(bundle), {"space": space, **worker}, width, item_bytes)
         self._finalizer = weakref.finalize(self, self._keeper.close)
@@ -364,14 +378,18 @@ class SupervisedPredictor:
     def _own(
         self, due: Due, model: LoadedModel, count: str, reason: str, label: Label | float | None = None
     ) -> Prediction:
-        """Return an answer of the supervisor itself; without a label, the prior's."""
-        label = self._prior_label if label is None else label
+        """Return an answer of the supervisor itself, by the model that ran last; without a label, the prior's."""
+        told: Label | float | None = self._prior_label if label is None else label
+        confidence = None if self.bundle.confidence is None else model.confidence()
+        if confidence is not None and confidence < self.abstain_below:
+            told = None
         self.counts[count] += 1
         end = hardware_clock()
         self.trace.size, self.trace.features, self.trace.marks = math.nan, [], [due.start, end, end]
         elapsed, waited = end - due.arrived, due.start - due.arrived
         met = elapsed <= self._budget_ns
-        return Prediction(label, model.features, model.accuracy, elapsed, met, reason, self.slowdown, waited)
+        seen = elapsed, met, reason, self.slowdown, waited
+        return Prediction(told, model.features, model.accuracy, *seen, confidence=confidence)
 
 
 if TYPE_CHECKING:  # checked by mypy here, not where a predictor is first handed over

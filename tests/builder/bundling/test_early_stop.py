@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.ensemble import VotingClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.svm import LinearSVC
 
 from polydom_builder import PolyDomSearch
-from polydom_builder.bundling.early_stop import HeldOut, _threshold
+from polydom_builder.bundling.early_stop import _threshold
+from polydom_builder.bundling.held_out import HeldOut
 from polydom_builder.exceptions import TrainingError
 from polydom_runtime import Predictor
 from polydom_runtime.exceptions import BundleMismatchError
@@ -34,8 +35,8 @@ def test_threshold_gives_up_no_more_than_it_may() -> None:
     for _ in range(50):
         confidence = rng.integers(40, 100, 300) / 100
         weights = rng.integers(1, 4, 300).astype(float)
-        model = HeldOut(rng.random(300) < confidence, confidence, weights)
-        best = HeldOut(rng.random(300) < 0.9, confidence, weights)
+        every = confidence, weights, np.arange(300), np.zeros(300, dtype=np.intp)
+        model, best = HeldOut(rng.random(300) < confidence, *every), HeldOut(rng.random(300) < 0.9, *every)
         losses = {
             t: float(np.average((best.hits.astype(float) - model.hits)[above], weights=weights[above]))
             for t in set(confidence.tolist())
@@ -74,9 +75,13 @@ def test_node_stops_early_only_when_asked_and_prepared(folder: Path, tmp_path: P
         Predictor.load(tmp_path / "plain.bundle", task.space, early_stop=True)
 
 
-@pytest.mark.parametrize("estimator", [LinearRegression(), LinearSVC()])
-def test_estimator_without_probabilities_is_refused(estimator: object) -> None:
+HARD = VotingClassifier([("one", LogisticRegression())], voting="hard")
+
+
+@pytest.mark.parametrize("options", [{"early_stop": 0.02}, {"confidence": True}], ids=str)
+@pytest.mark.parametrize("estimator", [LinearRegression(), HARD], ids=["regressor", "without scores"])
+def test_estimator_without_scores_is_refused(estimator: object, options: dict[str, Any]) -> None:
     items, labels = task.items(90)
     targets = [float(len(x)) for x in items] if isinstance(estimator, LinearRegression) else labels
-    with pytest.raises(TrainingError, match="early_stop"):
-        PolyDomSearch(estimator, task.space, early_stop=0.02, **SEARCH).fit(items, targets, costs=task.costs)
+    with pytest.raises(TrainingError, match=r"confidence and early_stop (need .* leave them out|must be left out)"):
+        PolyDomSearch(estimator, task.space, **SEARCH, **options).fit(items, targets, costs=task.costs)

@@ -13,6 +13,7 @@ from polydom_builder.__main__ import COMMANDS, main
 from polydom_builder.commands.arguments import deadlines
 from polydom_builder.exceptions import TrainingError
 from polydom_runtime import Predictor, load_bundle
+from polydom_runtime.__main__ import main as node_main
 from polydom_runtime.items.packed import write_packed
 from tests.builder import task
 from tests.builder.searches import fit, search
@@ -45,6 +46,19 @@ def test_build_writes_a_bundle(
     assert predictor.deadline == 1.0
     identity = predictor.bundle.identity
     assert (identity.name, identity.version, identity.builder) == ("bats", "1.2", "Ada")
+
+
+@pytest.mark.parametrize("lattice", ["best-first", "greedy-acc"])
+def test_build_with_confidence_lets_the_node_abstain(
+    lattice: str, items: Path, board_costs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = [SPACE, "--items", str(items), "--deadline", "1s"]
+    command = [*given, "--out", str(tmp_path / "sure"), "--profile", str(board_costs), "--lattice", lattice]
+    assert main(["build", *command, "--confidence"]) == 0
+    capsys.readouterr()
+    assert node_main(["run", str(tmp_path / "sure"), *given, "--abstain-below", "0.999", "--quiet"]) == 0
+
+    assert json.loads(capsys.readouterr().out)["summary"]["abstained"] == 90
 
 
 def test_build_hands_over_groups_and_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,11 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.calibration import CalibratedClassifierCV
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import TunedThresholdClassifierCV
-from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 
 from polydom_builder.exceptions import ExportError, FitError, TrainingError
@@ -178,12 +176,6 @@ def test_scaler_and_threshold_that_the_conversion_loses_are_refused(tmp_path: Pa
     tuned = TunedThresholdClassifierCV(LogisticRegression(), scoring="recall", cv=2, random_state=0)
     with pytest.raises(ExportError, match="must give the answers of scikit-learn"):
         search(estimator=tuned).fit(ITEMS, binary, costs=task.costs).export(tmp_path / "x.bundle")
-
-
-def test_probabilities_that_the_conversion_loses_are_refused_where_they_are_needed() -> None:
-    isotonic = CalibratedClassifierCV(GaussianNB(), method="isotonic", cv=2)
-    with pytest.raises(ExportError, match=r"For early_stop .* scikit-learn's probabilities .* leave early_stop out"):
-        search(estimator=isotonic, early_stop=0.01).fit(ITEMS, LABELS, costs=task.costs)
 
 
 class Forgetful(LogisticRegression):  # type: ignore[misc]

@@ -26,7 +26,7 @@ def test_altered_models_are_refused_or_answer_as_in_onnxruntime(name: str, n_cla
     rows = items(n_classes)[0][:8]
 
     for _ in range(PER_MODEL):
-        changed, row = altered(data, rng), InputRow(WIDTH, n_classes)
+        changed, row = altered(data, rng), InputRow(WIDTH)
         try:
             kernel = Kernel(changed, row, WIDTH, n_classes)
         except (BundleFormatError, UnknownModel):
@@ -48,7 +48,7 @@ def test_a_model_cut_at_any_place_is_refused(name: str) -> None:
     data = exported(name, 2)
     for end in range(0, len(data) - 64, 1 + len(data) // 200):
         with pytest.raises(BundleFormatError):
-            Kernel(data[:end], InputRow(WIDTH, 2), WIDTH, 2)
+            Kernel(data[:end], InputRow(WIDTH), WIDTH, 2)
 
 
 def altered(data: bytes, rng: np.random.Generator) -> bytes:

@@ -37,7 +37,7 @@ def test_labels_are_those_of_onnxruntime(name: str, n_classes: int) -> None:
     ("name", "n_classes"), [(n, k) for n in CLASSIFIERS for k in (2, 3) if k > 2 or n not in ONLY_SCORES]
 )
 def test_probabilities_are_those_of_onnxruntime(name: str, n_classes: int) -> None:
-    data, row = exported(name, n_classes), InputRow(WIDTH, n_classes)
+    data, row = exported(name, n_classes), InputRow(WIDTH)
     if name in ONLY_LABELS:
         with pytest.raises(UnknownModel):
             Kernel(data, row, WIDTH, n_classes, sure=True)
@@ -76,7 +76,7 @@ def test_rows_of_huge_numbers_are_no_error(name: str, n_classes: int) -> None:
 
 
 def answers(data: bytes, rows: NDArray[np.float32], n_classes: int) -> NDArray[Any]:
-    row = InputRow(WIDTH, n_classes)
+    row = InputRow(WIDTH)
     kernel, found = Kernel(data, row, WIDTH, n_classes), []
     for numbers in rows:
         row.values[:] = numbers

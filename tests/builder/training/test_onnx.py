@@ -6,17 +6,19 @@ import numpy as np
 import pytest
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import ExtraTreesClassifier, GradientBoostingClassifier, HistGradientBoostingClassifier
-from sklearn.linear_model import SGDClassifier
+from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import LinearSVC
+from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from polydom_builder.exceptions import ExportError
 from polydom_builder.training.onnx import OnnxModel, OnnxVersions, check_parity, to_onnx
+from polydom_runtime.bundles.engines import Engine, load_model
+from polydom_runtime.bundles.models import InputRow
 
 rng = np.random.default_rng(0)
 GRID = (rng.integers(-20, 20, (1500, 6)) / 10).astype(np.float32)
@@ -118,3 +120,23 @@ def test_neighbours_weighted_by_distance_keep_their_exact_distances() -> None:
     model = KNeighborsRegressor(weights="distance").fit(rows, rows[:, 0])
 
     assert b"CDist" not in to_onnx(model, 4)
+
+
+@pytest.mark.parametrize("engine", ["numpy", "onnxruntime"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("estimator", [LinearSVC(), RidgeClassifier(), SVC(), LogisticRegression()], ids=str)
+def test_a_node_reads_the_scores_that_calibrations_are_of(estimator: Any, n_classes: int, engine: Engine) -> None:
+    """Probabilities, a decision value for each class, or one for both."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(90, 4)).astype(np.float32)
+    targets = rows[:, :n_classes].argmax(axis=1)
+    data, row = to_onnx(estimator.fit(rows, targets), 4, classes=range(n_classes)), InputRow(4)
+    run: Any = load_model(engine, data, row, 4, n_classes, True)
+    labels, scores = OnnxModel(data).answers(rows, n_classes)
+    read = []
+    for numbers in rows:
+        row.values[:] = numbers
+        read.append((run(), run.confidence()))
+
+    assert [label for label, _ in read] == labels.tolist()
+    assert [score for _, score in read] == pytest.approx(scores.tolist(), rel=1e-4, abs=1e-5)

@@ -16,8 +16,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from polydom_builder import GreedySearch, PolyDomSearch
-from polydom_builder.bundling.early_stop import HeldOut, _held_out
+from polydom_builder.bundling.export import export_models
 from polydom_builder.exceptions import TrainingError
+from polydom_builder.training.onnx import OnnxVersions
 from polydom_builder.training.weights import weight_parameter
 from tests.builder import task
 
@@ -62,7 +63,9 @@ def test_prior_is_the_class_of_most_weight_and_scores_its_share(kind: Any) -> No
 
 def test_early_stops_see_items_with_a_weight_above_0_only() -> None:
     found = fitted([k % 2 + 0.5 * (k % 4 == 0) for k in range(120)], SCALED)
-    held_out = HeldOut(*_held_out(found.trainer_, "", (0, 1)))
+    (model,) = export_models(found.trainer_, [(0, 1)], task.space.names, OnnxVersions(), 0, lambda _: None, sure=True)
+    held_out = model.held_out
+    assert held_out is not None
 
     assert held_out.weights.tolist() == [0.5, 1.0, 1.0] * 30
     assert held_out.accuracy == pytest.approx(found.trainer_.scores([0b11])[0])

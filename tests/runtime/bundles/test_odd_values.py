@@ -17,6 +17,7 @@ from polydom_runtime import CostFunction, Predictor
 from polydom_runtime.bundles.assumption import Assumption
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.bundle_times import CostOrigin
+from polydom_runtime.bundles.confidence import Calibration, Confidence, Risk, RiskPoint
 from polydom_runtime.bundles.encoding import encode
 from polydom_runtime.bundles.error_costs import ErrorCosts
 from polydom_runtime.bundles.estimates import Estimate
@@ -26,6 +27,7 @@ from polydom_runtime.bundles.schema import pack_floats
 from polydom_runtime.exceptions import BundleFormatError, BundleMismatchError, DeadlineError
 from polydom_runtime.items.kinds import ItemKind
 from polydom_runtime.policy.outlook_table import outlook_table
+from polydom_runtime.policy.risk_table import risk_table
 from tests.bundle_parts import changed
 from tests.runtime.bundles.test_bundle import made_for_regimes
 from tests.runtime.bundles.test_shipping import SHIPPING
@@ -50,10 +52,13 @@ def full() -> Bundle:
     origin = CostOrigin("a board", True, ("warm",), {"numpy": "2"})
     items = [kept for item in (ITEM, [1, 2.5], "a") if (kept := stored(item)) is not None]
     bundle = changed(bundle, item_kind=ItemKind(1, False), scoring="accuracy", assumption=Assumption(0.0, 5, 1, 0.1))
-    estimated = tuple(replace(m, estimate=Estimate(m.accuracy, 0.1, 0.95)) for m in bundle.models)
+    estimated = tuple(
+        replace(m, estimate=Estimate(m.accuracy, 0.1, 0.95), calibration=Calibration((0.5, 0.9), (0.4, 0.8)))
+        for m in bundle.models
+    )
     bundle = changed(bundle, models=estimated)
-    bundle = replace(bundle, shipping=SHIPPING)
-    hot = replace(bundle.times, origin=origin)
+    hot, risk = replace(bundle.times, origin=origin), Risk("hot", 1e-4, 0.05, (RiskPoint(0.0, 1.0, 0.2),))
+    bundle = replace(bundle, shipping=SHIPPING, confidence=Confidence(0.5, (risk,)))
     bundle = replace(bundle, error_costs=ErrorCosts(((0.0, 2.0), (0.5, 0.0)), 0.25))
     return replace(bundle, times=hot, references=References(tuple(items), ((1.0,) * 6,) * len(items), (math.inf,) * 6))
 
@@ -75,7 +80,10 @@ def of_two_estimators() -> Bundle:
 
 
 def regressor() -> Bundle:
-    return changed(full(), classes=(), prior=(0.5, 0.5), error_costs=None)
+    bundle = full()
+    models = tuple(replace(model, calibration=None) for model in bundle.models)
+    plain = replace(bundle, models=models, confidence=None)
+    return changed(plain, classes=(), prior=(0.5, 0.5), error_costs=None)
 
 
 def altered(value: Any) -> Iterator[Any]:
@@ -114,6 +122,7 @@ def answer(folder: Path, document: Any, **options: Any) -> bool:
     with contextlib.suppress(BundleMismatchError):
         bundle.check_features(world.space)
     outlook_table(bundle)
+    risk_table(bundle)
     return True
 
 

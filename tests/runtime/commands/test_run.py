@@ -15,6 +15,7 @@ import pytest
 
 from polydom_runtime import FeatureSpace
 from polydom_runtime.__main__ import main
+from polydom_runtime.bundles.confidence import Calibration, Confidence, Risk, RiskPoint
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.items.packed import write_packed
 from polydom_runtime.items.sources import Arrived
@@ -437,3 +438,39 @@ def test_options_of_updates_that_cannot_be(
 ) -> None:
     assert main([*command, *wrong]) == 2
     assert "must be" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "labels", "abstained"),
+    [
+        (["--abstain-below", "0.75"], ["yes", "yes", "yes"], 0),
+        (["--abstain-below", "0.8"], [None, None, None], 3),
+        (["--accuracy-wanted", "0.9"], [None, None, None], 3),
+        (["--accuracy-wanted", "0.9", "--supervised"], [None, None, None], 3),
+    ],
+)
+def test_run_withholds_unsure_answers(
+    options: list[str],
+    labels: list[str | None],
+    abstained: int,
+    command: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Each answer is sure by 0.75; one in ten is wrong from 0.8 on. What is withheld is neither right nor wrong."""
+    plain, models = make_bundle()
+    risk = Risk("hot", 1e-4, 0.0, (RiskPoint(0.0, 1.0, 0.2), RiskPoint(0.8, 0.5, 0.1)))
+    calibrated = tuple(replace(model, calibration=Calibration((0.5,), (0.75,))) for model in plain.models)
+    bundle = replace(plain, models=calibrated, confidence=Confidence(0.5, (risk,)))
+    assert main([command[0], str(write(tmp_path / "sure", bundle, models)), *command[2:], *options]) == 0
+    *answers, _ = map(json.loads, (text := capsys.readouterr().out).splitlines())
+    summary = summary_of(text)
+
+    assert [(answer["label"], answer["confidence"]) for answer in answers] == [(label, 0.75) for label in labels]
+    assert summary["abstained"] == abstained
+    assert summary["accuracy"] == (None if abstained else pytest.approx(1 / 3, abs=1e-5))
+
+
+def test_run_says_what_abstention_needs(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*command, "--abstain-below", "0.9"]) == 2
+    assert "To abstain a bundle must be built with confidence" in capsys.readouterr().err

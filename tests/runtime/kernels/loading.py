@@ -7,4 +7,4 @@ WIDTH, N_CLASSES = 3, 2
 
 
 def kernel(data: bytes, *, sure: bool = False) -> Kernel:
-    return Kernel(data, InputRow(WIDTH, N_CLASSES), WIDTH, N_CLASSES, sure)
+    return Kernel(data, InputRow(WIDTH), WIDTH, N_CLASSES, sure)

@@ -468,7 +468,7 @@ def test_probabilities_are_needed_only_if_they_are_read() -> None:
 
     check_model(data, WIDTH, 3, sure=True)
     check(data)
-    with pytest.raises(BundleFormatError, match="2 probabilities"):
+    with pytest.raises(BundleFormatError, match="2 scores"):
         check_model(data, WIDTH, 2, sure=True)
 
 
@@ -482,7 +482,7 @@ def test_answer_of_a_regressor_is_one_float32() -> None:
 def test_threshold_of_a_tree_may_be_infinite(threshold: float) -> None:
     """Trees that were trained with missing values have some; all other numbers are on one side."""
     data = one("TreeEnsembleClassifier", TREE, nodes_values=[threshold, 0.0, 0.0] * 2)
-    row = InputRow(WIDTH, N_CLASSES)
+    row = InputRow(WIDTH)
     row.values[:] = 1e30
 
     assert Kernel(data, row, WIDTH, N_CLASSES)() == ModelRunner(data, row, WIDTH, N_CLASSES)()

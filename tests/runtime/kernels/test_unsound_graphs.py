@@ -159,5 +159,5 @@ def test_memory_is_not_taken_for_what_is_only_stated(data: bytes) -> None:
 def test_a_model_without_probabilities_is_not_asked_for_them() -> None:
     data = chain([("Transpose", ["X"], "column"), ("ArgMax", ["column"], "label")])
 
-    with pytest.raises(BundleFormatError, match="probabilities"):
+    with pytest.raises(BundleFormatError, match="scores"):
         kernel(data, sure=True)

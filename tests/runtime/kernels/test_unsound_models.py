@@ -25,7 +25,7 @@ N_MUTATIONS = 500
 
 
 def load(data: bytes, width: int = WIDTH) -> Kernel:
-    return Kernel(data, InputRow(width, N_CLASSES), width, N_CLASSES)
+    return Kernel(data, InputRow(width), width, N_CLASSES)
 
 
 def node(kind: str, inputs: list[str], outputs: list[str], **attributes: object) -> bytes:
@@ -176,7 +176,7 @@ def test_mutated_model_that_loads_answers_as_in_onnxruntime(name: str) -> None:
 
     rng, sound, compared = np.random.default_rng(1), MODELS[name](), 0
     for _ in range(N_MUTATIONS // 5):
-        data, row = mutated(sound, rng), InputRow(WIDTH, N_CLASSES)
+        data, row = mutated(sound, rng), InputRow(WIDTH)
         try:
             runs = Kernel(data, row, WIDTH, N_CLASSES), ModelRunner(data, row, WIDTH, N_CLASSES)
         except (BundleFormatError, UnknownModel):

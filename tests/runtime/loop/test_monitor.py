@@ -301,6 +301,16 @@ def test_what_raises_is_counted_and_the_loop_goes_on() -> None:
     assert summary.counts.failures == {"predictor": 1, "on_answer": 3, "on_miss": 2, "on_slack": 2}
 
 
+def test_answers_that_are_withheld_are_counted() -> None:
+    class Doubting(Rig):
+        def predict_one(self, item: Any, arrived_ns: int | None = None) -> Prediction:
+            return super().predict_one(item, arrived_ns)._replace(label=item or None)
+
+    summary = Doubting().run(range(3))
+
+    assert (summary.counts.answered, summary.counts.abstained) == (3, 1)
+
+
 def test_a_predictor_that_raises_costs_one_answer() -> None:
     rig = Rig(lambda number: [][number] if number == 1 else 0)
     summary = rig.run("abc")

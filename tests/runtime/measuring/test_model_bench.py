@@ -9,8 +9,9 @@ import pytest
 
 from polydom_runtime import Feature, FeatureSpace, Step
 from polydom_runtime.bundles.models import InputRow
+from polydom_runtime.device.tiny_models import constant_classifier
 from polydom_runtime.exceptions import FeatureError, MeasurementError
-from polydom_runtime.measuring.model_bench import Answers, ModelBench, added, model_quantiles
+from polydom_runtime.measuring.model_bench import Answers, ModelBench, added, model_quantiles, run_exported
 from polydom_runtime.measuring.timers import Switches, Timers
 from polydom_runtime.testing import ManualClock
 
@@ -155,3 +156,10 @@ def test_feature_that_fails_is_named(machine: Machine) -> None:
     space = FeatureSpace([Feature("broken", broken)], size=len)
     with pytest.raises(FeatureError, match="broken"):
         ModelBench(space, [np.ones(2)], [(0,)], machine.run_of)
+
+
+@pytest.mark.parametrize(("sure", "confidence"), [(True, 1.0), (False, 0.0)])
+def test_models_are_timed_with_their_scores_only_if_these_will_be_asked_for(sure: bool, confidence: float) -> None:
+    run: Any = run_exported([constant_classifier(3, 1)], 2, ["numpy"], sure)(0, InputRow(3), 3)
+
+    assert (run(), run.confidence()) == (1, confidence)

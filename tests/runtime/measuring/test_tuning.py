@@ -63,7 +63,7 @@ class Machine:
         return self.clock() - self.paused_ns
 
     def run_exported(
-        self, models: list[bytes], n_classes: int, engines: list[str]
+        self, models: list[bytes], n_classes: int, engines: list[str], sure: bool
     ) -> Callable[[int, InputRow, int], Run]:
         def run_of(number: int, row: InputRow, width: int) -> Run:
             seconds = (10 + 5 * number) * US if engines[number] == "onnxruntime" else self.numpy_seconds

@@ -502,3 +502,11 @@ def test_full_disk_loses_no_answer(bundle_folder: Path, world: World, tmp_path: 
     assert [(a.label, a.reason) for a in answers] == [("yes", "planned")] * 500
     assert not (tmp_path / "r").exists()
     assert (tmp_path / "m").read_bytes() == b""
+
+
+def test_answers_that_are_withheld_are_counted(metrics: Metrics) -> None:
+    for label in ("yes", None, None):
+        metrics.add(ANSWER._replace(label=label), Trace())
+
+    assert metrics.as_dict()["abstained"] == 2
+    assert "polydom_abstained_total{} 2" in prometheus_text(metrics)

@@ -181,7 +181,7 @@ from polydom_runtime.records.recorder import FlightRecorder
 
 predictor = Some(bundle=load_bundle(sys.argv[1]), deadline=2e-4, policy="anytime")
 answer = Some(label="yes", features=("mean",), deadline_met=True, reason="planned", slowdown=1.0, elapsed_ns=0)
-answer.waited_ns, answer.error = 0, ""
+answer.waited_ns, answer.error, answer.confidence = 0, "", None
 trace = Some(size=0.0, features=[0], marks=[])
 
 def write():
@@ -316,10 +316,10 @@ def test_record_of_another_ring_is_not_taken(file: Path, tmp_path: Path) -> None
 
 def test_other_version_says_so(file: Path) -> None:
     recorded(file, range(1))
-    data = file.read_bytes().replace(b"polydom-flight 4\n", b"polydom-flight 5\n")
+    data = file.read_bytes().replace(b"polydom-flight 5\n", b"polydom-flight 6\n")
 
     with pytest.raises(
-        RecordingError, match=r"format version 4 or an older one\. Got 5\. Read it with the version that wrote it"
+        RecordingError, match=r"format version 5 or an older one\. Got 6\. Read it with the version that wrote it"
     ):
         decoded_flight(file, data)
 
@@ -485,9 +485,20 @@ def test_first_error_of_an_item_is_recorded(file: Path) -> None:
     assert [record.error for record in read_flight(file)] == ["mean: ValueError: no sound", "µ" * 60]
 
 
-@pytest.mark.parametrize(("version", "lacks"), [(1, 8 + 121), (2, 121), (3, 0)])
+def test_an_answer_that_is_withheld_comes_back_with_its_confidence(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with closing(FlightRecorder(file, Watched(), 4)) as recorder:
+        recorder.add(ANSWER._replace(label=None, confidence=0.25, reason="unsure"), traced(), 0)
+        recorder.add(ANSWER._replace(confidence=0.0), traced(), 1)
+
+    assert [(r.label, r.confidence) for r in read_flight(file)] == [(None, 0.25), (1, 0.0)]
+    assert [(r["label"], r["confidence"]) for r in flight_lines(capsys, str(file))] == [(None, 0.25), ("yes", 0.0)]
+
+
+@pytest.mark.parametrize(("version", "lacks"), [(1, 8 + 121 + 8), (2, 121 + 8), (3, 8), (4, 8)])
 def test_recordings_of_earlier_versions_are_read(file: Path, version: int, lacks: int) -> None:
-    """Version 1 ends before the waited time, version 2 after it; version 3 does not name the bundle."""
+    """Version 1 ends before the waited time, 2 after it; 3 does not name the bundle, 4 has no confidence."""
     recorded(file, range(3))
     new = load_flight(file)
     old = replace(new.header, version=version)

@@ -1,0 +1,24 @@
+"""The score of an answer: how sure a model says it is."""
+
+from .tensor_proto import Array
+
+
+def score_of(scores: Array, label: int) -> float:
+    """Return the score of a label; the absolute value of a single score, shared by two classes.
+
+    Parameters
+    ----------
+    scores : array of shape (1, n_classes) or (1, 1)
+        Probabilities or decision values.
+    label : int
+        A class number; the score of a class that does not exist is 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> score_of(np.array([[0.25, 0.75]]), 1), score_of(np.array([[-2.0]]), 0)
+    (0.75, 2.0)
+    """
+    if scores.size == 1:
+        return abs(float(scores.item()))
+    return float(scores.item(label)) if 0 <= label < scores.size else 0.0

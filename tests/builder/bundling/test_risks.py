@@ -1,0 +1,146 @@
+"""Bundles that state confidences: on fresh items they are as often right as they say."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, LinearSVC
+
+from polydom_builder import GreedySearch, PolyDomSearch
+from polydom_builder.__main__ import main as inspect_main
+from polydom_builder.bundling.risks import risk_points
+from polydom_builder.exceptions import TrainingError
+from polydom_runtime import Predictor
+from polydom_runtime.__main__ import main as node_main
+from polydom_runtime.testing import ManualClock
+from tests.builder import task
+
+SEARCH: dict[str, Any] = {"deadline": (0.02, 1.0), "cv": 3, "confidence": True, "max_mismatches": 20}
+ESTIMATORS = {
+    "forest": RandomForestClassifier(20, max_depth=5, random_state=0),
+    "bayes": GaussianNB(),
+    "linear SVC": make_pipeline(StandardScaler(), LinearSVC()),
+    "SVC": make_pipeline(StandardScaler(), SVC()),
+}
+
+
+def right_and_sure(predictor: Predictor, binary: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    """Return whether the answers to fresh items are right, and their confidences."""
+    items, labels = task.items(600, seed=9)
+    answers = [predictor.predict_one(item) for item in items]
+    wanted = [label == "loud" for label in labels] if binary else labels
+    right = np.array([answer.label == label for answer, label in zip(answers, wanted, strict=True)])
+    return right, np.array([answer.confidence for answer in answers])
+
+
+@pytest.mark.parametrize("binary", [True, False], ids=["two classes", "three classes"])
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_fresh_answers_are_right_as_often_as_they_say(name: str, binary: bool, tmp_path: Path) -> None:
+    items, labels = task.items(300)
+    wanted = [label == "loud" for label in labels] if binary else labels
+    bundle = PolyDomSearch(ESTIMATORS[name], task.space, **SEARCH).fit(items, wanted, costs=task.costs)
+    bundle.export(tmp_path / "sure.bundle")
+    right, sure = right_and_sure(Predictor.load(tmp_path / "sure.bundle", task.space, clock=ManualClock()), binary)
+    half = sure >= np.median(sure)
+
+    assert sure.mean() == pytest.approx(right.mean(), abs=0.06)
+    assert right[half].mean() >= right.mean()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("sure") / "sure.bundle"
+    search = PolyDomSearch(GaussianNB(), task.space, early_stop=0.02, **SEARCH)
+    search.fit(*task.items(300), costs=task.costs).export(folder)
+    return folder
+
+
+def test_a_bundle_states_risks_at_some_deadlines(folder: Path) -> None:
+    bundle = Predictor.load(folder, task.space).bundle
+    assert bundle.confidence is not None
+    risks = bundle.confidence.risks
+
+    assert [r.deadline for r in risks] == [o.deadline for o in bundle.times.outlook]
+    for risk, outlook in zip(risks, bundle.times.outlook, strict=True):
+        first, *others = risk.points
+        assert (first.threshold, first.coverage) == (0.0, 1.0)
+        assert 1.0 - first.risk == pytest.approx(outlook.score, abs=0.1)
+        assert all(point.risk <= first.risk + 0.05 for point in others)
+
+
+def test_a_wanted_accuracy_is_reached_on_fresh_items(folder: Path) -> None:
+    plain = Predictor.load(folder, task.space, clock=ManualClock())
+    picky = Predictor.load(folder, task.space, clock=ManualClock(), accuracy_wanted=0.985)
+    right, sure = right_and_sure(plain)
+    given = sure >= picky.abstain_below
+
+    assert right.mean() < 0.975
+    assert 0.2 < given.mean() < 1.0
+    assert right[given].mean() >= 0.985 - 2 * np.sqrt(0.985 * 0.015 / given.sum())
+
+
+def test_a_greedy_bundle_states_confidences_too(tmp_path: Path) -> None:
+    options = {**SEARCH, "deadline": 1.0}
+    search = GreedySearch(LogisticRegression(), task.space, lambdas=(0.0,), **options)
+    bundle = search.fit(*task.items(120), costs=task.costs).export(tmp_path / "greedy.bundle")
+    answer = Predictor.load(tmp_path / "greedy.bundle", task.space).predict_one(task.items(1)[0][0])
+
+    assert answer.confidence is not None
+    assert bundle.confidence is not None
+    assert bundle.confidence.prior == pytest.approx(
+        np.mean(np.array(task.items(120)[1]) == bundle.space.classes[0]), abs=0.2
+    )
+
+
+def test_a_bundle_states_no_confidence_unless_asked(tmp_path: Path) -> None:
+    search = PolyDomSearch(GaussianNB(), task.space, **{**SEARCH, "confidence": False})
+    bundle = search.fit(*task.items(90), costs=task.costs).export(tmp_path / "plain.bundle")
+
+    assert bundle.confidence is None
+    assert {model.calibration for model in bundle.models} == {None}
+
+
+@pytest.mark.parametrize("kind", [PolyDomSearch, GreedySearch])
+@pytest.mark.parametrize("value", [None, 1, "yes", 0.9], ids=str)
+def test_confidence_is_a_choice_of_two(kind: Callable[..., Any], value: object) -> None:
+    with pytest.raises(TrainingError, match="confidence must be True or False"):
+        kind(GaussianNB(), task.space, **{**SEARCH, "confidence": value}).fit(*task.items(90), costs=task.costs)
+
+
+def test_points_are_those_of_brute_force() -> None:
+    rng = np.random.default_rng(0)
+    confidences, weights = rng.integers(50, 100, 400) / 100, rng.uniform(0.5, 2.0, 400)
+    hits = rng.random(400) < confidences
+    points = risk_points(confidences, hits, weights)
+
+    assert len(points) > 10
+    for threshold, coverage, risk in points:
+        given = confidences >= threshold
+        assert coverage == pytest.approx(weights[given].sum() / weights.sum())
+        mass = weights[given] / weights.mean()
+        assert risk == pytest.approx((mass[~hits[given]].sum() + 0.5) / (mass.sum() + 1.0))
+        assert given.sum() >= 30
+
+
+def test_few_items_have_one_point() -> None:
+    assert risk_points(np.array([0.5, 0.75]), np.array([False, True]), np.ones(2)) == ((0.0, 1.0, 0.5),)
+
+
+def test_inspect_and_info_show_the_risks(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert inspect_main(["inspect", str(folder)]) == 0
+    assert node_main(["info", str(folder)]) == 0
+    text = capsys.readouterr().out
+    assert inspect_main(["inspect", str(folder), "--json"]) == 0
+    confidence = json.loads(capsys.readouterr().out)["confidence"]
+
+    assert text.count("wrong answers if only the surest share of items is answered") == 2
+    assert confidence["prior"] == pytest.approx(1 / 3)
+    assert confidence["risks"][0][3][0][:2] == [0.0, 1.0]

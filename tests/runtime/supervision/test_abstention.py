@@ -1,0 +1,83 @@
+"""Confidence under supervision: the worker states it, and so does the supervisor where it answers by itself."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from polydom_runtime import ConfidenceError
+from polydom_runtime.bundles.confidence import Calibration, Confidence
+from polydom_runtime.bundles.index_file import load_bundle
+from polydom_runtime.clock import hardware_clock
+from polydom_runtime.supervision.supervisor import SupervisedPredictor
+from tests.runtime import supervised_space as faults
+from tests.runtime.conftest import write
+from tests.runtime.supervision.test_supervisor import DEADLINE_S, MARGIN_S, SPACE, make_folder
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A bundle whose models with one, two and three features are right in 0.6, 0.7 and 0.9 of all cases."""
+    root = tmp_path_factory.mktemp("sure")
+    plain = load_bundle(make_folder(root / "plain"))
+    models = tuple(
+        replace(model, calibration=Calibration((0.5,), (share,)))
+        for model, share in zip(plain.models, (0.6, 0.7, 0.9), strict=True)
+    )
+    bundle = replace(plain, models=models, confidence=Confidence(0.375))
+    return write(root / "sure", bundle, [bytes(content) for content in plain.contents])
+
+
+def supervised(folder: Path, **options: Any) -> SupervisedPredictor:
+    return SupervisedPredictor(
+        *(folder, SPACE),
+        deadline=DEADLINE_S,
+        margin=MARGIN_S,
+        item_bytes=1 << 20,
+        reply=faults.reply_unless_hung,
+        **options,
+    )
+
+
+@pytest.fixture(scope="module", params=[0.65, 0.75])
+def predictor(folder: Path, request: pytest.FixtureRequest) -> Iterator[SupervisedPredictor]:
+    with supervised(folder, abstain_below=request.param) as predictor:
+        yield predictor
+
+
+def item(first: float = 0.0) -> np.ndarray:
+    return np.array([first, *range(1, 100)])
+
+
+def test_a_worker_states_confidences(predictor: SupervisedPredictor) -> None:
+    answer = predictor.predict_one(item())
+
+    assert (answer.label, answer.confidence, answer.reason) == ("yes", 0.9, "planned")
+
+
+def test_a_worker_withholds_what_is_unsure(predictor: SupervisedPredictor) -> None:
+    """A feature that fails leaves a model that is right in 0.7 of all cases."""
+    answer = predictor.predict_one(item(faults.RAISES))
+
+    assert (answer.label, answer.confidence) == ("no" if predictor.abstain_below == 0.65 else None, 0.7)
+
+
+def test_the_supervisor_withholds_what_is_unsure(predictor: SupervisedPredictor) -> None:
+    answer = predictor.predict_one(item(faults.STEPS_ASIDE))
+
+    assert answer.reason == "supervised: ends was not done in time"
+    assert (answer.label, answer.confidence) == ("no" if predictor.abstain_below == 0.65 else None, 0.7)
+
+
+def test_the_prior_of_the_supervisor_has_a_confidence(predictor: SupervisedPredictor) -> None:
+    answer = predictor.predict_one(item(), arrived_ns=hardware_clock() - int(1e9 * DEADLINE_S))
+
+    assert (answer.label, answer.features, answer.confidence) == (None, (), 0.375)
+
+
+def test_an_impossible_threshold_is_refused(folder: Path) -> None:
+    with pytest.raises(ConfidenceError, match="abstain_below must be"):
+        supervised(folder, abstain_below=1.5)

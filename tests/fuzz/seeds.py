@@ -28,7 +28,7 @@ from tests.runtime.measuring.test_costs_file import of_version_1, written
 from tests.runtime.records.test_recorder import recorded
 
 GOLDEN = Path(__file__).parents[1] / "golden"
-NEWEST = GOLDEN / "format_10.bundle"
+NEWEST = GOLDEN / "format_11.bundle"
 WIDTH = estimator_zoo.WIDTH
 
 

@@ -7,13 +7,16 @@ import pytest
 
 from polydom_runtime import ManualClock, Predictor, load_bundle
 from polydom_runtime.bundles.bundle_times import UNKNOWN_CALM
+from polydom_runtime.bundles.confidence import Calibration, Confidence, Risk, RiskPoint
 from polydom_runtime.bundles.encoding import encode
+from polydom_runtime.bundles.error_costs import ErrorCosts
 from polydom_runtime.bundles.identity import Identity
+from polydom_runtime.bundles.shipping import Limits, Shipping
 from tests.runtime.node_space import space
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 FOLDERS = sorted(GOLDEN.glob("format_*.bundle"))
-NEWEST = GOLDEN / "format_10.bundle"
+NEWEST = GOLDEN / "format_11.bundle"
 
 every_format = pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.stem)
 
@@ -40,7 +43,7 @@ def test_formats_before_6_know_one_engine() -> None:
         assert {model.engine for model in load_bundle(GOLDEN / f"{name}.bundle").models} == {"onnxruntime"}
 
 
-@pytest.mark.parametrize("name", ["format_6", "format_7", "format_8", "format_9", "format_10"])
+@pytest.mark.parametrize("name", ["format_6", "format_7", "format_8", "format_9", "format_10", "format_11"])
 def test_format_6_still_says_which_engine_runs_a_model(name: str) -> None:
     bundle = load_bundle(GOLDEN / f"{name}.bundle")
     assert [model.engine for model in bundle.models] == ["numpy", "onnxruntime", "numpy"]
@@ -73,6 +76,28 @@ def test_format_10_still_says_what_it_is() -> None:
     )
 
 
+def test_format_11_still_says_what_scores_confidences_and_errors_are_worth() -> None:
+    bundle = load_bundle(NEWEST)
+    first, *_ = bundle.models
+
+    assert (bundle.promise.margin, bundle.error_costs) == (0.02, ErrorCosts(((0.0, 2.0), (0.5, 0.0)), 0.25))
+    assert [model.estimator for model in bundle.models] == ["lines", "lines", "trees"]
+    assert first.estimate == pytest.approx((0.71, 0.6, 0.75))
+    assert first.calibration == Calibration((0.5, 0.75), (0.4, 0.7))
+    points = RiskPoint(0.0, 1.0, 0.25), RiskPoint(0.75, 0.5, 0.125)
+    assert bundle.confidence == Confidence(0.5, (Risk("hot", 1e-4, 0.05, points),))
+    assert (bundle.shipping.limits, bundle.shipping.n_left_out) == (Limits(3, 20_000_000, 512_000_000), 2)
+
+
+def test_formats_before_11_know_nothing_of_it() -> None:
+    for version in range(4, 11):
+        bundle = load_bundle(GOLDEN / f"format_{version}.bundle")
+
+        assert (bundle.promise.margin, bundle.error_costs, bundle.confidence) == (None, None, None)
+        assert bundle.shipping == Shipping()
+        assert {(m.estimate, m.estimator, m.calibration) for m in bundle.models} == {(None, "", None)}
+
+
 def test_formats_before_10_do_not_say_what_they_are() -> None:
     for version in range(4, 10):
         assert load_bundle(GOLDEN / f"format_{version}.bundle").identity == Identity()
@@ -90,7 +115,7 @@ def test_format_7_still_says_from_when_on_a_slow_down_counts_at_each_deadline() 
     assert load_bundle(NEWEST).times.at(2e-4 / 2**0.5).calm == pytest.approx(1.375)
 
 
-@pytest.mark.parametrize("name", ["format_5", "format_6", "format_7", "format_8", "format_9", "format_10"])
+@pytest.mark.parametrize("name", ["format_5", "format_6", "format_7", "format_8", "format_9", "format_10", "format_11"])
 def test_format_5_still_says_what_it_holds_of_regimes_and_deadlines(name: str) -> None:
     bundle = load_bundle(GOLDEN / f"{name}.bundle")
     hot, cold = bundle.times, bundle.regimes["cold"]

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.ensemble import VotingClassifier
 from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import accuracy_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import LinearSVC
 
 from polydom_builder import GreedySearch, PolyDomSearch
 from polydom_builder.__main__ import main
@@ -112,9 +112,9 @@ CODE: dict[str, tuple[Callable[[], object], tuple[str, ...]]] = {
         lambda: fit(estimator={"lines": LOGISTIC, "gauss": GaussianProcessClassifier(optimizer=None)}),
         ("Estimator 'gauss': ",),
     ),
-    "early_stop by an estimator without probabilities": (
-        lambda: fit(estimator={"lines": LOGISTIC, "svc": LinearSVC()}, early_stop=0.01),
-        ("Estimator 'svc': early_stop needs an estimator with probabilities", "LinearSVC has none"),
+    "early_stop by an estimator without scores": (
+        lambda: fit(estimator={"lines": LOGISTIC, "votes": VotingClassifier([("a", LOGISTIC)])}, early_stop=0.01),
+        ("Estimator 'votes': confidence and early_stop need an estimator with", "VotingClassifier has none"),
     ),
     "weights for an estimator that takes none": (
         lambda: search(estimator={"lines": LOGISTIC, "near": KNeighborsClassifier()}).fit(

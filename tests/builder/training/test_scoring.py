@@ -50,7 +50,7 @@ def test_other_scores_are_those_of_scikit_learn(scoring: str, tmp_path: Path) ->
     from sklearn.model_selection import cross_val_score
 
     items, labels = task.items()
-    search = PolyDomSearch(LOGISTIC, task.space, deadline=400 * US, scoring=scoring).fit(
+    search = PolyDomSearch(LOGISTIC, task.space, deadline=400 * US, scoring=scoring, correction=None).fit(
         items, labels, costs=task.costs
     )
     rows = np.stack([task.space.extract_all(x) for x in items])

@@ -63,7 +63,8 @@ def test_prior_is_the_class_of_most_weight_and_scores_its_share(kind: Any) -> No
 
 def test_early_stops_see_items_with_a_weight_above_0_only() -> None:
     found = fitted([k % 2 + 0.5 * (k % 4 == 0) for k in range(120)], SCALED)
-    (model,) = export_models(found.trainer_, [(0, 1)], task.space.names, OnnxVersions(), 0, lambda _: None, sure=True)
+    about = found.families_[0], [(0, 1)], task.space.names, OnnxVersions(), 0
+    (model,) = export_models(*about, lambda _: None, sure=True)
     held_out = model.held_out
     assert held_out is not None
 

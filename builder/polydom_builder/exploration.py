@@ -10,13 +10,14 @@ from .lattice import expand_best_first
 from .lattice.by_gain import Step, expand_by_gain
 from .lattice.candidates import select_candidates
 from .lattice.climbing import climb
+from .lattice.grounds import Grounds
 from .lattice.inputs import CostsOfSets
 from .lattice.limits import LimitedScore
 from .lattice.monotonicity import estimate_tolerance
 from .lattice.paired_errors import PairedErrors
 from .lattice.progressive import expand_progressively, proven_alpha
 from .lattice.region import QueryRegion
-from .lattice.within_noise import margin_of, select_within_noise, warn_if_all_is_noise
+from .lattice.within_noise import grounds_of, margin_of, select_within_noise, warn_if_all_is_noise
 from .paper import expand_all, expand_as_printed, expand_layers, select_as_printed
 
 SEARCHES = ("by-gain", "best-first", "layers", "as-printed", "all")
@@ -40,6 +41,8 @@ class Explored:
         By how much, with 95 % certainty, another set may be better than the one that answers, at each size and budget.
     steps : list of Step
         How far a search by gain was after each training.
+    grounds : Grounds, optional
+        What the margin rests on.
     """
 
     expanded: dict[int, float]
@@ -48,6 +51,7 @@ class Explored:
     tolerance: float
     margin: float | None = None
     steps: Sequence[Step] = ()
+    grounds: Grounds | None = None
 
     @property
     def candidates(self) -> dict[int, float]:
@@ -139,7 +143,8 @@ class Exploration:
         alpha = proven_alpha(found.expanded, self.costs, self.region, 0.0, kept)
         margin = margin_of(found, kept, self.costs, self.region, self.errors)
         warn_if_all_is_noise(found.expanded, self.errors)
-        return Explored(found.expanded, kept, alpha, 0.0, margin, found.steps)
+        grounds = grounds_of(found, margin, self.errors)
+        return Explored(found.expanded, kept, alpha, 0.0, margin, found.steps, grounds)
 
     def _limited(self) -> Explored:
         progress = expand_progressively(

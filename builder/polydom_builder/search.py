@@ -322,7 +322,7 @@ class PolyDomSearch(HostAnswers):
         nested = nested_trainers(self.trainer_, self.cv, self.random_state) if self.correction == "nested" else []
         explored = self._explore(self.trainer_, alphas, *budget.of_lattice)
         self.expanded_, self.alpha_, self.tolerance_ = explored.expanded, explored.alpha, explored.tolerance
-        self.margin_, self.steps_ = explored.margin, list(explored.steps)
+        self.margin_, self.steps_, self._grounds = explored.margin, list(explored.steps), explored.grounds
         others = self._of_others(budget, explored.kept) if len(self.families_) > 1 else []
         self.scores_ = {f.name: {mask: found.score for mask, found in f.trainer.known.items()} for f in families}
         self.scores_[self.families_[0].name] |= self.expanded_
@@ -463,5 +463,6 @@ class PolyDomSearch(HostAnswers):
             alpha=self.alpha_,
             tolerance=self.tolerance_,
             exported=scores,
+            grounds=self._grounds,
         )
         return encode_proof(proof)

@@ -12,7 +12,7 @@ from .limits import Spent
 from .query_grid import QueryGrid
 from .region import QueryRegion
 from .set_pool import SetPool
-from .set_process import Guesses, SetProcess
+from .set_process import Guesses, SetProcess, Shape
 
 REFIT = 1.2
 """The shape of the scores is fitted anew when so many times as many sets are trained."""
@@ -57,12 +57,15 @@ class Untrained:
     ----------
     masks : int array of shape (n_sets,)
     guesses : Guesses
+    shape : Shape
+        Of the process that guesses.
     all_weighed : bool
         Whether these are all sets that fit, and not a part of them.
     """
 
     masks: Masks
     guesses: Guesses
+    shape: Shape
     all_weighed: bool
 
 
@@ -260,7 +263,8 @@ class _Search:
 
     def found(self, is_spent: bool) -> Gained:
         """Return the result."""
-        untrained = Untrained(self._pool.masks, self.guesses(), self._pool.is_whole)
+        assert self._process is not None
+        untrained = Untrained(self._pool.masks, self.guesses(), self._process.shape, self._pool.is_whole)
         return Gained(self.trained, self.steps, untrained, is_spent, self.noise(self._rivals()))
 
     def guesses(self) -> Guesses:

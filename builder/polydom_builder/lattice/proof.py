@@ -12,6 +12,7 @@ from polydom_runtime.arrays import Floats, Masks
 
 from .covers import Costs
 from .feasible import sets_in_doubt
+from .grounds import Grounds
 from .inputs import CostsOfSets, check_parameters, weights_of
 from .region import QueryRegion
 from .tabled_costs import TabledCosts, smallest_outside
@@ -56,6 +57,8 @@ class Proof:
         A table holds all sets above and the smallest sets outside `masks`.
     region : QueryRegion
     alpha, tolerance : float
+    grounds : Grounds, optional
+        What the margin rests on, in the order of `expanded`; only if a margin is promised.
     """
 
     masks: Masks
@@ -70,6 +73,7 @@ class Proof:
     region: QueryRegion
     alpha: float
     tolerance: float
+    grounds: Grounds | None = None
 
 
 def prove(
@@ -81,6 +85,7 @@ def prove(
     alpha: float = 1.0,
     tolerance: float = 0.0,
     exported: Mapping[int, float] | None = None,
+    grounds: Grounds | None = None,
 ) -> Proof:
     """Find the pair that settles each set that fits.
 
@@ -99,6 +104,8 @@ def prove(
     exported : mapping of int to float, optional
         Scores of the exported models, for the kept sets that have one. An exported model sees the features in another
         order, so its score may differ, and an exported set may take the place of another.
+    grounds : Grounds, optional
+        What the margin of the search rests on, in the order of `expanded`.
 
     Returns
     -------
@@ -153,7 +160,8 @@ def prove(
         )
     data = costs if type(costs) is SetCosts else _table(costs, masks, trained)
     again = np.array([(exported or {}).get(mask, np.nan) for mask in chosen.tolist()], dtype=np.float64)
-    return Proof(masks, lower, upper, not pruned, trained, scores, chosen, again, data, region, alpha, tolerance)
+    sides = masks, lower, upper, not pruned, trained, scores, chosen, again
+    return Proof(*sides, data, region, alpha, tolerance, grounds)
 
 
 def _check_sets(expanded: Mapping[int, float], kept: Sequence[int], n_features: int) -> None:

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import astuple
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from polydom_runtime.arrays import Bools, Floats
 from .by_gain import CHANCE, Gained
 from .candidates import rising
 from .covers import Costs
+from .grounds import Grounds
 from .inputs import CostsOfSets, weights_of
 from .paired_errors import PairedErrors
 from .query_grid import QueryGrid
@@ -99,6 +101,14 @@ def margin_of(
         unseen = (guessed[:, there] - scores[answer]).max(axis=1, initial=-np.inf)
         worst = max(worst, float(np.quantile(np.maximum(ahead, unseen), 1.0 - CHANCE)))
     return worst
+
+
+def grounds_of(found: Gained, margin: float, errors: PairedErrors) -> Grounds:
+    """Return what a margin rests on, from the arguments of `margin_of`."""
+    parts = errors.parts(list(found.expanded)).reshape(-1, len(errors.shares))
+    untrained = found.untrained
+    scale, shape = astuple(untrained.guesses.scale), astuple(untrained.shape)
+    return Grounds(margin, parts, errors.shares, errors.inflation, found.noise, scale, shape, untrained.all_weighed)
 
 
 def warn_if_all_is_noise(expanded: Mapping[int, float], errors: PairedErrors) -> None:

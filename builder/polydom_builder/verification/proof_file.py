@@ -20,8 +20,12 @@ from polydom_runtime.costs import BASIS, HUGE, ZERO, CostFunction, basis_terms
 from polydom_runtime.exceptions import BundleFormatError
 from polydom_runtime.features import MAX_FEATURES
 
+from .grounds_file import GROUNDS, grounds_arrays, grounds_from
+
 PROOF_FILE = "proof.npz"
-VERSION = 1
+VERSION = 2
+"""Proofs of version 2 also have the arrays `GROUNDS`; those without a margin are still written as version 1."""
+
 MAX_BYTES = 1 << 30
 """Limit for all arrays together, so that a bad file cannot fill the memory."""
 
@@ -88,6 +92,8 @@ def load_proof(folder: str | os.PathLike[str]) -> Proof:
             if sum(entry.file_size for entry in archive.infolist()) > MAX_BYTES:
                 raise schema.bad(f"{file} must hold at most {MAX_BYTES} bytes", "more")
             arrays = {name: _array(archive, name, *form) for name, form in FORMS.items()}
+            if arrays["counts"][0] == VERSION:
+                arrays |= {name: _array(archive, name, *form) for name, form in GROUNDS.items()}
         return _proof(arrays)
     except BundleFormatError:
         raise
@@ -98,14 +104,20 @@ def load_proof(folder: str | os.PathLike[str]) -> Proof:
 def _arrays(proof: Proof) -> dict[str, Any]:
     costs = proof.costs
     values: dict[str, Any] = {
-        "counts": (VERSION, costs.n_features, proof.complete, isinstance(costs, TabledCosts)),
+        "counts": (
+            1 if proof.grounds is None else VERSION,
+            costs.n_features,
+            proof.complete,
+            isinstance(costs, TabledCosts),
+        ),
         "numbers": (proof.alpha, proof.tolerance, *proof.region.sizes, *proof.region.budgets),
         **{name: getattr(proof, name) for name in ("masks", "lower", "upper", "expanded", "scores")},
         "kept": proof.kept,
         "exported": proof.exported,
         **(_table_of(costs) if isinstance(costs, TabledCosts) else _sums_of(costs)),
     }
-    return {name: np.asarray(values[name], dtype=kind).reshape(shape) for name, (kind, shape) in FORMS.items()}
+    written = {name: np.asarray(values[name], dtype=kind).reshape(shape) for name, (kind, shape) in FORMS.items()}
+    return written | grounds_arrays(proof.grounds)
 
 
 def _sums_of(costs: SetCosts) -> dict[str, Any]:
@@ -163,6 +175,7 @@ def _proof(arrays: dict[str, Array]) -> Proof:
         region=QueryRegion((smallest, largest), (least, most)),
         alpha=alpha,
         tolerance=tolerance,
+        grounds=grounds_from(arrays) if version == VERSION else None,
     )
 
 

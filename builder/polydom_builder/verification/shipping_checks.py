@@ -24,6 +24,7 @@ def mismatches(proof: Proof, bundle: Bundle) -> Iterator[str]:
         ("budgets", _rounded(proof.region.budgets), _rounded(bundle.promise.covered)),
         ("alpha", proof.alpha, bundle.promise.alpha),
         ("tolerance", proof.tolerance, bundle.promise.tolerance),
+        ("margin", proof.grounds and proof.grounds.margin, bundle.promise.margin),
     ]
     if isinstance(proof.costs, SetCosts):
         steps = tuple((step.cost, step.users) for step in bundle.times.worst.steps)

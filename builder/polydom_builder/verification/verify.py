@@ -12,6 +12,7 @@ from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index_file import load_bundle
 
 from .index_checks import index_faults, index_queries, staircase_faults, staircase_queries
+from .margin_checks import margin_faults
 from .proof_checks import omissions, pair_faults
 from .proof_file import load_proof
 from .shipping_checks import mismatches, misstated, unshipped
@@ -107,6 +108,7 @@ def verify(bundle: Bundle, proof: Proof) -> Report:
         *_first("of the bundle", mismatches(proof, bundle)),
         *_first("of pairs", pair_faults(proof)),
         *_first("of sets that nothing settles", omissions(proof)),
+        *_first("of the margin", margin_faults(proof)),
         *_first("of kept sets", unshipped(proof, bundle)),
         *_first("of what was left out", misstated(bundle)),
         *_first("of the index", index_faults(bundle, queries)),

@@ -1,0 +1,158 @@
+"""Checks that a margin follows from what it rests on: the errors of trained sets and the guesses of the others."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from polydom_builder.lattice.grounds import Grounds
+from polydom_builder.lattice.proof import Proof
+from polydom_builder.lattice.tabled_costs import TabledCosts
+from polydom_runtime.arrays import Bools, Floats, Masks
+from polydom_runtime.costs import basis_terms
+
+from .proof_checks import BRUTE_FORCE_FEATURES, TIE, set_weights
+from .set_guesses import SetGuesses
+
+CERTAINTY = 0.95
+"""At each query the margin must hold with this certainty, and at this share of queries the check must confirm it."""
+
+N_QUERIES, DRAWS = 200, 2000
+
+ROOM, ROOM_OF_RANGE = 0.1, 0.005
+"""Added to a margin for the randomness of draws and queries: shares of the margin and of the range of scores."""
+
+AT_RANDOM, NEAR = 4000, 12_000
+"""Of many features, this number of sets at random is weighed, and of those that differ from a kept set a little."""
+
+MOST_SURPRISE = 2.5
+"""Of about 1 that is expected; processes that were fitted to few sets reach 1.7."""
+
+SEED = 7
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """Queries, each with the row of the kept set that answers (-1 if none does), and which sets fit."""
+
+    answers: "np.ndarray[tuple[int], np.dtype[np.intp]]"
+    trained: Bools
+    untrained: Bools
+
+
+def margin_faults(proof: Proof) -> Iterator[str]:
+    """Check the margin of a proof, if there is one; yield a line for each fault.
+
+    The parts must average to the scores, the typical error must be that of the parts, the process must fit the scores,
+    and at nearly all random queries no set may exceed the answer by more than the margin, with 95 % certainty. Not
+    checked are the parts themselves, and whether untrained sets are like the trained ones.
+
+    O(n_trained³ + n_trained² · n_sets) for up to 16 features; of more, part of the sets are weighed.
+    """
+    if proof.grounds is None:
+        return
+    with np.errstate(all="ignore"):  # of numbers that are absurd; what follows from them is no certainty
+        yield from _part_faults(proof, proof.grounds)
+        guesses = SetGuesses.of(proof, proof.grounds)
+        if guesses is None:
+            yield "the process that guesses the scores of untrained sets cannot be computed"
+            return
+        if not (off := guesses.surprise()) <= MOST_SURPRISE:
+            yield (
+                "the process that guesses scores does not fit: the squares of the deviations by which trained sets "
+                f"lie off are {off:.3g} in the mean, and not about 1"
+            )
+        yield from _uncertain(proof, proof.grounds, guesses)
+
+
+def _part_faults(proof: Proof, grounds: Grounds) -> Iterator[str]:
+    means, errors = grounds.parts @ grounds.shares, np.sqrt((_moves(grounds) ** 2).sum(axis=1))
+    # A score that is no mean over items differs from the mean of its parts by less than its error; an R² is at least 0.
+    off = np.minimum(np.abs(means - proof.scores), np.where(proof.scores == 0.0, np.maximum(means, 0.0), np.inf))
+    for row in np.flatnonzero(~(off <= errors + TIE * np.abs(proof.scores))).tolist():
+        yield f"set {proof.expanded[row]:#b} scores {proof.scores[row]:.9g}, but its parts average to {means[row]:.9g}"
+
+
+def _uncertain(proof: Proof, grounds: Grounds, guesses: SetGuesses) -> Iterator[str]:
+    """Look for queries at which the margin is less certain than it should be, and compare the typical error."""
+    rng = np.random.default_rng(SEED)
+    masks = _weighed(proof, rng)
+    asked, moves = _asked(proof, masks, rng), _moves(grounds)
+    typical = _typical_error(proof, asked, moves)
+    least = 10.0 * TIE * float(np.abs(proof.scores).max())  # smaller differences of scores are none
+    if not 0.5 * typical - least <= grounds.noise <= 2.0 * typical + least:
+        yield f"the typical error is {typical:.3g} by the parts, but stated as {grounds.noise:.3g}"
+    allowed = (1.0 + ROOM) * grounds.margin + ROOM_OF_RANGE * float(np.ptp(proof.scores)) + least
+    width = max(moves.shape[1] - 1, 1)
+    drawn = np.sqrt(width / rng.chisquare(width, (DRAWS, 1))) * (rng.normal(size=(DRAWS, moves.shape[1])) @ moves.T)
+    scores = drawn + proof.scores
+    answers, places = np.unique(asked.answers, return_inverse=True)
+    below = guesses.chances_below(masks, proof.scores[answers] + allowed)
+    certain = np.zeros(N_QUERIES)
+    for query in np.flatnonzero(asked.answers >= 0).tolist():
+        here, there = asked.trained[query], asked.untrained[query]
+        kept = (scores[:, here].max(axis=1) <= scores[:, asked.answers[query]] + allowed).mean()
+        certain[query] = kept * np.exp(below[places[query], there].sum())
+    if (certain >= CERTAINTY).mean() < CERTAINTY:
+        yield (
+            f"the margin of {grounds.margin:.3g} is too small: at {(certain < CERTAINTY).sum()} of {N_QUERIES} sizes "
+            f"and budgets it holds with less than {CERTAINTY:.0%} certainty, down to {certain.min():.0%}"
+        )
+
+
+def _moves(grounds: Grounds) -> Floats:
+    """Return the errors of scores that each block makes, as standard deviations, shape ``(n_trained, n_blocks)``."""
+    n = len(grounds.shares)
+    apart = grounds.parts - (grounds.parts @ grounds.shares)[:, None]
+    moves: Floats = apart * grounds.shares * np.sqrt(grounds.inflation * n / max(n - 1, 1)) * (n > 1)
+    return moves
+
+
+def _weighed(proof: Proof, rng: np.random.Generator) -> Masks:
+    """Return the untrained sets to weigh: all whose cost is known or, of many features, a part of them."""
+    n = proof.costs.n_features
+    if isinstance(proof.costs, TabledCosts):
+        found = proof.costs.masks
+        found = rng.choice(found, AT_RANDOM + NEAR, replace=False) if len(found) > 1 << BRUTE_FORCE_FEATURES else found
+    elif n <= BRUTE_FORCE_FEATURES:
+        found = np.arange(1 << n)
+    else:
+        singles = 1 << np.arange(n)
+        once = (proof.kept[:, None] ^ singles).ravel()
+        near = np.unique(np.concatenate([once, rng.choice(once, NEAR) ^ rng.choice(singles, NEAR)]))
+        some = (rng.random((AT_RANDOM, n)) < rng.random((AT_RANDOM, 1))) @ singles
+        found = np.concatenate([rng.permutation(near)[:NEAR], some])
+    return np.setdiff1d(found, proof.expanded)
+
+
+def _asked(proof: Proof, masks: Masks, rng: np.random.Generator) -> _Asked:
+    """Return random queries, spread over the logarithms of sizes and budgets.
+
+    Budgets are between the cost of the cheapest set and that of all features, where the region goes that far.
+    """
+    n, (least, most) = len(proof.expanded), proof.region.budgets
+    every = np.concatenate([proof.expanded, masks])
+    weights, able = set_weights(proof, every), np.isin(proof.expanded, proof.kept)
+    low, high = np.log1p(proof.region.sizes).tolist()
+    sizes = np.expm1(rng.uniform(low, high, N_QUERIES)).clip(*proof.region.sizes)
+    answers, fitting = np.full(N_QUERIES, -1), np.zeros((N_QUERIES, len(every)), dtype=np.bool_)
+    for row, terms in enumerate(basis_terms(sizes)):
+        costs = weights @ terms
+        low = np.clip(costs[every != 0].min(initial=most), least, most)
+        high = np.clip(costs.max(), low, most)
+        budget = low * (high / low) ** rng.random() if low > 0.0 else rng.uniform(low, high)
+        fitting[row] = (costs <= budget * (1.0 + TIE)) | (every == 0)
+        if (rows := np.flatnonzero(fitting[row, :n] & able)).size:
+            answers[row] = rows[proof.scores[rows].argmax()]
+    return _Asked(answers, fitting[:, :n], fitting[:, n:])
+
+
+def _typical_error(proof: Proof, asked: _Asked, moves: Floats) -> float:
+    """Return the median error of the difference of a trained set and the best one where it fits and that is worst."""
+    best = np.where(asked.trained, proof.scores, -np.inf).argmax(axis=1)
+    errors = []
+    for row, fits in enumerate(asked.trained.T):
+        rivals = best[fits]
+        if rivals.size and (rival := rivals[proof.scores[rivals].argmin()]) != row:
+            errors.append(np.sqrt(((moves[row] - moves[rival]) ** 2).sum()))
+    return float(np.median(errors)) if errors else 0.0

@@ -20,7 +20,9 @@ from .region import QueryRegion
 DRAWS = 400
 
 LIKELY = 1e-4
-"""Untrained sets that are less likely than this to exceed those in their place are not drawn."""
+FAR = 4.0
+"""Untrained sets that are less likely than `LIKELY` to come within so many typical errors of those in their place are
+not drawn: with its error such a set hardly exceeds them."""
 
 
 def select_within_noise(
@@ -90,7 +92,7 @@ def margin_of(
 
     others = grid.fits(weights_of(costs, untrained.masks))
     levels = np.where(others, scores[answers][:, None], np.inf).min(axis=0, initial=np.inf)
-    likely = untrained.guesses.above(levels) > LIKELY
+    likely = untrained.guesses.above(levels - FAR * found.noise) > LIKELY
     guesses, others = untrained.guesses.take(likely), others[:, likely]
     guessed = guesses.scale.lowered(guesses.means + rng.normal(size=(DRAWS, len(guesses.means))) * guesses.deviations)
     guessed = guessed + found.noise * rng.normal(size=guessed.shape)

@@ -65,18 +65,19 @@ def test_an_honest_margin_is_confirmed(n_features: int, noise: float) -> None:
         assert [*margin_faults(proof_of(world, most=8))] == []
 
 
-def test_a_margin_of_one_query_shape_is_confirmed() -> None:
-    """One size, one budget, one of both, and each with a feature that costs nothing."""
-    world = noisy_world(2, 5, noise=0.1)
+@pytest.mark.parametrize("seed", [2, 4])
+@pytest.mark.parametrize("free", [False, True], ids=["", "with a feature that costs nothing"])
+def test_margins_of_regions_of_any_form_are_confirmed(seed: int, free: bool) -> None:
+    """One size, one budget, and one of both."""
+    world = noisy_world(seed, 5, noise=0.1)
     low, high = world.region.budgets
-    free = SetCosts([CostFunction.of(), *world.costs.features[1:]])
+    costs = SetCosts([CostFunction.of(), *world.costs.features[1:]]) if free else world.costs
     for region in (
         QueryRegion((20.0, 20.0), (low, high)),
         QueryRegion((20.0, 100.0), (high / 3, high / 3)),
         QueryRegion((50.0, 50.0), (high / 3, high / 3)),
     ):
-        for costs in (world.costs, free):
-            assert [*margin_faults(proof_of(replace(world, region=region, costs=costs)))] == []
+        assert [*margin_faults(proof_of(replace(world, region=region, costs=costs)))] == []
 
 
 def test_margins_of_one_block_and_of_equal_scores_are_confirmed() -> None:

@@ -33,7 +33,8 @@ class QueryGrid:
     def of(cls, region: QueryRegion, costs: CostsOfSets) -> "QueryGrid":
         """Return the grid of a region.
 
-        Budgets at which no feature fits, or at which all features do, need one query of a size only.
+        Budgets are between the cost of the cheapest feature that costs anything and that of all features. Those of each
+        size lie between those of the others: where costs are proportional to the size, they would all be the same.
         """
         (low, high), (least, most) = region.sizes, region.budgets
         n_sizes = 1 if low == high else LINE if least == most else N_SIZES
@@ -42,9 +43,11 @@ class QueryGrid:
         terms = basis_terms(sizes).T
         singles = weights_of(costs, 1 << np.arange(costs.n_features, dtype=np.int64)) @ terms
         whole = weights_of(costs, np.array([(1 << costs.n_features) - 1], dtype=np.int64)) @ terms
-        starts = np.clip(singles.min(axis=0), least, most)
+        cheapest = np.where(singles > 0.0, singles, np.inf).min(axis=0, initial=np.inf)
+        starts = np.clip(cheapest, least, np.minimum(most, np.maximum(whole[0], least)))
         ends = np.clip(whole[0], starts, most)
-        steps = np.linspace(0.0, 1.0, n_budgets)[:, None]
+        shifts = np.linspace(0.0, 1.0, n_sizes) if min(n_sizes, n_budgets) > 1 else 0.0
+        steps = (np.arange(n_budgets)[:, None] + shifts) / (n_budgets if n_sizes > 1 else max(n_budgets - 1, 1))
         ratios = np.divide(ends, starts, out=np.ones_like(ends), where=starts > 0.0)
         budgets = np.where(steps == 1.0, ends, starts * ratios**steps) if n_budgets > 1 else np.full((1, n_sizes), most)
         return cls(np.tile(terms, (1, n_budgets)), budgets.reshape(-1))

@@ -68,7 +68,7 @@ def test_an_honest_margin_is_confirmed(n_features: int, noise: float) -> None:
 @pytest.mark.parametrize("seed", [2, 4])
 @pytest.mark.parametrize("free", [False, True], ids=["", "with a feature that costs nothing"])
 def test_margins_of_regions_of_any_form_are_confirmed(seed: int, free: bool) -> None:
-    """One size, one budget, and one of both."""
+    """One size, one budget, one of both, and any budget."""
     world = noisy_world(seed, 5, noise=0.1)
     low, high = world.region.budgets
     costs = SetCosts([CostFunction.of(), *world.costs.features[1:]]) if free else world.costs
@@ -76,6 +76,7 @@ def test_margins_of_regions_of_any_form_are_confirmed(seed: int, free: bool) -> 
         QueryRegion((20.0, 20.0), (low, high)),
         QueryRegion((20.0, 100.0), (high / 3, high / 3)),
         QueryRegion((50.0, 50.0), (high / 3, high / 3)),
+        QueryRegion((20.0, 100.0)),
     ):
         assert [*margin_faults(proof_of(replace(world, region=region, costs=costs)))] == []
 

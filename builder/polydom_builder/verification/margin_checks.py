@@ -65,6 +65,17 @@ def margin_faults(proof: Proof) -> Iterator[str]:
         yield from _uncertain(proof, proof.grounds, guesses)
 
 
+def margin_text(grounds: Grounds | None) -> str:
+    """Return what was checked of a margin and what cannot be; nothing without one."""
+    if grounds is None:
+        return ""
+    weighed = "" if grounds.all_weighed else ", of which the search weighed a part,"
+    return (
+        f"margin of {grounds.margin:.2g} computed again for {N_QUERIES} queries; that untrained sets{weighed} are like "
+        "the trained ones is assumed, and cannot be checked"
+    )
+
+
 def _part_faults(proof: Proof, grounds: Grounds) -> Iterator[str]:
     means, errors = grounds.parts @ grounds.shares, np.sqrt((_moves(grounds) ** 2).sum(axis=1))
     # A score that is no mean over items differs from the mean of its parts by less than its error; an R² is at least 0.

@@ -12,7 +12,7 @@ from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index_file import load_bundle
 
 from .index_checks import index_faults, index_queries, staircase_faults, staircase_queries
-from .margin_checks import margin_faults
+from .margin_checks import margin_faults, margin_text
 from .proof_checks import omissions, pair_faults
 from .proof_file import load_proof
 from .shipping_checks import mismatches, misstated, unshipped
@@ -35,6 +35,8 @@ class Report:
         Number of queries whose answer was compared with a scan.
     assumption : Assumption
         How far the trained sets keep the assumption that the promise rests on. To break it is no fault of the bundle.
+    margin : str
+        What was checked of the margin and what cannot be; empty if none is stated.
     left_out : str
         What was left out on purpose, and the price; empty if nothing was.
     failures : tuple of str
@@ -47,6 +49,7 @@ class Report:
     n_shipped: int
     n_queries: int
     assumption: Assumption
+    margin: str
     left_out: str
     failures: tuple[str, ...]
 
@@ -62,20 +65,22 @@ class Report:
         )
         kept = "all as promised" + (", as far as the tolerance holds" if self.assumption.n_broken else "")
         end = self.failures or (kept,)
-        return "\n".join([looked, str(self.assumption), *([self.left_out] if self.left_out else []), *end])
+        return "\n".join([*filter(None, (looked, self.margin, str(self.assumption), self.left_out)), *end])
 
 
 def verify_bundle(folder: str | os.PathLike[str]) -> Report:
     """Check that a bundle keeps its promise, from its files alone.
 
-    Three properties are checked. At every size and budget of the region, the best kept set must score at least
-    1 / alpha times the score of the best of all sets, as the proof says. Every kept set that is the best answer to some
-    query must be shipped, or the bundle must state that it was left out to keep a limit, and the price. And the index
-    and the staircases must give the answers that a scan of the candidates gives. Costs and scores with a relative
-    difference below 1e-9 count as equal.
+    Four properties are checked. At every size and budget of the region, the best kept set must score at least
+    1 / alpha times the score of the best of all sets, as the proof says. The margin, if one is stated, must follow from
+    the errors of the trained sets and the guesses of the others. Every kept set that is the best answer to some query
+    must be shipped, or the bundle must state that it was left out to keep a limit, and the price. And the index and the
+    staircases must give the answers that a scan of the candidates gives. Costs and scores with a relative difference
+    below 1e-9 count as equal.
 
     Not checked are the scores and costs themselves. That no set scores more than a superset plus the tolerance is what
-    the proof assumes; the report says for how many pairs of trained sets it is so.
+    the proof assumes; the report says for how many pairs of trained sets it is so. The margin rests on parts of scores
+    as they are stated, and on untrained sets that are like the trained ones; neither can be checked.
 
     Parameters
     ----------
@@ -121,6 +126,7 @@ def verify(bundle: Bundle, proof: Proof) -> Report:
         n_shipped=len(bundle.stored.shipped),
         n_queries=len(queries.sizes) + sum(len(asked.sizes) for asked in stairs),
         assumption=check_assumption(trained, proof.tolerance),
+        margin=margin_text(proof.grounds),
         left_out=str(bundle.shipping) if bundle.shipping.n_left_out else "",
         failures=tuple(failures),
     )

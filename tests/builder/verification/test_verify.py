@@ -79,6 +79,8 @@ def test_a_bundle_and_its_proof_verify_from_their_files(built: tuple[Path, Bundl
     assert report.n_queries > 2000
     assert report.assumption.n_broken
     assert str(report).endswith("would hold\nall as promised, as far as the tolerance holds")
+    assert f"margin of {bundle.promise.margin:.2g} computed again for 200 queries" in str(report)
+    assert "that untrained sets are like the trained ones is assumed, and cannot be checked" in str(report)
 
 
 def test_a_bundle_without_a_proof_says_so(built: tuple[Path, Bundle, Proof]) -> None:
@@ -254,6 +256,8 @@ def test_a_staircase_with_a_wrong_step_is_found(
         (lambda b: changed(b, budgets=(b.promise.budgets[0], 1.0)), "budgets"),
         (lambda b: changed(b, alpha=1.5), "alpha"),
         (lambda b: changed(b, tolerance=0.5), "tolerance"),
+        (lambda b: replace(b, promise=replace(b.promise, margin=0.5 * b.promise.margin + 1e-6)), "margin"),
+        (lambda b: replace(b, promise=replace(b.promise, margin=None)), "margin"),
         (lambda b: changed(b, costs=b.times.worst.features[1:] + b.times.worst.features[:1]), "costs of features"),
         (lambda b: changed(b, steps=[b.times.worst.steps[0]._replace(users=1)]), "costs of steps"),
         (lambda b: changed(b, dispatch=b.times.worst.dispatch * 2.0), "cost of dispatch"),
@@ -267,6 +271,14 @@ def test_a_proof_of_another_build_is_found(
     failures = verify(change(bundle), proof).failures
 
     assert f"the proof has other {named} than the bundle" in failures
+
+
+def test_a_margin_without_grounds_in_the_proof_is_found(built: tuple[Path, Bundle, Proof]) -> None:
+    _, bundle, proof = built
+
+    failures = verify(bundle, replace(proof, grounds=None)).failures
+
+    assert "the proof has other margin than the bundle" in failures
 
 
 def small_proof(data: st.DataObject, tolerance: float = 0.0) -> tuple[Proof, QueryRegion]:

@@ -18,8 +18,10 @@ from polydom_runtime.device import tiny_models as tiny
 from polydom_runtime.device.device_profile import PROFILES
 from polydom_runtime.device.tune_file import write_tune
 from polydom_runtime.items.packed import write_packed
+from tests.builder.lattice.noisy_world import noisy_world
 from tests.builder.lattice.test_proof import example
 from tests.builder.training import estimator_zoo
+from tests.builder.verification.test_margin_checks import proof_of
 from tests.runtime.bundles.test_shipping import SHIPPING
 from tests.runtime.certification.test_certificate import TWENTIETH, Scripted, certified, late_at
 from tests.runtime.conftest import make_bundle
@@ -102,8 +104,9 @@ def certificates() -> Sequence[bytes]:
 
 @cache
 def proofs() -> Sequence[bytes]:
-    """Return proofs with costs that are sums, and with costs in a table."""
-    return encode_proof(example()), encode_proof(example(ruled=True))
+    """Return proofs with costs that are sums, with costs in a table, and with a margin."""
+    with_margin = proof_of(noisy_world(0, n_features=4, n_blocks=5))
+    return encode_proof(example()), encode_proof(example(ruled=True)), encode_proof(with_margin)
 
 
 @cache

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from .attribute_proto import attribute_of
 from .attributes import Typed
 from .tensor_proto import Array, tensor_of
-from .wire import fields, unsound
+from .wire import MAX_FIELDS, fields, left_fields, unsound
 
 NEWEST: Mapping[str, int] = {"": 22, "ai.onnx": 22, "ai.onnx.ml": 4}
 """The newest versions of operators that are known, by domain: in a newer one an operator may do something else."""
@@ -100,6 +100,7 @@ class Graph:
         BundleFormatError
             If the bytes are not sound, or its operators are newer than those that are known.
         """
+        left_fields.set([MAX_FIELDS])
         graphs: list[memoryview] = []
         versions: dict[str, int] = {}
         for f in fields(memoryview(onnx_bytes)):

@@ -2,7 +2,9 @@
 
 import re
 import struct
+import sys
 from collections.abc import Iterator
+from contextvars import ContextVar
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +18,12 @@ MANY = -1
 
 MAX_VARINT = 10
 """The bytes of the longest number."""
+
+MAX_FIELDS = 1 << 19
+"""The fields of a model, of all its messages together: some hundred thousand class names are fields too."""
+
+left_fields: ContextVar[list[int] | None] = ContextVar("left_fields", default=None)
+"""How many more fields may be read, in a list of one number; None for any number."""
 
 FIRST_WINDOW = 4096
 """Bytes that are searched for numbers of the same field, at first. Then eight times as many, so that no bytes are
@@ -118,10 +126,14 @@ def fields(data: memoryview, known: re.Pattern[bytes] | None = None) -> Iterator
     Raises
     ------
     BundleFormatError
-        If the bytes are no message: a field that reaches beyond the end, or a wire type that does not exist.
+        If the bytes are no message: a field that reaches beyond the end, or a wire type that does not exist; or if it
+        has more fields than may be read.
     """
-    at, end = 0, len(data)
+    at, end, left = 0, len(data), left_fields.get() or [sys.maxsize]
     while at < end:
+        left[0] -= 1
+        if left[0] < 0:
+            raise unsound(f"at most {MAX_FIELDS} fields", "more")
         if known is not None and (many := known.match(data, at)):
             yield Field(data[at] >> 3, MANY, data[at : many.end()])
             at = many.end()

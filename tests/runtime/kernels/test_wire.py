@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polydom_runtime.exceptions import BundleFormatError
-from polydom_runtime.kernels.wire import FIRST_WINDOW, Field, fields, varints
+from polydom_runtime.kernels.graph import Graph
+from polydom_runtime.kernels.wire import FIRST_WINDOW, MAX_FIELDS, Field, fields, varints
 
 
 def varint(number: int) -> bytes:
@@ -93,3 +94,11 @@ def test_value_of_another_type_is_refused() -> None:
 def test_cut_off_packed_number_is_refused() -> None:
     with pytest.raises(BundleFormatError, match="64 bits"):
         varints(memoryview(b"\x01\x80"))
+
+
+def test_a_model_of_very_many_fields_is_refused_before_most_of_them_are_read() -> None:
+    """Each takes a microsecond or so: a file of some megabytes could keep a node busy for a minute."""
+    data = b"\x08\x01\x10\x01" * (MAX_FIELDS // 2 + 1)
+
+    with pytest.raises(BundleFormatError, match="at most 524288 fields"):
+        Graph.read(data)

@@ -141,8 +141,10 @@ class Exploration:
         )
         kept = select_within_noise(found.expanded, self.costs, self.region, self.errors, self.standard_errors)
         alpha = proven_alpha(found.expanded, self.costs, self.region, 0.0, kept)
-        margin = margin_of(found, kept, self.costs, self.region, self.errors)
         warn_if_all_is_noise(found.expanded, self.errors)
+        if not self.errors.are_known(list(found.expanded)):  # then no margin can be told
+            return Explored(found.expanded, kept, alpha, 0.0, steps=found.steps)
+        margin = margin_of(found, kept, self.costs, self.region, self.errors)
         grounds = grounds_of(found, margin, self.errors)
         return Explored(found.expanded, kept, alpha, 0.0, margin, found.steps, grounds)
 

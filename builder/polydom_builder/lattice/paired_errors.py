@@ -12,7 +12,7 @@ from polydom_runtime.arrays import Floats
 class PairedErrors:
     """Standard errors, from what each block of held-out items contributes to the scores.
 
-    With a single block nothing is known of them: they are 0.
+    With a single block nothing is known of them, nor of a set with a block that the scorer gives no number: they are 0.
 
     Parameters
     ----------
@@ -42,8 +42,14 @@ class PairedErrors:
         table = self.parts(masks).reshape(len(masks), len(self.shares))
         n = len(self.shares)
         factor = np.sqrt(self.inflation * n / (n - 1)) if n > 1 else 0.0
-        moves: Floats = (table - (table @ self.shares)[:, None]) * self.shares * factor
+        known = np.isfinite(table).all(axis=1)
+        moves = np.zeros_like(table)
+        moves[known] = (table[known] - (table[known] @ self.shares)[:, None]) * self.shares * factor
         return moves
+
+    def are_known(self, masks: Sequence[int]) -> bool:
+        """Tell whether there are two blocks or more, and the scorer gives each a number for each set."""
+        return len(self.shares) > 1 and bool(np.isfinite(self.parts(masks)).all())
 
     def typical(self, rivals: Mapping[int, int]) -> float:
         """Return the median standard error of the differences of sets and their rivals; 0 without any."""

@@ -318,7 +318,7 @@ class Trainer:
             return whole, np.bincount(blocks, self._every[test] * hits) / np.maximum(sizes, TINY)
         without = np.array([self._score_on(model, order, test[blocks != block]) for block in range(count)])
         parts = whole + (sizes.sum() / np.maximum(sizes, TINY) - 1.0) * (whole - without)
-        return whole, np.where((sizes > 0.0) & np.isfinite(parts), parts, whole)
+        return whole, np.where(sizes > 0.0, parts, whole)
 
     def _shown(self, order: Sequence[int], fold: int, convert: Callable[[Any], Any] | None = None) -> Any:
         """Return the model of a fold as scorers see it."""

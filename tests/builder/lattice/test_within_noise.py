@@ -68,3 +68,13 @@ def test_scores_that_may_all_be_chance_are_told_with_the_items_that_are_missing(
     with pytest.warns(UserWarning, match=r"scores 0\.02 more .* error 0\.04.* about 16 times as many"):
         warn_if_all_is_noise({0: 0.5, 1: 0.52}, noise)
     warn_if_all_is_noise(scores(), errors())
+
+
+def test_of_a_set_without_scores_of_all_blocks_no_error_is_known() -> None:
+    """A scorer may be undefined without some block."""
+    table = np.array([[0.5, 0.6], [0.7, np.nan], [0.6, 0.8]])
+    noise = PairedErrors(lambda masks: table[list(masks)], np.full(2, 0.5))
+
+    assert noise.moves([1]).tolist() == [[0.0, 0.0]]
+    assert noise.of([2], 0) > 0.0
+    assert (noise.are_known([0, 2]), noise.are_known([0, 1])) == (True, False)

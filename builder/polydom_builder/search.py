@@ -306,7 +306,8 @@ class PolyDomSearch(HostAnswers):
         check_choice("index", self.index, tuple(INDEXES))
         check_choice("correction", self.correction, CORRECTIONS)
         alphas, limits = checked_slacks(self), checked_limits_of_models(self)
-        if isinstance(self.estimator, Mapping) and (limits.max_models or limits.max_bytes):
+        several = isinstance(self.estimator, Mapping) and len(self.estimator) > 1
+        if several and (limits.max_models or limits.max_bytes):
             raise TrainingError(
                 "max_models and max_memory go with one estimator. Got several. Leave them out, or choose one of them."
             )

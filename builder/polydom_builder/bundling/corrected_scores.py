@@ -3,7 +3,8 @@
 The correction keeps the order of the scores, so the index, the proof and the plans of the node stay as the search
 promises them. If noise is the same for all sets, a higher measured score means a higher expected one, however much of
 it is luck. What a model loses follows from its measured score: so the model of a prefix, which no query chooses,
-loses as much as a chosen one of the same score.
+loses as much as a chosen one of the same score. So does one of another estimator than the one that explored: the luck
+of choosing among estimators is not known.
 """
 
 import warnings

@@ -16,6 +16,8 @@ def promise_text(bundle: Bundle) -> str:
 
 
 def _proven(promise: Promise) -> str:
+    if promise.alpha == math.inf:
+        return "none about the score, since nothing is proven and no margin could be told"
     factor = "" if promise.alpha == 1.0 else f"{promise.alpha:g} times "
     held = promise.assumption or f"it is not stated whether the tolerance of {promise.tolerance:g} does"
     return f"no set that fits scores more than {factor}the one chosen, as far as the tolerance holds; {held}"

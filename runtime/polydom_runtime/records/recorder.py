@@ -47,8 +47,9 @@ class FlightRecorder:
 
     The file has its full size from the start, so that a full disk is noticed before the loop and not in it. A recording
     of the same bundle, deadline, policy and capacity is continued; any other recording is kept as ``FILE.1``,
-    ``FILE.2`` and so on. The file must not be shortened while it is in use: the system ends a process whose mapped file
-    shrinks. A power cut loses the last seconds, which the system had not yet written to the disk.
+    ``FILE.2`` and so on, of which the newest nine stay. The file must not be shortened while it is in use: the system
+    ends a process whose mapped file shrinks. A power cut loses the last seconds, which the system had not yet written
+    to the disk.
 
     Parameters
     ----------

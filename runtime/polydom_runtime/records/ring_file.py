@@ -3,9 +3,10 @@
 import errno
 import fcntl
 import os
+import re
 import stat
 from collections.abc import Callable
-from itertools import count
+from contextlib import suppress
 from pathlib import Path
 
 from polydom_runtime.exceptions import RecordingError
@@ -15,6 +16,9 @@ from .flight_file import MAGIC, MAX_FILE_BYTES, Flight, FlightHeader, decoded_fl
 
 Allocate = Callable[[int, int, int], None]
 """A function that reserves the space of a file, as `os.posix_fallocate`."""
+
+KEPT = 9
+"""How many earlier recordings stay beside the one in use, so that a node that is updated for years fills no disk."""
 
 
 def open_ring(file: Path, header: FlightHeader, allocate: Allocate) -> tuple[int, Flight | None]:
@@ -100,7 +104,7 @@ def _created(path: Path, header: FlightHeader, allocate: Allocate, instead: bool
         os.pwrite(descriptor, header.packed, 0)
         os.fsync(descriptor)
         if instead:
-            os.rename(path, _free_name(path))
+            _put_aside(path)
         os.rename(part, path)
         sync_folder(path.parent)
     except BaseException:
@@ -110,5 +114,24 @@ def _created(path: Path, header: FlightHeader, allocate: Allocate, instead: bool
     return descriptor
 
 
-def _free_name(path: Path) -> Path:
-    return next(name for k in count(1) if not (name := path.with_name(f"{path.name}.{k}")).exists())
+def _put_aside(path: Path) -> None:
+    """Give a recording the next number, and remove the oldest of those that have one."""
+    numbers = sorted(
+        int(name.name.removeprefix(f"{path.name}."))
+        for name in path.parent.iterdir()
+        if re.fullmatch(re.escape(path.name) + r"\.[1-9][0-9]{0,8}", name.name)
+    )
+    os.rename(path, path.with_name(f"{path.name}.{max(numbers, default=0) + 1}"))
+    for number in numbers[: 1 - KEPT]:
+        with suppress(OSError):
+            _remove_recording(path.with_name(f"{path.name}.{number}"))
+
+
+def _remove_recording(path: Path) -> None:
+    """Remove a recording; what is none, or is still locked by the process that records into it, stays."""
+    descriptor = _locked(path, os.O_RDONLY)
+    try:
+        if os.pread(descriptor, len(MAGIC), 0) == MAGIC:
+            path.unlink()
+    finally:
+        os.close(descriptor)

@@ -30,6 +30,7 @@ from polydom_runtime.commands.record_options import open_records
 from polydom_runtime.exceptions import RecordingError
 from polydom_runtime.records.flight_file import CRC, MAX_FILE_BYTES, MAX_REASON_BYTES, FlightHeader, decoded_flight
 from polydom_runtime.records.recorder import FlightRecorder, header_of, load_flight, read_flight
+from polydom_runtime.records.ring_file import KEPT
 from tests.bundle_parts import changed
 from tests.runtime.conftest import US, World, make_bundle
 from tests.runtime.records.test_metrics import ANSWER, Watched, files_of_at_most, options, traced
@@ -178,6 +179,7 @@ from pathlib import Path
 from types import SimpleNamespace as Some
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.records.recorder import FlightRecorder
+from polydom_runtime.records.ring_file import KEPT
 
 predictor = Some(bundle=load_bundle(sys.argv[1]), deadline=2e-4, policy="anytime")
 answer = Some(label="yes", features=("mean",), deadline_met=True, reason="planned", slowdown=1.0, elapsed_ns=0)
@@ -352,6 +354,32 @@ def test_cut_recording_is_kept_aside(file: Path) -> None:
 
     assert file.with_name("node.flight.1").read_bytes() == cut
     assert [r.number for r in read_flight(file)] == [0]
+
+
+def test_only_the_newest_of_earlier_recordings_stay(file: Path) -> None:
+    """Numbers go on, and a file that is no recording stays although its name looks like one."""
+    file.with_name("node.flight.1").write_text("a diary")
+    file.with_name("node.flight.old").touch()
+    for capacity in range(1, KEPT + 5):
+        FlightRecorder(file, Watched(), capacity).close()
+
+    last = KEPT + 4  # the first recording was given the number 2
+    numbers = [1, *range(last - KEPT + 1, last + 1)]
+    assert {p.name for p in file.parent.iterdir()} == {
+        "node.flight",
+        "node.flight.old",
+        *(f"node.flight.{number}" for number in numbers),
+    }
+    assert load_flight(file.with_name(f"node.flight.{last}")).header.capacity == last - 1
+
+
+def test_recording_that_is_still_written_is_not_removed(file: Path) -> None:
+    """A process that was given another name for its file, by a link say, goes on with it."""
+    with closing(FlightRecorder(file.with_name("node.flight.1"), Watched(), 4)):
+        for capacity in range(1, KEPT + 3):
+            FlightRecorder(file, Watched(), capacity).close()
+
+        assert file.with_name("node.flight.1").exists()
 
 
 def test_file_that_is_no_recording_is_left_alone(file: Path, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 import math
 import os
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -185,7 +185,7 @@ class Predictor:
         self.n_oversized = 0
         self._clock = clock
         self._early_stop = early_stop
-        self._labels: Mapping[int | float, Label | float] = labels_of(bundle.space)
+        self._labels = labels_of(bundle)
         self._size = space.size
         self._no_steps = [None] * len(space.steps)
         self.deadline = seconds
@@ -503,7 +503,7 @@ class Predictor:
             return number, True, 0
         return number, False, asked_ns
 
-    def _conclude(self, state: State, course: Course) -> tuple[LoadedModel, Label | float]:
+    def _conclude(self, state: State, course: Course) -> tuple[LoadedModel, Label | float | None]:
         """Return the model that answers, and the label that it gives; the prior if no model can."""
         model, number, spent = state.model, course.number, course.now - course.start
         left_ns = (course.plan.latest_ns - spent) / course.slowdown
@@ -531,12 +531,12 @@ class Predictor:
         course.reason = "no time for the model"
         return models.best_loaded(state.mask, left_ns)
 
-    def _prior(self, error: Exception, course: Course) -> tuple[LoadedModel, Label | float]:
+    def _prior(self, error: Exception, course: Course) -> tuple[LoadedModel, Label | float | None]:
         course.reason = "the model failed"
         course.failures.append(("the model", error))
         return self.models.prior, self._labels[self.models.prior.run()]
 
-    def _without_failures(self, mask: int, left_ns: float, course: Course) -> tuple[LoadedModel, Label | float]:
+    def _without_failures(self, mask: int, left_ns: float, course: Course) -> tuple[LoadedModel, Label | float | None]:
         """Answer without the features that are not finite; the prior if no model can."""
         course.reason = "the model failed"
         broken = self.models.not_finite(mask)

@@ -43,6 +43,8 @@ class Prediction(NamedTuple):
         The probability that the label is right, for items like those of the build: as often as that, such answers were
         right on items that their model was not trained on. The prior's is the share of its class. Of a model that
         abstains, it is that of its most probable label. None if the bundle was built without confidences.
+    estimator : str or None
+        The name of the model's estimator; None if the estimators of the bundle have no names, and for the prior.
     """
 
     label: Label | float | None
@@ -55,6 +57,7 @@ class Prediction(NamedTuple):
     waited_ns: int = 0
     error: str = ""
     confidence: float | None = None
+    estimator: str | None = None
 
 
 class Answering(Protocol):

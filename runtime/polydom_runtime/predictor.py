@@ -349,15 +349,15 @@ class Predictor:
         state = self._compute(item, self._admit(item, plan, course), course)
         label: Label | float | None
         model, label = self._conclude(state, course)
-        confidence = None
+        sure = None
         if self._tells_confidence:
-            confidence = model.confidence()
-            if confidence < self.abstain_below:
+            sure = model.confidence()
+            if sure < self.abstain_below:
                 label = None
         end = self._clock()
         self.trace.marks.append(end)
-        elapsed = end - arrived
-        met = elapsed <= self._deadline_ns
+        took = end - arrived
+        met = took <= self._deadline_ns
         reason, planned, error = course.reason, course.planned, ""
         if not reason:  # most answers are as planned, and have no need of further calls
             is_usual = planned is not None and planned.target == model.mask and self.trace.size <= self._largest
@@ -376,8 +376,8 @@ class Predictor:
         if self._failures.any or not met:
             self._judge(state.mask)
         waited = start - arrived
-        answer = label, model.features, model.accuracy, elapsed, met, reason, slowdown, waited, error, confidence
-        return new_tuple(Prediction, answer)  # in half the time of a call of the class
+        given = label, model.features, model.accuracy, took, met, reason, slowdown, waited, error, sure, model.estimator
+        return new_tuple(Prediction, given)  # in half the time of a call of the class
 
     def rehearse(self) -> None:
         """Make code warm again, right before an item comes: answer kept items through the same features and models.

@@ -389,7 +389,7 @@ class SupervisedPredictor:
         elapsed, waited = end - due.arrived, due.start - due.arrived
         met = elapsed <= self._budget_ns
         seen = elapsed, met, reason, self.slowdown, waited
-        return Prediction(told, model.features, model.accuracy, *seen, confidence=confidence)
+        return Prediction(told, model.features, model.accuracy, *seen, confidence=confidence, estimator=model.estimator)
 
 
 if TYPE_CHECKING:  # checked by mypy here, not where a predictor is first handed over

@@ -87,7 +87,8 @@ class PolyDomSearch(HostAnswers):
     costs_of_errors : mapping of (label, label) to float, optional
         For each pair of a true label and another one that is said for it, what this error costs: at least 0. Models
         then answer with the label of least expected cost, for which the estimator must have probabilities, and the
-        score is the share of the cost of the best constant answer that is saved, unless `scoring` is given.
+        score is the share of the cost of the best constant answer that is saved, unless `scoring` is given. None may be
+        said for each true label, too: then models abstain where that is expected to cost least.
     cv : int or scikit-learn splitter or iterable of splits
         Folds for the scores; one (train, test) split scores on given test items.
     n_jobs : int, optional

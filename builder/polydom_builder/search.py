@@ -15,15 +15,14 @@ from polydom_runtime.features import FeatureSpace
 from polydom_runtime.measuring.cost_samples import CostSamples
 from polydom_runtime.unit_times import UnitTimes
 
-from .bundling.assembly import indexed, with_stops
+from .bundling.assembly import with_stops
 from .bundling.bundle_folder import checked_target
 from .bundling.corrected_scores import CORRECTIONS, correction_of
-from .bundling.export import ExportedModel, Order, plan_order
+from .bundling.export import ExportedModel, plan_order
 from .bundling.identity import given_identity
-from .bundling.leaving_out import FEW, promising_orders, within_limits
+from .bundling.leaving_out import FEW, Which, promising_models, within_limits
 from .bundling.risks import calibrated, held_out_of
 from .costs.combined_costs import Combine
-from .exceptions import TrainingError
 from .exploration import SEARCHES, Exploration, Explored
 from .fitted_search import (
     candidate,
@@ -45,7 +44,7 @@ from .lattice.proof import prove
 from .paper import INDEXES
 from .preparation.family_choice import choice_text, chosen_families
 from .preparation.family_limits import FamilyLimits
-from .preparation.model_limits import checked_limits_of_models, with_memory
+from .preparation.model_limits import checked_limits_of_models, fitting_families, with_memory
 from .preparation.parameters import check_choice, checked_slacks, is_sure, lattice_of
 from .preparation.preparation import prepare
 from .preparation.progress import counted_scores
@@ -307,13 +306,10 @@ class PolyDomSearch(HostAnswers):
         check_choice("index", self.index, tuple(INDEXES))
         check_choice("correction", self.correction, CORRECTIONS)
         alphas, limits = checked_slacks(self), checked_limits_of_models(self)
-        several = isinstance(self.estimator, Mapping) and len(self.estimator) > 1
-        if several and (limits.max_models or limits.max_bytes):
-            raise TrainingError(
-                "max_models and max_memory go with one estimator. Got several. Leave them out, or choose one of them."
-            )
         publish(self, prepare(self, items, labels, groups, costs, sample_weight, self.slowdown), self.combine)
-        self.limits_ = with_memory(limits, self.trainer_, self.target_, self.max_mismatches)
+        self.limits_ = with_memory(limits, self.target_)
+        fitting = fitting_families(self.limits_, self.families_, self.target_, self.max_mismatches)
+        search_with(self, fitting, self.combine)
 
         families = self.families_
         budget = FamilyLimits(families, self.max_trainings, self.max_seconds)
@@ -377,10 +373,8 @@ class PolyDomSearch(HostAnswers):
         check_key(key)
         identity = given_identity(name, version, built_by)
         index = build_index(self._proven, self.region_)
-        best = {self._order(c.mask): c for c in index.candidates if c.mask}
-        several = len(self.families_) > 1
-        wanted = [(self._order(c.mask), c.estimator) for c in self._shipped()] if several else self._promising(best)
-        exported = export_orders(self, wanted)
+        best = {(self._order(c.mask), c.estimator): c for c in self._shipped() if c.mask}
+        exported = export_orders(self, self._promising(best))
         if self.correction is not None:
             known = self.expanded_, self.trainer_, self.set_costs_, index, self.region_
             if correction := correction_of(*known, [found.candidates for found in self.nested_]):
@@ -395,9 +389,7 @@ class PolyDomSearch(HostAnswers):
             margin=self.margin_,
         )
         whole = draft(self, exported, promise, combine=self.combine, identity=identity)
-        bundle = indexed(whole, self.region_)
-        if not several:
-            bundle = within_limits(whole, self.region_, self.limits_, self.sizes_, best)
+        bundle = within_limits(whole, self.region_, self.limits_, self.sizes_, best)
         self.shipping_ = bundle.shipping
         if is_sure(self):
             bundle = calibrated(bundle, exported, self.trainer_)
@@ -440,13 +432,13 @@ class PolyDomSearch(HostAnswers):
         """The candidates of the first family: the proof is about these."""
         return [c for c in self.candidates_ if c.estimator in ("", self.families_[0].name)]
 
-    def _promising(self, best: dict[Order, Candidate]) -> list[tuple[Order, str]]:
-        few = (self._order(mask) for mask in self.expanded_ if 0 < mask.bit_count() <= FEW[-1])
-        trained = ((order, candidate(self, order)) for order in few)
+    def _promising(self, best: dict[Which, Candidate]) -> list[Which]:
+        few = ((f, m) for f in self.families_ for m in self.scores_[f.name] if 0 < m.bit_count() <= FEW[-1])
+        trained = (((order := self._order(m), f.name), candidate(self, order, f)) for f, m in few)
         costs = [c.cost for c in best.values()]
         grid = ExpectedQueries.of(self.sizes_, self.region_.sizes, promised_budgets(self), costs)
-        orders = promising_orders([*best], trained, self.expanded_[0], self.limits_, grid)
-        return [(order, self.families_[0].name) for order in orders]
+        quickest = min(self.families_, key=lambda family: family.seconds).name
+        return promising_models([*best], trained, self.expanded_[0], self.limits_, grid, quickest)
 
     def _order(self, mask: int) -> tuple[int, ...]:
         return plan_order(mask, self.times_, self.region_.typical_size)

@@ -9,6 +9,7 @@ from joblib import Memory, effective_n_jobs
 from sklearn.utils.validation import check_is_fitted
 
 from polydom_runtime.bundles.bundle import Bundle, Promise
+from polydom_runtime.bundles.identity import Identity
 from polydom_runtime.bundles.index import Candidate, Staircase
 from polydom_runtime.device.device_profile import DeviceProfile
 from polydom_runtime.features import FeatureSpace
@@ -18,11 +19,12 @@ from polydom_runtime.unit_times import UnitTimes
 from .bundling.assembly import with_stops
 from .bundling.bundle_folder import checked_target
 from .bundling.corrected_scores import CORRECTIONS, correction_of
-from .bundling.export import ExportedModel, plan_order
+from .bundling.export import ExportedModel, models_to_export, plan_order
 from .bundling.identity import given_identity
 from .bundling.leaving_out import FEW, Which, promising_models, within_limits
 from .bundling.risks import calibrated, held_out_of
 from .costs.combined_costs import Combine
+from .costs.model_limits import keeps
 from .exploration import SEARCHES, Exploration, Explored
 from .fitted_search import (
     candidate,
@@ -53,6 +55,10 @@ from .training.families import Family
 from .training.nested_folds import nested_trainers
 from .training.trainer import Trainer
 from .verification.proof_file import encode_proof
+
+LARGER = 2
+"""The file of a model may be larger by this factor than those that were converted before the search, the one of all
+features among them."""
 
 
 class PolyDomSearch(HostAnswers):
@@ -128,8 +134,9 @@ class PolyDomSearch(HostAnswers):
         the one-standard-error rule, which ships few models and loses up to a point of the score at long deadlines; 0
         keeps all that are better. For a search by gain.
     max_models : int, optional
-        The largest number of models that a bundle ships. If not all that are best somewhere fit, those are left out
-        that lose least of the mean score over sizes and deadlines; the bundle states the price.
+        The largest number of models that a bundle ships, of all estimators together. If not all that are best somewhere
+        fit, those are left out that lose least of the mean score over sizes and deadlines; the bundle states the price.
+        For each model there is one of the quickest estimator for each prefix of its order.
     max_memory : int or str, optional
         The most bytes of all model files together, such as "20MB". The memory of the device, if its costs or its
         profile state it, is a limit too.
@@ -328,6 +335,7 @@ class PolyDomSearch(HostAnswers):
         self.candidates_ = [candidate(self, self._order(mask)) for mask in explored.kept]
         self.candidates_ += [candidate(self, self._order(mask), family) for family, mask in others]
         self.index_ = INDEXES[self.index](self.candidates_, self.region_)
+        self._within: Any = None
         longest = self.region_.budgets[1]
         self.staircase_ = Staircase(self.candidates_, longest) if longest < np.inf else None
         self.prior_ = self.trainer_.prior, self.expanded_[0]
@@ -371,7 +379,17 @@ class PolyDomSearch(HostAnswers):
         check_is_fitted(self, "index_")
         checked_target(folder)
         check_key(key)
-        identity = given_identity(name, version, built_by)
+        bundle, exported = self._made(given_identity(name, version, built_by))
+        self.shipping_ = bundle.shipping
+        self._within = bundle.index if bundle.shipping.n_left_out else self.index_
+        if is_sure(self):
+            bundle = calibrated(bundle, exported, self.trainer_)
+        if self.early_stop is not None:
+            bundle = with_stops(bundle, held_out_of(bundle, exported), self.early_stop)
+        return write_fitted(self, folder, bundle, exported, self._proof(exported), key)
+
+    def _made(self, identity: Identity) -> tuple[Bundle, list[ExportedModel]]:
+        """Return a bundle with its index, within the limits, and the exported models that it was chosen from."""
         index = build_index(self._proven, self.region_)
         best = {(self._order(c.mask), c.estimator): c for c in self._shipped() if c.mask}
         exported = export_orders(self, self._promising(best))
@@ -389,13 +407,20 @@ class PolyDomSearch(HostAnswers):
             margin=self.margin_,
         )
         whole = draft(self, exported, promise, combine=self.combine, identity=identity)
-        bundle = within_limits(whole, self.region_, self.limits_, self.sizes_, best)
-        self.shipping_ = bundle.shipping
-        if is_sure(self):
-            bundle = calibrated(bundle, exported, self.trainer_)
-        if self.early_stop is not None:
-            bundle = with_stops(bundle, held_out_of(bundle, exported), self.early_stop)
-        return write_fitted(self, folder, bundle, exported, self._proof(exported), key)
+        return within_limits(whole, self.region_, self.limits_, self.sizes_, best), exported
+
+    @property
+    def _answering(self) -> Any:
+        if self._within is None:
+            chosen = [(self._order(c.mask), c.estimator) for c in self._shipped()]
+            sizes = [len(data) for family in self.families_ for data in family.trainer.converted.values()]
+            every = [LARGER * max(sizes, default=0)] * len(models_to_export(chosen, self._quickest))
+            self._within = self.index_ if keeps(self.limits_, every) else self._made(Identity())[0].index
+        return self._within
+
+    @property
+    def _quickest(self) -> str:
+        return min(self.families_, key=lambda family: family.seconds).name
 
     def _of_others(self, limits: FamilyLimits, kept: Sequence[int]) -> list[tuple[Family, int]]:
         """Train models of the other families; return those that are better than all cheaper ones."""
@@ -437,8 +462,7 @@ class PolyDomSearch(HostAnswers):
         trained = (((order := self._order(m), f.name), candidate(self, order, f)) for f, m in few)
         costs = [c.cost for c in best.values()]
         grid = ExpectedQueries.of(self.sizes_, self.region_.sizes, promised_budgets(self), costs)
-        quickest = min(self.families_, key=lambda family: family.seconds).name
-        return promising_models([*best], trained, self.expanded_[0], self.limits_, grid, quickest)
+        return promising_models([*best], trained, self.expanded_[0], self.limits_, grid, self._quickest)
 
     def _order(self, mask: int) -> tuple[int, ...]:
         return plan_order(mask, self.times_, self.region_.typical_size)

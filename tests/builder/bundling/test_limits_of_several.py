@@ -19,7 +19,7 @@ from polydom_runtime.bundles.shipping import Limits
 from polydom_runtime.device.memory import memory_need
 from polydom_runtime.testing import ManualClock
 from tests.builder import task
-from tests.builder.test_several_estimators import ByLength, fit
+from tests.builder.test_several_estimators import US, ByLength, fit
 
 
 @pytest.fixture(scope="module")
@@ -37,8 +37,10 @@ def whole(mixed: PolyDomSearch, tmp_path_factory: pytest.TempPathFactory) -> Bun
 @contextmanager
 def limited(found: PolyDomSearch, **limits: int) -> Iterator[PolyDomSearch]:
     before, found.limits_ = found.limits_, Limits(**limits)
-    yield found
-    found.limits_ = before
+    try:
+        yield found
+    finally:
+        found.limits_ = before
 
 
 def mean_score(bundle: Bundle, numbers: Any, sizes: Any, deadlines: Any) -> float:
@@ -120,3 +122,46 @@ def test_estimator_of_which_no_model_fits_takes_no_part(mixed: PolyDomSearch) ->
     assert fitting_families(Limits(max_models=1), mixed.families_, mixed.target_, 0) == mixed.families_
     with pytest.raises(ExportError, match=r"At least one model must fit 0.0001 MB. The smallest of"):
         fitting_families(Limits(max_bytes=100), mixed.families_, mixed.target_, 0)
+
+
+def test_models_that_are_left_out_do_not_answer_on_the_host(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Before an export and after it, by strict plans; labels are those of the node."""
+    monkeypatch.setattr(preparation, "model_timer", lambda *_: ByLength(0.0))
+    found, signals = fit(max_models=2), task.items(30, seed=1)[0]
+    before = [found.predict(signals, deadline).tolist() for deadline in (100 * US, 700 * US)]
+    used = {features for deadline in (100 * US, 700 * US) for features in found.features_used(signals, deadline)}
+    names = found.get_feature_names_out().tolist()
+
+    bundle = found.export(tmp_path / "small.bundle")
+
+    shipped = {tuple(bundle.names[i] for i in model.order) for model in bundle.models}
+    assert bundle.shipping.n_left_out > 0
+    assert used - {()} <= shipped
+    assert set(names) == {name for features in shipped for name in features}
+    for labels, deadline in zip(before, (100 * US, 700 * US), strict=True):
+        node = Predictor.load(
+            tmp_path / "small.bundle", task.space, deadline=deadline, policy="strict", clock=ManualClock()
+        )
+        assert labels == found.predict(signals, deadline).tolist()
+        same = [
+            k for k, x in enumerate(signals) if node.predict_one(x).features == found.features_used([x], deadline)[0]
+        ]
+        assert len(same) > 20
+        assert [node.predict_one(signals[k]).label for k in same] == [labels[k] for k in same]
+
+
+def test_without_a_limit_that_may_leave_something_out_the_host_exports_nothing(
+    mixed: PolyDomSearch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def exported(*_: Any) -> None:
+        raise AssertionError("exported")
+
+    monkeypatch.setattr(PolyDomSearch, "_made", exported)
+    monkeypatch.setattr(mixed, "_within", None)
+    items = task.items(5)[0]
+
+    with limited(mixed, max_models=1000, max_bytes=10**9, memory_bytes=10**10):
+        assert mixed.predict(items).tolist() == [mixed.predict([x])[0] for x in items]
+    monkeypatch.setattr(mixed, "_within", None)
+    with limited(mixed, max_models=1), pytest.raises(AssertionError, match="exported"):
+        mixed.predict(items)

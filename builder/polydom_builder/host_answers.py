@@ -94,7 +94,8 @@ class HostAnswers(NamedParameters):
     def predict_proba(self, items: Iterable[Any], deadline: Deadline = None) -> NDArray[Any]:
         """Return the probabilities of each item, shape ``(n_items, n_classes)``, in the order of `classes_`.
 
-        Only if the estimator has them. Where no set fits, the prior has probability 1.
+        Only if the estimator has them. Where no set fits, the prior has probability 1, or if it is to abstain,
+        each label its share.
 
         Parameters
         ----------

@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
-from polydom_builder import GreedySearch, PolyDomSearch
+from polydom_builder import GreedySearch, PolyDomSearch, verify_bundle
 from polydom_builder.exceptions import TrainingError
 from polydom_builder.training.error_costs import CostSaved, checked_error_costs
 from polydom_builder.training.labels import targets_of
@@ -211,6 +211,14 @@ def test_costs_lower_the_mean_cost_on_new_items() -> None:
     plain, by_cost = (mean_cost(labels, fitted(costs).predict(signals)) for costs in (None, COSTS))
 
     assert by_cost < 0.9 * plain
+
+
+def test_bundle_whose_prior_is_to_abstain_verifies(tmp_path: Path) -> None:
+    """The score of the prior is 0 up to rounding, and so are its parts."""
+    bundle = fitted(COSTS | NO_ANSWER).export(tmp_path / "x")
+
+    assert bundle.prior == (2, pytest.approx(0.0, abs=1e-9))
+    assert verify_bundle(tmp_path / "x").failures == ()
 
 
 @pytest.mark.parametrize("unsure", [False, True], ids=["", "abstains"])

@@ -41,10 +41,11 @@ class HostAnswers(NamedParameters):
     """What `PolyDomSearch` and `GreedySearch` share once they are fitted: answers to items, without a bundle.
 
     An item gets the set that `index_` names for its size and deadline by worst-case costs, and the answer of the model
-    of this set, trained on all items of the fit. No time is measured. The node's any-time policy uses the time that
-    is left, and does at least as well in most cases; with sequences of `GreedySearch`, both follow the sequence. All
-    features of the items are computed, as in the fit, and kept in `memory`. A model is trained when it is first
-    needed, and kept in the search, not in `memory`, which holds no pickles.
+    of this set, trained on all items of the fit. If limits of models may leave some out, models are exported first, as
+    for a bundle, and those answer that it ships. No time is measured. The node's any-time policy uses the time that is
+    left, and does at least as well in most cases; with sequences of `GreedySearch`, both follow the sequence. All
+    features of the items are computed, as in the fit, and kept in `memory`. A model is trained when it is first needed,
+    and kept in the search, not in `memory`, which holds no pickles.
     """
 
     __metadata_request__fit: ClassVar = UNROUTED
@@ -93,7 +94,8 @@ class HostAnswers(NamedParameters):
     def predict_proba(self, items: Iterable[Any], deadline: Deadline = None) -> NDArray[Any]:
         """Return the probabilities of each item, shape ``(n_items, n_classes)``, in the order of `classes_`.
 
-        Only if the estimator has them. Where no set fits, the prior has probability 1.
+        Only if the estimator has them. Where no set fits, the prior has probability 1, or if it is to abstain,
+        each label its share.
 
         Parameters
         ----------
@@ -155,7 +157,8 @@ class HostAnswers(NamedParameters):
             Ignored: items have no columns.
         """
         check_is_fitted(self, "index_")
-        used = {name for candidate in self._shipped() for name in candidate.features}
+        shipped = self._shipped() if self._answering is self.index_ else self._answering.candidates
+        used = {name for candidate in shipped for name in candidate.features}
         return np.array([name for name in self.space_.names if name in used], dtype=object)
 
     @property
@@ -198,7 +201,13 @@ class HostAnswers(NamedParameters):
     def _candidates(self, items: list[Any], deadline: Deadline) -> list[Candidate]:
         sizes = [item_size(self.space_, k, item) for k, item in enumerate(items)]
         budgets = _checked_deadlines(promised_budgets(self), len(items), deadline)
-        return [self.index_.best(size, budget) for size, budget in zip(sizes, budgets, strict=True)]
+        index = self._answering
+        return [index.best(size, budget) for size, budget in zip(sizes, budgets, strict=True)]
+
+    @property
+    def _answering(self) -> Any:
+        """The index that names who answers."""
+        return self.index_
 
     def _chosen(self, items: Iterable[Any], deadline: Deadline) -> tuple[ChosenModels, NDArray[np.intp]]:
         """Return the models that answer items, and the numbers of the items, to ask the models for."""

@@ -9,21 +9,22 @@ from joblib import Memory, effective_n_jobs
 from sklearn.utils.validation import check_is_fitted
 
 from polydom_runtime.bundles.bundle import Bundle, Promise
+from polydom_runtime.bundles.identity import Identity
 from polydom_runtime.bundles.index import Candidate, Staircase
 from polydom_runtime.device.device_profile import DeviceProfile
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.measuring.cost_samples import CostSamples
 from polydom_runtime.unit_times import UnitTimes
 
-from .bundling.assembly import indexed, with_stops
+from .bundling.assembly import with_stops
 from .bundling.bundle_folder import checked_target
 from .bundling.corrected_scores import CORRECTIONS, correction_of
-from .bundling.export import ExportedModel, Order, plan_order
+from .bundling.export import ExportedModel, models_to_export, plan_order
 from .bundling.identity import given_identity
-from .bundling.leaving_out import FEW, promising_orders, within_limits
+from .bundling.leaving_out import FEW, Which, promising_models, within_limits
 from .bundling.risks import calibrated, held_out_of
 from .costs.combined_costs import Combine
-from .exceptions import TrainingError
+from .costs.model_limits import keeps
 from .exploration import SEARCHES, Exploration, Explored
 from .fitted_search import (
     candidate,
@@ -45,7 +46,7 @@ from .lattice.proof import prove
 from .paper import INDEXES
 from .preparation.family_choice import choice_text, chosen_families
 from .preparation.family_limits import FamilyLimits
-from .preparation.model_limits import checked_limits_of_models, with_memory
+from .preparation.model_limits import checked_limits_of_models, fitting_families, with_memory
 from .preparation.parameters import check_choice, checked_slacks, is_sure, lattice_of
 from .preparation.preparation import prepare
 from .preparation.progress import counted_scores
@@ -54,6 +55,10 @@ from .training.families import Family
 from .training.nested_folds import nested_trainers
 from .training.trainer import Trainer
 from .verification.proof_file import encode_proof
+
+LARGER = 2
+"""The file of a model may be larger by this factor than those that were converted before the search, the one of all
+features among them."""
 
 
 class PolyDomSearch(HostAnswers):
@@ -87,7 +92,8 @@ class PolyDomSearch(HostAnswers):
     costs_of_errors : mapping of (label, label) to float, optional
         For each pair of a true label and another one that is said for it, what this error costs: at least 0. Models
         then answer with the label of least expected cost, for which the estimator must have probabilities, and the
-        score is the share of the cost of the best constant answer that is saved, unless `scoring` is given.
+        score is the share of the cost of the best constant answer that is saved, unless `scoring` is given. None may be
+        said for each true label, too: then models abstain where that is expected to cost least.
     cv : int or scikit-learn splitter or iterable of splits
         Folds for the scores; one (train, test) split scores on given test items.
     n_jobs : int, optional
@@ -128,8 +134,9 @@ class PolyDomSearch(HostAnswers):
         the one-standard-error rule, which ships few models and loses up to a point of the score at long deadlines; 0
         keeps all that are better. For a search by gain.
     max_models : int, optional
-        The largest number of models that a bundle ships. If not all that are best somewhere fit, those are left out
-        that lose least of the mean score over sizes and deadlines; the bundle states the price.
+        The largest number of models that a bundle ships, of all estimators together. If not all that are best somewhere
+        fit, those are left out that lose least of the mean score over sizes and deadlines; the bundle states the price.
+        For each model there is one of the quickest estimator for each prefix of its order.
     max_memory : int or str, optional
         The most bytes of all model files together, such as "20MB". The memory of the device, if its costs or its
         profile state it, is a limit too.
@@ -306,13 +313,10 @@ class PolyDomSearch(HostAnswers):
         check_choice("index", self.index, tuple(INDEXES))
         check_choice("correction", self.correction, CORRECTIONS)
         alphas, limits = checked_slacks(self), checked_limits_of_models(self)
-        several = isinstance(self.estimator, Mapping) and len(self.estimator) > 1
-        if several and (limits.max_models or limits.max_bytes):
-            raise TrainingError(
-                "max_models and max_memory go with one estimator. Got several. Leave them out, or choose one of them."
-            )
         publish(self, prepare(self, items, labels, groups, costs, sample_weight, self.slowdown), self.combine)
-        self.limits_ = with_memory(limits, self.trainer_, self.target_, self.max_mismatches)
+        self.limits_ = with_memory(limits, self.target_)
+        fitting = fitting_families(self.limits_, self.families_, self.target_, self.max_mismatches)
+        search_with(self, fitting, self.combine)
 
         families = self.families_
         budget = FamilyLimits(families, self.max_trainings, self.max_seconds)
@@ -331,6 +335,7 @@ class PolyDomSearch(HostAnswers):
         self.candidates_ = [candidate(self, self._order(mask)) for mask in explored.kept]
         self.candidates_ += [candidate(self, self._order(mask), family) for family, mask in others]
         self.index_ = INDEXES[self.index](self.candidates_, self.region_)
+        self._within: Any = None
         longest = self.region_.budgets[1]
         self.staircase_ = Staircase(self.candidates_, longest) if longest < np.inf else None
         self.prior_ = self.trainer_.prior, self.expanded_[0]
@@ -374,12 +379,20 @@ class PolyDomSearch(HostAnswers):
         check_is_fitted(self, "index_")
         checked_target(folder)
         check_key(key)
-        identity = given_identity(name, version, built_by)
+        bundle, exported = self._made(given_identity(name, version, built_by))
+        self.shipping_ = bundle.shipping
+        self._within = bundle.index if bundle.shipping.n_left_out else self.index_
+        if is_sure(self):
+            bundle = calibrated(bundle, exported, self.trainer_)
+        if self.early_stop is not None:
+            bundle = with_stops(bundle, held_out_of(bundle, exported), self.early_stop)
+        return write_fitted(self, folder, bundle, exported, self._proof(exported), key)
+
+    def _made(self, identity: Identity) -> tuple[Bundle, list[ExportedModel]]:
+        """Return a bundle with its index, within the limits, and the exported models that it was chosen from."""
         index = build_index(self._proven, self.region_)
-        best = {self._order(c.mask): c for c in index.candidates if c.mask}
-        several = len(self.families_) > 1
-        wanted = [(self._order(c.mask), c.estimator) for c in self._shipped()] if several else self._promising(best)
-        exported = export_orders(self, wanted)
+        best = {(self._order(c.mask), c.estimator): c for c in self._shipped() if c.mask}
+        exported = export_orders(self, self._promising(best))
         if self.correction is not None:
             known = self.expanded_, self.trainer_, self.set_costs_, index, self.region_
             if correction := correction_of(*known, [found.candidates for found in self.nested_]):
@@ -394,15 +407,20 @@ class PolyDomSearch(HostAnswers):
             margin=self.margin_,
         )
         whole = draft(self, exported, promise, combine=self.combine, identity=identity)
-        bundle = indexed(whole, self.region_)
-        if not several:
-            bundle = within_limits(whole, self.region_, self.limits_, self.sizes_, best)
-        self.shipping_ = bundle.shipping
-        if is_sure(self):
-            bundle = calibrated(bundle, exported, self.trainer_)
-        if self.early_stop is not None:
-            bundle = with_stops(bundle, held_out_of(bundle, exported), self.early_stop)
-        return write_fitted(self, folder, bundle, exported, self._proof(exported), key)
+        return within_limits(whole, self.region_, self.limits_, self.sizes_, best), exported
+
+    @property
+    def _answering(self) -> Any:
+        if self._within is None:
+            chosen = [(self._order(c.mask), c.estimator) for c in self._shipped()]
+            sizes = [len(data) for family in self.families_ for data in family.trainer.converted.values()]
+            every = [LARGER * max(sizes, default=0)] * len(models_to_export(chosen, self._quickest))
+            self._within = self.index_ if keeps(self.limits_, every) else self._made(Identity())[0].index
+        return self._within
+
+    @property
+    def _quickest(self) -> str:
+        return min(self.families_, key=lambda family: family.seconds).name
 
     def _of_others(self, limits: FamilyLimits, kept: Sequence[int]) -> list[tuple[Family, int]]:
         """Train models of the other families; return those that are better than all cheaper ones."""
@@ -439,13 +457,12 @@ class PolyDomSearch(HostAnswers):
         """The candidates of the first family: the proof is about these."""
         return [c for c in self.candidates_ if c.estimator in ("", self.families_[0].name)]
 
-    def _promising(self, best: dict[Order, Candidate]) -> list[tuple[Order, str]]:
-        few = (self._order(mask) for mask in self.expanded_ if 0 < mask.bit_count() <= FEW[-1])
-        trained = ((order, candidate(self, order)) for order in few)
+    def _promising(self, best: dict[Which, Candidate]) -> list[Which]:
+        few = ((f, m) for f in self.families_ for m in self.scores_[f.name] if 0 < m.bit_count() <= FEW[-1])
+        trained = (((order := self._order(m), f.name), candidate(self, order, f)) for f, m in few)
         costs = [c.cost for c in best.values()]
         grid = ExpectedQueries.of(self.sizes_, self.region_.sizes, promised_budgets(self), costs)
-        orders = promising_orders([*best], trained, self.expanded_[0], self.limits_, grid)
-        return [(order, self.families_[0].name) for order in orders]
+        return promising_models([*best], trained, self.expanded_[0], self.limits_, grid, self._quickest)
 
     def _order(self, mask: int) -> tuple[int, ...]:
         return plan_order(mask, self.times_, self.region_.typical_size)

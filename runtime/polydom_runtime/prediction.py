@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, get_args, runtime_checkable
 
-from .bundles.bundle import Bundle, BundleSpace, Label
+from .bundles.bundle import Bundle, Label
 from .exceptions import DeadlineError
 
 if TYPE_CHECKING:
@@ -19,7 +19,8 @@ class Prediction(NamedTuple):
     Attributes
     ----------
     label : int, str or bool; float from a regressor; None
-        None if no answer is given, since its confidence is too low: only if the predictor was asked to abstain.
+        None if no answer is given: its confidence is too low and the predictor was asked to abstain then, or by the
+        costs of errors to abstain is expected to cost least.
     features : tuple of str
         The feature set of the model that answered, in the order of its columns; empty for the class prior.
     accuracy : float
@@ -40,8 +41,10 @@ class Prediction(NamedTuple):
         What failed first on the item, and how, such as ``mean: ValueError: no sound``; empty if nothing failed.
     confidence : float or None
         The probability that the label is right, for items like those of the build: as often as that, such answers were
-        right on items that their model was not trained on. The prior's is the share of its class. None if the bundle
-        was built without confidences.
+        right on items that their model was not trained on. The prior's is the share of its class. Of a model that
+        abstains, it is that of its most probable label. None if the bundle was built without confidences.
+    estimator : str or None
+        The name of the model's estimator; None if the estimators of the bundle have no names, and for the prior.
     """
 
     label: Label | float | None
@@ -54,6 +57,7 @@ class Prediction(NamedTuple):
     waited_ns: int = 0
     error: str = ""
     confidence: float | None = None
+    estimator: str | None = None
 
 
 class Answering(Protocol):
@@ -134,18 +138,18 @@ def policy_for(bundle: Bundle, asked: Policy) -> Policy:
     return "strict" if bundle.is_greedy or not bundle.adds_up else asked
 
 
-def labels_of(space: BundleSpace) -> Mapping[int | float, Label | float]:
-    """Return the label of each class number; for a regressor each finite number is its own.
+def labels_of(bundle: Bundle) -> Mapping[int | float, Label | float | None]:
+    """Return the label of each number that a model may answer with; None for the one that means to abstain.
 
-    Examples
-    --------
-    >>> dict(labels_of(BundleSpace(("mean",), (1,), ("no", "yes"))))
-    {0: 'no', 1: 'yes'}
+    For a regressor each finite number is its own label.
     """
-    return dict(enumerate(space.classes)) if space.classes else _AsIs()
+    classes, errors = bundle.space.classes, bundle.error_costs
+    if not classes:
+        return _AsIs()
+    return dict(enumerate(classes if errors is None or not errors.abstain else (*classes, None)))
 
 
-class _AsIs(dict[int | float, Label | float]):
+class _AsIs(dict[int | float, Label | float | None]):
     """Stands for the classes of a regressor."""
 
     def __missing__(self, number: float) -> float:

@@ -3,7 +3,7 @@
 import math
 import os
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -185,7 +185,7 @@ class Predictor:
         self.n_oversized = 0
         self._clock = clock
         self._early_stop = early_stop
-        self._labels: Mapping[int | float, Label | float] = labels_of(bundle.space)
+        self._labels = labels_of(bundle)
         self._size = space.size
         self._no_steps = [None] * len(space.steps)
         self.deadline = seconds
@@ -349,15 +349,15 @@ class Predictor:
         state = self._compute(item, self._admit(item, plan, course), course)
         label: Label | float | None
         model, label = self._conclude(state, course)
-        confidence = None
+        sure = None
         if self._tells_confidence:
-            confidence = model.confidence()
-            if confidence < self.abstain_below:
+            sure = model.confidence()
+            if sure < self.abstain_below:
                 label = None
         end = self._clock()
         self.trace.marks.append(end)
-        elapsed = end - arrived
-        met = elapsed <= self._deadline_ns
+        took = end - arrived
+        met = took <= self._deadline_ns
         reason, planned, error = course.reason, course.planned, ""
         if not reason:  # most answers are as planned, and have no need of further calls
             is_usual = planned is not None and planned.target == model.mask and self.trace.size <= self._largest
@@ -376,8 +376,8 @@ class Predictor:
         if self._failures.any or not met:
             self._judge(state.mask)
         waited = start - arrived
-        answer = label, model.features, model.accuracy, elapsed, met, reason, slowdown, waited, error, confidence
-        return new_tuple(Prediction, answer)  # in half the time of a call of the class
+        given = label, model.features, model.accuracy, took, met, reason, slowdown, waited, error, sure, model.estimator
+        return new_tuple(Prediction, given)  # in half the time of a call of the class
 
     def rehearse(self) -> None:
         """Make code warm again, right before an item comes: answer kept items through the same features and models.
@@ -503,7 +503,7 @@ class Predictor:
             return number, True, 0
         return number, False, asked_ns
 
-    def _conclude(self, state: State, course: Course) -> tuple[LoadedModel, Label | float]:
+    def _conclude(self, state: State, course: Course) -> tuple[LoadedModel, Label | float | None]:
         """Return the model that answers, and the label that it gives; the prior if no model can."""
         model, number, spent = state.model, course.number, course.now - course.start
         left_ns = (course.plan.latest_ns - spent) / course.slowdown
@@ -531,12 +531,12 @@ class Predictor:
         course.reason = "no time for the model"
         return models.best_loaded(state.mask, left_ns)
 
-    def _prior(self, error: Exception, course: Course) -> tuple[LoadedModel, Label | float]:
+    def _prior(self, error: Exception, course: Course) -> tuple[LoadedModel, Label | float | None]:
         course.reason = "the model failed"
         course.failures.append(("the model", error))
         return self.models.prior, self._labels[self.models.prior.run()]
 
-    def _without_failures(self, mask: int, left_ns: float, course: Course) -> tuple[LoadedModel, Label | float]:
+    def _without_failures(self, mask: int, left_ns: float, course: Course) -> tuple[LoadedModel, Label | float | None]:
         """Answer without the features that are not finite; the prior if no model can."""
         course.reason = "the model failed"
         broken = self.models.not_finite(mask)

@@ -95,12 +95,18 @@ def indexed(draft: Bundle, region: QueryRegion) -> Bundle:
     candidates = {draft.candidate(number): number for number in range(len(entries))}
     index = build_index([draft.empty, *candidates], region)
     shipped = [candidates[c] for c in index.candidates[1:]]
-    quickest: dict[Order, int] = {}
-    for number in sorted(range(len(entries)), key=lambda number: entries[number].seconds):
-        quickest.setdefault(entries[number].order, number)
+    quickest = quickest_models(entries)
     kept = sorted({*shipped, *(quickest[order] for order in with_prefixes([entries[k].order for k in shipped]))})
     stored = StoredIndex(tuple(kept.index(number) for number in shipped), index.intervals)
     return replace(draft, models=tuple(entries[number] for number in kept), stored=stored)
+
+
+def quickest_models(entries: Sequence[ModelEntry]) -> dict[Order, int]:
+    """Return the number of the quickest model of each order."""
+    quickest: dict[Order, int] = {}
+    for number in sorted(range(len(entries)), key=lambda number: entries[number].seconds):
+        quickest.setdefault(entries[number].order, number)
+    return quickest
 
 
 def with_stops(bundle: Bundle, models: Sequence[HeldOut], loss: float) -> Bundle:

@@ -19,7 +19,7 @@ class HeldOut:
     Parameters
     ----------
     hits : bool array of shape (n_answers,)
-        Whether each answer is right.
+        Whether each answer is right; where the model abstains, whether its most probable label is.
     scores : float array of shape (n_answers,)
         The probability or the decision value of each answer.
     weights : float array of shape (n_answers,)
@@ -28,6 +28,8 @@ class HeldOut:
         The position of each item.
     folds : int array of shape (n_answers,)
         The number of the fold in which it was held out.
+    said : bool array of shape (n_answers,)
+        Whether the model gives the answer, and does not abstain.
     """
 
     hits: NDArray[np.bool_]
@@ -35,6 +37,7 @@ class HeldOut:
     weights: Floats
     items: NDArray[np.intp]
     folds: NDArray[np.intp]
+    said: NDArray[np.bool_]
 
     @property
     def accuracy(self) -> float:
@@ -49,7 +52,7 @@ def held_out(trainer: Trainer, order: tuple[int, ...], models: Sequence[OnnxMode
     parts = []
     for fold, ((_, test), model) in enumerate(zip(trainer.splits, models, strict=True)):
         items = test[every[test] > 0.0]
-        labels, scores = model.answers(table.rows_of(order, items), len(table.classes))
-        hits = labels == table.targets[items]
-        parts.append((hits, scores.astype(np.float64), every[items], items, np.full(len(items), fold)))
+        labels, scores, said = model.answers(table.rows_of(order, items), len(table.classes))
+        hits, folds = labels == table.targets[items], np.full(len(items), fold)
+        parts.append((hits, scores.astype(np.float64), every[items], items, folds, said))
     return [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]

@@ -15,49 +15,56 @@ from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index import Candidate
 from polydom_runtime.bundles.shipping import Amount, LeftOut, Limits, Shipping
 
-from .assembly import indexed
-from .export import Order, with_prefixes
+from .assembly import indexed, quickest_models
+from .export import Order, models_to_export
 
 FEW, MANY = (1, 2, 4, 8), (16, 32, 64)
 """Numbers of models with which good choices are looked for: few models may need other sets than those of the index."""
 
+Which = tuple[Order, str]
+"""A model: the order of its features, and its estimator."""
 
-def promising_orders(
-    best: Sequence[Order],
-    trained: Iterable[tuple[Order, Candidate]],
+
+def promising_models(
+    best: Sequence[Which],
+    trained: Iterable[tuple[Which, Candidate]],
     prior: float,
     limits: Limits,
     grid: ExpectedQueries,
-) -> list[Order]:
-    """Return the orders whose models may be shipped within the limits.
+    quickest: str,
+) -> list[Which]:
+    """Return the models that may be shipped within the limits.
 
     These are the best ones as far as `max_models` reaches, and good choices of few models among all trained sets.
 
     Parameters
     ----------
-    best : sequence of Order
-        Of the sets that are best somewhere.
-    trained : iterable of (Order, Candidate)
+    best : sequence of Which
+        Those that are best somewhere.
+    trained : iterable of (Which, Candidate)
         Trained sets of few features, with the scores of the search.
     prior : float
         The score of the answer without features.
     limits : Limits
     grid : ExpectedQueries
+    quickest : str
+        The estimator that prefixes have models of.
     """
     if not (limits.max_models or limits.max_bytes):
         return [*best]
     known = dict(trained)
-    orders = with_prefixes([*known])
-    worth = np.full((len(orders), len(grid.sizes) * len(grid.deadlines)), prior)
-    worth[[order in known for order in orders]] = grid.worth([known[o] for o in orders if o in known], prior)
-    choices = _choices(orders, worth, prior)
+    models = models_to_export([*known], quickest)
+    worth = np.full((len(models), len(grid.sizes) * len(grid.deadlines)), prior)
+    worth[[model in known for model in models]] = grid.worth([known[m] for m in models if m in known], prior)
+    numbers = {order: number for number, (order, name) in enumerate(models) if name == quickest}
+    choices = _choices([order for order, _ in models], numbers, worth, prior)
     counts = [count for count in FEW if count <= (limits.max_models or count)]
-    few = [orders[number] for count in counts for number in np.flatnonzero(_some(choices, count)).tolist()]
-    return [*dict.fromkeys([*(order[: limits.max_models or None] for order in best), *few])]
+    few = [models[number] for count in counts for number in np.flatnonzero(_some(choices, count)).tolist()]
+    return [*dict.fromkeys([*((order[: limits.max_models or None], name) for order, name in best), *few])]
 
 
 def within_limits(
-    draft: Bundle, region: QueryRegion, limits: Limits, sizes: Sequence[float], searched: Mapping[Order, Candidate]
+    draft: Bundle, region: QueryRegion, limits: Limits, sizes: Sequence[float], searched: Mapping[Which, Candidate]
 ) -> Bundle:
     """Return the bundle with its index, and with the models that lose least of the mean score within the limits.
 
@@ -69,8 +76,8 @@ def within_limits(
     limits : Limits
     sizes : sequence of float
         The sizes of the items that are expected.
-    searched : mapping of Order to Candidate
-        The sets that are best somewhere, with the scores of the search, for those without a model.
+    searched : mapping of Which to Candidate
+        The models that are best somewhere, with the scores of the search, for those that were not exported.
 
     Raises
     ------
@@ -80,28 +87,32 @@ def within_limits(
     whole, prior = indexed(draft, region), draft.prior.accuracy
     candidates = [draft.candidate(number) for number in range(len(draft.models))]
     grid = ExpectedQueries.of(sizes, region.sizes, draft.promise.budgets, [c.cost for c in candidates])
-    choices = _choices([model.order for model in draft.models], grid.worth(candidates, prior), prior)
+    orders, quickest = [model.order for model in draft.models], quickest_models(draft.models)
+    choices = _choices(orders, quickest, grid.worth(candidates, prior), prior)
 
     bundle, bound = whole, np.inf
     if not keeps(limits, _files(whole)):
         bundle, bound = _best_part(draft, region, limits, choices)
-    absent = {order: searched[order] for order in sorted(searched.keys() - draft.model_of_order.keys())}
+    absent = {model: searched[model] for model in sorted(searched.keys() - _models(draft))}
     shipped, all_there = _of(draft, bundle), _of(draft, whole)
     best = choices.worth[all_there].max(axis=0, initial=prior)
     best = np.maximum(best, grid.worth([*absent.values()], prior).max(axis=0, initial=prior))
     score = choices.score(shipped)
     full = max(score, float(best.mean()))
-    every = {model.order for model in whole.models} | {*with_prefixes([*absent])}
+    usual = min((model.seconds, model.estimator) for model in draft.models)[1] if absent and draft.models else ""
+    every = _models(whole) | {*models_to_export([*absent], usual)}
     return replace(
         bundle,
         shipping=Shipping(
             limits,
-            len(every - bundle.model_of_order.keys()),
+            len(every - _models(bundle)),
             len(every),
             score,
             full,
             max(score, min(bound, full)),
-            tuple(LeftOut(c.mask, c.accuracy, c.cost) for c in (*_missing(whole, bundle), *absent.values())),
+            tuple(
+                LeftOut(c.mask, c.accuracy, c.cost, c.estimator) for c in (*_missing(whole, bundle), *absent.values())
+            ),
             _curve(draft, choices, all_there, full),
             grid.sizes,
             grid.deadlines,
@@ -118,10 +129,12 @@ def _best_part(draft: Bundle, region: QueryRegion, limits: Limits, choices: Choi
     return indexed(replace(draft, models=models), region), bound
 
 
-def _choices(orders: Sequence[Order], worth: Floats, prior: float) -> Choices:
-    """Return choices whose only limit is a number of models; none but the first is allowed."""
-    numbers = {order: number for number, order in enumerate(orders)}
-    parents = np.array([numbers.get(order[:-1], -1) for order in orders], dtype=np.int64)
+def _choices(orders: Sequence[Order], quickest: Mapping[Order, int], worth: Floats, prior: float) -> Choices:
+    """Return choices whose only limit is a number of models; none but the first is allowed.
+
+    A model is chosen only with the quickest ones of all prefixes of its order.
+    """
+    parents = np.array([quickest.get(order[:-1], -1) for order in orders], dtype=np.int64)
     weights = np.full(worth.shape[1], 1.0 / worth.shape[1])
     return Choices(parents, worth, prior, weights, *costs_of_models(Limits(1), [1] * len(orders)))
 
@@ -137,13 +150,18 @@ def _files(bundle: Bundle) -> list[int]:
 
 def _of(draft: Bundle, bundle: Bundle) -> Bools:
     """Return which models of a draft a bundle has."""
-    return np.array([model.order in bundle.model_of_order for model in draft.models], dtype=np.bool_)
+    there = _models(bundle)
+    return np.array([(model.order, model.estimator) in there for model in draft.models], dtype=np.bool_)
 
 
 def _missing(whole: Bundle, bundle: Bundle) -> list[Candidate]:
     """Return the candidates of a bundle of which another one has no model."""
-    orders = [(number, whole.models[number].order) for number in whole.stored.shipped]
-    return [whole.candidate(number) for number, order in orders if order not in bundle.model_of_order]
+    there, models = _models(bundle), [(number, whole.models[number]) for number in whole.stored.shipped]
+    return [whole.candidate(number) for number, model in models if (model.order, model.estimator) not in there]
+
+
+def _models(bundle: Bundle) -> set[Which]:
+    return {(model.order, model.estimator) for model in bundle.models}
 
 
 def _curve(draft: Bundle, choices: Choices, every: Bools, full: float) -> tuple[Amount, ...]:

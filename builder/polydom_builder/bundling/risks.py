@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from polydom_builder.simulation.simulate import simulate
 from polydom_builder.simulation.trials import Trials
 from polydom_builder.training.trainer import Trainer
-from polydom_runtime.arrays import Floats
+from polydom_runtime.arrays import Bools, Floats
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.confidence import Confidence, Risk, RiskPoint
 from polydom_runtime.bundles.regimes import REGIMES, Regime
@@ -37,8 +37,17 @@ def calibrated(bundle: Bundle, exported: Sequence[ExportedModel], trainer: Train
     """
     fits = [calibrate(found.scores, found.hits, found.weights) for found in held_out_of(bundle, exported)]
     models = tuple(replace(entry, calibration=fit) for entry, fit in zip(bundle.models, fits, strict=True))
-    is_prior = trainer.table.targets == bundle.prior.number
+    is_prior = _is_prior(bundle, trainer)
     return replace(bundle, models=models, confidence=Confidence(float(np.average(is_prior, weights=trainer.weights))))
+
+
+def _is_prior(bundle: Bundle, trainer: Trainer) -> Bools:
+    """Return which items have the label of the prior, or the most frequent one if the prior is to abstain."""
+    targets, number = trainer.table.targets, bundle.prior.number
+    if number == len(bundle.space.classes):
+        number = int(np.bincount(targets, trainer.weights).argmax())
+    found: Bools = targets == number
+    return found
 
 
 def held_out_of(bundle: Bundle, exported: Sequence[ExportedModel]) -> list[HeldOut]:
@@ -89,21 +98,24 @@ class _Answers:
         n_items = len(sizes)
         every = np.ones(n_items) if trainer.weights is None else trainer.weights
         # The row of the prior is the last one.
-        self._hits, self._sure = np.zeros((2, len(models) + 1, n_items))
-        self._hits[-1] = trainer.table.targets == bundle.prior.number
+        self._hits, self._sure, self._said = np.zeros((3, len(models) + 1, n_items))
+        self._hits[-1] = _is_prior(bundle, trainer)
+        self._said[-1] = bundle.prior.number < len(bundle.space.classes)
         self._sure[-1] = bundle.confidence.prior if bundle.confidence else 0.0
         for row, (model, sure) in enumerate(zip(models, confidences, strict=True)):
             # An item that was held out several times counts with its last answer.
-            self._hits[row, model.items], self._sure[row, model.items] = model.hits, sure
+            for known, values in ((self._hits, model.hits), (self._sure, sure), (self._said, model.said)):
+                known[row, model.items] = values
         self._items = np.unique(models[0].items) if models else np.flatnonzero(every)
         self._weights = every[self._items]
 
     def risk(self, regime: Regime, deadline: float) -> Risk:
         """Return the risk at one deadline."""
         rows = self._who_answers(regime, deadline)
-        hits, sure = self._hits[rows, self._items] > 0.0, self._sure[rows, self._items]
+        sure = self._sure[rows, self._items]
+        hits, said = (known[rows, self._items] > 0.0 for known in (self._hits, self._said))
         error = calibration_error(sure, hits, self._weights)
-        return Risk(regime, deadline, error, risk_points(sure, hits, self._weights))
+        return Risk(regime, deadline, error, risk_points(sure, hits, self._weights, said))
 
     def _who_answers(self, regime: Regime, deadline: float) -> NDArray[np.intp]:
         """Return the row of the model that answers each item."""
@@ -117,17 +129,19 @@ class _Answers:
         return found
 
 
-def risk_points(confidences: Floats, hits: NDArray[np.bool_], weights: Floats) -> tuple[RiskPoint, ...]:
+def risk_points(confidences: Floats, hits: Bools, weights: Floats, said: Bools | None = None) -> tuple[RiskPoint, ...]:
     """Return what thresholds give that answer about 100, 95, 90 ... 5 % of the items; the first is 0.
 
-    A risk counts half a wrong and half a right answer more, as confidences do: few right answers are no proof.
+    A risk counts half a wrong and half a right answer more, as confidences do: few right answers are no proof. Without
+    those `said`, all are; the others are not answered at any threshold.
     """
     surest = np.argsort(-confidences, kind="stable")
-    sure, mass = confidences[surest], np.cumsum(weights[surest] / weights.mean())
-    wrong = np.cumsum((weights * ~hits)[surest] / weights.mean())
+    sure, every = confidences[surest], weights[surest] / weights.mean()
+    given = np.ones(len(sure)) if said is None else said[surest].astype(np.float64)
+    mass, wrong = np.cumsum(every * given), np.cumsum(every * given * ~hits[surest])
     ends = np.flatnonzero(np.append(sure[1:] < sure[:-1], True))  # all answers of equal confidence are given or none
-    ends = ends[(ends >= MIN_ANSWERS - 1) | (ends == len(sure) - 1)]
-    coverage, risk = np.minimum(mass / mass[-1], 1.0), (wrong + HALF) / (mass + 2 * HALF)
+    ends = ends[(np.cumsum(given)[ends] >= MIN_ANSWERS) | (ends == len(sure) - 1)]
+    coverage, risk = np.minimum(mass / np.cumsum(every)[-1], 1.0), (wrong + HALF) / (mass + 2 * HALF)
     chosen = sorted({int(np.abs(coverage[ends] - wanted).argmin()) for wanted in COVERAGES}, reverse=True)
     points = [RiskPoint(float(sure[k]), float(coverage[k]), float(risk[k])) for k in ends[chosen]]
     return points[0]._replace(threshold=0.0), *points[1:]

@@ -18,7 +18,8 @@ def read_error_costs(file: str | os.PathLike[str], labels: Iterable[Any]) -> dic
     Parameters
     ----------
     file : str or path
-        Its first line is ``true,said,cost``, and each other one the cost of an error.
+        Its first line is ``true,said,cost``, and each other one the cost of an error. Where nothing is said, it is the
+        cost of no answer, unless the items have a label without characters.
     labels : iterable of labels
         Of the items; the file has them as texts.
 
@@ -44,7 +45,7 @@ def read_error_costs(file: str | os.PathLike[str], labels: Iterable[Any]) -> dic
             raise TrainingError(
                 f"A line of {file} must have two labels and a number, such as 'fault,ok,5'. Got {shown(','.join(row))}."
             ) from e
-        pair = known.get(true, true), known.get(said, said)
+        pair = known.get(true, true), known.get(said, said or None)
         if pair in costs:
             raise TrainingError(f"{file} must have each pair of labels once. Got {shown(','.join(row[:2]))} twice.")
         costs[pair] = cost

@@ -16,7 +16,11 @@ def model_data(bundle: Bundle) -> dict[str, Any]:
         "mean score without limits": stated.whole,
         "mean score of the best choice at most": stated.bound,
         "left out": [
-            {"features": [name for i, name in enumerate(bundle.names) if left.mask >> i & 1], "accuracy": left.accuracy}
+            {
+                "features": [name for i, name in enumerate(bundle.names) if left.mask >> i & 1],
+                "accuracy": left.accuracy,
+                "estimator": left.estimator or None,
+            }
             for left in stated.left_out
         ],
     }

@@ -1,5 +1,6 @@
 """Checks, before the training, of the limits of models and of the sizes that are expected."""
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ from polydom_builder.costs.model_limits import bytes_of, check_any_fits, keeps
 from polydom_builder.costs.target import Target
 from polydom_builder.exceptions import TrainingError
 from polydom_builder.training.conversion import converted_models
-from polydom_builder.training.trainer import Trainer
+from polydom_builder.training.families import Family
 from polydom_runtime.bundles.shipping import MAX_LIMIT, Limits
 from polydom_runtime.causes import shown
 
@@ -30,14 +31,21 @@ def checked_limits_of_models(search: Any) -> Limits:
     return Limits(min(int(search.max_models or 0), MAX_LIMIT), max_bytes)
 
 
-def with_memory(limits: Limits, trainer: Trainer, target: Target, max_mismatches: int) -> Limits:
-    """Return the limits with the memory of the device, after a check that the model of some feature fits all of them.
+def with_memory(limits: Limits, target: Target) -> Limits:
+    """Return the limits with the memory of the device."""
+    return limits._replace(memory_bytes=min(target.memory_bytes or 0, MAX_LIMIT))
+
+
+def fitting_families(
+    limits: Limits, families: Sequence[Family], target: Target, max_mismatches: int
+) -> tuple[Family, ...]:
+    """Return the families of which the model of some feature fits all limits, with a warning of others.
 
     Parameters
     ----------
     limits : Limits
-    trainer : Trainer
-        Models that it has converted already are tried first.
+    families : sequence of Family
+        Models that their trainers have converted already are tried first.
     target : Target
     max_mismatches : int
         The number of training items on which an exported model may answer otherwise than scikit-learn's.
@@ -47,11 +55,22 @@ def with_memory(limits: Limits, trainer: Trainer, target: Target, max_mismatches
     ExportError
         If no model fits.
     """
-    limits = limits._replace(memory_bytes=min(target.memory_bytes or 0, MAX_LIMIT))
-    if not any(keeps(limits, [len(data)]) for data in trainer.converted.values()):
-        orders = [(feature,) for feature in range(len(trainer.table.columns))]
-        check_any_fits(limits, [*map(len, converted_models(trainer, orders, target.versions, max_mismatches))])
-    return limits
+    sizes: dict[str, list[int]] = {}
+    for family in families:
+        sizes[family.name] = [*map(len, family.trainer.converted.values())]
+        if not any(keeps(limits, [size]) for size in sizes[family.name]):
+            orders = [(feature,) for feature in range(len(family.trainer.table.columns))]
+            models = converted_models(family.trainer, orders, target.versions, max_mismatches)
+            sizes[family.name] = [*map(len, models)]
+    check_any_fits(limits, [size for each in sizes.values() for size in each])
+    fitting = tuple(f for f in families if any(keeps(limits, [size]) for size in sizes[f.name]))
+    if others := [family.name for family in families if family not in fitting]:
+        warnings.warn(
+            f"No model of {', '.join(others)} fits {limits}, so it takes no part in the search. Allow more, or choose "
+            "a smaller estimator.",
+            stacklevel=3,
+        )
+    return fitting
 
 
 def expected_sizes(given: Any, item_sizes: Sequence[float], size_range: tuple[float, float]) -> list[float]:

@@ -18,7 +18,7 @@ from polydom_builder.preselection import BlockSelector
 from polydom_builder.training.cache import Cache
 from polydom_builder.training.conversion import converted_models
 from polydom_builder.training.data_fingerprint import data_fingerprint
-from polydom_builder.training.error_costs import CostSaved, checked_error_costs
+from polydom_builder.training.error_costs import checked_error_costs, scoring_by_costs
 from polydom_builder.training.families import Family, named, named_estimators
 from polydom_builder.training.folds import checked_groups, make_splits
 from polydom_builder.training.labels import targets_of
@@ -169,8 +169,8 @@ def prepare(
     targets = targets_of(labels, len(items), regression=not is_classifier(next(iter(estimators.values()))))
     weights = checked_weights(sample_weight, len(items))
     errors = checked_error_costs(search.costs_of_errors, targets, weights)
-    if errors is not None and not search.scoring:
-        scoring = CostSaved(targets.classes, errors)
+    if errors is not None:
+        scoring = scoring_by_costs(search.scoring, targets, errors)
     for name, model in estimators.items() if weights is not None else ():
         with named(name):
             check_weighable(model, scoring)

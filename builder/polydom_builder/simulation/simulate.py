@@ -87,7 +87,8 @@ def simulate(
     adapt : bool
         Whether the predictor estimates the slow-down.
     predicted : mapping of orders to arrays of shape (n_trials,), optional
-        The answers of the models; without them every model gives the answer of the prior.
+        The answers of the models; without them every model gives the answer of the prior, or the first label if the
+        prior is to abstain.
     regime : {"hot", "rehearsed", "cold"}
         That of the trials; the node plans with its times.
     timed : mapping of orders to float arrays of shape (n_trials,), optional
@@ -143,7 +144,8 @@ class _World:
         ratio = self._trials.model_seconds / relative if relative else np.ones(len(self._trials))
         seconds = self._timed.get(entry.order, entry.seconds * ratio)
         times, half, clock = _nanoseconds(seconds), self._half, self.clock
-        prior = self._bundle.prior.number
+        abstains = self._bundle.space.classes and self._bundle.prior.number == len(self._bundle.space.classes)
+        prior = 0 if abstains else self._bundle.prior.number
         answers = self._predicted[entry.order].tolist() if entry.order in self._predicted else None
 
         def run() -> int | float:

@@ -18,7 +18,7 @@ from joblib import hash as content_hash
 from polydom_builder import __version__
 from polydom_runtime.files import replace_file
 
-VERSION = "1"
+VERSION = "2"
 """Changes when results of an earlier version must not be used any more."""
 
 ARRAY = 1

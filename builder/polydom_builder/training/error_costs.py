@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import linprog
 
 from polydom_builder.exceptions import TrainingError
 from polydom_runtime.bundles.error_costs import ErrorCosts
@@ -17,6 +18,12 @@ from .weights import Weights
 
 EXAMPLE = "Give costs_of_errors={(true label, said label): cost}, with a cost for each pair of different labels."
 
+TINY = 1e-300
+"""Costs that are all 0 are divided by this."""
+
+LEAST_WORTH = 1e-6
+"""Share of the costs that an abstention must save somewhere: less may be rounding."""
+
 
 def checked_error_costs(given: Any, targets: Targets, weights: Weights = None) -> ErrorCosts | None:
     """Return the costs of errors; None if none are given.
@@ -26,7 +33,7 @@ def checked_error_costs(given: Any, targets: Targets, weights: Weights = None) -
     Parameters
     ----------
     given : mapping of (label, label) to float, or None
-        The cost of each true label and each other one that may be said for it.
+        The cost of each true label and each other one that may be said for it. None may be said, too: no answer.
     targets : Targets
     weights : array of shape (n_items,), optional
 
@@ -34,16 +41,18 @@ def checked_error_costs(given: Any, targets: Targets, weights: Weights = None) -
     ------
     TrainingError
         If a pair has no cost, or one that is no finite number of at least 0; a label is unknown; right answers cost
-        more than errors; a constant answer costs nothing; or the targets are those of a regression.
+        more than errors; a constant answer costs nothing; no answer always costs more than some label; or the targets
+        are those of a regression.
     """
     if given is None:
         return None
     if not len(targets.classes):
         raise TrainingError("costs_of_errors must be left out for a regressor: its answers are no labels.")
-    costs = _matrix(given, targets.classes.tolist())
+    answers = [*targets.classes.tolist(), None]
+    costs = _matrix(given, answers[:-1])
     costs -= costs.diagonal()[:, None]
     if (costs < 0.0).any():
-        true, said = (targets.classes.tolist()[k] for k in np.argwhere(costs < 0.0)[0])
+        true, said = (answers[k] for k in np.argwhere(costs < 0.0)[0])
         raise TrainingError(
             f"A right answer must not cost more than an error. For {true!r} it costs more than to say {said!r}. "
             "A pair is (true label, said label)."
@@ -52,23 +61,31 @@ def checked_error_costs(given: Any, targets: Targets, weights: Weights = None) -
     if not means.min() > 0.0:
         raise TrainingError(
             "Each constant answer must cost something. Always to say "
-            f"{targets.classes.tolist()[means.argmin()]!r} costs nothing, so no model is needed. Give its errors a "
-            "cost above 0."
+            f"{answers[means.argmin()]!r} costs nothing, so no model is needed. Give its errors a cost above 0."
+        )
+    if costs.shape[1] > len(costs) and not _is_worth(costs):
+        raise TrainingError(
+            "No answer, None, must be expected to cost less than each label for some probabilities of the labels. Some "
+            "label never costs more. Lower the costs of (label, None), or leave these pairs out."
         )
     return ErrorCosts(tuple(map(tuple, costs.tolist())), float(means.min()))
 
 
 def _matrix(given: Any, labels: list[Any]) -> NDArray[np.float64]:
-    """Return the costs as they are given, a row for each true label, 0 for right answers without one."""
+    """Return the costs as they are given, a row for each true label, 0 for right answers without one.
+
+    There is a last column for None if a pair has it.
+    """
     if not isinstance(given, Mapping):
         raise TrainingError(f"costs_of_errors must be a mapping. Got {shown(given)}. {EXAMPLE}")
-    place = {(type(label), label): k for k, label in enumerate(labels)}
-    costs = np.where(np.eye(len(labels)) > 0.0, 0.0, np.nan)
+    said_labels = [*labels, None] if any(isinstance(p, tuple) and p[1:] == (None,) for p in given) else labels
+    place = {(type(label), label): k for k, label in enumerate(said_labels)}
+    costs = np.where(np.eye(len(labels), len(said_labels)) > 0.0, 0.0, np.nan)
     for pair, cost in given.items():
         if not isinstance(pair, tuple) or len(pair) != 2:
             raise TrainingError(f"Costs of errors must be by pairs of labels. Got {shown(pair)}. {EXAMPLE}")
         true, said = pair = tuple(map(plain, pair))
-        if unknown := [label for label in pair if (type(label), label) not in place]:
+        if unknown := [label for label in pair if (type(label), label) not in place or true is None]:
             raise TrainingError(
                 f"Costs of errors must be of the labels of the items, {shown(labels)}. Got {shown(unknown[0])} in "
                 f"{shown(pair)}."
@@ -82,7 +99,7 @@ def _matrix(given: Any, labels: list[Any]) -> NDArray[np.float64]:
             )
         costs[place[type(true), true], place[type(said), said]] = cost
     if len(missing := np.argwhere(np.isnan(costs))):
-        pair = tuple(labels[k] for k in missing[0])
+        pair = labels[missing[0][0]], said_labels[missing[0][1]]
         raise TrainingError(
             f"Each pair of different labels must have a cost. Got none for {shown(pair)}, nor for {len(missing) - 1} "
             f"others. {EXAMPLE}"
@@ -90,9 +107,27 @@ def _matrix(given: Any, labels: list[Any]) -> NDArray[np.float64]:
     return costs
 
 
+def scoring_by_costs(given: Any, targets: Targets, errors: ErrorCosts) -> Any:
+    """Return the scoring of a search with costs of errors: the one that is given, or the share of cost that is saved.
+
+    Raises
+    ------
+    TrainingError
+        If one is given although models may abstain.
+    """
+    if given and errors.abstain:
+        raise TrainingError(
+            "scoring must be left out where costs_of_errors has costs of no answer, None: other scores know no such "
+            f"answer. Got {shown(given)}."
+        )
+    return given or CostSaved(targets.classes, errors)
+
+
 @dataclass(frozen=True)
 class CostSaved:
     """A scorer: the share of the cost of the best constant answer that a model saves; below 0 if it costs more.
+
+    No answer may be the best constant one.
 
     The cost of the constant answer is that on the training items. So the score is a mean over items, as accuracy is.
 
@@ -116,8 +151,37 @@ class CostSaved:
         ValueError
             If a label is not one of the training.
         """
-        true, said = (np.searchsorted(self.labels[:-1], found) for found in (labels, model.predict(rows)))
+        true, said = np.searchsorted(self.labels[:-1], labels), self._numbers(np.asarray(model.predict(rows)))
         if (strange := self.labels[true] != labels).any():
             raise ValueError(f"each label must be one of the training. Got {labels[strange][0]!r}")
         cost = np.average(np.array(self.errors.costs)[true, said], weights=sample_weight)
         return float(1.0 - cost / self.errors.constant)
+
+    def _numbers(self, answers: NDArray[Any]) -> NDArray[np.intp]:
+        """Return the numbers of answers; that after the labels for None."""
+        numbers = np.full(len(answers), len(self.labels))
+        said = np.ones(len(answers), dtype=np.bool_)
+        if self.errors.abstain:
+            said = np.array([answer is not None for answer in answers.tolist()])
+        numbers[said] = np.searchsorted(self.labels[:-1], answers[said].astype(self.labels.dtype))
+        return numbers
+
+
+def _is_worth(costs: NDArray[np.float64]) -> bool:
+    """Tell whether for some probabilities no answer, the last column, is expected to cost less than each label.
+
+    Costs of a true label are divided by the highest one; the probability that it is multiplied by instead is as good.
+    """
+    costs = costs / np.maximum(costs.max(axis=1, keepdims=True), TINY)
+    n_labels = len(costs)
+    # The variables are the probabilities and what is saved, which is to be the most.
+    more = np.hstack([(costs[:, -1:] - costs[:, :-1]).T, np.ones((n_labels, 1))])
+    found = linprog(
+        np.eye(n_labels + 1)[-1] * -1.0,
+        A_ub=more,
+        b_ub=np.zeros(n_labels),
+        A_eq=[[1.0] * n_labels + [0.0]],
+        b_eq=[1.0],
+        bounds=[(0.0, 1.0)] * n_labels + [(None, None)],
+    )
+    return bool(found.status == 0 and -found.fun > LEAST_WORTH)

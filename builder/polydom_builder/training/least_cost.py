@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.dummy import DummyClassifier
 
 from polydom_runtime.bundles.error_costs import ErrorCosts
 
@@ -17,7 +18,10 @@ LABEL = "least_cost"
 
 
 def decision_costs(errors: ErrorCosts) -> NDArray[np.float64]:
-    """Return the costs to decide by, shape ``(n_true, n_said)``: at most 1, and ties go to the first label."""
+    """Return the costs to decide by, shape ``(n_true, n_said)``: at most 1, and ties go to the first label.
+
+    If models may abstain, that is the last column.
+    """
     costs = np.array(errors.costs)
     costs /= costs.max()
     count = costs.shape[1]
@@ -26,7 +30,7 @@ def decision_costs(errors: ErrorCosts) -> NDArray[np.float64]:
 
 
 class LeastCostModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A fitted classifier that answers with the label of least expected cost.
+    """A fitted classifier that answers with the label of least expected cost, or abstains if that costs less.
 
     Parameters
     ----------
@@ -44,18 +48,34 @@ class LeastCostModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_ = np.asarray(model.classes_)
 
     def predict(self, rows: NDArray[np.float32]) -> NDArray[Any]:
-        """Return labels, shape ``(n_items,)``."""
-        expected = self.predict_proba(rows) ** self.sharpness @ self.costs
-        labels: NDArray[Any] = self.classes_[expected.argmin(axis=1)]
+        """Return labels, shape ``(n_items,)``; None for each item without an answer."""
+        labels: NDArray[Any] = answers_of(self.classes_, self.costs.shape[1])[self.numbers(rows)]
         return labels
+
+    def numbers(self, rows: NDArray[np.float32]) -> NDArray[np.intp]:
+        """Return class numbers, shape ``(n_items,)``; the number after them for each item without an answer."""
+        expected = self.predict_proba(rows) ** self.sharpness @ self.costs
+        numbers: NDArray[np.intp] = expected.argmin(axis=1)
+        return numbers
 
     def predict_proba(self, rows: NDArray[np.float32]) -> NDArray[Any]:
         """Return the probabilities of the model, shape ``(n_items, n_classes)``."""
         return np.asarray(self.model.predict_proba(rows))
 
 
+def answers_of(classes: NDArray[Any], count: int) -> NDArray[Any]:
+    """Return what may be said, by number: the classes, and None after them if the count is one more."""
+    return classes if count == len(classes) else np.array([*classes.tolist(), None], dtype=object)
+
+
+def always_abstains(classes: NDArray[Any], targets: NDArray[Any], weights: Any = None) -> LeastCostModel:
+    """Return a model that never gives an answer; its probabilities are the shares of the classes."""
+    shares = DummyClassifier(strategy="prior").fit(np.zeros((len(targets), 1)), targets, sample_weight=weights)
+    return LeastCostModel(shares, np.repeat([[1.0] * len(classes) + [0.0]], len(classes), axis=0))
+
+
 def choose_by_cost(proto: Any, costs: NDArray[np.float64], sharpness: float) -> None:
-    """Change a converted classifier so that its output 0 is the class number of least expected cost.
+    """Change a converted classifier so that its output 0 is the number of the answer of least expected cost.
 
     A linear model of two classes gets another intercept for its label: then a node computes no probabilities for it.
 
@@ -72,7 +92,7 @@ def choose_by_cost(proto: Any, costs: NDArray[np.float64], sharpness: float) -> 
     graph = proto.graph
     probabilities = graph.output[1].name
     writer = next(node for node in graph.node if probabilities in node.output)
-    if _is_logistic_of_two(writer):
+    if costs.shape[1] == 2 and _is_logistic_of_two(writer):
         graph.node.append(_shifted(writer, costs, sharpness))
     else:
         _append_choice(graph, costs, sharpness)

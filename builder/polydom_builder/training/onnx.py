@@ -13,6 +13,7 @@ from sklearn.linear_model import RidgeClassifier, RidgeClassifierCV
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 from polydom_builder.exceptions import ExportError
+from polydom_runtime.arrays import Bools
 from polydom_runtime.device.tiny_models import ML_DOMAIN
 
 from .class_numbers import number_labels
@@ -208,16 +209,20 @@ class OnnxModel:
         """Return class numbers, or the numbers of a regressor, shape ``(n_items,)``."""
         return np.asarray(self._session.run(self._outputs[:1], {self._input: rows})[0], dtype=self._dtype).reshape(-1)
 
-    def answers(self, rows: NDArray[np.float32], n_classes: int) -> tuple[NDArray[Any], NDArray[np.float32]]:
-        """Return class numbers and their scores, each of shape ``(n_items,)``, as a node reads them.
+    def answers(self, rows: NDArray[np.float32], n_classes: int) -> tuple[NDArray[Any], NDArray[np.float32], Bools]:
+        """Return class numbers, their scores, and whether they are said, each of shape ``(n_items,)``, as on a node.
 
-        A model that has not seen all classes has other columns; then it is the largest score.
+        Where the model abstains, the number is that of its most probable class. A model that has not seen all classes
+        has other columns; then the score is the largest one.
         """
         labels, scores = self._session.run(self._outputs[:2], {self._input: rows})
         labels, scores = np.asarray(labels).reshape(-1), np.asarray(scores)
+        said = labels < n_classes
         if scores.shape[1] == 1:
-            return labels, np.abs(scores[:, 0])
-        return labels, scores[np.arange(len(rows)), labels] if scores.shape[1] == n_classes else scores.max(axis=1)
+            return labels, np.abs(scores[:, 0]), said
+        labels = np.where(said, labels, scores.argmax(axis=1))
+        every = scores.shape[1] == n_classes
+        return labels, scores[np.arange(len(rows)), labels] if every else scores.max(axis=1), said
 
     def predict_proba(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return probabilities, shape ``(n_items, n_classes)``."""

@@ -7,6 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
+from .least_cost import LeastCostModel, answers_of
+
 RESPONSES = ("predict", "predict_proba", "predict_log_proba", "decision_function")
 
 
@@ -17,17 +19,21 @@ class LabelledModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     ----------
     classes : array of shape (n_classes,)
     model : object
-        Has ``predict``, over class numbers, and optionally ``predict_proba`` or ``decision_function``.
+        Has ``numbers`` or ``predict``, over class numbers, and optionally ``predict_proba`` or ``decision_function``.
+    n_answers : int, optional
+        One more than classes if the model may abstain.
     """
 
-    def __init__(self, classes: NDArray[Any], model: Any) -> None:
+    def __init__(self, classes: NDArray[Any], model: Any, n_answers: int | None = None) -> None:
         self.classes = classes
         self.model = model
+        self.n_answers = n_answers
         self.classes_ = classes
 
     def predict(self, rows: NDArray[np.float32]) -> NDArray[Any]:
-        """Return labels, shape ``(n_items,)``."""
-        labels: NDArray[Any] = self.classes[self.model.predict(rows)]
+        """Return labels, shape ``(n_items,)``; None for each item without an answer."""
+        numbers = self.model.numbers if isinstance(self.model, LeastCostModel) else self.model.predict
+        labels: NDArray[Any] = answers_of(self.classes, self.n_answers or len(self.classes))[numbers(rows)]
         return labels
 
     def __getattr__(self, name: str) -> Any:

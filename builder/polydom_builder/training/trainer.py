@@ -27,7 +27,7 @@ from .code import training_code
 from .column_names import placed
 from .folds import Splits
 from .labels import Targets
-from .least_cost import LeastCostModel, decision_costs
+from .least_cost import LeastCostModel, always_abstains, decision_costs
 from .presented_models import LabelledModel, NumericModel, Remembered
 from .scoring import scoring_name, takes_any_rows
 from .table import Table
@@ -139,13 +139,16 @@ class Trainer:
 
     @property
     def prior(self) -> int | float:
-        """The answer without features: the number of the most frequent class or of that of least cost, or the mean."""
+        """The answer without features: the number of the most frequent class, that of least cost, or the mean.
+
+        Of least cost may be to abstain, by the number after those of the classes.
+        """
         if len(self.table.classes):
             return self._constant(self.table.targets, self.weights)
         return float(np.average(self.table.targets, weights=self.weights))
 
     def _constant(self, targets: NDArray[np.int64], weights: Weights) -> int:
-        """Return the number of the class that is the best answer to all of some items."""
+        """Return the number of the best answer to all of some items."""
         counts = np.bincount(targets, weights, len(self.table.classes))
         return int(counts.argmax() if self.errors is None else (counts @ decision_costs(self.errors)).argmin())
 
@@ -228,8 +231,10 @@ class Trainer:
         weights, prior = self._weights(train), DummyRegressor()
         if len(self.table.classes):
             numbers = self.table.targets if train is None else self.table.targets[train]
-            best = self.seen_classes[self._constant(numbers, weights.get(NAME))]
-            prior = DummyClassifier(strategy="constant", constant=best)
+            best = self._constant(numbers, weights.get(NAME))
+            if best == len(self.seen_classes):
+                return always_abstains(self.table.classes, targets, weights.get(NAME))
+            prior = DummyClassifier(strategy="constant", constant=self.seen_classes[best])
         return prior.fit(np.zeros((len(targets), 1)), targets, **weights)
 
     def fitted(self, mask: int) -> Any:
@@ -253,12 +258,16 @@ class Trainer:
     def codes(self, model: Any, rows: NDArray[np.float32]) -> NDArray[Any]:
         """Return the answers of a fitted model: class numbers, or the numbers of a regressor, shape ``(n_rows,)``.
 
+        The number after those of the classes is for no answer.
+
         Raises
         ------
         TrainingError
             If the model cannot answer, or an answer is not one of the classes.
         """
         try:
+            if isinstance(model, LeastCostModel):
+                return model.numbers(rows)
             answers = np.asarray(model.predict(rows)).reshape(-1)
         except Exception as e:  # of the user's code
             raise TrainingError(f"The estimator must answer for all items, also for new ones. {raised(e)}") from e
@@ -333,7 +342,10 @@ class Trainer:
 
     def presented(self, model: Any) -> Any:
         """Return a model over class numbers, or of numbers, as one that answers with labels and that scorers take."""
-        return LabelledModel(self.table.classes, model) if len(self.table.classes) else NumericModel(model)
+        if not len(self.table.classes):
+            return NumericModel(model)
+        n_answers = None if self.errors is None else len(self.errors.costs[0])
+        return LabelledModel(self.table.classes, model, n_answers)
 
     def score_of(
         self, model: Any, rows: NDArray[Any], labels: NDArray[Any], weights: dict[str, NDArray[np.float64]], name: str

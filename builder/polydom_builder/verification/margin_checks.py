@@ -80,7 +80,8 @@ def _part_faults(proof: Proof, grounds: Grounds) -> Iterator[str]:
     means, errors = grounds.parts @ grounds.shares, np.sqrt((_moves(grounds) ** 2).sum(axis=1))
     # A score that is no mean over items differs from the mean of its parts by less than its error; an R² is at least 0.
     off = np.minimum(np.abs(means - proof.scores), np.where(proof.scores == 0.0, np.maximum(means, 0.0), np.inf))
-    for row in np.flatnonzero(~(off <= errors + TIE * np.abs(proof.scores))).tolist():
+    rounding = TIE * np.abs(proof.scores).max(initial=0.0)  # one score near 0 may be the difference of large numbers
+    for row in np.flatnonzero(~(off <= errors + rounding)).tolist():
         yield f"set {proof.expanded[row]:#b} scores {proof.scores[row]:.9g}, but its parts average to {means[row]:.9g}"
 
 

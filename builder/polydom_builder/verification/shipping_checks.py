@@ -50,7 +50,7 @@ def unshipped(proof: Proof, bundle: Bundle) -> Iterator[str]:
     left_out = bundle.shipping.left_out
     # Of several estimators, a model of another one than the proof is about does not stand for a kept set.
     models = {m.mask for m in bundle.models if not m.estimator or m.accuracy >= again.get(m.mask, -np.inf)}
-    models |= {left.mask for left in left_out}
+    models |= {left.mask for left in left_out if not left.estimator or left.accuracy >= again.get(left.mask, -np.inf)}
     shipped = [(scores[mask], cost) for mask, cost in costs.items() if mask in models and mask in scores]
     shipped += [(c.accuracy, c.cost) for c in bundle.index.candidates if c.mask]
     shipped += [(left.accuracy, left.cost) for left in left_out]
@@ -70,8 +70,12 @@ def misstated(bundle: Bundle) -> Iterator[str]:
         return
     if not keeps(stated.limits, files):
         yield f"the {len(files)} models have {sum(files):,} bytes together, and do not keep {stated.limits}"
-    models = {model.mask for model in bundle.models}
-    yield from (f"set {left.mask:#b} is left out, but has a model" for left in stated.left_out if left.mask in models)
+    models = {(model.mask, model.estimator) for model in bundle.models}
+    yield from (
+        f"set {left.mask:#b} is left out, but has a model"
+        for left in stated.left_out
+        if (left.mask, left.estimator) in models
+    )
     shipped = [(c.accuracy, c.cost) for c in bundle.index.candidates]
     left_out = [(left.accuracy, left.cost) for left in stated.left_out]
     for what, given, sets in (

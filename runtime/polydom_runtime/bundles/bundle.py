@@ -92,7 +92,10 @@ class Promise:
 
 
 class Prior(NamedTuple):
-    """The answer without features: the number of a class, or the value that a regressor gives, and its score."""
+    """The answer without features: the number of a class, or the value that a regressor gives, and its score.
+
+    With costs of errors it may be the number after those of the classes: to abstain.
+    """
 
     number: int | float
     accuracy: float

@@ -129,7 +129,9 @@ def _bundle(d: Document, path: Path | None) -> Bundle:
     models = _models(d, f)
     sure, calibrations = confidence.decoded(d, len(models), len(space.classes))
     models = tuple(replace(m, calibration=c) for m, c in zip(models, calibrations, strict=True))
-    prior = Prior(_prior(d, len(space.classes)), schema.number(d, "prior_accuracy", -HUGE, HUGE))
+    errors = error_costs.decoded(d, len(space.classes))
+    n_answers = len(space.classes) + (errors is not None and errors.abstain)
+    prior = Prior(_prior(d, n_answers), schema.number(d, "prior_accuracy", -HUGE, HUGE))
     times, regimes = decoded_times(d, space.names, len(models))
     bundle = Bundle(
         space=space,
@@ -142,7 +144,7 @@ def _bundle(d: Document, path: Path | None) -> Bundle:
         regimes=regimes,
         references=references.decoded(d, sum(space.widths)),
         identity=identity.decoded(d),
-        error_costs=error_costs.decoded(d, len(space.classes)),
+        error_costs=errors,
         shipping=shipping.decoded(d, f),
         confidence=sure,
     )
@@ -261,8 +263,8 @@ def _classes(d: Document) -> tuple[Label, ...]:
     return tuple(classes)
 
 
-def _prior(d: Document, n_classes: int) -> int | float:
-    return schema.count(d, "prior", 0, n_classes - 1) if n_classes else schema.number(d, "prior", -HUGE, HUGE)
+def _prior(d: Document, n_answers: int) -> int | float:
+    return schema.count(d, "prior", 0, n_answers - 1) if n_answers else schema.number(d, "prior", -HUGE, HUGE)
 
 
 def _sequences(d: Document, orders: set[tuple[int, ...]], most: int) -> tuple[tuple[int, ...], ...]:

@@ -23,7 +23,8 @@ class ErrorCosts:
     Parameters
     ----------
     costs : tuple of tuples of float, >= 0
-        A row for each true class: the cost of each answer, 0 for the right one.
+        A row for each true class: the cost of each answer, 0 for the right one. If models may abstain, the last column
+        is the cost of that, and they do it by the number after those of the classes.
     constant : float, > 0
         The mean cost of the best constant answer on the training items.
     """
@@ -31,12 +32,25 @@ class ErrorCosts:
     costs: tuple[tuple[float, ...], ...]
     constant: float
 
+    @property
+    def abstain(self) -> bool:
+        """Whether models may abstain."""
+        return len(self.costs[0]) > len(self.costs)
+
     def described(self, labels: Sequence[object]) -> str:
-        """Return in words what the dearest error costs, compared with the cheapest one."""
+        """Return in words what the dearest error costs, compared with the cheapest one and with no answer."""
+        text, dearest = self._errors(labels), max(map(max, self.costs))
+        if not self.abstain:
+            return text
+        shares = sorted(100.0 * row[-1] / dearest for row in self.costs)
+        low, high = (f"{float(f'{share:.3g}'):g}" for share in (shares[0], shares[-1]))
+        return f"{text}; no answer costs {low if low == high else f'{low} to {high}'} % of the highest cost"
+
+    def _errors(self, labels: Sequence[object]) -> str:
         errors = [
             (cost, said, true)
             for true, row in zip(labels, self.costs, strict=True)
-            for said, cost in zip(labels, row, strict=True)
+            for said, cost in zip(labels, row, strict=False)
             if said != true
         ]
         dearest, cheapest = max(errors, key=lambda e: e[0]), min(errors, key=lambda e: e[0])
@@ -59,13 +73,15 @@ def decoded(document: Mapping[str, Any], n_classes: int) -> ErrorCosts | None:
     Raises
     ------
     BundleFormatError
-        If they are not a cost for each pair of classes, some of them positive, or a part is of another type.
+        If they are not a cost for each pair of classes, some of them positive, or a part is of another type. There may
+        be one more cost for each class, that of no answer.
     """
     if not (row := schema.field(document, "error_costs", list)):
         return None
     packed, constant = schema.row(row, 2)
     given = {"costs": packed, "constant": constant}
-    costs = schema.floats(given, "costs", (n_classes, n_classes))
+    abstain = type(packed) is bytes and len(packed) == 8 * n_classes * (n_classes + 1)
+    costs = schema.floats(given, "costs", (n_classes, n_classes + abstain))
     if not ((costs >= 0.0) & (costs <= HUGE)).all() or costs.diagonal().any() or not costs.any():
         raise schema.bad("Costs of errors must be finite, some above 0, and 0 for right answers", costs.tolist()[:3])
     constant = schema.number(given, "constant", math.ulp(0.0), float(np.max(costs)))

@@ -109,8 +109,10 @@ class ModelRunner:
                 f"A model must take float32 (1, {width}) and give one {self._output.dtype}. onnxruntime said: {e}. "
                 "Export the bundle again, for this version of onnxruntime."
             ) from e
-        if n_classes and not 0 <= answer < n_classes:
-            raise BundleFormatError(f"A model must return a class number below {n_classes}. Got {answer}.")
+        if n_classes and not 0 <= answer <= n_classes:
+            raise BundleFormatError(
+                f"A model must return a class number below {n_classes}, or {n_classes} to abstain. Got {answer}."
+            )
         if not math.isfinite(answer):
             raise BundleFormatError(f"A model must return a finite number. Got {answer}.")
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from polydom_runtime.arrays import Floats
 from polydom_runtime.costs import HUGE, CostFunction
 
-from . import schema
+from . import estimators, schema
 from .decoding_times import costs
 
 MAX_LIMIT, MAX_SETS, MAX_POINTS, MAX_GRID = 1 << 50, 10_000, 100, 1000
@@ -46,11 +46,12 @@ NO_LIMITS = Limits()
 
 
 class LeftOut(NamedTuple):
-    """A set that is best somewhere, but has no model because of a limit."""
+    """A set that is best somewhere, with an estimator, but has no model of it because of a limit."""
 
     mask: int
     accuracy: float
     cost: CostFunction
+    estimator: str = ""
 
 
 class Amount(NamedTuple):
@@ -130,6 +131,7 @@ def encoded(shipping: Shipping) -> dict[str, object]:
         "curve_scores": schema.pack_floats([amount.score for amount in curve]),
         "sizes": schema.pack_floats(shipping.sizes),
         "deadlines": schema.pack_floats(shipping.deadlines),
+        **({"left_estimators": names} if (names := estimators.encoded([left.estimator for left in left_out])) else {}),
     }
 
 
@@ -151,7 +153,7 @@ def decoded(document: Mapping[str, Any], n_features: int) -> Shipping:
     limits, counts = _counts(parts, "limits", 3), _counts(parts, "counts", 2)
     score, bound, whole = _rising("scores", schema.floats(parts, "scores", (3,)), -HUGE)
     left_out, curve = _left_out(parts, n_features), _curve(parts)
-    if counts[0] > counts[1] or len(left_out) > counts[0] or (counts[0] and not (left_out and any(limits))):
+    if counts[0] > counts[1] or len(left_out) > counts[0] or (counts[0] and not any(limits)):
         raise schema.bad("Models that are left out must be some of all, and there must be a limit", (limits, counts))
     sizes, deadlines = (_rising(name, _floats(parts, name), 0.0) for name in ("sizes", "deadlines"))
     (max_models, max_bytes, memory_bytes), (n_left_out, n_models) = limits, counts
@@ -169,7 +171,9 @@ def _left_out(parts: Mapping[str, Any], n_features: int) -> tuple[LeftOut, ...]:
     schema.in_range("The number of sets that are left out", len(masks), 0, MAX_SETS)
     masks = [schema.in_range("A set that is left out", mask, 1, (1 << n_features) - 1) for mask in masks]
     scores = schema.floats(parts, "left_scores", (len(masks),))
-    return tuple(map(LeftOut, masks, _finite("left_scores", scores), costs(parts, "left_costs", len(masks))))
+    # Of one estimator without a name there is no such field.
+    names = estimators.decoded({"estimators": parts.get("left_estimators", [])}, len(masks))
+    return tuple(map(LeftOut, masks, _finite("left_scores", scores), costs(parts, "left_costs", len(masks)), names))
 
 
 def _curve(parts: Mapping[str, Any]) -> tuple[Amount, ...]:

@@ -18,7 +18,7 @@ class Score(Protocol):
     """Answers compared with labels."""
 
     def add(self, answer: Any, label: Any) -> None:
-        """Count one answer to a labelled item."""
+        """Count one answer to a labelled item; None if it was withheld."""
 
     def summary(self) -> dict[str, Any]:
         """Return the accuracy, or the mean absolute error, by name."""
@@ -40,7 +40,8 @@ def plain(label: Any) -> Any:
 class ClassCounts:
     """How often each class was right, told and true. Labels that are no classes count as one more class.
 
-    What errors cost counts for answers and labels that are classes.
+    What errors cost counts for answers and labels that are classes, and for abstentions that have a cost. Nothing else
+    counts abstentions.
     """
 
     def __init__(self, classes: Sequence[Any], errors: ErrorCosts | None = None) -> None:
@@ -51,12 +52,16 @@ class ClassCounts:
     def add(self, answer: Any, label: Any) -> None:
         """Count one answer to a labelled item."""
         told, true = self._number(answer), self._number(plain(label))
-        self._told[told] += 1
-        self._true[true] += 1
-        self._right[true] += told == true
-        if self._errors is not None and max(told, true) < len(self._numbers):
+        if answer is not None:
+            self._told[told] += 1
+            self._true[true] += 1
+            self._right[true] += told == true
+        if self._errors is not None and true < len(self._numbers) and self._has_cost(answer, self._errors):
             self._cost += self._errors.costs[true][told]
             self._n_costs += 1
+
+    def _has_cost(self, answer: Any, errors: ErrorCosts) -> bool:
+        return errors.abstain if answer is None else answer in self._numbers
 
     def _number(self, label: Any) -> int:
         try:
@@ -77,10 +82,10 @@ class ClassCounts:
         right, told, true = self._right, self._told, self._true
         kind, _, average = scoring.partition("_")
         shares = {"precision": (right, told), "recall": (right, true), "f1": (2 * right, told + true)}
-        if not true.any():
-            return None
         if scoring == SCORING and self._errors is not None and self._n_costs:
             return 1.0 - self._cost / (self._n_costs * self._errors.constant)
+        if not true.any():
+            return None
         if scoring == "accuracy" or (kind in shares and average == "micro"):
             return float(right.sum() / true.sum())
         if scoring == "balanced_accuracy":

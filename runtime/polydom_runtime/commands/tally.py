@@ -44,9 +44,8 @@ class Tally:
         if not answer.deadline_met:
             self.missed.add(answer.reason)
             self.late_by[bisect_left(LATE_BY, answer.elapsed_ns / self.deadline_ns)] += 1
-        if answer.label is None:
-            self.abstained += 1
-        elif label is not UNLABELLED:
+        self.abstained += answer.label is None
+        if label is not UNLABELLED:
             self.score.add(answer.label, label)
 
     @property
@@ -57,8 +56,8 @@ class Tally:
     def summary(self) -> dict[str, Any]:
         """Return the counts; `elapsed_share` and `waited_share` are times divided by the deadline.
 
-        The `score` is by the scoring of the bundle, of the answers that were given; None if no item has a label, or it
-        cannot be found from counts.
+        The `score` is by the scoring of the bundle, of the answers that were given, and of no answers where these have
+        a cost; None if no item has a label, or it cannot be found from counts.
         """
         score = self.score.value(self.scoring)
         return {

@@ -84,8 +84,10 @@ class Kernel:
         if self._output.size != 1 or self._output.dtype != dtype:
             raise unsound(f"one {np.dtype(dtype)}", f"{self._output.size} of {self._output.dtype}")
         answer = self()
-        if n_classes and not 0 <= answer < n_classes:
-            raise BundleFormatError(f"A model must return a class number below {n_classes}. Got {answer}.")
+        if n_classes and not 0 <= answer <= n_classes:
+            raise BundleFormatError(
+                f"A model must return a class number below {n_classes}, or {n_classes} to abstain. Got {answer}."
+            )
         if not math.isfinite(answer):
             raise BundleFormatError(f"A model must return a finite number. Got {answer}.")
 

@@ -11,14 +11,14 @@ def score_of(scores: Array, label: int) -> float:
     scores : array of shape (1, n_classes) or (1, 1)
         Probabilities or decision values.
     label : int
-        A class number; the score of a class that does not exist is 0.
+        A class number; if there is no such class, since the model abstains, it is the largest score.
 
     Examples
     --------
     >>> import numpy as np
-    >>> score_of(np.array([[0.25, 0.75]]), 1), score_of(np.array([[-2.0]]), 0)
-    (0.75, 2.0)
+    >>> score_of(np.array([[0.25, 0.75]]), 0), score_of(np.array([[0.25, 0.75]]), 2), score_of(np.array([[-2.0]]), 0)
+    (0.25, 0.75, 2.0)
     """
     if scores.size == 1:
         return abs(float(scores.item()))
-    return float(scores.item(label)) if 0 <= label < scores.size else 0.0
+    return float(scores.item(label)) if 0 <= label < scores.size else float(scores.max())

@@ -67,6 +67,8 @@ class LoadedModel:
         0 if the model has none.
     number : int
         Its number in the bundle; `NO_NUMBER` if it is not from there.
+    estimator : str or None
+        The name of its estimator, if that has one.
     """
 
     __slots__ = (
@@ -77,6 +79,7 @@ class LoadedModel:
         "_values",
         "accuracy",
         "confidence",
+        "estimator",
         "features",
         "mask",
         "model_ns",
@@ -97,6 +100,7 @@ class LoadedModel:
     ) -> None:
         self.stop = stop
         self.number = NO_NUMBER
+        self.estimator: str | None = None
         self.confidence = _confidence_of(run, calibration)
         self.features = features
         self.accuracy = accuracy
@@ -267,7 +271,7 @@ class LoadedModels:
                 self._stop_of(entry),
                 entry.calibration,
             )
-            loaded.number = number
+            loaded.number, loaded.estimator = number, entry.estimator or None
             if loaded.accuracy >= self.prior.accuracy:
                 insort(self._ranked, loaded, key=lambda model: -model.accuracy)
         return self._loaded[number]

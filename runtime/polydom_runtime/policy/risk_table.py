@@ -23,13 +23,16 @@ def risk_table(bundle: Bundle) -> str:
     lines = (
         f"  {r.regime:>9}  {format_seconds(r.deadline):>8}{_risks(r)}  {r.error:.3f}" for r in bundle.confidence.risks
     )
-    return "\n".join(
-        (
-            "wrong answers if only the surest share of items is answered, and the mean error of confidences:",
-            f"     regime  deadline{given}  error",
-            *lines,
-        )
-    )
+    head = "wrong answers if only the surest share of items is answered, and the mean error of confidences:"
+    return "\n".join((head, f"     regime  deadline{given}  error", *lines, *_abstentions(bundle)))
+
+
+def _abstentions(bundle: Bundle) -> list[str]:
+    """Return what is to be said of a bundle whose models abstain by the costs of errors."""
+    if bundle.error_costs is None or not bundle.error_costs.abstain or bundle.confidence is None:
+        return []
+    most = max(1.0 - risk.points[0].coverage for risk in bundle.confidence.risks)
+    return [f"  there is no answer, since that costs least, to at most {100 * most:.1f} % of the items at a deadline"]
 
 
 def _risks(risk: Risk) -> str:

@@ -30,16 +30,16 @@ class Fallback:
     ----------
     prior : LoadedModel
     labels : mapping
-        The label of each class number.
+        The label of each number that a model answers with.
     """
 
     def __init__(self, bundle: Bundle, numbers: Iterable[int]) -> None:
-        self.labels = labels_of(bundle.space)
+        self.labels = labels_of(bundle)
         self._models = LoadedModels(bundle)
         self._models.load_only(numbers)
         self.prior = self._models.prior
 
-    def prepare(self, link: Link, deadline: int, failing: Iterable[int]) -> tuple[LoadedModel, Label | float]:
+    def prepare(self, link: Link, deadline: int, failing: Iterable[int]) -> tuple[LoadedModel, Label | float | None]:
         """Return the best model over the features that a worker has finished so far, and the label that it gives.
 
         Parameters

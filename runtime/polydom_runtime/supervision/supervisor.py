@@ -378,8 +378,8 @@ class SupervisedPredictor:
     def _own(
         self, due: Due, model: LoadedModel, count: str, reason: str, label: Label | float | None = None
     ) -> Prediction:
-        """Return an answer of the supervisor itself, by the model that ran last; without a label, the prior's."""
-        told: Label | float | None = self._prior_label if label is None else label
+        """Return an answer of the supervisor itself, by the model that ran last; `label` is that of a model."""
+        told = self._prior_label if model is self._fallback.prior else label
         confidence = None if self.bundle.confidence is None else model.confidence()
         if confidence is not None and confidence < self.abstain_below:
             told = None
@@ -389,7 +389,7 @@ class SupervisedPredictor:
         elapsed, waited = end - due.arrived, due.start - due.arrived
         met = elapsed <= self._budget_ns
         seen = elapsed, met, reason, self.slowdown, waited
-        return Prediction(told, model.features, model.accuracy, *seen, confidence=confidence)
+        return Prediction(told, model.features, model.accuracy, *seen, confidence=confidence, estimator=model.estimator)
 
 
 if TYPE_CHECKING:  # checked by mypy here, not where a predictor is first handed over

@@ -72,7 +72,9 @@ def test_confidences_to_judge_by_come_from_other_folds() -> None:
     """In one fold all answers are wrong, and nothing in the others says so."""
     hits = np.repeat([True, True, False], 100)
     scores = np.tile(np.linspace(0.5, 1.0, 100), 3)
-    found = crossed(HeldOut(hits, scores, np.ones(300), np.arange(300), np.repeat([0, 1, 2], 100)))
+    found = crossed(
+        HeldOut(hits, scores, np.ones(300), np.arange(300), np.repeat([0, 1, 2], 100), np.ones(300, dtype=bool))
+    )
 
     assert found[200:].min() > 0.9
     assert found[:200].max() < 0.6
@@ -81,7 +83,7 @@ def test_confidences_to_judge_by_come_from_other_folds() -> None:
 @pytest.mark.parametrize("n", [1, 3, 100])
 def test_one_fold_is_divided(n: int) -> None:
     scores, hits = told(n)
-    found = crossed(HeldOut(hits, scores, np.ones(n), np.arange(n), np.zeros(n, dtype=np.intp)))
+    found = crossed(HeldOut(hits, scores, np.ones(n), np.arange(n), np.zeros(n, dtype=np.intp), np.ones(n, dtype=bool)))
 
     assert np.isfinite(found).all()
 

@@ -35,7 +35,7 @@ def test_threshold_gives_up_no_more_than_it_may() -> None:
     for _ in range(50):
         confidence = rng.integers(40, 100, 300) / 100
         weights = rng.integers(1, 4, 300).astype(float)
-        every = confidence, weights, np.arange(300), np.zeros(300, dtype=np.intp)
+        every = confidence, weights, np.arange(300), np.zeros(300, dtype=np.intp), np.ones(300, dtype=bool)
         model, best = HeldOut(rng.random(300) < confidence, *every), HeldOut(rng.random(300) < 0.9, *every)
         losses = {
             t: float(np.average((best.hits.astype(float) - model.hits)[above], weights=weights[above]))

@@ -182,7 +182,7 @@ def test_a_memory_that_holds_no_model_is_refused_before_the_training(monkeypatch
 def test_a_set_whose_exported_model_is_worth_nothing_is_not_left_out(fitted: PolyDomSearch, folder: Path) -> None:
     """What is left out is so by a limit. No index needs this set."""
     bundle = load_bundle(folder)
-    searched = {bundle.models[n].order: bundle.candidate(n) for n in bundle.stored.shipped}
+    searched = {(bundle.models[n].order, ""): bundle.candidate(n) for n in bundle.stored.shipped}
     last = bundle.stored.shipped[-1]
     models = tuple(replace(m, accuracy=0.1) if n == last else m for n, m in enumerate(bundle.models))
 

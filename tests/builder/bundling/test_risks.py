@@ -20,8 +20,10 @@ from polydom_builder.bundling.risks import risk_points
 from polydom_builder.exceptions import TrainingError
 from polydom_runtime import Predictor
 from polydom_runtime.__main__ import main as node_main
+from polydom_runtime.bundles.confidence import RiskPoint
 from polydom_runtime.testing import ManualClock
 from tests.builder import task
+from tests.builder.searches import LOGISTIC
 
 SEARCH: dict[str, Any] = {"deadline": (0.02, 1.0), "cv": 3, "confidence": True, "max_mismatches": 20}
 ESTIMATORS = {
@@ -128,6 +130,35 @@ def test_points_are_those_of_brute_force() -> None:
         mass = weights[given] / weights.mean()
         assert risk == pytest.approx((mass[~hits[given]].sum() + 0.5) / (mass.sum() + 1.0))
         assert given.sum() >= 30
+
+
+def test_items_that_a_model_abstains_from_are_not_answered_at_any_threshold() -> None:
+    sure, hits = np.linspace(1.0, 0.5, 100), np.ones(100, dtype=bool)
+    said = np.arange(100) % 4 > 0
+    points = risk_points(sure, hits & said, np.ones(100), said)
+
+    assert (points[0].threshold, points[0].coverage, points[0].risk) == (0.0, 0.75, 0.5 / 76)
+    assert risk_points(sure, hits, np.ones(100), ~hits) == (RiskPoint(0.0, 0.0, 0.5),)
+
+
+def test_bundle_whose_models_abstain_states_what_it_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    signals, labels = task.items(240)
+    costs = {(a, b): 1.0 for a in set(labels) for b in set(labels) if a != b} | {(a, None): 0.2 for a in set(labels)}
+    found = PolyDomSearch(LOGISTIC, task.space, deadline=400 * task.US, cv=3, confidence=True, costs_of_errors=costs)
+    bundle = found.set_params(max_mismatches=3).fit(signals, labels, costs=task.costs).export(tmp_path / "x")
+    new, truth = task.items(600, seed=1)
+    node = Predictor.load(tmp_path / "x", task.space, clock=ManualClock())
+    answers = [node.predict_one(item) for item in new]
+    given = [(answer.label == label) for answer, label in zip(answers, truth, strict=True) if answer.label is not None]
+
+    assert bundle.confidence is not None
+    ((point, *_),) = [risk.points for risk in bundle.confidence.risks]
+    assert point.coverage < 1.0
+    assert len(given) / len(new) == pytest.approx(point.coverage, abs=0.05)
+    assert 1.0 - np.mean(given) == pytest.approx(point.risk, abs=0.04)
+    assert {answer.reason for answer in answers if answer.label is None} == {"unsure"}
+    assert node_main(["info", str(tmp_path / "x")]) == 0
+    assert f"to at most {100 * (1 - point.coverage):.1f} % of the items at a deadline" in capsys.readouterr().out
 
 
 def test_few_items_have_one_point() -> None:

@@ -21,6 +21,14 @@ def test_labels_are_those_of_the_items(tmp_path: Path) -> None:
     assert read_error_costs(file, ["0", "1"]) == {("1", "0"): 5.0, ("0", "1"): 0.5}
 
 
+def test_nothing_said_is_no_answer(tmp_path: Path) -> None:
+    file = tmp_path / "costs.csv"
+    file.write_text("true,said,cost\na,,5\n")
+
+    assert read_error_costs(file, ["a", "b"]) == {("a", None): 5.0}
+    assert read_error_costs(file, ["a", ""]) == {("a", ""): 5.0}
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [
@@ -47,7 +55,7 @@ def test_file_of_another_form_is_refused(content: bytes | None, said: str, tmp_p
 def test_build_states_the_costs_and_both_commands_tell_them(
     lattice: str, board_costs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "costs.csv").write_text(WHOLE)
+    (tmp_path / "costs.csv").write_text(WHOLE + "calm,,0.5\nloud,,0.5\nslow,,0.5\n")
     out = str(tmp_path / "x.bundle")
     command = ["build", "tests.builder.task:space", "--items", "tests.builder.task:pairs", "--deadline", "1s"]
     options = ["--costs-of-errors", str(tmp_path / "costs.csv"), "--profile", str(board_costs), "--lattice", lattice]
@@ -57,7 +65,8 @@ def test_build_states_the_costs_and_both_commands_tell_them(
     capsys.readouterr()
     assert [main(["inspect", out]), node(["info", out])] == [0, 0]
     told = "score: cost_saved; answers have the least expected cost: to say 'calm' for 'loud' costs 10 times as much as"
-    assert capsys.readouterr().out.count(told) == 2
+    out = capsys.readouterr().out
+    assert out.count(told) == out.count("; no answer costs 5 % of the highest cost") == 2
 
 
 def test_label_that_no_item_has_is_an_error_of_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

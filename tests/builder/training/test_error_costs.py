@@ -1,6 +1,7 @@
 """Costs of errors: what is refused, the prior, the score, and the answers on host and node."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,10 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
-from polydom_builder import GreedySearch, PolyDomSearch
+from polydom_builder import GreedySearch, PolyDomSearch, verify_bundle
 from polydom_builder.exceptions import TrainingError
-from polydom_builder.training.error_costs import CostSaved
+from polydom_builder.training.error_costs import CostSaved, checked_error_costs
+from polydom_builder.training.labels import targets_of
 from polydom_builder.training.scoring import scoring_name
 from polydom_runtime import ManualClock, Predictor
 from polydom_runtime.bundles.error_costs import ErrorCosts
@@ -25,6 +27,7 @@ from tests.builder.searches import LOGISTIC, search
 ITEMS, SIGNALS = task.items(120)
 FAULTS = ["fault" if label == "loud" else "ok" for label in SIGNALS]
 COSTS: dict[tuple[Any, Any], Any] = {("fault", "ok"): 5.0, ("ok", "fault"): 1.0}
+NO_ANSWER: dict[tuple[Any, Any], Any] = {("fault", None): 0.3, ("ok", None): 0.3}
 SAME = {(a, b): 1 for a in ("calm", "loud", "slow") for b in ("calm", "loud", "slow") if a != b}
 
 
@@ -56,6 +59,13 @@ def mean_cost(labels: Any, answers: Any) -> float:
         (COSTS | {("fault", "ok"): True}, {}, "Got True"),
         (COSTS | {("ok", "ok"): 2}, {}, "A right answer must not cost more than an error. For 'ok'.*to say 'fault'"),
         (COSTS | {("ok", "fault"): 0}, {}, "Always to say 'fault' costs nothing"),
+        (COSTS | {("ok", None): 1}, {}, "must have a cost. Got none for .'fault', None., nor for 0 others"),
+        (COSTS | {(None, "ok"): 1}, {}, "of the labels of the items, .'fault', 'ok'.. Got None in "),
+        (COSTS | {("ok", None): 0.5, ("fault", None): 2.5}, {}, "No answer, None, .* Some label never costs more"),
+        (COSTS | {("ok", None): 0, ("fault", None): 0}, {}, "Always to say None costs nothing"),
+        (COSTS | {("ok", None): 1, ("fault", None): -1}, {}, "Got -1 for .'fault', None"),
+        (COSTS | NO_ANSWER | {("ok", "ok"): 0.4}, {}, "For 'ok' it costs more than to say None"),
+        (COSTS | NO_ANSWER, {"scoring": "accuracy"}, "scoring must be left out .* Got 'accuracy'"),
         (COSTS, {"estimator": Ridge(), "labels": np.linspace(0, 1, 120)}, "left out for a regressor"),
         (COSTS, {"estimator": LinearSVC()}, "LinearSVC has none. Wrap it in CalibratedClassifierCV"),
     ],
@@ -126,6 +136,50 @@ def test_score_is_the_share_of_the_cost_of_the_best_constant_answer_that_is_save
         scorer(Model(), rows, np.array(["odd"] * 10))
 
 
+def test_no_answer_has_a_cost_in_the_score() -> None:
+    """An alarm costs 1, no answer 0.5 for a fault and 0.25 for a sound item."""
+    scorer = CostSaved(np.array(["fault", "ok"]), ErrorCosts(((0.0, 5.0, 0.5), (1.0, 0.0, 0.25)), 0.25))
+
+    class Model:
+        def predict(self, rows: Any) -> Any:
+            return np.array(["fault", None, "fault", None], dtype=object)[rows]
+
+    assert scorer(Model(), np.arange(4), np.array(["fault", "fault", "ok", "ok"])) == 1.0 - (0.5 + 1 + 0.25) / 4 / 0.25
+
+
+@pytest.mark.parametrize(("costs", "is_worth"), [((0.3, 3.4), True), ((0.3, 3.6), False), ((1e-9, 4.9), True)])
+def test_no_answer_is_worth_it_if_its_shares_of_both_errors_are_less_than_1(
+    costs: tuple[float, float], is_worth: bool
+) -> None:
+    """At the probabilities where both labels cost the same, 1/6 and 5/6, each costs 5/6."""
+    given = COSTS | dict(zip(NO_ANSWER, reversed(costs), strict=True))
+    targets = targets_of(FAULTS, len(FAULTS))
+
+    if is_worth:
+        found = checked_error_costs(given, targets)
+        assert found is not None
+        assert found.abstain
+    else:
+        with pytest.raises(TrainingError, match="No answer"):
+            checked_error_costs(given, targets)
+
+
+def test_no_answer_that_costs_nearly_nothing_is_all_that_there_is() -> None:
+    with pytest.warns(UserWarning, match="No feature set scores more"):
+        found = fitted(COSTS | {("fault", None): 1e-60, ("ok", None): 1e-60})
+
+    assert found.predict(ITEMS[:5]).tolist() == [None] * 5
+    assert found.prior_[0] == 2
+
+
+def test_estimator_may_see_labels_or_their_numbers() -> None:
+    by_label = fitted(COSTS | NO_ANSWER).trainer_
+    by_number = replace(by_label, by_number=True)
+
+    assert by_number.scores([0, 0b11110]) == by_label.scores([0, 0b11110])
+    assert by_number.scores([0b11110])[0] > 0.0
+
+
 def test_score_below_the_best_constant_answer_counts_as_0() -> None:
     found = fitted()
 
@@ -159,16 +213,27 @@ def test_costs_lower_the_mean_cost_on_new_items() -> None:
     assert by_cost < 0.9 * plain
 
 
+def test_bundle_whose_prior_is_to_abstain_verifies(tmp_path: Path) -> None:
+    """The score of the prior is 0 up to rounding, and so are its parts."""
+    bundle = fitted(COSTS | NO_ANSWER).export(tmp_path / "x")
+
+    assert bundle.prior == (2, pytest.approx(0.0, abs=1e-9))
+    assert verify_bundle(tmp_path / "x").failures == ()
+
+
+@pytest.mark.parametrize("unsure", [False, True], ids=["", "abstains"])
 @pytest.mark.parametrize("labels", [FAULTS, SIGNALS], ids=["two classes", "three classes"])
-def test_host_answers_as_the_node_does(labels: Any, tmp_path: Path) -> None:
+def test_host_answers_as_the_node_does(labels: Any, unsure: bool, tmp_path: Path) -> None:
     costs = COSTS if labels is FAULTS else SAME | {("slow", "calm"): 4.0, ("loud", "calm"): 3.0}
-    found = fitted(costs, labels)
+    no_answer = {(label, None): 0.3 for label in set(labels)} if unsure else {}
+    found = fitted(costs | no_answer, labels, max_mismatches=2)
     found.export(tmp_path / "x")
     node = Predictor.load(tmp_path / "x", task.space, clock=ManualClock())
     new, _ = task.items(300, seed=2)
     answers = [node.predict_one(item).label for item in new]
 
     assert answers == found.predict(new).tolist()
+    assert (None in answers) == unsure
     assert answers != fitted(None, labels).predict(new).tolist()
     assert np.allclose(found.predict_proba(new).sum(axis=1), 1.0)
 

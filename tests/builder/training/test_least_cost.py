@@ -48,6 +48,15 @@ def test_label_costs_least_by_the_probabilities() -> None:
     assert model.predict(np.stack([share, 1 - share], axis=1)).tolist() == ["ok", "ok", "ok", "fault", "fault", "fault"]
 
 
+def test_no_answer_is_best_between_the_labels() -> None:
+    """It costs 0.3: less than a missed fault from 1/30 on, less than an alarm up to 0.7."""
+    share = np.array([0.0, 0.03, 0.04, 0.5, 0.69, 0.71, 1.0])
+    model = LeastCostModel(Known(), decision_costs(errors((0.0, 9.0, 0.3), (1.0, 0.0, 0.3))))
+
+    answers = ["ok", "ok", None, None, None, "fault", "fault"]
+    assert model.predict(np.stack([share, 1 - share], axis=1)).tolist() == answers
+
+
 def test_sharper_probabilities_make_the_choice_bolder() -> None:
     """Of 0.2 and 0.8 the squares are in the ratio of 1 to 16, so that an error that costs 9 times as much is risked."""
     rows, costs = np.array([[0.2, 0.8]]), decision_costs(errors((0.0, 9.0), (1.0, 0.0)))
@@ -84,19 +93,19 @@ def test_costs_that_lie_far_apart_keep_their_ratio(ratio: float) -> None:
     ids=["logistic", "bayes", "quadratic", "neighbours", "tree", "forest"],
 )
 @pytest.mark.parametrize("labels", [TWO, THREE], ids=["two", "three"])
-@pytest.mark.parametrize("sharpness", [1.0, 1.7])
+@pytest.mark.parametrize(("sharpness", "no_answer"), [(1.0, ()), (1.7, ()), (1.7, (0.3,))])
 def test_engines_answer_as_scikit_learn_also_where_two_labels_cost_the_same(
-    estimator: Any, labels: Any, sharpness: float
+    estimator: Any, labels: Any, sharpness: float, no_answer: tuple[float, ...]
 ) -> None:
     """Of five neighbours three in two labels cost the same: 0.6 times 1 and 0.4 times 1.5."""
     matrix = np.ones((3, 3)) - np.eye(3)
     matrix[1, 0] = 1.5
     classes = np.unique(labels)
-    costs = decision_costs(errors(*map(tuple, matrix[: len(classes), : len(classes)].tolist())))
+    costs = decision_costs(errors(*((*row, *no_answer) for row in matrix[: len(classes), : len(classes)].tolist())))
     model = LeastCostModel(estimator.fit(ROWS, labels), costs, sharpness)
     data = to_onnx(model, 3, classes=classes.tolist())
     tried = np.concatenate([ROWS, rng.normal(size=(1000, 3)).astype(np.float32)])
-    expected = np.searchsorted(classes, model.predict(tried))
+    expected = model.numbers(tried)
     row = InputRow(3)
     kernel, runner = Kernel(data, row, 3, len(classes)), ModelRunner(data, row, 3, len(classes))
     given = []

@@ -132,7 +132,7 @@ def test_a_node_reads_the_scores_that_calibrations_are_of(estimator: Any, n_clas
     targets = rows[:, :n_classes].argmax(axis=1)
     data, row = to_onnx(estimator.fit(rows, targets), 4, classes=range(n_classes)), InputRow(4)
     run: Any = load_model(engine, data, row, 4, n_classes, True)
-    labels, scores = OnnxModel(data).answers(rows, n_classes)
+    labels, scores, _ = OnnxModel(data).answers(rows, n_classes)
     read = []
     for numbers in rows:
         row.values[:] = numbers

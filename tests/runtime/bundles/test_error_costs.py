@@ -7,6 +7,7 @@ from typing import Any
 import msgpack
 import pytest
 
+from polydom_runtime.bundles.bundle import Prior
 from polydom_runtime.bundles.decoding import decode
 from polydom_runtime.bundles.encoding import encode
 from polydom_runtime.bundles.error_costs import ErrorCosts
@@ -18,10 +19,12 @@ from tests.runtime.conftest import make_bundle
 
 COSTS = ErrorCosts(((0.0, 1.0), (10.0, 0.0)), 0.5)
 PACKED = pack_floats(COSTS.costs)
+NO_ANSWER = ErrorCosts(((0.0, 1.0, 0.3), (10.0, 0.0, 0.3)), 0.3)
 
 
-def test_costs_of_errors_survive_the_file() -> None:
-    bundle = replace(make_bundle()[0], error_costs=COSTS)
+@pytest.mark.parametrize(("costs", "prior"), [(COSTS, 1), (NO_ANSWER, 2)])
+def test_costs_of_errors_survive_the_file(costs: ErrorCosts, prior: int) -> None:
+    bundle = replace(make_bundle()[0], error_costs=costs, prior=Prior(prior, 0.0))
 
     assert bundle == decode(encode(bundle))
     assert decode(encode(make_bundle()[0])).error_costs is None
@@ -42,6 +45,8 @@ def test_costs_of_errors_survive_the_file() -> None:
         [PACKED, 0.0],
         [PACKED, -0.5],
         [PACKED, 10.5],
+        [pack_floats([0.0, 1.0, -0.3, 10.0, 0.0, 0.3]), 0.3],
+        [pack_floats([0.0, 1.0, 10.0, 0.0, 0.3]), 0.3],
         [PACKED, math.nan],
         [PACKED, math.inf],
         *([pack_floats([0.0, x, 10.0, 0.0]), 0.5] for x in (-1.0, math.nan, math.inf, 1e300)),
@@ -55,6 +60,11 @@ def test_what_does_not_fit_is_refused(fault: Any) -> None:
 
     with pytest.raises(BundleFormatError, match="Export the bundle again"):
         decode(bytes(msgpack.packb(document)))
+
+
+def test_prior_abstains_only_where_that_has_a_cost() -> None:
+    with pytest.raises(BundleFormatError, match="prior must be an integer from 0 to 1"):
+        decode(encode(replace(make_bundle()[0], error_costs=COSTS, prior=Prior(2, 0.0))))
 
 
 @pytest.mark.parametrize("field", [[b"", 0.5], [PACKED, 0.5]])
@@ -72,6 +82,11 @@ def test_models_of_numbers_have_no_costs_of_errors(field: Any) -> None:
         (((0.0, 1.0), (10.0, 0.0)), "to say 'ok' for 'fault' costs 10 times as much as to say 'fault' for 'ok'"),
         (((0.0, 3.0), (1.0, 0.0)), "to say 'fault' for 'ok' costs 3 times as much as to say 'ok' for 'fault'"),
         (((0.0, 3.0), (3.0, 0.0)), "all errors cost the same"),
+        (((0.0, 3.0, 0.6), (3.0, 0.0, 0.6)), "all errors cost the same; no answer costs 20 % of the highest cost"),
+        (
+            ((0.0, 3.0, 1.0), (3.0, 0.0, 0.3)),
+            "all errors cost the same; no answer costs 10 to 33.3 % of the highest cost",
+        ),
         (((0.0, 0.0), (3.0, 0.0)), "to say 'ok' for 'fault' costs most, to say 'fault' for 'ok' costs nothing"),
     ],
 )

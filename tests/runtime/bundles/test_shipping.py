@@ -91,6 +91,24 @@ def test_what_does_not_fit_is_refused(fault: dict[str, Any]) -> None:
         decode(bytes(msgpack.packb(document)))
 
 
+def named() -> Shipping:
+    return replace(SHIPPING, left_out=tuple(left._replace(estimator="trees") for left in SHIPPING.left_out))
+
+
+def test_estimators_of_sets_that_are_left_out_survive_the_file() -> None:
+    assert decode(encode(replace(make_bundle()[0], shipping=named()))).shipping == named()
+
+
+@pytest.mark.parametrize("names", [["lines"] * 2, [""], "lines", [1], None])
+def test_estimators_that_are_not_one_for_each_set_are_refused(names: Any) -> None:
+    document = msgpack.unpackb(encode(replace(make_bundle()[0], shipping=named())))
+    assert document["shipping"]["left_estimators"] == ["trees"]
+    document["shipping"]["left_estimators"] = names
+
+    with pytest.raises(BundleFormatError):
+        decode(bytes(msgpack.packb(document)))
+
+
 @pytest.mark.parametrize("part", encoded(SHIPPING))
 def test_a_missing_part_is_refused(part: str) -> None:
     document = msgpack.unpackb(encode(make_bundle()[0]))

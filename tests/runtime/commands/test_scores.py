@@ -54,4 +54,17 @@ def test_cost_saved_is_of_labels_that_are_classes() -> None:
         counts.add(said, true)
 
     assert counts.value("cost_saved") == 1.0 - (5 + 1) / (4 * 2.0)
+    counts.add(None, "fault")
+    assert counts.value("cost_saved") == 1.0 - (5 + 1) / (4 * 2.0)
     assert ClassCounts(("fault", "ok")).value("cost_saved") is None
+
+
+def test_no_answer_counts_where_it_has_a_cost_and_in_no_accuracy() -> None:
+    counts = ClassCounts(("fault", "ok"), ErrorCosts(((0.0, 5.0, 0.5), (1.0, 0.0, 0.25)), 2.0))
+    counts.add(None, "fault")
+    assert (counts.value("cost_saved"), counts.value("accuracy")) == (0.75, None)
+    for said, true in ((None, "ok"), ("ok", "fault"), (None, "odd")):
+        counts.add(said, true)
+
+    assert counts.value("cost_saved") == 1.0 - (0.5 + 0.25 + 5) / (3 * 2.0)
+    assert counts.value("accuracy") == 0.0

@@ -49,6 +49,13 @@ def test_the_best_model_of_all_sets_that_is_in_time_answers(
 
     assert (sorted(answer.features), round(answer.accuracy, 9)) == (list(features), score)
     assert (answer.reason, answer.deadline_met) == ("planned", True)
+    assert answer.estimator == ("trees" if score == 0.69 else "lines")
+
+
+def test_prior_and_a_model_without_a_name_have_no_estimator(world: LatticeWorld) -> None:
+    unnamed = LatticeWorld(lattice_bundle(SCORES, COSTS, models=LINES))
+
+    assert [w.predictor(d).predict_one(1.0).estimator for w, d in ((world, 7 * US), (unnamed, 163 * US))] == [None] * 2
 
 
 @pytest.mark.parametrize("policy", POLICIES)

@@ -1,5 +1,6 @@
 """Confidence under supervision: the worker states it, and so does the supervisor where it answers by itself."""
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,8 +11,10 @@ import pytest
 
 from polydom_runtime import ConfidenceError
 from polydom_runtime.bundles.confidence import Calibration, Confidence
+from polydom_runtime.bundles.error_costs import ErrorCosts
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.clock import hardware_clock
+from polydom_runtime.device.tiny_models import constant_classifier
 from polydom_runtime.supervision.supervisor import SupervisedPredictor
 from tests.runtime import supervised_space as faults
 from tests.runtime.conftest import write
@@ -76,6 +79,31 @@ def test_the_prior_of_the_supervisor_has_a_confidence(predictor: SupervisedPredi
     answer = predictor.predict_one(item(), arrived_ns=hardware_clock() - int(1e9 * DEADLINE_S))
 
     assert (answer.label, answer.features, answer.confidence) == (None, (), 0.375)
+
+
+def test_a_model_that_abstains_gives_no_answer_by_itself_or_under_supervision(tmp_path: Path) -> None:
+    """The prior's label is no substitute for what a model does not say."""
+    plain = load_bundle(make_folder(tmp_path / "plain"))
+    data = [abstaining(sum(plain.space.widths[i] for i in model.order)) for model in plain.models]
+    models = tuple(
+        replace(m, size_bytes=len(d), sha256=hashlib.sha256(d).digest())
+        for m, d in zip(plain.models, data, strict=True)
+    )
+    bundle = replace(plain, models=models, error_costs=ErrorCosts(((0.0, 1.0, 0.3), (5.0, 0.0, 0.3)), 0.3))
+    with supervised(write(tmp_path / "x", bundle, data)) as predictor:
+        answers = [predictor.predict_one(item(first)) for first in (0.0, faults.STEPS_ASIDE)]
+        late = predictor.predict_one(item(), arrived_ns=hardware_clock() - int(1e9 * DEADLINE_S))
+
+    assert [(a.label, len(a.features), a.reason) for a in answers] == [
+        (None, 3, "unsure"),
+        (None, 2, "supervised: ends was not done in time"),
+    ]
+    assert (late.label, late.features) == ("no", ())
+
+
+def abstaining(width: int) -> bytes:
+    """Return a model that always answers with the number after those of two classes."""
+    return constant_classifier(width, 2, 3)
 
 
 def test_an_impossible_threshold_is_refused(folder: Path) -> None:

@@ -48,3 +48,4 @@ def test_the_supervisor_runs_the_best_model_that_is_in_time(
     model, label = own.prepare(cast(Any, link), left_ns + MIN_MARGIN_NS, [])
 
     assert expected == (label, model.accuracy)
+    assert model.estimator == {0.9: "trees", 0.85: "lines", 0.5: None}[model.accuracy]

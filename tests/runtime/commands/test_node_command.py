@@ -255,7 +255,7 @@ def test_doctor_prints_findings_and_its_exit_code_tells(
     bundle_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code = main(["doctor", "--bundle", str(bundle_folder), "--json"])
-    findings = {f["check"]: f for f in json.loads(capsys.readouterr().out)}
+    findings = {f["check"]: f for f in json.loads(capsys.readouterr().out)["result"]["findings"]}
 
     assert code == int(any(f["level"] == "problem" for f in findings.values()))
     assert "all 3 models run" in findings["bundle"]["found"]

@@ -1,6 +1,5 @@
 """A command line with several commands, each in a module that is imported only when the command is used."""
 
-import io
 import os
 import re
 import signal
@@ -103,7 +102,7 @@ def run_command(
             program = command.prog
             arguments = command.parse_args(words)
             as_json = getattr(arguments, "json", False)
-            with redirect_stdout(io.StringIO()) if as_json else nullcontext():
+            with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere if as_json else sys.stdout):
                 found: Outcome | int | None = arguments.run(arguments)
             outcome = found if isinstance(found, Outcome) else Outcome(None, found or ExitCode.DONE)
             if as_json:

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from polydom_runtime.causes import raised
-from polydom_runtime.exceptions import EnergyError, WorkerError
+from polydom_runtime.exceptions import EnergyError, RecordingError, WorkerError
 from polydom_runtime.items.sources import Arrived, iterate, space_of
 from polydom_runtime.loop.stop import StopWaiting
 from polydom_runtime.loop.throttle_watch import ThrottleWatch
@@ -93,6 +93,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> Outcome:
     """Answer every item: a JSON line each, and a summary line."""
+    if arguments.json and arguments.metrics_json == "-":
+        raise RecordingError("--metrics-json must name a file where --json has the standard output. Got -.")
     loop_options.check_arguments(arguments)
     follow_options.check_arguments(arguments)
     if not arguments.compare:

@@ -9,6 +9,7 @@ from .commands.command_line import Parser, add_commands, run_command
 COMMANDS = {
     "run": "answer items: one line of JSON for each, and a summary",
     "info": "check a bundle and describe it",
+    "explain": "answer one item, and tell how the answer came about and which sets did not fit",
     "measure": "time features on this machine, so that the host can plan for it",
     "tune": "time the models of a bundle on this machine, so that plans need no estimates",
     "doctor": "look for causes of late answers on this machine; exit code 1 if there is a problem",
@@ -24,14 +25,13 @@ COMMANDS = {
 def parser(words: Sequence[str] = ()) -> Parser:
     """Return the command line, with the arguments of the command that the words name."""
     top = Parser(prog="polydom-node", description="Answer items inside a deadline.")
-    top.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
-    add_commands(top, COMMANDS, "polydom_runtime.commands", words)
+    add_commands(top, COMMANDS, "polydom_runtime.commands", words, __version__)
     return top
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; see `run_command` for its exit code."""
-    return run_command(parser, argv, "Use --resume to continue an unfinished measurement.")
+    return run_command(parser, argv, "Use --resume to continue an unfinished measurement.", __version__)
 
 
 if __name__ == "__main__":

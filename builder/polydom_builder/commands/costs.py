@@ -2,11 +2,13 @@
 
 import argparse
 import importlib.util
+from dataclasses import asdict
 from pathlib import Path
 
 from polydom_builder.costs.report import as_report, plot_costs, report_costs
 from polydom_builder.exceptions import FitError
 from polydom_runtime.commands.arguments import share
+from polydom_runtime.commands.outcome import Outcome
 from polydom_runtime.commands.terminal import show
 from polydom_runtime.measuring.costs_file import load_costs
 
@@ -22,7 +24,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     )
 
 
-def run(arguments: argparse.Namespace) -> None:
+def run(arguments: argparse.Namespace) -> Outcome:
     """Report on a file of measured costs.
 
     Raises
@@ -40,3 +42,5 @@ def run(arguments: argparse.Namespace) -> None:
             raise FitError("Pictures need matplotlib. It is not installed. Run pip install 'polydom-builder[demo]'.")
         plot_costs(samples, rows, arguments.quantile, Path(arguments.plots))
         show(f"{arguments.plots}: a picture of each unit.")
+    units = [{**asdict(row), "fit": {"typical": str(row.fit.typical), "worst": str(row.fit.worst)}} for row in rows]
+    return Outcome({"machine": samples.machine, "quantile": arguments.quantile, "units": units})

@@ -34,7 +34,7 @@ ROOMS = {
         ),
         "comparison",
         *("verification", "bundling", "preparation", "exploration", "fitted_search", "host_answers", "search"),
-        "greedy_search",
+        *("greedy_search", "evaluation"),
         *("commands", "__main__", "__init__"),
     ),
 }

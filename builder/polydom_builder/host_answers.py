@@ -21,6 +21,7 @@ from polydom_runtime.items.kinds import ItemKind, check_kind
 from polydom_runtime.measuring.item_sizes import checked_items
 from polydom_runtime.policy.deadline import MAX_SECONDS, ROUNDING, doubt
 
+from .displays.plots import Plots
 from .fitted_search import promised_budgets
 from .lattice.region import QueryRegion
 from .preparation.preparation import item_size
@@ -37,7 +38,7 @@ UNROUTED = {"items": UNUSED, "labels": UNUSED}
 """These are the data; scikit-learn would take arguments of other names than X and y for metadata."""
 
 
-class HostAnswers(NamedParameters):
+class HostAnswers(NamedParameters, Plots):
     """What `PolyDomSearch` and `GreedySearch` share once they are fitted: answers to items, without a bundle.
 
     An item gets the set that `index_` names for its size and deadline by worst-case costs, and the answer of the model

@@ -1,6 +1,7 @@
 """Pictures as files, each for light and for dark pages, and inside a page of HTML."""
 
 import io
+import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from pathlib import Path
@@ -89,6 +90,8 @@ def inline_svg(figure_maker: FigureMaker, name: str, description: str) -> str:
     _rename(root, name)
     for element in root.iter():
         element.tag = element.tag.removeprefix(SVG)
+        for key in set(element.keys()) & {"d", "x", "y", "transform"}:
+            element.set(key, re.sub(r"(\.\d\d)\d+", r"\1", element.attrib[key]).replace("  ", " "))
         if "style" in element.attrib:
             element.set("style", _coloured(element.get("style", "")))
     width, height = root.get("width", ""), root.get("height", "")

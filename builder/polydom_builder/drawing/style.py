@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import matplotlib
 from cycler import cycler
 from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 LIGHT = {
@@ -39,8 +40,21 @@ DARK = {
 }
 """The same on a dark page."""
 
-COLOURS = {name: f"C{k}" for k, name in enumerate(LIGHT)}
-"""How to name a colour while drawing, so that it is the one of the page: see `style`."""
+
+class Palette(Mapping[str, str]):
+    """The colours of the page that is drawn for, by name: see `style`."""
+
+    def __getitem__(self, name: str) -> str:
+        return to_hex(f"C{[*LIGHT].index(name)}")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(LIGHT)
+
+    def __len__(self) -> int:
+        return len(LIGHT)
+
+
+COLOURS = Palette()
 
 
 class Look(NamedTuple):

@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from polydom_builder.drawing.score_names import SINGLE, STRICT
+
 from .display import Display
 
 N_DEADLINES = 40
@@ -14,7 +16,7 @@ class DeadlineDisplay(Display):
 
     def draw(self, axes: Any) -> None:
         """Draw both lines."""
-        from polydom_builder.drawing.score_curves import SINGLE, STRICT, ScoreCurve, draw_scores
+        from polydom_builder.drawing.score_curves import ScoreCurve, draw_scores
 
         view, deadlines = self.view, self.view.deadlines(N_DEADLINES)
         stairs = [view.index.at_deadline(deadline) for deadline in deadlines]

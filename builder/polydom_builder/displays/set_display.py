@@ -1,6 +1,7 @@
 """Which set answers at which size and deadline."""
 
 from collections.abc import Sequence
+from functools import cached_property
 from string import ascii_uppercase
 from typing import Any, NamedTuple
 
@@ -37,24 +38,25 @@ class Place(NamedTuple):
 
 
 class SetDisplay(Display):
-    """A map of size against deadline, with the set that answers there by worst cases: the darker, the better.
-
-    Attributes
-    ----------
-    places_ : list of Place
-        The largest region first.
-    """
+    """A map of size against deadline, with the set that answers there by worst cases: the darker, the better."""
 
     size = (8.0, 5.0)
-    places_: list[Place]
+
+    @cached_property
+    def places(self) -> list[Place]:
+        """Where each set answers, the largest region first."""
+        return places(self.view, *self._edges)
+
+    @cached_property
+    def _edges(self) -> tuple[Floats, Floats]:
+        return _edges(self.view.deadlines(2), N_COLUMNS), _edges(self.view.size_range, N_ROWS)
 
     def draw(self, axes: Any) -> None:
         """Draw the map."""
         from polydom_builder.drawing.set_map import Region, draw_map
 
-        columns, rows = _edges(self.view.deadlines(2), N_COLUMNS), _edges(self.view.size_range, N_ROWS)
-        self.places_ = places(self.view, columns, rows)
-        rising = sorted(self.places_, key=lambda place: place.candidate.accuracy)
+        columns, rows = self._edges
+        rising = sorted(self.places, key=lambda place: place.candidate.accuracy)
         regions = [Region(place.name, place.low, place.high, place.area) for place in rising]
         draw_map(axes, columns, (float(rows[0]), float(rows[-1])), regions)
 

@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 from matplotlib.axes import Axes
 
 from .labels import label_lines
+from .score_names import ANY_TIME, ORACLE, SINGLE, STRICT
 from .style import COLOURS, Look
 from .ticks import linear_axis, log_axis
-
-ANY_TIME, STRICT, SINGLE, ORACLE = "any-time", "strict", "best single set", "oracle"
 
 LINES = {
     ORACLE: Look("rule"),

@@ -14,7 +14,8 @@ BUILDER = ROOT / "builder" / "polydom_builder"
 ROOMS = {
     RUNTIME: (
         *("exceptions", "causes", "clock", "arrays", "files", "costs", "features", "pauses", "testing", "stages"),
-        *("unit_times", "items", "kernels", "trust", "bundles", "device", "policy", "prediction", "predictor"),
+        *("unit_times", "items", "kernels", "trust", "bundles", "device", "policy", "prediction", "explaining"),
+        "predictor",
         *("measuring", "diagnosis", "records", "loop", "supervision", "certification", "updates", "following"),
         "commands",
         *("__main__", "__init__"),

@@ -19,6 +19,7 @@ from polydom_builder.evaluation.baselines import trained
 from polydom_builder.search import PolyDomSearch
 from polydom_builder.training.labels import targets_of
 from polydom_builder.training.table import extract_table
+from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.commands.terminal import show
 from polydom_runtime.exceptions import ItemError
 from polydom_runtime.files import replace_file
@@ -133,7 +134,8 @@ def run_demo(
         quantile=QUANTILE,
         verbose=1,
     ).fit(items, labels)
-    bundle = search.export(out / "surface.bundle")
+    search.export(out / "surface.bundle")
+    bundle = load_bundle(out / "surface.bundle")
     show(
         f"Trained {len(search.expanded_)} of {2 ** len(surface.space)} feature sets; the bundle has "
         f"{len(bundle.stored.shipped)} of them, {len(bundle.models)} models with all prefixes."

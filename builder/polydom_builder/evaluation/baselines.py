@@ -102,7 +102,7 @@ def shipped(bundle: Bundle, test: Labelled) -> Baselines:
         return plan_order(best.mask, worst, largest)
 
     def cost(mask: int, n: float) -> float:
-        return (worst.of_set(mask) + worst.dispatch)(n) + models.best(np.array([mask]))[0].model_ns * 1e-9
+        return worst.of_set(mask)(n) + models.best(np.array([mask]))[0].model_ns * 1e-9
 
     @lru_cache(maxsize=64)
     def answers(order: Order) -> Sequence[Any]:

@@ -33,6 +33,7 @@ def evaluate(
     Parameters
     ----------
     bundle : Bundle
+        As it was read: what `PolyDomSearch.export` returns has no models in it.
     test : Labelled
         Items that the bundle was not built with.
     deadlines : sequence of float

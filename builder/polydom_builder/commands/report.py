@@ -2,17 +2,26 @@
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from polydom_builder.drawing.extra import check_extra
 from polydom_builder.exceptions import FitError
+from polydom_builder.simulation.report import deadlines_of
+from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.commands.arguments import duration, share
 from polydom_runtime.commands.terminal import show
 from polydom_runtime.device.device_profile import DeviceProfile
 from polydom_runtime.exceptions import PolyDomError
 from polydom_runtime.files import replace_file
+from polydom_runtime.items.sources import space_of
 from polydom_runtime.measuring.costs_file import load_costs
 from polydom_runtime.records.flight_file import MAGIC, load_flight
+
+from .deadlines import long_enough
+
+if TYPE_CHECKING:
+    from polydom_builder.reporting.page import Page, Section
 
 EVALUATED = 5
 """Deadlines at which labelled items are answered, if none are given."""
@@ -21,7 +30,9 @@ EVALUATED = 5
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of ``polydom report``."""
     command.add_argument(
-        "about", metavar="BUNDLE|FLIGHT|PROFILE", help="a bundle folder, a flight recording, or a device (name or .toml)"
+        "about",
+        metavar="BUNDLE|FLIGHT|PROFILE",
+        help="a bundle folder, a flight recording, or a device (name or .toml)",
     )
     command.add_argument("--out", required=True, type=Path, metavar="NAME.html", help="the page to write")
     command.add_argument("--costs", metavar="NAME.costs", help="measured times of the device, to replay (of a bundle)")
@@ -48,8 +59,6 @@ def run(arguments: argparse.Namespace) -> None:
         If all deadlines are too short.
     """
     check_extra("jinja2", "matplotlib")
-    from polydom_builder.reporting.page import Page
-
     about = Path(arguments.about)
     if (arguments.items is None) != (arguments.space is None):
         raise FitError("--items must come with --space MODULE:SPACE, and the other way round. One of them is missing.")
@@ -79,7 +88,17 @@ def _of_bundle(arguments: argparse.Namespace) -> "Page":
 
     bundle = load_bundle(arguments.about)
     samples = load_costs(arguments.costs) if arguments.costs else None
-    return bundle_page(bundle, samples, deadlines=arguments.deadline or (), quantile=arguments.quantile)
+    more = [_evaluated(arguments, bundle)] if arguments.items else []
+    return bundle_page(bundle, samples, deadlines=arguments.deadline or (), quantile=arguments.quantile, more=more)
+
+
+def _evaluated(arguments: argparse.Namespace, bundle: Bundle) -> "Section":
+    from polydom_builder.evaluation import Labelled, evaluate
+    from polydom_builder.reporting.evaluation_section import evaluation_section
+
+    test = Labelled.read(bundle.space_of(space_of(arguments.space)), arguments.items)
+    asked = arguments.deadline or deadlines_of(bundle, EVALUATED)
+    return evaluation_section(evaluate(bundle, test, long_enough(bundle, asked)))
 
 
 def _is_flight(file: Path) -> bool:

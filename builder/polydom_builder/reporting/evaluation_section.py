@@ -28,7 +28,7 @@ def evaluation_section(found: Evaluation) -> Section:
         points = [(one.confidence, one.right, one.items / part.items) for one in part.reliability]
         gap = sum(abs(x - y) * weight for x, y, weight in points)
         title = f"Confidences are off by {gap:.3f} in the mean"
-        note = f"{part.items:,} items at {format_seconds(last.deadline)}. The larger a point, the more items it stands for."
+        note = f"At {format_seconds(last.deadline)}. The larger a point, the more items it stands for."
         blocks.append(Picture(title, note, lambda: _reliability(points)))
     lead = f"{part.items:,} labelled items, by the policy {found.policy}. Intervals are for new items of the same kind."
     return Section("Answers to labelled items", lead, blocks)
@@ -37,7 +37,12 @@ def evaluation_section(found: Evaluation) -> Section:
 def _scores(deadlines: Sequence[AtDeadline]) -> Table:
     systems = [name for name in SYSTEMS if name in deadlines[0].whole.systems]
     timed = deadlines[0].whole.timing is not None
-    columns = ["#deadline", *(f"#{SYSTEMS[name]}" for name in systems), *(["#late", "#p99 / deadline"] * timed), "#prior"]
+    columns = [
+        "#deadline",
+        *(f"#{SYSTEMS[name]}" for name in systems),
+        *(["#late", "#p99 / deadline"] * timed),
+        "#prior",
+    ]
     rows = []
     for at in deadlines:
         timing = at.whole.timing
@@ -66,12 +71,12 @@ def _bands(deadlines: Sequence[AtDeadline]) -> Table | None:
 
 def _confusion(found: Evaluation, part: Part, deadline: float) -> Table:
     labels = [*map(str, found.classes), "other"][: len(part.confusion)][:MOST_CLASSES]
-    rows = []
+    rows: list[list[str | Cell]] = []
     for label, counts in zip(labels, part.confusion, strict=False):
         total = max(sum(counts), 1)
-        rows.append((label, *(Cell(f"{count:,}", count / total) for count in counts[: len(labels)]), f"{total:,}"))
+        rows.append([label, *(Cell(f"{count:,}", count / total) for count in counts[: len(labels)]), f"{total:,}"])
     wrong = 1.0 - sum(row[k] for k, row in enumerate(part.confusion)) / max(sum(map(sum, part.confusion)), 1)
-    note = f"Rows: true labels; columns: answers, at {format_seconds(deadline)}. The darker, the larger the share of a row."
+    note = f"Rows: true labels; columns: answers, at {format_seconds(deadline)}. Shades: shares of a row."
     return Table(
         f"{percent(wrong)} of the answers are wrong", ["", *(f"#{label}" for label in labels), "#items"], rows, note
     )

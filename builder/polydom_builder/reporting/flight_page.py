@@ -36,10 +36,13 @@ def flight_page(flight: Flight, name: str) -> Page:
     shares = np.array([r.elapsed_ns for r in records]) / (header.deadline * 1e9)
     slow = max(r.slowdown for r in records)
     bound = upper_bound(len(late), len(records), SURE)
-    first, last = (datetime.fromtimestamp(r.time_ns / 1e9, UTC).strftime("%Y-%m-%d %H:%M:%S") for r in (records[0], records[-1]))
+    first, last = (
+        datetime.fromtimestamp(r.time_ns / 1e9, UTC).strftime("%Y-%m-%d %H:%M:%S") for r in (records[0], records[-1])
+    )
     worst = max(records, key=lambda r: r.elapsed_ns)
     findings = [
-        f"{len(late)} of {len(records):,} answers were late; with {percent(SURE)} certainty at most {percent(bound)} are.",
+        f"{len(late)} of {len(records):,} answers were late; with {percent(SURE)} certainty, at most "
+        f"{percent(bound)} are.",
         f"The longest answer took {format_seconds(worst.elapsed_ns / 1e9)}, {shares.max():.2f} of the deadline: item "
         f"{worst.number}, {worst.reason}.",
     ]
@@ -59,7 +62,12 @@ def flight_page(flight: Flight, name: str) -> Page:
         ],
         findings,
         warnings,
-        [_course(records, shares.tolist()), _answers(header, records), _times(header, records), _lateness(header, late)],
+        [
+            _course(records, shares.tolist()),
+            _answers(header, records),
+            _times(header, records),
+            _lateness(header, late),
+        ],
     )
 
 
@@ -80,7 +88,10 @@ def _course(records: Sequence[FlightRecord], shares: list[float]) -> Section:
     return Section(
         "What happened",
         "",
-        [Picture(title, note, draw), Table("Reasons of the answers", ["reason", "#answers", "#share"], _counted(reasons))],
+        [
+            Picture(title, note, draw),
+            Table("Reasons of the answers", ["reason", "#answers", "#share"], _counted(reasons)),
+        ],
     )
 
 
@@ -92,7 +103,9 @@ def _answers(header: FlightHeader, records: Sequence[FlightRecord]) -> Section:
         blocks.append(Table("Labels", ["label", "#answers", "#share"], _counted(labels)))
     else:
         values = [float(r.label) for r in records if r.label is not None and np.isfinite(r.label)]
-        rows = [(f"p{100 * q:g}", f"{np.quantile(values, q):.4g}") for q in (0.0, 0.25, 0.5, 0.75, 1.0)] if values else []
+        rows = (
+            [(f"p{100 * q:g}", f"{np.quantile(values, q):.4g}") for q in (0.0, 0.25, 0.5, 0.75, 1.0)] if values else []
+        )
         blocks.append(Table("Answers", ["quantile", "#value"], rows))
     confident = [r.confidence for r in records if r.confidence is not None]
     if confident:
@@ -120,7 +133,9 @@ def _times(header: FlightHeader, records: Sequence[FlightRecord]) -> Section:
         ("features", ", ".join(header.names)),
         ("records kept at most", f"{header.capacity:,}"),
     ]
-    return Section("Times", "", [Table("Where the time went", columns, rows, "The dearest first."), Facts("Recording", facts)])
+    return Section(
+        "Times", "", [Table("Where the time went", columns, rows, "The dearest first."), Facts("Recording", facts)]
+    )
 
 
 def _lateness(header: FlightHeader, late: Sequence[FlightRecord]) -> Section:

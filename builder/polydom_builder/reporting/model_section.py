@@ -14,7 +14,13 @@ def model_section(bundle: Bundle) -> Section:
     models = sorted(bundle.models, key=lambda model: -model.accuracy)
     megabytes = sum(model.size_bytes for model in models) / 1e6
     several = any(model.estimator for model in models)
-    columns = ["features, in order", *(["estimator"] * several), "#score", f"#{percent(CONFIDENCE)} interval", "#measured"]
+    columns = [
+        "features, in order",
+        *(["estimator"] * several),
+        "#score",
+        f"#{percent(CONFIDENCE)} interval",
+        "#measured",
+    ]
     facts = [("models", f"{len(models)}, {megabytes:.3g} MB"), ("limits", str(bundle.shipping))]
     blocks: list[Facts | Table] = [
         Facts("All models", facts),

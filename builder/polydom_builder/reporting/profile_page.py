@@ -1,6 +1,7 @@
 """The report on a device profile: what is known of a device before anything was measured on it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from matplotlib.figure import Figure
 
@@ -11,7 +12,7 @@ from polydom_runtime.device.device_profile import DeviceProfile, OnnxLimits, Qua
 from .figures import figure, rows_high
 from .page import Page, Picture, Section, Table
 
-UNITS = {
+UNITS: dict[str, Callable[[Any], str]] = {
     "clock_hz": lambda value: f"{value / 1e9:.3g} GHz",
     "memory_bytes": lambda value: f"{value / 2**30:.3g} GiB",
     "timer_tick_seconds": format_seconds,
@@ -27,9 +28,11 @@ def profile_page(profile: DeviceProfile) -> Page:
     bars = [UnitBar(name, k.seconds, k.seconds * k.uncertainty) for name, k in kernels.items()]
     system = profile.system
     doubt = max(kernel.uncertainty for kernel in kernels.values())
-    warnings = [] if measured == len(kernels) else [
-        f"Estimated, not measured: {len(kernels) - measured} of {len(kernels)} calibration figures are published or derived."
-    ]
+    warnings = (
+        []
+        if measured == len(kernels)
+        else [f"Estimated: {len(kernels) - measured} of {len(kernels)} calibration figures were not measured there."]
+    )
     columns = ["what", "#value", "provenance", "source"]
     times = [
         (name, format_seconds(k.seconds), f"× {k.uncertainty:g}", k.provenance, k.source) for name, k in kernels.items()
@@ -38,7 +41,11 @@ def profile_page(profile: DeviceProfile) -> Page:
         "device",
         profile.name,
         f"{system.soc.value}, {system.cores.value} × {system.core.value}",
-        [(text, name.replace("_", " ")) for name, text in _known(system) if name in ("cores", "clock_hz", "memory_bytes")],
+        [
+            (text, name.replace("_", " "))
+            for name, text in _known(system)
+            if name in ("cores", "clock_hz", "memory_bytes")
+        ],
         [f"Times that are carried over to this device may be wrong by a factor of up to {doubt:g}."],
         warnings,
         [
@@ -51,16 +58,24 @@ def profile_page(profile: DeviceProfile) -> Page:
                         "Point: the figure; bar: the figure times its uncertainty.",
                         lambda: _draw(bars),
                     ),
-                    Table("Calibration kernels", ["kernel", "#time", "#uncertainty", *columns[2:]], times, "", "wide table"),
+                    Table(
+                        "Calibration kernels",
+                        ["kernel", "#time", "#uncertainty", *columns[2:]],
+                        times,
+                        "",
+                        "wide table",
+                    ),
                 ],
             ),
             Section("Device", "", [Table("System", columns, _rows(system), "", "wide table")]),
-            Section("ONNX", "", [Table("The newest versions that load", columns, _rows(profile.onnx), "", "wide table")]),
+            Section(
+                "ONNX", "", [Table("The newest versions that load", columns, _rows(profile.onnx), "", "wide table")]
+            ),
         ],
     )
 
 
-def _quantities(of: System | OnnxLimits) -> list[tuple[str, Quantity]]:
+def _quantities(of: System | OnnxLimits) -> list[tuple[str, Quantity[Any]]]:
     return [(name, getattr(of, name)) for name in of.__dataclass_fields__ if getattr(of, name) is not None]
 
 

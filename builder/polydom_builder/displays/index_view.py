@@ -12,6 +12,7 @@ from polydom_builder.simulation.report import spread_deadlines
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.greedy import GreedyIndex
 from polydom_runtime.bundles.index import Candidate, PolyDomIndex
+from polydom_runtime.policy.deadline import ROUNDING
 from polydom_runtime.unit_times import UnitTimes
 
 N_SIZES = 32
@@ -69,6 +70,8 @@ class IndexView:
 
         check_is_fitted(search, "index_")
         index, times, sizes = search.index_, search.target_, search.region_.sizes
+        if not isinstance(index, PolyDomIndex | GreedyIndex):  # one of the paper's, which have no staircases
+            index = PolyDomIndex(search.shipped_candidates(), (), sizes)
         typical = times.planned[min(times.planned)] if times.planned else times.worst
         return cls(
             *(search.space_.names, index, index.candidates, times.worst, typical, tuple(sorted(search.sizes_))),
@@ -95,4 +98,10 @@ class IndexView:
         """Return rising deadlines in seconds for a picture: of the range, or around a single one."""
         low, high = self.budgets
         around = (low * AROUND[0], high * AROUND[1]) if low == high else self.budgets
-        return spread_deadlines(around, self.size_range, self.candidates, count)
+        own = {low} if low == high else set()
+        return sorted({*spread_deadlines(around, self.size_range, self.candidates, count), *own})
+
+    def promises(self, deadline: float) -> bool:
+        """Return whether a deadline is in the range that the index is for."""
+        low, high = self.budgets
+        return low * (1.0 - ROUNDING) <= deadline <= high * (1.0 + ROUNDING)

@@ -5,6 +5,7 @@ from typing import Any
 from .cost_display import CostDisplay
 from .deadline_display import DeadlineDisplay
 from .feature_display import FeatureDisplay
+from .found_table import found_table
 from .set_display import SetDisplay
 
 
@@ -13,6 +14,11 @@ class Plots:
 
     They raise NotFittedError if the search is not fitted, and FitError if matplotlib is not installed.
     """
+
+    def _html_repr(self) -> str:
+        """Return the diagram of the estimator, and below it what a fitted search found."""
+        diagram: str = super()._html_repr()  # type: ignore[misc]
+        return diagram + (found_table(self) if hasattr(self, "index_") else "")
 
     def plot_deadlines(self, ax: Any = None) -> DeadlineDisplay:
         """Draw the planned score against the deadline."""

@@ -9,6 +9,9 @@ from .labels import label_lines
 from .style import LOOKS
 from .ticks import log_axis, percent_axis
 
+APART = 1.015
+"""By this factor the points of two lines are apart, so that their intervals can be told apart."""
+
 
 class LateCurve(NamedTuple):
     """The late answers of one policy or regime.
@@ -31,10 +34,11 @@ class LateCurve(NamedTuple):
 
 def draw_late(axes: Axes, curves: Sequence[LateCurve]) -> None:
     """Draw a line for each policy or regime."""
-    for look, curve in zip(LOOKS, curves, strict=False):
-        (line,) = axes.plot(curve.deadlines, curve.shares, **look.line, label=curve.name)
+    for k, (look, curve) in enumerate(zip(LOOKS, curves, strict=False)):
+        beside = [deadline * APART**k for deadline in curve.deadlines]
+        (line,) = axes.plot(beside, curve.shares, **look.line, label=curve.name)
         if curve.low:
-            axes.vlines(curve.deadlines, curve.low, curve.high, color=line.get_color(), linewidth=1.0)
+            axes.vlines(beside, curve.low, curve.high, color=line.get_color(), linewidth=1.0)
     log_axis(axes.xaxis, "s", "deadline")
     percent_axis(axes.yaxis, "late answers")
     axes.set_ylim(bottom=0.0)

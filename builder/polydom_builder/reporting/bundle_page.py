@@ -15,9 +15,10 @@ from .confidence_section import confidence_section
 from .cost_section import cost_section
 from .facts_section import deadlines_text, facts_section, warnings_of
 from .feature_section import feature_section
+from .figures import megabytes
 from .model_section import model_section
 from .page import Page, Section
-from .replayed import replayed
+from .replayed import Replayed, replayed
 from .score_section import finding, score_section
 from .set_section import set_section
 
@@ -63,8 +64,11 @@ def bundle_page(
     if not rows:
         raise DeadlineError(too_short(bundle, max(asked)))
     features, worth = feature_section(view)
-    identity, first, last = bundle.identity, rows[0], rows[-1]
-    size = sum(model.size_bytes for model in bundle.models) / 1e6
+    promised = [row for row in rows if view.promises(row.deadline)] or rows
+    identity, warnings = bundle.identity, warnings_of(bundle)
+    if deadlines and len(promised) < len(rows):
+        warnings.append("For some of these deadlines the bundle may lack the best models: it was built for others.")
+    size = megabytes(sum(model.size_bytes for model in bundle.models))
     return Page(
         "bundle",
         identity.name or (bundle.path.name if bundle.path else "bundle"),
@@ -72,13 +76,13 @@ def bundle_page(
         or "no version or date is stated",
         [
             (deadlines_text(bundle), "deadlines"),
-            (f"{first.scores[first.policy]:.3f}", f"{view.score} within {format_seconds(first.deadline)}"),
-            (f"{last.scores[last.policy]:.3f}", f"{view.score} within {format_seconds(last.deadline)}"),
+            *_score(view, promised[:1]),
+            *_score(view, promised[-1:] if len(promised) > 1 else []),
             (str(len(bundle.names)), "features" if len(bundle.names) > 1 else "feature"),
-            (str(len(bundle.models)), f"models, {size:.3g} MB"),
+            (str(len(bundle.models)), f"models, {size}"),
         ],
-        [f"{finding(rows)}.", f"{worth}."],
-        warnings_of(bundle),
+        [f"{finding(promised)}.", f"{worth}."],
+        warnings,
         [
             score_section(bundle, view, rows, samples is not None),
             *more,
@@ -90,3 +94,8 @@ def bundle_page(
             facts_section(bundle),
         ],
     )
+
+
+def _score(view: IndexView, rows: Sequence[Replayed]) -> list[tuple[str, str]]:
+    """Return the score of each row, and what it is."""
+    return [(f"{row.scores[row.policy]:.3f}", f"{view.score} within {format_seconds(row.deadline)}") for row in rows]

@@ -39,7 +39,7 @@ def confidence_section(bundle: Bundle) -> Section:
         note = f"The model of {' + '.join(bundle.names[i] for i in best.order)}, on held-out items."
         blocks.append(Picture("What the scores of the best model mean", note, lambda: _calibration(pairs)))
     if bundle.confidence.risks:
-        columns = ["regime", "#deadline", *(f"#wrong of {percent(c)}" for c in COVERAGES), "#calibration error"]
+        columns = ["regime", "#deadline", *(f"#{percent(c)} answered" for c in COVERAGES), "#error"]
         rows = [
             (
                 *(risk.regime, format_seconds(risk.deadline)),
@@ -49,10 +49,10 @@ def confidence_section(bundle: Bundle) -> Section:
             for risk in bundle.confidence.risks
         ]
         note = (
-            "If only the surest share of the items gets an answer. Calibration error: the mean distance of "
+            "The share of wrong answers, if only the surest share of the items gets one. Error: the mean distance of "
             "confidences from shares of right answers."
         )
-        blocks.append(Table("Wrong answers", columns, rows, note))
+        blocks.append(Table("Wrong answers", columns, rows, note, "wide table"))
     return Section(title, "" if blocks else "Confidences are stated; how often they are right is not.", blocks)
 
 

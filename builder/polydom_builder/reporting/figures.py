@@ -19,6 +19,15 @@ def rows_high(rows: int) -> float:
     return 0.8 + 0.22 * max(rows, 2)
 
 
+def megabytes(size_bytes: float) -> str:
+    """Return a size in kB or MB.
+
+    >>> megabytes(38_500), megabytes(93e6)
+    ('38.5 kB', '93 MB')
+    """
+    return f"{size_bytes / 1e3:.3g} kB" if size_bytes < 1e6 else f"{size_bytes / 1e6:.3g} MB"
+
+
 def percent(share: float) -> str:
     """Return a share in per cent, with two digits at least.
 

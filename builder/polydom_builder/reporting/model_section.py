@@ -5,14 +5,14 @@ from polydom_runtime.bundles.estimates import CONFIDENCE
 from polydom_runtime.bundles.model_entry import ModelEntry
 from polydom_runtime.costs import format_seconds
 
-from .figures import percent
+from .figures import megabytes, percent
 from .page import Facts, Section, Table
 
 
 def model_section(bundle: Bundle) -> Section:
     """Return the section on models, the best first."""
     models = sorted(bundle.models, key=lambda model: -model.accuracy)
-    megabytes = sum(model.size_bytes for model in models) / 1e6
+    size = megabytes(sum(model.size_bytes for model in models))
     several = any(model.estimator for model in models)
     columns = [
         "features, in order",
@@ -21,21 +21,21 @@ def model_section(bundle: Bundle) -> Section:
         f"#{percent(CONFIDENCE)} interval",
         "#measured",
     ]
-    facts = [("models", f"{len(models)}, {megabytes:.3g} MB"), ("limits", str(bundle.shipping))]
+    facts = [("models", f"{len(models)}, {size}"), ("limits", str(bundle.shipping))]
     blocks: list[Facts | Table] = [
         Facts("All models", facts),
         Table(
             "Models",
-            [*columns, "#time of a run", "engine", "#kB"],
+            [*columns, "#time of a run", "engine", "#size"],
             [_row(bundle, model, several) for model in models],
             "Score: corrected for the luck of a model that was chosen by it; measured: without this correction.",
             "wide table",
         ),
     ]
     if bundle.shipping.curve:
-        curve = [(f"{a.models}", f"{a.size_bytes / 1e6:.3g}", f"{a.score:.4f}") for a in bundle.shipping.curve]
+        curve = [(f"{a.models}", megabytes(a.size_bytes), f"{a.score:.4f}") for a in bundle.shipping.curve]
         note = "Mean score over sizes and deadlines, if the models are chosen well."
-        blocks.insert(1, Table("Fewer models", ["#models", "#MB", "#score"], curve, note))
+        blocks.insert(1, Table("Fewer models", ["#models", "#size", "#score"], curve, note))
     return Section("Models", "", blocks)
 
 
@@ -46,5 +46,5 @@ def _row(bundle: Bundle, model: ModelEntry, several: bool) -> tuple[str, ...]:
         *([model.estimator] * several),
         f"{model.accuracy:.3f}",
         *((str(estimate), f"{estimate.measured:.3f}") if estimate else ("–", "–")),
-        *(format_seconds(model.seconds), model.engine, f"{model.size_bytes / 1e3:.1f}"),
+        *(format_seconds(model.seconds), model.engine, megabytes(model.size_bytes)),
     )

@@ -40,7 +40,9 @@ def score_section(bundle: Bundle, view: IndexView, rows: Sequence[Replayed], mea
     how = "replays of measured times" if measured else "each unit taking its typical time"
     band = f"Band: {percent(CONFIDENCE)} interval for new items of the same kind. " if rows[0].interval else ""
     note = f"By {how}; a late answer counts as 0. {band}The oracle knows all times in advance."
-    blocks: list[Picture | Table] = [Picture(finding(rows), note, lambda: _draw(view, rows))]
+    blocks: list[Picture | Table] = [
+        Picture(finding([row for row in rows if view.promises(row.deadline)] or rows), note, lambda: _draw(view, rows))
+    ]
     outlooks = {regime: times.outlook for regime, times in _regimes(bundle).items() if times.outlook}
     if measured:
         blocks.append(_late_replayed(rows))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from polydom_builder.fitted_search import promised_budgets
 from polydom_builder.index.expected_queries import ExpectedQueries
@@ -66,8 +67,6 @@ class IndexView:
     @classmethod
     def of_search(cls, search: Any) -> "IndexView":
         """Return the view of a fitted search; NotFittedError if it is not fitted."""
-        from sklearn.utils.validation import check_is_fitted
-
         check_is_fitted(search, "index_")
         index, times, sizes = search.index_, search.target_, search.region_.sizes
         if not isinstance(index, PolyDomIndex | GreedyIndex):  # one of the paper's, which have no staircases

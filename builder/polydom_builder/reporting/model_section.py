@@ -9,6 +9,9 @@ from .figures import megabytes, percent
 from .page import Facts, Section, Table
 
 
+MOST_MODELS = 300
+
+
 def model_section(bundle: Bundle) -> Section:
     """Return the section on models, the best first."""
     models = sorted(bundle.models, key=lambda model: -model.accuracy)
@@ -27,8 +30,8 @@ def model_section(bundle: Bundle) -> Section:
         Table(
             "Models",
             [*columns, "#time of a run", "engine", "#size"],
-            [_row(bundle, model, several) for model in models],
-            "Score: corrected for the luck of a model that was chosen by it; measured: without this correction.",
+            [_row(bundle, model, several) for model in models[:MOST_MODELS]],
+            f"The {MOST_MODELS} best at most. Score: corrected for the luck of a model that was chosen by it; measured: without this correction.",
             "wide table",
         ),
     ]

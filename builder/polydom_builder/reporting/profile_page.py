@@ -1,5 +1,6 @@
 """The report on a device profile: what is known of a device before anything was measured on it."""
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -33,7 +34,7 @@ def profile_page(profile: DeviceProfile) -> Page:
         if measured == len(kernels)
         else [f"Estimated: {len(kernels) - measured} of {len(kernels)} calibration figures were not measured there."]
     )
-    columns = ["what", "#value", "provenance", "source"]
+    columns = ["what", "value", "provenance", "source"]
     times = [
         (name, format_seconds(k.seconds), f"× {k.uncertainty:g}", k.provenance, k.source) for name, k in kernels.items()
     ]
@@ -41,11 +42,7 @@ def profile_page(profile: DeviceProfile) -> Page:
         "device",
         profile.name,
         f"{system.soc.value}, {system.cores.value} × {system.core.value}",
-        [
-            (text, name.replace("_", " "))
-            for name, text in _known(system)
-            if name in ("cores", "clock_hz", "memory_bytes")
-        ],
+        [(text, name) for name, text in _known(system) if name in ("cores", "clock", "memory")],
         [f"Times that are carried over to this device may be wrong by a factor of up to {doubt:g}."],
         warnings,
         [
@@ -80,12 +77,21 @@ def _quantities(of: System | OnnxLimits) -> list[tuple[str, Quantity[Any]]]:
 
 
 def _known(of: System | OnnxLimits) -> list[tuple[str, str]]:
-    return [(name, UNITS.get(name, str)(quantity.value)) for name, quantity in _quantities(of)]
+    return [(_words(name), UNITS.get(name, str)(quantity.value)) for name, quantity in _quantities(of)]
 
 
 def _rows(of: System | OnnxLimits) -> list[tuple[str, ...]]:
     texts = dict(_known(of))
-    return [(name.replace("_", " "), texts[name], q.provenance, q.source) for name, q in _quantities(of)]
+    return [(_words(name), texts[_words(name)], q.provenance, q.source) for name, q in _quantities(of)]
+
+
+def _words(name: str) -> str:
+    """Return what a figure is: its unit stands beside the number.
+
+    >>> _words("clock_hz"), _words("ir_version")
+    ('clock', 'ir version')
+    """
+    return re.sub("_(hz|bytes|seconds|watts)$", "", name).replace("_", " ")
 
 
 def _draw(bars: Sequence[UnitBar]) -> Figure:

@@ -16,6 +16,7 @@ from polydom_runtime.bundles.outlook import Outlook
 from polydom_runtime.bundles.regimes import REGIMES
 from polydom_runtime.certification.binomial import lower_bound, upper_bound
 from polydom_runtime.costs import format_seconds
+from polydom_runtime.policy.promise_text import promise_text
 
 from .figures import figure, percent
 from .page import Picture, Section, Table
@@ -48,24 +49,26 @@ def score_section(bundle: Bundle, view: IndexView, rows: Sequence[Replayed], mea
         blocks.append(_late_replayed(rows))
     elif outlooks:
         blocks.append(_late_at_build(outlooks))
-    blocks.append(_scores(rows))
+    blocks.append(_scores(rows, measured))
     if outlooks:
         columns = ["regime", "#deadline", "#score", "#late", "#prior", "most answers by"]
         hot = "Hot: items come back to back; rehearsed and cold: after a sleep, with and without a rehearsal."
         blocks.append(Table("As the build replayed it", columns, _outlook_rows(outlooks), hot, "wide table"))
-    return Section("Score against deadline", "", blocks)
+    promise = promise_text(bundle)
+    return Section("Score against deadline", f"Promise: {promise}.", blocks)
 
 
-def _scores(rows: Sequence[Replayed]) -> Table:
+def _scores(rows: Sequence[Replayed], measured: bool) -> Table:
     first, *others = rows[0].scores
-    columns = ["#deadline", f"#{first}", f"#{percent(CONFIDENCE)} interval", *(f"#{name}" for name in others), "#late"]
+    columns = ["#deadline", f"#{first}", f"#{percent(CONFIDENCE)} interval", *(f"#{name}" for name in others)]
+    columns += ["#late"] * measured
     cells = [
         (
             format_seconds(row.deadline),
             f"{row.scores[first]:.3f}",
             "{:.3f} to {:.3f}".format(*row.interval) if row.interval else "–",
             *(f"{row.scores[name]:.3f}" for name in others),
-            percent(row.outcome.missed / len(row.outcome.answers)),
+            *([percent(row.outcome.missed / len(row.outcome.answers))] * measured),
             _most(row),
         )
         for row in rows

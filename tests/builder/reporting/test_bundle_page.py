@@ -9,6 +9,7 @@ import pytest
 
 from polydom_builder import GreedySearch
 from polydom_builder.reporting.bundle_page import bundle_page
+from polydom_builder.reporting.page import Table
 from polydom_runtime import load_bundle
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.bundle_times import CostOrigin
@@ -77,7 +78,7 @@ def test_scores_are_those_of_the_replays(bundle: Bundle) -> None:
 
     assert [what for _, what in page.figures[1:3]] == ["accuracy within 100 µs", "accuracy within 300 µs"]
     assert float(page.figures[1][0]) <= float(page.figures[2][0]) <= max(m.accuracy for m in bundle.models) + 5e-4
-    (scores,) = (block for block in page.sections[0].blocks if block.title == "Scores")
+    (scores,) = (b for b in page.sections[0].blocks if isinstance(b, Table) and b.title == "Scores")
     assert [row[1] for row in scores.rows] == [number for number, _ in page.figures[1:3]]
 
 

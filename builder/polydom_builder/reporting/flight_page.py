@@ -47,7 +47,7 @@ def flight_page(flight: Flight, name: str) -> Page:
         f"{worst.number}, {worst.reason}.",
     ]
     failed = [r for r in records if r.error]
-    warnings = [f"{len(failed):,} items had failures, the first one: {failed[0].error}."] if failed else []
+    warnings = [f"Something failed on {len(failed):,} of the items, first {failed[0].error}."] if failed else []
     warnings += [f"{flight.n_torn} records are torn and left out."] if flight.n_torn else []
     return Page(
         "flight",

@@ -8,7 +8,6 @@ from polydom_runtime.costs import format_seconds
 from .figures import megabytes, percent
 from .page import Facts, Section, Table
 
-
 MOST_MODELS = 300
 
 
@@ -31,7 +30,8 @@ def model_section(bundle: Bundle) -> Section:
             "Models",
             [*columns, "#time of a run", "engine", "#size"],
             [_row(bundle, model, several) for model in models[:MOST_MODELS]],
-            f"The {MOST_MODELS} best at most. Score: corrected for the luck of a model that was chosen by it; measured: without this correction.",
+            f"At most the {MOST_MODELS} best. Score: corrected for the luck of a model that was chosen by it; measured: "
+            "without this correction.",
             "wide table",
         ),
     ]

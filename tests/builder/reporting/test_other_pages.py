@@ -40,7 +40,7 @@ def test_a_flight_says_what_happened(tmp_path: Path) -> None:
 
     assert page.findings[0].startswith("2 of 10 answers were late; with 95 % certainty")
     assert "The longest answer took 400 µs, 2.00 of the deadline" in page.findings[1]
-    assert page.warnings == ["1 items had failures, the first one: mean: <i>."]
+    assert page.warnings == ["Something failed on 1 of the items, first mean: <i>."]
     assert titles(root) == ["What happened", "Answers", "Times", "Late answers"]
     assert "<b>planned" in text(root)
     assert "mean + spread" in text(root)

@@ -1,11 +1,13 @@
 """The command polydom report."""
 
+import tomllib
 from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import polydom_builder
 from polydom_builder.__main__ import main
 from polydom_runtime.items.packed import write_packed
 from polydom_runtime.records.recorder import FlightRecorder
@@ -35,6 +37,15 @@ def test_a_flight_and_a_device(tmp_path: Path) -> None:
     for about, first in ((tmp_path / "node.flight", "What happened"), ("raspberry_pi_5", "Calibration")):
         assert main(["report", str(about), "--out", str(tmp_path / "r.html")]) == 0
         assert titles(checked((tmp_path / "r.html").read_text()))[0] == first
+
+
+def test_the_distribution_has_the_template() -> None:
+    package = Path(polydom_builder.__file__).parent
+    project = tomllib.loads((package.parent / "pyproject.toml").read_text())
+    shipped = {f for p in project["tool"]["setuptools"]["package-data"]["polydom_builder"] for f in package.glob(p)}
+
+    assert {*package.rglob("*.jinja")}
+    assert {*package.rglob("*.jinja")} <= shipped
 
 
 @pytest.mark.parametrize(

@@ -21,10 +21,11 @@ ROOMS = {
         *("__main__", "__init__"),
     ),
     BUILDER: (
-        *("exceptions", "signing", "preselection", "training", "costs", "lattice", "index", "paper", "simulation"),
+        *("exceptions", "drawing", "signing", "preselection", "training", "costs", "lattice", "index", "paper"),
+        "simulation",
         "comparison",
-        *("verification", "bundling", "preparation", "exploration", "fitted_search", "host_answers", "search"),
-        *("greedy_search", "evaluation"),
+        *("verification", "bundling", "preparation", "exploration", "fitted_search"),
+        *("displays", "host_answers", "search", "greedy_search", "evaluation", "reporting"),
         *("commands", "__main__", "__init__"),
     ),
 }

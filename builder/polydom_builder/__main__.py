@@ -19,6 +19,7 @@ COMMANDS = {
     "costs": "report on a costs file, as measured by polydom-node measure",
     "simulate": "show the answers that a bundle would give on a device, by its recorded times",
     "replay": "show the answers that another bundle, deadline or policy would have given in a flight recording",
+    "report": "write a page about a bundle, a flight recording or a device profile",
     "demo": "build the surface example and run it on a node",
 }
 """The help line of each command; its module in ``commands/`` has the same name."""

@@ -1,12 +1,11 @@
 """``polydom costs``: report on a costs file."""
 
 import argparse
-import importlib.util
 from dataclasses import asdict
 from pathlib import Path
 
 from polydom_builder.costs.report import as_report, plot_costs, report_costs
-from polydom_builder.exceptions import FitError
+from polydom_builder.drawing.extra import check_extra
 from polydom_runtime.commands.arguments import share
 from polydom_runtime.commands.outcome import Outcome
 from polydom_runtime.commands.terminal import show
@@ -38,8 +37,7 @@ def run(arguments: argparse.Namespace) -> Outcome:
     rows = report_costs(samples, arguments.quantile)
     show(as_report(samples, rows, arguments.quantile))
     if arguments.plots:
-        if importlib.util.find_spec("matplotlib") is None:
-            raise FitError("Pictures need matplotlib. It is not installed. Run pip install 'polydom-builder[demo]'.")
+        check_extra("matplotlib")
         plot_costs(samples, rows, arguments.quantile, Path(arguments.plots))
         show(f"{arguments.plots}: a picture of each unit.")
     units = [{**asdict(row), "fit": {"typical": str(row.fit.typical), "worst": str(row.fit.worst)}} for row in rows]

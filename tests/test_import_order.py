@@ -14,16 +14,18 @@ BUILDER = ROOT / "builder" / "polydom_builder"
 ROOMS = {
     RUNTIME: (
         *("exceptions", "causes", "clock", "arrays", "files", "costs", "features", "pauses", "testing", "stages"),
-        *("unit_times", "items", "kernels", "trust", "bundles", "device", "policy", "prediction", "predictor"),
+        *("unit_times", "items", "kernels", "trust", "bundles", "device", "policy", "prediction", "explaining"),
+        "predictor",
         *("measuring", "diagnosis", "records", "loop", "supervision", "certification", "updates", "following"),
         "commands",
         *("__main__", "__init__"),
     ),
     BUILDER: (
-        *("exceptions", "signing", "preselection", "training", "costs", "lattice", "index", "paper", "simulation"),
+        *("exceptions", "drawing", "signing", "preselection", "training", "costs", "lattice", "index", "paper"),
+        "simulation",
         "comparison",
-        *("verification", "bundling", "preparation", "exploration", "fitted_search", "host_answers", "search"),
-        "greedy_search",
+        *("verification", "bundling", "preparation", "exploration", "fitted_search"),
+        *("displays", "host_answers", "search", "greedy_search", "evaluation", "reporting"),
         *("commands", "__main__", "__init__"),
     ),
 }

@@ -10,6 +10,7 @@ from . import __version__
 COMMANDS = {
     "build": "measure, train, index and export a bundle",
     "inspect": "show the candidates of a bundle, their costs and its staircase",
+    "evaluate": "show how good and how quick the answers of a bundle to labelled items are",
     "compare": "show what changed between two bundles or two costs files; exit code 1 if it is worse than allowed",
     "verify": "check the proof of a bundle; exit code 1 if it does not hold",
     "keygen": "make a pair of keys to sign bundles with",
@@ -18,6 +19,7 @@ COMMANDS = {
     "costs": "report on a costs file, as measured by polydom-node measure",
     "simulate": "show the answers that a bundle would give on a device, by its recorded times",
     "replay": "show the answers that another bundle, deadline or policy would have given in a flight recording",
+    "report": "write a page about a bundle, a flight recording or a device profile",
     "demo": "build the surface example and run it on a node",
 }
 """The help line of each command; its module in ``commands/`` has the same name."""

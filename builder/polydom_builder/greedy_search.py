@@ -176,6 +176,7 @@ class GreedySearch(HostAnswers):
             bundle = calibrated(bundle, exported, self.trainer_)
         return write_fitted(self, folder, bundle, exported, key=key)
 
-    def _shipped(self) -> Sequence[Candidate]:
+    def shipped_candidates(self) -> Sequence[Candidate]:
+        """Return the candidates that a bundle gets."""
         candidates: tuple[Candidate, ...] = self.index_.candidates
         return candidates

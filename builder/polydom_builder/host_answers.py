@@ -21,6 +21,7 @@ from polydom_runtime.items.kinds import ItemKind, check_kind
 from polydom_runtime.measuring.item_sizes import checked_items
 from polydom_runtime.policy.deadline import MAX_SECONDS, ROUNDING, doubt
 
+from .displays.plots import Plots
 from .fitted_search import promised_budgets
 from .lattice.region import QueryRegion
 from .preparation.preparation import item_size
@@ -37,7 +38,7 @@ UNROUTED = {"items": UNUSED, "labels": UNUSED}
 """These are the data; scikit-learn would take arguments of other names than X and y for metadata."""
 
 
-class HostAnswers(NamedParameters):
+class HostAnswers(Plots, NamedParameters):
     """What `PolyDomSearch` and `GreedySearch` share once they are fitted: answers to items, without a bundle.
 
     An item gets the set that `index_` names for its size and deadline by worst-case costs, and the answer of the model
@@ -155,7 +156,7 @@ class HostAnswers(NamedParameters):
             Ignored: items have no columns.
         """
         check_is_fitted(self, "index_")
-        used = {name for candidate in self._shipped() for name in candidate.features}
+        used = {name for candidate in self.shipped_candidates() for name in candidate.features}
         return np.array([name for name in self.space_.names if name in used], dtype=object)
 
     @property
@@ -183,7 +184,7 @@ class HostAnswers(NamedParameters):
             tags.classifier_tags, tags.regressor_tags = own.classifier_tags, own.regressor_tags
         return tags
 
-    def _shipped(self) -> Sequence[Candidate]:
+    def shipped_candidates(self) -> Sequence[Candidate]:
         """Return the candidates that a bundle gets."""
         raise NotImplementedError
 

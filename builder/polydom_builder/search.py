@@ -378,7 +378,11 @@ class PolyDomSearch(HostAnswers):
         index = build_index(self._proven, self.region_)
         best = {self._order(c.mask): c for c in index.candidates if c.mask}
         several = len(self.families_) > 1
-        wanted = [(self._order(c.mask), c.estimator) for c in self._shipped()] if several else self._promising(best)
+        wanted = (
+            [(self._order(c.mask), c.estimator) for c in self.shipped_candidates()]
+            if several
+            else self._promising(best)
+        )
         exported = export_orders(self, wanted)
         if self.correction is not None:
             known = self.expanded_, self.trainer_, self.set_costs_, index, self.region_
@@ -430,7 +434,8 @@ class PolyDomSearch(HostAnswers):
                 show,
             ).run()
 
-    def _shipped(self) -> Sequence[Candidate]:
+    def shipped_candidates(self) -> Sequence[Candidate]:
+        """Return the candidates that a bundle gets."""
         indexes = (build_index(candidates, self.region_) for candidates in (self.candidates_, self._proven))
         return list(dict.fromkeys(candidate for index in indexes for candidate in index.candidates))
 

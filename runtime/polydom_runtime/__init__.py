@@ -36,6 +36,7 @@ from .unit_times import UnitTimes
 
 if TYPE_CHECKING:
     from .device.device_profile import DeviceProfile
+    from .explaining.explanation import Explanation
     from .following.following_predictor import FollowingPredictor
     from .items.packed import write_packed
     from .items.sources import Arrived
@@ -59,6 +60,7 @@ _LAZY = {
     "CostSamples": "measuring.cost_samples",
     "DeviceProfile": "device.device_profile",
     "EnergyBudget": "policy.energy",
+    "Explanation": "explaining.explanation",
     "FollowingPredictor": "following.following_predictor",
     "HardwareWatchdog": "loop.watchdogs",
     "Lateness": "loop.wakeups",
@@ -99,6 +101,7 @@ __all__ = [
     "DeviceProfile",
     "EnergyBudget",
     "EnergyError",
+    "Explanation",
     "Feature",
     "FeatureError",
     "FeatureSpace",

@@ -9,6 +9,7 @@ from .commands.command_line import Parser, add_commands, run_command
 COMMANDS = {
     "run": "answer items: one line of JSON for each, and a summary",
     "info": "check a bundle and describe it",
+    "explain": "answer one item, and tell how the answer came about and which sets did not fit",
     "measure": "time features on this machine, so that the host can plan for it",
     "tune": "time the models of a bundle on this machine, so that plans need no estimates",
     "doctor": "look for causes of late answers on this machine; exit code 1 if there is a problem",

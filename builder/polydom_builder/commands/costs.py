@@ -1,11 +1,10 @@
 """``polydom costs``: report on a costs file."""
 
 import argparse
-import importlib.util
 from pathlib import Path
 
 from polydom_builder.costs.report import as_report, plot_costs, report_costs
-from polydom_builder.exceptions import FitError
+from polydom_builder.drawing.extra import check_extra
 from polydom_runtime.commands.arguments import share
 from polydom_runtime.commands.terminal import show
 from polydom_runtime.measuring.costs_file import load_costs
@@ -36,7 +35,6 @@ def run(arguments: argparse.Namespace) -> None:
     rows = report_costs(samples, arguments.quantile)
     show(as_report(samples, rows, arguments.quantile))
     if arguments.plots:
-        if importlib.util.find_spec("matplotlib") is None:
-            raise FitError("Pictures need matplotlib. It is not installed. Run pip install 'polydom-builder[demo]'.")
+        check_extra("matplotlib")
         plot_costs(samples, rows, arguments.quantile, Path(arguments.plots))
         show(f"{arguments.plots}: a picture of each unit.")

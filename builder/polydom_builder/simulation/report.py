@@ -7,6 +7,7 @@ import numpy as np
 
 from polydom_builder.exceptions import FitError
 from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.index import Candidate
 from polydom_runtime.bundles.regimes import Regime
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples
@@ -56,10 +57,26 @@ def trials_of(bundle: Bundle, samples: CostSamples, count: int, seed: int = 0, r
 
 def deadlines_of(bundle: Bundle, count: int) -> list[float]:
     """Return `count` deadlines in seconds, evenly spread on the log scale over the bundle's range."""
-    low, high = bundle.promise.budgets
-    most = max(candidate.cost(bundle.promise.sizes[1]) for candidate in bundle.index.candidates)
-    low = max(low, 1.2 * bundle.times.worst.dispatch(bundle.promise.sizes[0]), 1e-9)
-    high = max(low, min(high, most))
+    return spread_deadlines(bundle.promise.budgets, bundle.promise.sizes, bundle.index.candidates, count)
+
+
+def spread_deadlines(
+    budgets: tuple[float, float], sizes: tuple[float, float], candidates: Sequence[Candidate], count: int
+) -> list[float]:
+    """Return `count` deadlines in seconds within a range, without those that are too short for any answer.
+
+    Parameters
+    ----------
+    budgets, sizes : (float, float)
+        The range of deadlines, in seconds, and of item sizes.
+    candidates : sequence of Candidate
+        With the empty set, which costs dispatch. At the largest size none costs more than the longest deadline needs.
+    count : int
+    """
+    low, high = budgets
+    dispatch = next(candidate.cost for candidate in candidates if candidate.mask == 0)
+    low = max(low, 1.2 * dispatch(sizes[0]), 1e-9)
+    high = max(low, min(high, max(candidate.cost(sizes[1]) for candidate in candidates)))
     deadlines: list[float] = np.geomspace(low, high, count if low < high else 1).tolist()
     return deadlines
 

@@ -17,6 +17,7 @@ from .bundle_times import BundleTimes
 from .confidence import Confidence
 from .error_costs import ErrorCosts
 from .greedy import GreedyIndex
+from .html_table import html_table
 from .identity import Identity
 from .index import Candidate, Interval, PolyDomIndex
 from .model_entry import ModelEntry
@@ -177,6 +178,20 @@ class Bundle:
         low, high = map(format_seconds, self.promise.budgets)
         where = f" in {self.path}" if self.path else ""
         return f"<Bundle of {len(self.names)} features and {len(self.models)} models for {low} to {high}{where}>"
+
+    def _repr_html_(self) -> str:
+        low, high = self.promise.sizes
+        size = sum(model.size_bytes for model in self.models)
+        facts = {
+            "deadlines": " to ".join(map(format_seconds, sorted({*self.promise.budgets}))),
+            "item sizes": f"{low:g} to {high:g}",
+            "features": ", ".join(self.names),
+            "classes": ", ".join(map(str, self.space.classes)) or "none: answers are numbers",
+            "models": f"{len(self.models)}, {size / 1e3:.3g} kB",
+            "score": self.promise.scoring or "not stated",
+            "costs": str(self.times.origin),
+        }
+        return html_table(f"Bundle: {self.identity}", facts.items())
 
     @property
     def names(self) -> tuple[str, ...]:

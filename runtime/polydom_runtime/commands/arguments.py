@@ -18,6 +18,13 @@ def add_answering(command: argparse.ArgumentParser) -> None:
         required=True,
         help="the items: a packed .npz file, MODULE:FUNCTION, or - for lines of JSON on standard input",
     )
+    add_deadline(command)
+    add_tune(command)
+    add_trust(command)
+
+
+def add_deadline(command: argparse.ArgumentParser) -> None:
+    """Add the deadline and the policy."""
     command.add_argument(
         "--deadline", type=duration, help="the deadline of each item, such as 2ms (default: the bundle's longest)"
     )
@@ -28,8 +35,6 @@ def add_answering(command: argparse.ArgumentParser) -> None:
         help="the use of the time: anytime plans again after each feature, strict plans once, by worst cases "
         "(default anytime)",
     )
-    add_tune(command)
-    add_trust(command)
 
 
 def add_trust(command: argparse.ArgumentParser) -> None:

@@ -2,22 +2,36 @@
 
 import argparse
 import json
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import Any
 
+from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.index_file import load_bundle
+from polydom_runtime.exceptions import BundleMismatchError, RecordingError
+from polydom_runtime.explaining.alternatives import with_alternatives
+from polydom_runtime.explaining.explanation import Explanation
 from polydom_runtime.policy.trace import Trace
-from polydom_runtime.prediction import Prediction
+from polydom_runtime.prediction import Policy, Prediction
 from polydom_runtime.records.flight_file import Flight, FlightHeader, load_flight
 from polydom_runtime.records.flight_record import FlightRecord
 from polydom_runtime.records.metrics import Metrics, finite
+
+from .explanation_output import print_explanation
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of ``polydom-node flight``."""
     command.add_argument("file", metavar="FILE", help="the file that polydom-node run --record writes, or wrote")
-    command.add_argument("--summary", action="store_true", help="print one line of metrics over all records instead")
+    what = command.add_mutually_exclusive_group()
+    what.add_argument("--summary", action="store_true", help="print one line of metrics over all records instead")
+    what.add_argument("--explain", type=int, metavar="ITEM", help="tell how the answer to an item came about instead")
+    command.add_argument(
+        "--bundle", help="with --explain: the recorded bundle, to tell worst cases and the sets that did not fit"
+    )
+    command.add_argument("--json", action="store_true", help="with --explain: print the explanation as JSON")
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -26,11 +40,17 @@ def run(arguments: argparse.Namespace) -> None:
     Raises
     ------
     RecordingError
-        If the file is not a sound recording.
+        If the file is not a sound recording, or has no such item.
+    BundleFormatError, BundleMismatchError
+        If the bundle is not sound, or not that of the recording.
     """
     flight = load_flight(arguments.file)
     if arguments.summary:
         print(json.dumps({"summary": summary(flight)}))
+        return
+    if arguments.explain is not None:
+        bundle = None if arguments.bundle is None else load_bundle(arguments.bundle)
+        print_explanation(explanation(flight, arguments.explain, bundle), arguments.json)
         return
     for record in flight.records:
         print(json.dumps(as_dict(flight.header, record)))
@@ -71,15 +91,59 @@ class _Recorded:
 
 def summary(flight: Flight) -> dict[str, Any]:
     """Return the metrics over all records, with the policy and the capacity of the recording."""
-    header, trace = flight.header, Trace()
+    header = flight.header
     metrics = Metrics(_Recorded(header, header.deadline))
     for r in flight.records:
-        trace.features, trace.marks = list(r.features), marks_of(r)
-        names = tuple(header.names[position] for position in r.answered)
-        times = r.elapsed_ns, r.deadline_met, r.reason, r.slowdown, r.waited_ns
-        metrics.add(Prediction(r.label, names, 0.0, *times, r.error, r.confidence), trace)
+        metrics.add(answer_of(header, r), trace_of(r))
     about = {"policy": header.policy, "capacity": header.capacity, "torn": flight.n_torn}
     return {**about, **{name: value for name, value in metrics.as_dict().items() if name not in ("failures", "out")}}
+
+
+def explanation(flight: Flight, item: int, bundle: Bundle | None) -> Explanation:
+    """Return how the newest recorded answer to an item came about.
+
+    Raises
+    ------
+    RecordingError
+        If the item is not in the recording.
+    BundleMismatchError
+        If the bundle is not that of the recording.
+    """
+    header, found = flight.header, [r for r in flight.records if r.number == item]
+    if not found:
+        numbers = [r.number for r in flight.records]
+        known = f"{min(numbers)} to {max(numbers)}" if numbers else "none"
+        raise RecordingError(f"The item must be one of the recording, which has {known}. Got {item}.")
+    if bundle is not None and bundle.sha256 != header.bundle:
+        raise BundleMismatchError(
+            f"The bundle must be that of the recording, {header.bundle[:12]}. Got {bundle.sha256[:12]}. Give that one."
+        )
+    record = found[-1]
+    answer, deadline_ns = answer_of(header, record), round(header.deadline * 1e9)
+    if bundle is not None:
+        mask = sum(1 << position for position in record.answered)
+        scores = [model.accuracy for model in bundle.models if model.mask == mask]
+        answer = answer._replace(accuracy=max(scores) if mask and scores else bundle.prior.accuracy)
+    answer = answer._replace(label=as_dict(header, record)["label"])
+    told = Explanation.of(answer, trace_of(record), header.names, deadline_ns)
+    told = replace(told, record=record.sequence)
+    policy: Policy = "strict" if header.policy == "strict" else "anytime"
+    return told if bundle is None else with_alternatives(told, bundle.at(header.deadline), policy)
+
+
+def answer_of(header: FlightHeader, record: FlightRecord) -> Prediction:
+    """Return a recorded answer; its label is a class number, and its score is not known (NaN)."""
+    r = record
+    names = tuple(header.names[position] for position in r.answered)
+    times = r.elapsed_ns, r.deadline_met, r.reason, r.slowdown, r.waited_ns
+    return Prediction(r.label, names, math.nan, *times, r.error, r.confidence)
+
+
+def trace_of(record: FlightRecord) -> Trace:
+    """Return the trace of a recorded answer; its times start at 0."""
+    trace = Trace()
+    trace.size, trace.features, trace.marks = record.size, list(record.features), marks_of(record)
+    return trace
 
 
 def marks_of(record: FlightRecord) -> list[int]:

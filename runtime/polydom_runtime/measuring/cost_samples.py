@@ -8,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polydom_runtime.arrays import Floats
+from polydom_runtime.bundles.html_table import html_table
 from polydom_runtime.bundles.regimes import Regime
+from polydom_runtime.costs import format_seconds
 from polydom_runtime.exceptions import MeasurementError
 from polydom_runtime.features import FeatureSpace
 
@@ -158,6 +160,14 @@ class CostSamples:
         n_units, n_sizes, n_rounds = self.seconds.shape
         device = self.machine.get("device", "an unknown device")
         return f"<CostSamples of {n_units} units at {n_sizes} sizes in {n_rounds} rounds, from {device}>"
+
+    def _repr_html_(self) -> str:
+        shown = sorted({0, len(self.sizes) // 2, len(self.sizes) - 1})
+        rows = [
+            (unit, *(format_seconds(float(np.median(times[k]))) for k in shown))
+            for unit, times in zip(self.units, self.seconds, strict=True)
+        ]
+        return html_table(repr(self)[1:-1], rows, ["median", *(f"size {self.sizes[k]:g}" for k in shown)])
 
     @property
     def n_rounds(self) -> int:

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from polydom_runtime.features import members
 from polydom_runtime.pauses import Usage
 
+from .trace import Trace
+
 K_IN_A_ROW = 3
 """With this many failures in a row a feature is out."""
 
@@ -88,6 +90,15 @@ class FailureBook:
         self.streaks[feature] += 1
         if self.streaks[feature] >= K_IN_A_ROW:
             self._leave_out(feature, item, MAX_PAUSE_OF_HUNG)
+
+    def judge_trace(self, trace: Trace, worked: int, item: int, deadline_ns: int) -> None:
+        """Judge as `judge`, after telling the features that took up the deadline alone from those that worked."""
+        times = {f: b - a for f, a, b in zip(trace.features, trace.marks[1:], trace.marks[2:], strict=False)}
+        for feature in members(worked):
+            if times[feature] > deadline_ns:
+                self.hung(feature, item, times[feature])
+                worked ^= 1 << feature
+        self.judge(worked, item)
 
     def judge(self, worked: int, item: int) -> None:
         """Judge the features that failed on item number `item`, on which others worked: these as a bit mask."""

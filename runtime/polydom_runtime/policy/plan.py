@@ -45,6 +45,8 @@ class Plan:
         Each with its time in this regime.
     staircase : Staircase or Walk
         The feature set that worst cases allow at each size; for a greedy bundle the sequence that is followed.
+    bundle : Bundle
+        With the times of this regime.
     """
 
     root: State
@@ -54,6 +56,7 @@ class Plan:
     calm: float
     models: LoadedModels
     staircase: Staircase | Walk
+    bundle: Bundle
 
     @classmethod
     def of(
@@ -90,7 +93,7 @@ class Plan:
         last = 0.5e9 * bundle.times.guarded.dispatch(bundle.promise.sizes[0])
         latest_ns, calm = int(budget * 1e9) - int(last), bundle.times.calm
         (nothing,) = planner.new_states([0])
-        return cls(planner.root(), nothing, planner.cells, latest_ns, calm, models, staircase)
+        return cls(planner.root(), nothing, planner.cells, latest_ns, calm, models, staircase, bundle)
 
     def leave_out(self, numbers: Collection[int]) -> None:
         """Let other models answer for some, and work towards none that only these give, until the next call."""

@@ -1,0 +1,109 @@
+"""``polydom report``: write a page about a bundle, a flight recording or a device profile."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from polydom_builder.drawing.extra import check_extra
+from polydom_builder.exceptions import FitError
+from polydom_builder.simulation.report import deadlines_of
+from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.index_file import load_bundle
+from polydom_runtime.commands.arguments import duration, share
+from polydom_runtime.commands.terminal import show
+from polydom_runtime.device.device_profile import DeviceProfile
+from polydom_runtime.exceptions import PolyDomError
+from polydom_runtime.files import replace_file
+from polydom_runtime.items.sources import space_of
+from polydom_runtime.measuring.costs_file import load_costs
+from polydom_runtime.records.flight_file import MAGIC, load_flight
+
+from .deadlines import long_enough
+
+if TYPE_CHECKING:
+    from polydom_builder.reporting.page import Page, Section
+
+EVALUATED = 5
+"""Deadlines at which labelled items are answered, if none are given."""
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``polydom report``."""
+    command.add_argument(
+        "about",
+        metavar="BUNDLE|FLIGHT|PROFILE",
+        help="a bundle folder, a flight recording, or a device (name or .toml)",
+    )
+    command.add_argument("--out", required=True, type=Path, metavar="NAME.html", help="the page to write")
+    command.add_argument("--costs", metavar="NAME.costs", help="measured times of the device, to replay (of a bundle)")
+    command.add_argument(
+        "--deadline", type=duration, nargs="+", help="the deadlines, such as 2ms 5ms (default: spread over the range)"
+    )
+    command.add_argument(
+        "--quantile", type=share, default=0.999, help="the quantile of measured times that is the worst case (0.999)"
+    )
+    command.add_argument("--items", metavar="ITEMS", help="labelled items to answer: a packed .npz or MODULE:FUNCTION")
+    command.add_argument("--space", metavar="MODULE:SPACE", help="the feature space, with --items")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Write the page, whole or not at all.
+
+    Raises
+    ------
+    FitError
+        If jinja2 or matplotlib is missing, options do not go together, or the costs are not those of the bundle.
+    BundleFormatError, RecordingError, ProfileError, MeasurementError
+        If a file is not sound.
+    DeadlineError
+        If all deadlines are too short.
+    """
+    check_extra("jinja2", "matplotlib")
+    about = Path(arguments.about)
+    if (arguments.items is None) != (arguments.space is None):
+        raise FitError("--items must come with --space MODULE:SPACE, and the other way round. One of them is missing.")
+    page: Page
+    if about.is_dir():
+        page = _of_bundle(arguments)
+    elif others := [name for name in ("costs", "deadline", "items") if getattr(arguments, name)]:
+        raise FitError(f"--{others[0]} must come with a bundle folder. Got {arguments.about}.")
+    elif _is_flight(about):
+        from polydom_builder.reporting.flight_page import flight_page
+
+        page = flight_page(load_flight(about), about.name)
+    else:
+        from polydom_builder.reporting.profile_page import profile_page
+
+        page = profile_page(DeviceProfile.named(arguments.about))
+    content = page.to_html().encode()
+    try:
+        replace_file(arguments.out, content)
+    except OSError as e:
+        raise PolyDomError(f"The report must be written to a file. {e}. Give another name with --out.") from e
+    show(f"{arguments.out}: {page.kind} report, {len(content) / 1e3:.0f} kB")
+
+
+def _of_bundle(arguments: argparse.Namespace) -> "Page":
+    from polydom_builder.reporting.bundle_page import bundle_page
+
+    bundle = load_bundle(arguments.about)
+    samples = load_costs(arguments.costs) if arguments.costs else None
+    more = [_evaluated(arguments, bundle)] if arguments.items else []
+    return bundle_page(bundle, samples, deadlines=arguments.deadline or (), quantile=arguments.quantile, more=more)
+
+
+def _evaluated(arguments: argparse.Namespace, bundle: Bundle) -> "Section":
+    from polydom_builder.evaluation import Labelled, evaluate
+    from polydom_builder.reporting.evaluation_section import evaluation_section
+
+    test = Labelled.read(bundle.space_of(space_of(arguments.space)), arguments.items)
+    asked = arguments.deadline or deadlines_of(bundle, EVALUATED)
+    return evaluation_section(evaluate(bundle, test, long_enough(bundle, asked)))
+
+
+def _is_flight(file: Path) -> bool:
+    try:
+        with open(file, "rb") as stream:
+            return stream.read(len(MAGIC)) == MAGIC
+    except OSError:
+        return False

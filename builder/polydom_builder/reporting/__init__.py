@@ -1,0 +1,1 @@
+"""Reports: one page of HTML about a bundle, a flight recording or a device profile."""

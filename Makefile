@@ -5,9 +5,17 @@ NODE := .venv-node/bin
 PIP := -m pip --quiet --disable-pip-version-check
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: demo test test-all fuzz coverage test-aarch64 test-armhf check bench bench-aarch64 clean
+.PHONY: demo docs test test-all fuzz coverage test-aarch64 test-armhf check bench bench-aarch64 clean
 demo: .venv/.ready .venv-node/.ready
 	$(HOST)/polydom demo --node $(NODE)/python --jobs -1
+
+# The site in build/docs, without a network once the environment is there.
+docs: .venv/.ready
+	$(HOST)/sphinx-build -W --keep-going -q -j auto -c docs . build/docs
+
+# The notebook of the tutorial, run again.
+docs/tutorial.ipynb: docs/tutorial.md .venv/.ready
+	$(HOST)/python -m docs.extensions.notebook
 
 # One worker a core, at most four; a file of tests stays with one worker, so that its fixtures are made once.
 # Libraries with threads of their own get one, as in a worker of a build: otherwise they wait for each other.

@@ -1,6 +1,6 @@
-"""The README's code is run as it is written, file by file, in a folder of its own.
+"""The code of the README and of the pages is run as it is written, file by file, in a folder of its own.
 
-Only its deadlines are a thousand times as long: on a busy machine, costs that are measured exceed those of the README.
+Only deadlines are a thousand times as long: on a busy machine, costs that are measured exceed those of the pages.
 """
 
 import json
@@ -28,31 +28,50 @@ def thousandfold(number: re.Match[str]) -> str:
 
 @pytest.mark.end_to_end
 def test_readme_examples_run(tmp_path: Path) -> None:
-    blocks = re.findall(r"```python\n(# (\w+\.py)\n.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
+    blocks = files_of("README.md")
     assert [name for _, name in blocks] == ["tones.py", "build.py", "node.py"]
     assert [len(re.findall(rf"deadline=.?{SHORT_TIME}", code)) for code, _ in blocks] == [0, 1, 1]
 
+    assert run_files(tmp_path, blocks).split()[0] in ("low", "high")
+
+
+@pytest.mark.end_to_end
+def test_code_of_the_page_about_building_runs_with_the_features_of_the_tutorial(tmp_path: Path) -> None:
+    features, *_ = files_of("docs/tutorial.md")
+    blocks = [features, *files_of("docs/how-to/write.md")]
+    assert [name for _, name in blocks] == ["tones.py", "build.py", "node.py"]
+
+    assert run_files(tmp_path, blocks).split()[0] in ("low", "middle", "high")
+
+
+def files_of(page: str) -> list[tuple[str, str]]:
+    """Return code and name of each file that a page shows."""
+    return re.findall(r"```python\n(# (\w+\.py)\n.*?)```", (ROOT / page).read_text(), flags=re.DOTALL)
+
+
+def run_files(folder: Path, blocks: list[tuple[str, str]]) -> str:
+    """Run files one after another, and return what the last one prints."""
     for code, name in blocks:
-        (tmp_path / name).write_text(re.sub(SHORT_TIME, thousandfold, code))
+        (folder / name).write_text(re.sub(SHORT_TIME, thousandfold, code))
         done = subprocess.run(
             [sys.executable, *WARNINGS, name],
-            cwd=tmp_path,
+            cwd=folder,
             env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
             capture_output=True,
             text=True,
         )
         assert done.returncode == 0, done.stderr
-
-    assert done.stdout.split()[0] in ("low", "middle", "high")
+    return done.stdout
 
 
 @pytest.mark.end_to_end
-def test_readme_commands_measure_build_and_run(tmp_path: Path) -> None:
+def test_commands_of_the_pages_measure_build_and_run(tmp_path: Path) -> None:
     """The three commands as they are written, with a shorter measurement and this machine as both host and node.
 
     The deadline of 20 ms is 20 s.
     """
-    (block,) = re.findall(r"```sh\n(polydom-node measure.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
+    page = ROOT / "docs" / "how-to" / "measure.md"
+    (block,) = re.findall(r"```sh\n(polydom-node measure.*?)```", page.read_text(), flags=re.DOTALL)
     measure, build, run = (shlex.split(line) for line in block.replace(" 20ms ", " 20s ").splitlines())
     assert "20s" in build
     (tmp_path / "surface.py").write_bytes((ROOT / "examples" / "surface" / "surface.py").read_bytes())

@@ -1,0 +1,49 @@
+"""How Sphinx builds the site: ``make docs``. The sources are Markdown, and read well without the site, too.
+
+The sources begin at the top of the repository, so that pages beside the code and the examples are pages of the site.
+"""
+
+import sys
+from pathlib import Path
+
+import polydom_runtime
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+project = "Poly-Dom"
+copyright = "the Poly-Dom authors"
+version = release = polydom_runtime.__version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "docs.extensions.commands",
+    "docs.extensions.flowchart",
+]
+root_doc = "docs/index"
+include_patterns = ["docs/**", "examples/*/README.md", "device_profiles/README.md", ".github/CONTRIBUTING.md"]
+exclude_patterns = [".venv*", "build", ".cache", "**/__pycache__"]
+
+myst_enable_extensions = ["attrs_inline", "deflist"]
+myst_heading_anchors = 4
+myst_fence_as_directive = ["mermaid"]
+default_role = "py:obj"  # single backticks of docstrings: a link if it names something, else code
+
+napoleon_google_docstring = False
+napoleon_use_rtype = False
+napoleon_use_ivar = True
+autodoc_typehints = "none"  # docstrings say them, with shapes and units
+autodoc_member_order = "bysource"
+python_maximum_signature_line_length = 80
+
+html_theme = "furo"
+html_title = "Poly-Dom"
+html_copy_source = False
+html_show_sphinx = False
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+html_additional_pages = {"index": "start.html"}
+templates_path = ["templates"]
+pygments_style = "friendly"
+pygments_dark_style = "monokai"

@@ -13,6 +13,9 @@ Function = Callable[[float], float]
 NEAR = 1e-10
 """Relative distance from a zero of f - g at which the two costs usually differ by more than their rounding errors."""
 
+ROUNDING = 2.0**-49
+"""A bound on the rounding error of f - g, as a share of the sum of its terms without their signs."""
+
 
 def crossings(f: CostFunction, g: CostFunction, low: float, high: float) -> list[float]:
     """Return the rising sizes strictly inside [low, high] at which f - g changes sign.
@@ -76,7 +79,9 @@ def order(f: CostFunction, g: CostFunction, low: float, high: float) -> list[tup
     # separates two pieces, so both are excluded from the nodes.
     nodes = [(n, d < 0.0) for n in (low, high) if (d := difference(n)) != 0.0]
     if len(nodes) < 2 or _variations(weights) > 1:
-        turns = _turning_points(weights, low, high)
+        # At a touch, rounding may give the difference the other sign: that would be two crossings next to each other.
+        size_of_terms = _difference([abs(w) for w in weights])
+        turns = [n for n in _turning_points(weights, low, high) if abs(difference(n)) > ROUNDING * size_of_terms(n)]
         nodes = [(n, d < 0.0) for n in (low, *turns, high) if (d := difference(n)) != 0.0]
     changes = [(_switch(f, g, difference, a, b), below) for (a, below), (b, other) in pairwise(nodes) if below != other]
     pieces = [(end, below) for end, below in changes if end > low]

@@ -27,6 +27,10 @@ LITTLE, OF_NOISE = 1.5e-4, 0.005
 """A gain that is not worth a training, in the mean over all queries: the first share of the range of scores, or the
 second share of the noise, if that is more. A search for less finds what chance made of the held-out items."""
 
+MISSED = 0.04
+"""A share of the range of scores: where an untrained set may be better by more, and by more than the noise, the search
+goes on even for little gain. Guesses are a little too sure, so the gains of many unlikely sets add up to more."""
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
@@ -42,7 +46,7 @@ class Step:
     noise : float
         The typical standard error of the difference between a trained set and the one that answers in its place.
     worth : float
-        The least gain that is worth a training: the search is done when `gain` is not above it.
+        The least gain that is worth a training: the search goes on while `gain` is above it.
     """
 
     n_trained: int
@@ -111,8 +115,8 @@ def expand_by_gain(
     the answers, in the mean over a grid of queries; scores of untrained sets are guessed by a Gaussian process. In turn
     with these sets, single features are trained: they show what each feature contributes, and cost little.
 
-    The search is done when no gain is left that is worth a training. It may be ended at any time before: the sets with
-    most to gain come first.
+    The search is done when no gain is left that is worth a training, and no untrained set is likely to be much better.
+    It may be ended at any time before: the sets with most to gain come first.
 
     Parameters
     ----------
@@ -199,7 +203,7 @@ class _Search:
             self.steps.append(step)
             self.shown(step)
             singles = np.flatnonzero(np.bitwise_count(self._pool.masks) == 1)
-            done = step.gain <= step.worth
+            done = _is_done(step, guesses.scale.unit)
             if done and not len(singles):
                 if self._pool.is_whole or self._renewed_at == len(self.trained):
                     return
@@ -276,6 +280,11 @@ class _Search:
         """Return the guesses of the sets in the pool."""
         assert self._process is not None
         return self._process.guesses()
+
+
+def _is_done(step: Step, unit: float) -> bool:
+    """Tell whether a search may end, for the range of scores."""
+    return step.gain <= step.worth and step.possible <= max(MISSED * unit, step.noise)
 
 
 def possible_loss(guesses: Guesses, levels: Floats) -> float:

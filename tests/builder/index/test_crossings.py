@@ -117,6 +117,19 @@ def test_touching_curves_do_not_cross(root: int, swapped: bool) -> None:
     assert (crossings(g, f, 0.0, 1e4) if swapped else crossings(f, g, 0.0, 1e4)) == []
 
 
+def test_rounding_makes_no_crossings_of_a_touch() -> None:
+    """(n - r)² (n + a): rounding gives the difference the wrong sign next to r, at one or the other of these sizes."""
+    for root in range(1, 64):
+        for other in (1, 5, 38):
+            assert crossings(*cubic(root, root, -other), 0.0, 64.0) == []
+            assert crossings(*cubic(root, root, -other), 0.25 * root, 1.5 * root) == []
+
+
+def test_curves_that_nearly_touch_cross_twice() -> None:
+    """Between crossings 1e-5 apart the difference is far above its rounding error."""
+    assert crossings(*cubic(32.0, 32.0 + 1e-5), 0.0, 64.0) == pytest.approx([32.0, 32.0 + 1e-5], abs=1e-6)
+
+
 @given(st.integers(1, 100), st.booleans())
 def test_triple_zero_is_one_crossing(root: int, swapped: bool) -> None:
     """Curves that touch and cross at once change order once."""

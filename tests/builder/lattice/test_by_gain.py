@@ -1,5 +1,7 @@
 """The search by gain: what it finds with few trainings, and what it says of the rest."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -54,6 +56,24 @@ def test_the_sets_with_most_to_gain_come_first() -> None:
             all_losses.append(losses(world, order[:12], world.measured).mean())
 
     assert np.mean(ours) < 0.75 * np.mean(proofs)
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_the_search_goes_on_while_a_set_may_be_much_better(seed: int) -> None:
+    """By more than the noise and 4 % of the range of scores; in these worlds the gain alone would end it before."""
+    world = noisy_world(seed, noise=0.2)
+
+    found = searched(world)
+
+    assert found.steps[-1].possible <= max(0.04 * np.ptp(list(found.expanded.values())), found.noise)
+
+
+def test_scores_that_are_all_chance_do_not_keep_the_search_going() -> None:
+    """Then any set may be better by much, but by no more than the noise."""
+    world = noisy_world(0)
+    chance = replace(world, parts=np.random.default_rng(0).normal(0.5, 0.1, world.parts.shape))
+
+    assert len(searched(chance).expanded) < 80
 
 
 def test_batches_train_about_the_same_sets() -> None:

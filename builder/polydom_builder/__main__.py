@@ -28,14 +28,13 @@ COMMANDS = {
 def parser(words: Sequence[str] = ()) -> Parser:
     """Return the command line, with the arguments of the command that the words name."""
     top = Parser(prog="polydom", description="Build bundles of models for fixed deadlines.")
-    top.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
-    add_commands(top, COMMANDS, "polydom_builder.commands", words)
+    add_commands(top, COMMANDS, "polydom_builder.commands", words, __version__)
     return top
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; see `run_command` for its exit code."""
-    return run_command(parser, argv, "With --cache, the same build goes on where it was stopped.")
+    return run_command(parser, argv, "With --cache, the same build goes on where it was stopped.", __version__)
 
 
 if __name__ == "__main__":

@@ -86,7 +86,7 @@ class Exploration:
     standard_errors : float
         By so many, a set must be better than a cheaper one that a search by gain keeps.
     shown : callable
-        Is told what a search by gain may have missed so far.
+        Is told each step of a search by gain.
     """
 
     costs: CostsOfSets
@@ -101,7 +101,7 @@ class Exploration:
     batch: int
     errors: PairedErrors
     standard_errors: float
-    shown: Callable[[float], object] = lambda loss: None
+    shown: Callable[[Step], object] = lambda step: None
 
     def run(self) -> Explored:
         """Train the sets that the search chooses, and keep those that no other kept set can replace.
@@ -137,7 +137,7 @@ class Exploration:
             score,
             noise=self.errors.typical,
             batch=self.batch,
-            shown=lambda step: self.shown(step.possible),
+            shown=self.shown,
         )
         kept = select_within_noise(found.expanded, self.costs, self.region, self.errors, self.standard_errors)
         alpha = proven_alpha(found.expanded, self.costs, self.region, 0.0, kept)

@@ -126,7 +126,7 @@ class GreedySearch(HostAnswers):
         check_single(self.estimator)
         publish(self, prepare(self, items, labels, groups, costs, sample_weight))
         self.median_size_ = float(np.median(self.sizes_))
-        with counted_scores(self.trainer_, self.verbose) as (score, _):
+        with counted_scores(self.trainer_, self.verbose, self.max_trainings, self.max_seconds) as (score, _):
             self.sequences_, self.expanded_ = greedy_sequences(
                 len(self.space_),
                 score,

@@ -417,7 +417,7 @@ class PolyDomSearch(HostAnswers):
     def _explore(
         self, trainer: Trainer, alphas: tuple[float, ...], max_trainings: int | None, max_seconds: float | None
     ) -> Explored:
-        with counted_scores(trainer, self.verbose) as (score, show):
+        with counted_scores(trainer, self.verbose, max_trainings, max_seconds) as (score, show):
             return Exploration(
                 self.set_costs_,
                 self.region_,

@@ -25,14 +25,13 @@ COMMANDS = {
 def parser(words: Sequence[str] = ()) -> Parser:
     """Return the command line, with the arguments of the command that the words name."""
     top = Parser(prog="polydom-node", description="Answer items inside a deadline.")
-    top.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
-    add_commands(top, COMMANDS, "polydom_runtime.commands", words)
+    add_commands(top, COMMANDS, "polydom_runtime.commands", words, __version__)
     return top
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; see `run_command` for its exit code."""
-    return run_command(parser, argv, "Use --resume to continue an unfinished measurement.")
+    return run_command(parser, argv, "Use --resume to continue an unfinished measurement.", __version__)
 
 
 if __name__ == "__main__":

@@ -67,3 +67,7 @@ class WorkerError(PolyDomError, RuntimeError):
 
 class UpdateError(PolyDomError, RuntimeError):
     """A bundle cannot be installed on this node, or there is no release to use instead of the current one."""
+
+
+class PackageError(PolyDomError, ImportError):
+    """An option needs a Python package that is not installed."""

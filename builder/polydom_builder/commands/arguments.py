@@ -102,4 +102,3 @@ def add_replaying(command: argparse.ArgumentParser, *, deadlines: str, slower_th
         default=1.0,
         help=f"the factor by which the device is slower than in {slower_than} (default 1)",
     )
-    command.add_argument("--json", action="store_true", help="print the results as JSON")

@@ -3,6 +3,7 @@
 import argparse
 import math
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from polydom_builder.bundling.bundle_folder import checked_target
@@ -14,7 +15,9 @@ from polydom_builder.greedy_search import GreedySearch
 from polydom_builder.lattice.greedy import PAPER_LAMBDAS
 from polydom_builder.search import PolyDomSearch
 from polydom_builder.signing.signing_key import SigningKey
+from polydom_runtime.bundles.index_file import index_sha256
 from polydom_runtime.commands.arguments import positive, share
+from polydom_runtime.commands.outcome import Outcome
 from polydom_runtime.commands.terminal import say, show
 from polydom_runtime.device.device_profile import DeviceProfile
 from polydom_runtime.exceptions import ItemError, ProfileError
@@ -175,7 +178,7 @@ def _add_identity(command: argparse.ArgumentParser) -> None:
     command.add_argument("--built-by", default="", metavar="WHO", help="who builds the bundle")
 
 
-def run(arguments: argparse.Namespace) -> None:
+def run(arguments: argparse.Namespace) -> Outcome:
     """Measure, train, index and export.
 
     Raises
@@ -212,6 +215,21 @@ def run(arguments: argparse.Namespace) -> None:
         show(f"The promise: {promise_text(bundle)}.")
     if bundle.shipping.n_left_out:
         show(f"{bundle.shipping}.")
+    return Outcome(
+        {
+            "bundle": arguments.out,
+            "sha256": index_sha256(bundle),
+            "possible": 2 ** len(search.space_),
+            "trained": sum(map(len, search.scores_.values())),
+            "candidates": len(stored.shipped),
+            "sequences": len(stored.sequences),
+            "models": len(bundle.models),
+            "dropped": search.dropped_,
+            "promise": {**asdict(promise), "text": promise_text(bundle)},
+            "costs": str(bundle.times.origin),
+            "left_out": bundle.shipping.n_left_out,
+        }
+    )
 
 
 def whole_or_none(found: Sequence[Sample], name: str, source: str) -> list[Any] | None:

@@ -1,11 +1,12 @@
 """``polydom compare``: what changed between two bundles or two costs files."""
 
 import argparse
-import json
 
 from polydom_builder.comparison import Limits, compare_files
 from polydom_builder.comparison.report import as_report
 from polydom_runtime.commands.arguments import positive
+from polydom_runtime.commands.exit_code import ExitCode
+from polydom_runtime.commands.outcome import Outcome
 from polydom_runtime.commands.terminal import show
 
 from .arguments import loss
@@ -15,7 +16,6 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of ``polydom compare``."""
     command.add_argument("before", metavar="BEFORE", help="the old bundle folder or costs file")
     command.add_argument("after", metavar="AFTER", help="the new one, of the same kind")
-    command.add_argument("--json", action="store_true", help="print the comparison as JSON")
     command.add_argument(
         "--max-score-loss",
         type=loss,
@@ -36,7 +36,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     )
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> Outcome:
     """Print what changed; exit code 1 if it is worse than allowed, with a line for each excess.
 
     Raises
@@ -47,8 +47,5 @@ def run(arguments: argparse.Namespace) -> int:
     found = compare_files(arguments.before, arguments.after)
     limits = Limits(arguments.max_score_loss, arguments.max_time_growth, arguments.max_size_growth)
     exceeded = limits.exceeded(found)
-    if arguments.json:
-        print(json.dumps({**found.as_dict(), "exceeded": exceeded}, indent=2, allow_nan=False))
-    else:
-        show("\n".join([as_report(found), *(f"exceeded: {line}" for line in exceeded)]))
-    return int(bool(exceeded))
+    show("\n".join([as_report(found), *(f"exceeded: {line}" for line in exceeded)]))
+    return Outcome({**found.as_dict(), "exceeded": exceeded}, ExitCode.WRONG if exceeded else ExitCode.DONE)

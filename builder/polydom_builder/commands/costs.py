@@ -1,11 +1,13 @@
 """``polydom costs``: report on a costs file."""
 
 import argparse
+from dataclasses import asdict
 from pathlib import Path
 
 from polydom_builder.costs.report import as_report, plot_costs, report_costs
 from polydom_builder.drawing.extra import check_extra
 from polydom_runtime.commands.arguments import share
+from polydom_runtime.commands.outcome import Outcome
 from polydom_runtime.commands.terminal import show
 from polydom_runtime.measuring.costs_file import load_costs
 
@@ -21,7 +23,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     )
 
 
-def run(arguments: argparse.Namespace) -> None:
+def run(arguments: argparse.Namespace) -> Outcome:
     """Report on a file of measured costs.
 
     Raises
@@ -38,3 +40,5 @@ def run(arguments: argparse.Namespace) -> None:
         check_extra("matplotlib")
         plot_costs(samples, rows, arguments.quantile, Path(arguments.plots))
         show(f"{arguments.plots}: a picture of each unit.")
+    units = [{**asdict(row), "fit": {"typical": str(row.fit.typical), "worst": str(row.fit.worst)}} for row in rows]
+    return Outcome({"machine": samples.machine, "quantile": arguments.quantile, "units": units})

@@ -20,6 +20,7 @@ from polydom_builder.search import PolyDomSearch
 from polydom_builder.training.labels import targets_of
 from polydom_builder.training.table import extract_table
 from polydom_runtime.bundles.index_file import load_bundle
+from polydom_runtime.commands.outcome import Outcome
 from polydom_runtime.commands.terminal import show
 from polydom_runtime.exceptions import ItemError
 from polydom_runtime.files import replace_file
@@ -59,9 +60,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     )
 
 
-def run(arguments: argparse.Namespace) -> None:
+def run(arguments: argparse.Namespace) -> Outcome:
     """Build the surface example and run it on a node."""
-    run_demo(
+    results = run_demo(
         example=arguments.example,
         node=arguments.node,
         out=arguments.out,
@@ -70,6 +71,7 @@ def run(arguments: argparse.Namespace) -> None:
         n_jobs=arguments.jobs,
         count=arguments.count,
     )
+    return Outcome({"out": arguments.out, "deadlines": results})
 
 
 def run_demo(

@@ -1,7 +1,6 @@
 """``polydom evaluate``: show how good and how quick the answers of a bundle to labelled items are."""
 
 import argparse
-import json
 from pathlib import Path
 
 from polydom_builder.evaluation import Labelled, evaluate, here
@@ -10,6 +9,7 @@ from polydom_builder.simulation.report import deadlines_of
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.commands.arguments import duration
+from polydom_runtime.commands.outcome import Outcome
 from polydom_runtime.items.sources import space_of
 
 from .arguments import count
@@ -41,10 +41,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         help="the Python of a node's environment, which answers the items (default: this process answers them)",
     )
     where.add_argument("--planned", action="store_true", help="time nothing: show the answers that are planned")
-    command.add_argument("--json", action="store_true", help="print the evaluation as JSON")
 
 
-def run(arguments: argparse.Namespace) -> None:
+def run(arguments: argparse.Namespace) -> Outcome:
     """Answer the items at each deadline, and print scores, late answers and times.
 
     Raises
@@ -68,10 +67,8 @@ def run(arguments: argparse.Namespace) -> None:
         answering=_answering(arguments, bundle, test),
         n_bands=arguments.bands,
     )
-    if arguments.json:
-        print(json.dumps(found.to_json(), indent=2, allow_nan=False))
-    else:
-        print_evaluation(found)
+    print_evaluation(found)
+    return Outcome(found)
 
 
 def _answering(arguments: argparse.Namespace, bundle: Bundle, test: Labelled) -> Answering | None:

@@ -1,7 +1,6 @@
 """``polydom inspect``: show the candidates of a bundle, their costs and its staircase."""
 
 import argparse
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -13,6 +12,7 @@ from polydom_runtime.bundles.index import Candidate
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.bundles.regimes import REGIMES
 from polydom_runtime.commands.arguments import duration
+from polydom_runtime.commands.outcome import Outcome
 from polydom_runtime.commands.terminal import show
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.exceptions import DeadlineError
@@ -35,10 +35,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--models", action="store_true", help="print what fewer or more models would score, and what was left out"
     )
-    command.add_argument("--json", action="store_true", help="print the description as JSON")
 
 
-def run(arguments: argparse.Namespace) -> None:
+def run(arguments: argparse.Namespace) -> Outcome:
     """Print the candidates, their cost functions, the staircase at the bundle's deadlines, and what deadlines buy.
 
     Raises
@@ -52,17 +51,15 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.deadline is not None and (fault := too_short(bundle, arguments.deadline)):
         raise DeadlineError(fault)
     document = description(bundle, arguments.deadline)
-    if arguments.json:
-        print(json.dumps(document, indent=2))
-        return
     if arguments.models:
         show(model_table(bundle))
-        return
+        return Outcome(document)
     for what, text in bundle.identity.described(bundle.sha256).items():
         show(f"{what}: {text}")
     show(f"score: {score_text(bundle)}")
     show(f"promise: {promise_text(bundle)}")
     show(f"{as_text(document)}\n{outlook_table(bundle)}\n{risk_table(bundle)}")
+    return Outcome(document)
 
 
 def description(bundle: Bundle, deadline: float | None) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import argparse
 import os
 
 from polydom_builder.signing.signing_key import PASSPHRASE, make_keys
+from polydom_runtime.commands.outcome import Outcome
 from polydom_runtime.commands.terminal import show
 
 
@@ -16,9 +17,10 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     )
 
 
-def run(arguments: argparse.Namespace) -> None:
+def run(arguments: argparse.Namespace) -> Outcome:
     """Make the keys, and say who needs which."""
     private, public = make_keys(arguments.name)
     how = f"encrypted; its passphrase is in {PASSPHRASE}" if os.environ.get(PASSPHRASE) else "not encrypted"
     show(f"{private}: the private key, {how}. Whoever has it can sign; keep it off the nodes.")
     show(f"{public}: the public key. Copy it to the nodes, and name it there with --trust or POLYDOM_TRUST.")
+    return Outcome({"private": private, "public": public})

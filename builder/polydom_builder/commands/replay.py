@@ -1,11 +1,11 @@
 """``polydom replay``: show the answers that a bundle would have given in a flight recording."""
 
 import argparse
-import json
 
 from polydom_builder.simulation.flights import flown, trials_of_flight
 from polydom_builder.simulation.report import POLICIES, as_table, rehearse
 from polydom_runtime.bundles.index_file import load_bundle
+from polydom_runtime.commands.outcome import Outcome
 from polydom_runtime.commands.terminal import show
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.records.flight_file import load_flight
@@ -22,7 +22,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add_replaying(command, deadlines="the recorded one", slower_than="the recording")
 
 
-def run(arguments: argparse.Namespace) -> None:
+def run(arguments: argparse.Namespace) -> Outcome:
     """Answer the recorded items once more on a virtual clock; print the results beside the recorded ones.
 
     Raises
@@ -38,11 +38,9 @@ def run(arguments: argparse.Namespace) -> None:
     asked = arguments.deadline or [flight.header.deadline]
     rows = rehearse(bundle, trials, asked, policies, slowdown=arguments.slowdown)
     recorded = flown(flight)
-    if arguments.json:
-        print(json.dumps({"recorded": recorded, "replayed": rows}, indent=2))
-        return
     deadline = format_seconds(recorded["deadline"])
     show(
         f"recorded: {recorded['items']} items at {deadline}, {recorded['policy']}: {recorded['missed']} missed, "
         f"slow-down up to {recorded['slowdown']:.2f}\n\n{as_table(rows)}"
     )
+    return Outcome({"recorded": recorded, "replayed": rows})

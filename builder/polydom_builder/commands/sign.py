@@ -4,6 +4,7 @@ import argparse
 
 from polydom_builder.signing.sign import add_signature, sign_folder
 from polydom_builder.signing.signing_key import SigningKey
+from polydom_runtime.commands.outcome import Outcome
 from polydom_runtime.commands.terminal import show
 from polydom_runtime.exceptions import SignatureError
 
@@ -29,7 +30,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     )
 
 
-def run(arguments: argparse.Namespace) -> None:
+def run(arguments: argparse.Namespace) -> Outcome:
     """Sign, and say what was signed.
 
     Raises
@@ -46,3 +47,5 @@ def run(arguments: argparse.Namespace) -> None:
         stated = sign_folder(arguments.bundle, key, name=arguments.name, expires=arguments.expires)
     until = f" until {stated.expires}" if stated.expires else ""
     show(f"{arguments.bundle}: {key.name} signed {len(stated.files)} files as {stated.name}{until}.")
+    expires = str(stated.expires) if stated.expires else None
+    return Outcome({"bundle": arguments.bundle, "key": key.name, "name": stated.name, "expires": expires})

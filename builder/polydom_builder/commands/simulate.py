@@ -1,14 +1,14 @@
 """``polydom simulate``: show the answers that a bundle would give on a device, by its recorded times."""
 
 import argparse
-import json
 
 from polydom_builder.simulation.report import POLICIES, as_table, deadlines_of, rehearse, trials_of
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.bundles.regimes import Regime
 from polydom_runtime.commands.arguments import duration
-from polydom_runtime.commands.terminal import say
+from polydom_runtime.commands.outcome import Outcome
+from polydom_runtime.commands.terminal import say, show
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.exceptions import LoopError
 from polydom_runtime.measuring.cost_samples import CostSamples
@@ -38,7 +38,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--seed", type=count, default=1, help="the random seed of sizes and times (default 1)")
 
 
-def run(arguments: argparse.Namespace) -> None:
+def run(arguments: argparse.Namespace) -> Outcome:
     """Answer items of the bundle's sizes on a virtual clock, and print scores, misses and times.
 
     Raises
@@ -62,7 +62,8 @@ def run(arguments: argparse.Namespace) -> None:
     rows = rehearse(
         bundle, trials, asked, policies, slowdown=arguments.slowdown, adapt=not arguments.no_adapt, regime=regime
     )
-    print(json.dumps(rows, indent=2) if arguments.json else as_table(rows))
+    show(as_table(rows))
+    return Outcome({"rows": rows})
 
 
 def _regime(period: float | None, no_rehearse: bool) -> Regime:

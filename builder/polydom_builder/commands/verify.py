@@ -1,8 +1,11 @@
 """``polydom verify``: check the proof of a bundle."""
 
 import argparse
+from dataclasses import asdict
 
 from polydom_builder.verification import verify_bundle
+from polydom_runtime.commands.exit_code import ExitCode
+from polydom_runtime.commands.outcome import Outcome
 from polydom_runtime.commands.terminal import show
 
 
@@ -11,8 +14,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("bundle", metavar="BUNDLE", help="the bundle folder")
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> Outcome:
     """Check the proof of a bundle and its index, without the code that made them."""
     report = verify_bundle(arguments.bundle)
     show(report)
-    return 0 if report.ok else 1
+    return Outcome({"ok": report.ok, **asdict(report)}, ExitCode.DONE if report.ok else ExitCode.WRONG)

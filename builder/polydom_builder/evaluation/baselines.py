@@ -70,9 +70,16 @@ class Baselines:
 
 
 def trained(search: PolyDomSearch, test: Labelled) -> Baselines:
-    """Return the baselines of a fitted search, which trains any set that they need."""
+    """Return the baselines of a fitted search, which trains any set that they need.
+
+    Parameters
+    ----------
+    search : PolyDomSearch
+    test : Labelled
+        With the features of the whole space of the search.
+    """
     trainer, classes = search.trainer_, search.trainer_.table.classes
-    places = dict(enumerate(search.space_.column_slices()))
+    places = search.space_.column_slices()
 
     @cache
     def answers(order: Order) -> Sequence[Any]:

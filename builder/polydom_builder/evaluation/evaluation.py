@@ -1,8 +1,10 @@
 """What an evaluation found, as plain data."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+from polydom_runtime.commands.outcome import plain
 
 
 class Score(NamedTuple):
@@ -151,9 +153,5 @@ class Evaluation:
 
     def to_json(self) -> dict[str, Any]:
         """Return the evaluation as plain data, all numbers of which are finite; times in seconds."""
-        document = asdict(self)
-        for at, found in zip(document["deadlines"], self.deadlines, strict=True):
-            for part, own in zip((at["whole"], *at["bands"]), (found.whole, *found.bands), strict=True):
-                part["systems"] = {name: score._asdict() for name, score in own.systems.items()}
-                part["reliability"] = [one._asdict() for one in own.reliability]
+        document: dict[str, Any] = plain(self)
         return document

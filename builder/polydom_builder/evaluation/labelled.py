@@ -70,7 +70,7 @@ class Labelled:
 
     @classmethod
     def read(cls, space: FeatureSpace, source: str) -> "Labelled":
-        """Read the items of a packed file or a function; see `of`.
+        """Read the items of a packed file or a function; see `of`. Their weights are not used.
 
         Raises
         ------

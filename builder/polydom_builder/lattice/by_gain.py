@@ -41,12 +41,15 @@ class Step:
         With a probability of 95 %, no untrained set exceeds those that can answer in its place by more than this.
     noise : float
         The typical standard error of the difference between a trained set and the one that answers in its place.
+    worth : float
+        The least gain that is worth a training: the search is done when `gain` is not above it.
     """
 
     n_trained: int
     gain: float
     possible: float
     noise: float
+    worth: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +199,7 @@ class _Search:
             self.steps.append(step)
             self.shown(step)
             singles = np.flatnonzero(np.bitwise_count(self._pool.masks) == 1)
-            done = step.gain <= max(LITTLE * guesses.scale.unit, OF_NOISE * step.noise)
+            done = step.gain <= step.worth
             if done and not len(singles):
                 if self._pool.is_whole or self._renewed_at == len(self.trained):
                     return
@@ -250,7 +253,9 @@ class _Search:
         self._renewed_at = len(self.trained)
 
     def _step(self, guesses: Guesses, levels: Floats, gain: float) -> Step:
-        return Step(len(self.trained), gain, possible_loss(guesses, levels), self.noise(self._rivals()))
+        noise = self.noise(self._rivals())
+        worth = max(LITTLE * guesses.scale.unit, OF_NOISE * noise)
+        return Step(len(self.trained), gain, possible_loss(guesses, levels), noise, worth)
 
     def _rivals(self) -> dict[int, int]:
         """Return for each trained set that fits the one that answers where it fits and least is left over."""

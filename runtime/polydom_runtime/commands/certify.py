@@ -25,6 +25,7 @@ from polydom_runtime.measuring.conditions import Conditions, describe
 from polydom_runtime.predictor import Predictor
 
 from .arguments import add_answering, duration, period, positive, share
+from .outcome import Outcome
 from .progress import ProgressBar
 from .terminal import show
 from .tuned_bundle import bundle_of
@@ -73,8 +74,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--out", metavar="CERTIFICATE.json", help="the certificate file to write")
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Certify, print the certificate, and return the exit code of the verdict.
+def run(arguments: argparse.Namespace) -> Outcome:
+    """Certify, print the certificate, and return it with the exit code of the verdict.
 
     Raises
     ------
@@ -114,7 +115,7 @@ def run(arguments: argparse.Namespace) -> int:
     show(certificate)
     if arguments.out:
         certificate.write(arguments.out)
-    return certificate.exit_code
+    return Outcome(certificate, certificate.exit_code)
 
 
 def plan_of(arguments: argparse.Namespace) -> SamplingPlan:

@@ -1,12 +1,10 @@
 """``polydom-node doctor``: look for causes of late answers on this machine."""
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import asdict
 from pathlib import Path
 
 from polydom_runtime.bundles.index_file import load_bundle
@@ -20,6 +18,7 @@ from polydom_runtime.items.sources import space_of
 from polydom_runtime.trust import VARIABLE
 
 from .arguments import add_trust
+from .outcome import Outcome
 from .tuned_bundle import trust_of
 
 
@@ -30,10 +29,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         "--space", metavar="MODULE:SPACE", help="with --bundle: its features, to compare with those of the build"
     )
     add_trust(command)
-    command.add_argument("--json", action="store_true", help="print the findings as JSON")
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> Outcome:
     """Print the findings; return 1 if one of them is a problem, else 0.
 
     Raises
@@ -54,8 +52,8 @@ def run(arguments: argparse.Namespace) -> int:
     if space is not None:
         with suppress(BundleFormatError):  # which is a finding already
             findings.append(check_features(load_bundle(bundle, trust), space))
-    print(json.dumps([asdict(f) for f in findings], indent=2) if arguments.json else as_text(findings))
-    return exit_code(findings)
+    print(as_text(findings))
+    return Outcome({"findings": findings}, exit_code(findings))
 
 
 def paths_of(arguments: argparse.Namespace) -> Iterator[Path]:

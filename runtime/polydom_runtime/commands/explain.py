@@ -5,12 +5,14 @@ from itertools import islice
 from typing import Any
 
 from polydom_runtime.exceptions import ItemError
+from polydom_runtime.explaining.text import explanation_text
 from polydom_runtime.items.json_lines import UNREADABLE
 from polydom_runtime.items.sources import Arrived, iterate, space_of
 from polydom_runtime.predictor import Predictor
 
 from .arguments import add_deadline, add_trust, add_tune
-from .explanation_output import print_explanation
+from .outcome import Outcome
+from .terminal import show
 from .tuned_bundle import bundle_of
 
 
@@ -24,10 +26,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add_deadline(command)
     add_tune(command)
     add_trust(command)
-    command.add_argument("--json", action="store_true", help="print the explanation as JSON")
 
 
-def run(arguments: argparse.Namespace) -> None:
+def run(arguments: argparse.Namespace) -> Outcome:
     """Answer the item, with warm code, and print the explanation.
 
     Raises
@@ -40,7 +41,9 @@ def run(arguments: argparse.Namespace) -> None:
     item, space = item_of(arguments.item), space_of(arguments.space)
     predictor = Predictor(bundle_of(arguments), space, deadline=arguments.deadline, policy=arguments.policy)
     predictor.warm_up(item)
-    print_explanation(predictor.explain(item), arguments.json)
+    found = predictor.explain(item)
+    show(explanation_text(found))
+    return Outcome(found)
 
 
 def item_of(reference: str) -> Any:

@@ -13,13 +13,15 @@ from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.exceptions import BundleMismatchError, RecordingError
 from polydom_runtime.explaining.alternatives import with_alternatives
 from polydom_runtime.explaining.explanation import Explanation
+from polydom_runtime.explaining.text import explanation_text
 from polydom_runtime.policy.trace import Trace
 from polydom_runtime.prediction import Policy, Prediction
 from polydom_runtime.records.flight_file import Flight, FlightHeader, load_flight
 from polydom_runtime.records.flight_record import FlightRecord
 from polydom_runtime.records.metrics import Metrics, finite
 
-from .explanation_output import print_explanation
+from .outcome import Outcome
+from .terminal import show
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -31,10 +33,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--bundle", help="with --explain: the recorded bundle, to tell worst cases and the sets that did not fit"
     )
-    command.add_argument("--json", action="store_true", help="with --explain: print the explanation as JSON")
 
 
-def run(arguments: argparse.Namespace) -> None:
+def run(arguments: argparse.Namespace) -> Outcome:
     """Print every record as a line of JSON from the oldest to the newest, or a summary.
 
     Raises
@@ -46,14 +47,17 @@ def run(arguments: argparse.Namespace) -> None:
     """
     flight = load_flight(arguments.file)
     if arguments.summary:
-        print(json.dumps({"summary": summary(flight)}))
-        return
+        print(json.dumps({"summary": (found := summary(flight))}))
+        return Outcome({"summary": found})
     if arguments.explain is not None:
         bundle = None if arguments.bundle is None else load_bundle(arguments.bundle)
-        print_explanation(explanation(flight, arguments.explain, bundle), arguments.json)
-        return
-    for record in flight.records:
-        print(json.dumps(as_dict(flight.header, record)))
+        told = explanation(flight, arguments.explain, bundle)
+        show(explanation_text(told))
+        return Outcome(told)
+    records = [as_dict(flight.header, record) for record in flight.records]
+    for record in records:
+        print(json.dumps(record))
+    return Outcome({"records": records, "torn": flight.n_torn})
 
 
 def as_dict(header: FlightHeader, record: FlightRecord) -> dict[str, Any]:

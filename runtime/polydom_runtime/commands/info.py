@@ -2,11 +2,14 @@
 
 import argparse
 from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.bundle_times import Choice
 from polydom_runtime.bundles.estimates import CONFIDENCE
+from polydom_runtime.bundles.regimes import REGIMES
 from polydom_runtime.causes import printable
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.policy.lateness import longest_step
@@ -16,6 +19,7 @@ from polydom_runtime.policy.risk_table import risk_table
 from polydom_runtime.trust import SIGNATURE_FILE
 
 from .arguments import add_trust, add_tune
+from .outcome import Outcome
 from .terminal import show
 from .tuned_bundle import bundle_of
 
@@ -27,7 +31,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add_trust(command)
 
 
-def run(arguments: argparse.Namespace) -> None:
+def run(arguments: argparse.Namespace) -> Outcome:
     """Print what a bundle is, its features, classes, models and deadlines, how it plans, and what its deadlines buy."""
     bundle = bundle_of(arguments)
     promise, times, stored = bundle.promise, bundle.times, bundle.stored
@@ -35,7 +39,8 @@ def run(arguments: argparse.Namespace) -> None:
     deadlines = format_seconds(low) if low == high else f"{format_seconds(low)} to {format_seconds(high)}"
     for what, text in bundle.identity.described(bundle.sha256).items():
         show(f"{what}: {text}")
-    show(f"signature: {bundle.signed or _unchecked(Path(arguments.bundle))}")
+    signature = str(bundle.signed or _unchecked(Path(arguments.bundle)))
+    show(f"signature: {signature}")
     show(f"{len(bundle.names)} features: {', '.join(bundle.names)}")
     if bundle.space.classes:
         show(f"{len(bundle.space.classes)} classes: {printable(', '.join(map(str, bundle.space.classes)))}")
@@ -64,6 +69,33 @@ def run(arguments: argparse.Namespace) -> None:
     show(f"reference items, on which a node compares its features with those of the build: {n_items or 'none'}")
     show(outlook_table(bundle))
     show(risk_table(bundle))
+    return Outcome(_data(bundle, signature))
+
+
+def _data(bundle: Bundle, signature: str) -> dict[str, Any]:
+    """Return the description as plain data; times in seconds."""
+    return {
+        "identity": {**asdict(bundle.identity), "sha256": bundle.sha256},
+        "signature": signature,
+        "features": bundle.names,
+        "classes": bundle.space.classes,
+        "candidates": len(bundle.stored.shipped),
+        "sequences": len(bundle.stored.sequences),
+        "models": len(bundle.models),
+        "engines": Counter(model.engine for model in bundle.models),
+        "estimators": Counter(model.estimator for model in bundle.models if model.estimator),
+        "promise": {**asdict(bundle.promise), "text": promise_text(bundle)},
+        "best_score": max((model.accuracy for model in bundle.models), default=None),
+        "costs": str(bundle.times.origin),
+        "longest_step": longest_step(bundle),
+        "reference_items": len(bundle.references.items),
+        "outlook": {
+            regime: bundle.at(1.0, regime).times.outlook
+            for regime in REGIMES
+            if regime == "hot" or regime in bundle.regimes
+        },
+        "confidence": bundle.confidence,
+    }
 
 
 def _unchecked(folder: Path) -> str:

@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from dataclasses import asdict
 
 from polydom_runtime.device.board import Board
 from polydom_runtime.device.probe import probe
@@ -12,6 +13,7 @@ from polydom_runtime.updates.install import install
 from polydom_runtime.updates.packed import unpacked
 
 from .arguments import add_trust
+from .outcome import Outcome
 from .terminal import show
 from .tuned_bundle import loader_of
 
@@ -29,7 +31,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add_trust(command)
 
 
-def run(arguments: argparse.Namespace) -> None:
+def run(arguments: argparse.Namespace) -> Outcome:
     """Check the bundle on this machine, install it, and say what changed.
 
     Raises
@@ -52,6 +54,7 @@ def run(arguments: argparse.Namespace) -> None:
         show(f"before: {done.before}; back to it: polydom-node rollback --into {arguments.into}{keys}")
     for digest in done.removed:
         show(f"removed: {digest}")
+    return Outcome({"root": arguments.into, **asdict(done), "warnings": warnings})
 
 
 def _how(copied: bool, was_current: bool) -> str:

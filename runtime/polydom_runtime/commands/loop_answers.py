@@ -129,6 +129,11 @@ class Answers:
         elif not self._quiet:
             self._print(number, prediction, self._more())
 
+    @property
+    def held(self) -> list[dict[str, Any]] | None:
+        """The answers that were held back, as they are printed; None if none are to be."""
+        return None if self._held is None else [_as_dict(*answer) for answer in self._held]
+
     def release(self) -> None:
         """Print the answers that were held back."""
         for answer in self._held or ():
@@ -138,9 +143,13 @@ class Answers:
         if not self.is_read:
             return
         try:
-            print(json.dumps({"item": number, **prediction._asdict(), **more}), flush=True)
+            print(json.dumps(_as_dict(number, prediction, more)), flush=True)
         except BrokenPipeError:
             self.is_read, self.stop.requested = False, True
+
+
+def _as_dict(number: int, prediction: "Prediction", more: dict[str, Any]) -> dict[str, Any]:
+    return {"item": number, **prediction._asdict(), **more}
 
 
 def _bare(item: Any) -> Any:

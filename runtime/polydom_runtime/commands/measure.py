@@ -13,6 +13,7 @@ from polydom_runtime.measuring.own_profile import own_profile
 from polydom_runtime.measuring.spread import spreads
 
 from .arguments import duration, positive, share, sizes
+from .outcome import Outcome
 from .progress import ProgressBar
 from .terminal import say, show
 
@@ -47,7 +48,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--profile-out", metavar="NAME.toml", help="the device profile to write as well")
 
 
-def run(arguments: argparse.Namespace) -> None:
+def run(arguments: argparse.Namespace) -> Outcome:
     """Time the features on this machine and write the samples."""
     space = space_of(arguments.space)
     items = readable(arguments.items)
@@ -79,3 +80,15 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.profile_out:
         dump(own_profile(samples), arguments.profile_out)
         show(f"{arguments.profile_out}: the profile of this device. Please contribute it, so that others can use it.")
+    return Outcome(
+        {
+            "file": arguments.out,
+            "profile": arguments.profile_out,
+            "units": samples.units,
+            "sizes": samples.sizes.tolist(),
+            "rounds": samples.n_rounds,
+            "stopped": samples.stopped,
+            "machine": samples.machine,
+            "warnings": samples.warnings,
+        }
+    )

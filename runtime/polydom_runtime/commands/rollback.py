@@ -5,6 +5,7 @@ import argparse
 from polydom_runtime.updates.rollback import SHORTEST, roll_back
 
 from .arguments import add_trust
+from .outcome import Outcome
 from .terminal import say, show
 from .tuned_bundle import loader_of
 
@@ -21,7 +22,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add_trust(command)
 
 
-def run(arguments: argparse.Namespace) -> None:
+def run(arguments: argparse.Namespace) -> Outcome:
     """Roll back, and say to which release.
 
     Raises
@@ -33,3 +34,4 @@ def run(arguments: argparse.Namespace) -> None:
     for digest, fault in done.passed_over.items():
         say(f"passed over {digest}: {fault}")
     show(f"{arguments.into}: {done.digest} is the current release now")
+    return Outcome({"root": arguments.into, **done._asdict()})

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from polydom_runtime.causes import raised
-from polydom_runtime.exceptions import EnergyError, WorkerError
+from polydom_runtime.exceptions import EnergyError, RecordingError, WorkerError
 from polydom_runtime.items.sources import Arrived, iterate, space_of
 from polydom_runtime.loop.stop import StopWaiting
 from polydom_runtime.loop.throttle_watch import ThrottleWatch
@@ -26,6 +26,7 @@ from .arguments import add_answering, joules, positive
 from .command_line import TRACEBACK
 from .follow_options import follows
 from .loop_answers import Answers, LabelledSource, check_first
+from .outcome import Outcome
 from .signals import stopping, without_hangup
 from .tally import Tally
 from .terminal import say
@@ -90,8 +91,10 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     follow_options.add_arguments(command)
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> Outcome:
     """Answer every item: a JSON line each, and a summary line."""
+    if arguments.json and arguments.metrics_json == "-":
+        raise RecordingError("--metrics-json must name a file where --json has the standard output. Got -.")
     loop_options.check_arguments(arguments)
     follow_options.check_arguments(arguments)
     if not arguments.compare:
@@ -107,7 +110,7 @@ def run(arguments: argparse.Namespace) -> int:
         return _answer_all(arguments, predictor)
 
 
-def _answer_all(arguments: argparse.Namespace, predictor: "Single | FollowingPredictor") -> int:
+def _answer_all(arguments: argparse.Namespace, predictor: "Single | FollowingPredictor") -> Outcome:
     """Answer until the items end or a signal comes, and print the summary."""
     bundle, tally = predictor.bundle, Tally(predictor.deadline, predictor.bundle)
     if bundle.times.origin.estimated:
@@ -123,9 +126,8 @@ def _answer_all(arguments: argparse.Namespace, predictor: "Single | FollowingPre
             closing(LabelledSource(arguments.items, iterate(arguments.items), tally, stop, check))
         )
         of_bundle = (lambda: {"bundle": predictor.bundle.sha256[:12]}) if arguments.follow else dict
-        answers = Answers(
-            predictor, source, tally, records, stop, quiet=arguments.quiet, hold=arguments.hold, more=of_bundle
-        )
+        is_quiet = arguments.quiet or arguments.json
+        answers = Answers(predictor, source, tally, records, stop, quiet=is_quiet, hold=arguments.hold, more=of_bundle)
         code, loop = (_periodic if arguments.period else _one_by_one)(arguments, predictor, answers)
         if source.refused is not None:
             raise source.refused
@@ -142,7 +144,7 @@ def _answer_all(arguments: argparse.Namespace, predictor: "Single | FollowingPre
             **_more(arguments, predictor),
         }
         print(json.dumps({"summary": summary}), flush=True)
-    return code or int(not tally.is_sound)
+    return Outcome({"summary": summary, "answers": answers.held}, code or int(not tally.is_sound))
 
 
 def _supervised(arguments: argparse.Namespace) -> "SupervisedPredictor":
@@ -197,11 +199,11 @@ def _more(arguments: argparse.Namespace, predictor: AnyPredictor) -> dict[str, A
     return more
 
 
-Outcome = tuple[int, dict[str, Any]]
+Ended = tuple[int, dict[str, Any]]
 """The exit code, and the part of the summary about the loop."""
 
 
-def _one_by_one(arguments: argparse.Namespace, predictor: AnyPredictor, answers: Answers) -> Outcome:
+def _one_by_one(arguments: argparse.Namespace, predictor: AnyPredictor, answers: Answers) -> Ended:
     hooks = _hooks(predictor, answers)
     number, error = 0, None
     with collector_off():
@@ -239,7 +241,7 @@ def _hooks(predictor: AnyPredictor, answers: Answers) -> list[Callable[[float], 
     return [answers.records.on_slack, *([predictor.on_slack] if follows(predictor) else [])]
 
 
-def _periodic(arguments: argparse.Namespace, predictor: AnyPredictor, answers: Answers) -> Outcome:
+def _periodic(arguments: argparse.Namespace, predictor: AnyPredictor, answers: Answers) -> Ended:
     hooks = _hooks(predictor, answers)
     if isinstance(predictor, Predictor) or follows(predictor):
         hooks.append(ThrottleWatch(predictor.expect_slowdown).on_slack)

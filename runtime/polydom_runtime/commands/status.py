@@ -1,8 +1,6 @@
 """``polydom-node status``: list the releases of a node."""
 
 import argparse
-import json
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,6 +8,8 @@ from polydom_runtime.causes import printable
 from polydom_runtime.updates.releases import current_digest, releases
 
 from .arguments import add_trust
+from .exit_code import ExitCode
+from .outcome import Outcome
 from .terminal import show
 from .tuned_bundle import loader_of
 
@@ -17,11 +17,10 @@ from .tuned_bundle import loader_of
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of ``polydom-node status``."""
     command.add_argument("root", metavar="ROOT", help="the folder of releases")
-    command.add_argument("--json", action="store_true", help="print the releases as JSON")
     add_trust(command)
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run(arguments: argparse.Namespace) -> Outcome:
     """Print the releases, the newest copy first; return 1 if the current one is missing or damaged, else 0.
 
     Raises
@@ -30,12 +29,10 @@ def run(arguments: argparse.Namespace) -> int:
         If the folder cannot be read.
     """
     current, found = current_digest(Path(arguments.root)), releases(arguments.root, loader_of(arguments))
-    if arguments.json:
-        print(json.dumps({"current": current, "releases": [asdict(release) for release in found]}, indent=2))
-    else:
-        for release in found:
-            mark = "current" if release.digest == current else ""
-            date = datetime.fromtimestamp(release.installed, UTC).strftime("%Y-%m-%d %H:%M UTC")
-            state = f"cannot be used: {printable(release.fault)}" if release.fault else f"sound  {release.name}"
-            show(f"{mark:7} {release.digest}  {date}  {release.size_bytes / 1e6:8.2f} MB  {state}")
-    return int(not any(release.digest == current and not release.fault for release in found))
+    for release in found:
+        mark = "current" if release.digest == current else ""
+        date = datetime.fromtimestamp(release.installed, UTC).strftime("%Y-%m-%d %H:%M UTC")
+        state = f"cannot be used: {printable(release.fault)}" if release.fault else f"sound  {release.name}"
+        show(f"{mark:7} {release.digest}  {date}  {release.size_bytes / 1e6:8.2f} MB  {state}")
+    is_sound = any(release.digest == current and not release.fault for release in found)
+    return Outcome({"current": current, "releases": found}, ExitCode.DONE if is_sound else ExitCode.WRONG)

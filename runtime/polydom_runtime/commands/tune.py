@@ -1,6 +1,7 @@
 """``polydom-node tune``: time the models of a bundle on this machine, so that plans need no estimates."""
 
 import argparse
+from dataclasses import asdict
 from pathlib import Path
 
 from polydom_runtime.bundles.index_file import load_bundle
@@ -10,6 +11,7 @@ from polydom_runtime.items.sources import readable, space_of
 from polydom_runtime.measuring.tuning import tune_bundle
 
 from .arguments import add_trust, duration, positive
+from .outcome import Outcome
 from .progress import ProgressBar
 from .terminal import say, show
 from .tuned_bundle import trust_of
@@ -31,7 +33,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     )
 
 
-def run(arguments: argparse.Namespace) -> None:
+def run(arguments: argparse.Namespace) -> Outcome:
     """Tune, write the file, and say what changes."""
     bundle, space = load_bundle(arguments.bundle, trust_of(arguments)), space_of(arguments.space)
     items = readable(arguments.items)
@@ -49,6 +51,7 @@ def run(arguments: argparse.Namespace) -> None:
         median, high = map(format_seconds, there.dispatch)
         show(f"{name:9} models {_range(there.models)}; dispatch typically {median}, 0.9 quantile {high}")
     show(f"Use it with --tune {out}.")
+    return Outcome({"file": str(out), **asdict(tune)})
 
 
 def _range(seconds: "list[float] | tuple[float, ...]") -> str:

@@ -174,7 +174,7 @@ def test_inspect_shows_candidates_costs_and_staircase(folder: Path, capsys: pyte
     assert main(["inspect", str(folder)]) == 0
     text = capsys.readouterr().out
     assert main(["inspect", str(folder), "--json", "--deadline", "100us"]) == 0
-    document = json.loads(capsys.readouterr().out)
+    document = json.loads(capsys.readouterr().out)["result"]
 
     assert "staircase at 50 µs" in text
     assert "hot, items back to back:\n  deadline   score" in text
@@ -212,7 +212,7 @@ def test_build_says_what_limits_left_out_and_inspect_shows_what_models_buy(
     assert table[0] == "models, MB of their files, mean score over 32 sizes and 16 deadlines, if chosen well"
     assert [int(line.split()[0]) for line in table[1:4]] == [1, 2, 2]
     assert table[3].endswith("  shipped") or table[2].endswith("  shipped")
-    document = json.loads(capsys.readouterr().out)["models"]
+    document = json.loads(capsys.readouterr().out)["result"]["models"]
     assert (
         document["shipped"]["models"],
         document["limits"],
@@ -239,7 +239,7 @@ def test_inspect_names_the_estimators_of_candidates(tmp_path: Path, capsys: pyte
     assert main(["inspect", folder]) == 0
     text = capsys.readouterr().out
     assert main(["inspect", folder, "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
+    document = json.loads(capsys.readouterr().out)["result"]
 
     assert "mean spread ends of lines\n" in text
     assert "mean spread ends of trees\n" in text
@@ -255,7 +255,7 @@ def test_inspect_says_what_the_bundle_is(capsys: pytest.CaptureFixture[str]) -> 
     assert text.startswith("bundle: golden 1.2\nbuilt: 2026-01-31T12:00:00Z, by The team\n")
     promise = "no set that fits scores more than the one chosen, as far as the tolerance holds; the tolerance of 0.01"
     assert f"promise: {promise}" in text
-    document = json.loads(capsys.readouterr().out)
+    document = json.loads(capsys.readouterr().out)["result"]
     assert document["promise"].startswith(promise)
     identity = document["identity"]
     assert (identity["name"], identity["data"], len(identity["sha256"])) == ("golden", "1" * 64, 64)

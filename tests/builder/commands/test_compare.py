@@ -70,9 +70,9 @@ def test_json_has_the_excesses_too(old: str, tmp_path: Path, capsys: pytest.Capt
 
     assert main(["compare", old, new, "--json", "--max-score-loss", "0.01"]) == 1
 
-    document = json.loads(capsys.readouterr().out)
+    document = json.loads(capsys.readouterr().out)["result"]
     assert (document["kind"], len(document["exceeded"])) == ("bundles", 3)
-    assert document["answers"][0]["score"] == [0.9, 0.85]
+    assert document["answers"][0]["score"] == {"before": 0.9, "after": 0.85}
 
 
 def test_costs_files_are_compared(board_costs: Path, capsys: pytest.CaptureFixture[str]) -> None:

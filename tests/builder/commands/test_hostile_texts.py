@@ -22,6 +22,8 @@ LINES = {
     "inspect": "inspect B",
     "inspect the models": "inspect B --models",
     "inspect of a file": "inspect flight",
+    "evaluate": "evaluate B tests.builder.task:space --items flight",
+    "evaluate on no items": "evaluate built tests.builder.task:space --items flight",
     "compare bundles": "compare B built",
     "compare costs files": "compare a.costs a.costs --max-time-growth 1.1",
     "compare different kinds": "compare B a.costs",

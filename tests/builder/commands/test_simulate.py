@@ -79,7 +79,7 @@ def test_period_decides_which_times_are_simulated(
     assert simulated(tmp_path, monkeypatch, bundle, samples, "--deadline", "130us", "--json", *arguments) == 0
 
     said = capsys.readouterr()
-    (row,) = json.loads(said.out)
+    (row,) = json.loads(said.out)["result"]["rows"]
     assert row["features"] == {features: 100}
     assert row["missed"] == 0
     regime = "cold" if "--no-rehearse" in arguments else "rehearsed"
@@ -97,7 +97,7 @@ def test_bundle_without_cold_times_is_simulated_as_it_would_plan(
     said = capsys.readouterr()
     assert "20 ms asleep, for a period of 50 ms" in said.err
     assert "the bundle has no cold times and plans with hot ones; build it again" in said.err
-    assert json.loads(said.out)[0]["missed"] == 100
+    assert json.loads(said.out)["result"]["rows"][0]["missed"] == 100
 
 
 def test_costs_without_cold_times_are_refused(
@@ -122,7 +122,7 @@ def test_deadline_that_is_too_short_is_left_out_and_the_others_go_on(
     assert simulated(tmp_path, monkeypatch, planned(), measured("hot"), *deadlines) == 0
 
     said = capsys.readouterr()
-    assert [row["deadline"] for row in json.loads(said.out)] == [pytest.approx(130e-6)]
+    assert [row["deadline"] for row in json.loads(said.out)["result"]["rows"]] == [pytest.approx(130e-6)]
     assert said.err.startswith("polydom: left out: The deadline must be at least 1 µs")
 
 

@@ -165,7 +165,7 @@ def test_command_evaluates_on_a_node(folder: Path, packed: Path, capsys: pytest.
     command = ["evaluate", str(folder), "tests.builder.task:space", "--items", str(packed), "--json"]
     assert main([*command, "--deadline", "400us", "--node", node_python()]) == 0
 
-    (at,) = json.loads(capsys.readouterr().out)["deadlines"]
+    (at,) = json.loads(capsys.readouterr().out)["result"]["deadlines"]
     assert list(at["whole"]["systems"]) == ["node", "planned", "single", "cheap_first"]
     assert sum(at["whole"]["sets"].values()) == 80
     assert 0.0 < at["whole"]["timing"]["elapsed"]["p50"] <= at["whole"]["timing"]["elapsed"]["max"]

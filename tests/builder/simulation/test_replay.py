@@ -57,7 +57,7 @@ def test_replay_command_compares_deadlines_and_policies(
 ) -> None:
     command = ["replay", str(flight), "--bundle", str(bundle_folder), "--deadline", "100us", "200us"]
     assert main([*command, "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
+    document = json.loads(capsys.readouterr().out)["result"]
 
     assert document["recorded"]["items"] == 200
     scores = {(row["policy"], row["deadline"]): row["score"] for row in document["replayed"]}

@@ -375,7 +375,7 @@ def test_the_command_certifies_a_bundle_and_stamps_what_it_depends_on(
     out = tmp_path / "certificate.json"
     words = "--miss-rate 0.05 --confidence 0.95 --deadline 3600s --guard 5s --load cpu:1 --seed 7 --out"
 
-    code = run(parsed(str(bundle_folder), SPACE, "--items", str(items), *words.split(), str(out)))
+    code = run(parsed(str(bundle_folder), SPACE, "--items", str(items), *words.split(), str(out))).code
 
     found = Certificate.read(out)
     assert (code, found.verdict, found.items, found.deadline) == (0, "proven", 59, 3600.0)
@@ -401,7 +401,7 @@ def test_the_deadline_of_the_bundle_is_the_one_that_is_guarded(
     out = tmp_path / "certificate.json"
     words = ["--guard", "50us", "--seconds", "0.000000001", "--out", str(out)]
 
-    assert run(parsed(str(bundle_folder), SPACE, "--items", str(items), *words)) == 3
+    assert run(parsed(str(bundle_folder), SPACE, "--items", str(items), *words)).code == 3
     assert Certificate.read(out).deadline == 0.0002
 
 

@@ -9,6 +9,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,6 +19,8 @@ from polydom_runtime.bundles.estimates import Estimate
 from polydom_runtime.device.device_profile import DeviceProfile
 from polydom_runtime.items.packed import write_packed
 from polydom_runtime.measuring.costs_file import load_costs
+from polydom_runtime.prediction import Prediction
+from polydom_runtime.predictor import Predictor
 from tests.bundle_parts import changed
 from tests.runtime.bundles.test_estimators import write_two_models_of_one_set
 from tests.runtime.conftest import make_bundle, write
@@ -44,6 +47,42 @@ def test_run_prints_an_answer_a_line_and_a_summary(
     assert (summary["items"], summary["missed"], summary["oversized"]) == (3, 0, 0)
     assert summary["accuracy"] == pytest.approx(1 / 3)
     assert summary["reasons"] == {"planned": 3}
+
+
+@pytest.mark.filterwarnings("ignore:The bundle was built for deadlines")
+def test_answers_that_are_held_back_are_printed_at_the_end(
+    bundle_folder: Path, items: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    printed_by_then = []
+    run = Predictor.predict_one
+
+    def predict_one(self: Predictor, item: Any, arrived_ns: int | None = None) -> Prediction:
+        printed_by_then.append(capsys.readouterr().out)
+        return run(self, item, arrived_ns)
+
+    monkeypatch.setattr(Predictor, "predict_one", predict_one)
+    command = ["run", str(bundle_folder), SPACE, "--items", str(items), "--deadline", "3600s", "--hold"]
+    assert main(command) == 0
+
+    assert set(printed_by_then) == {""}
+    *answers, last = map(json.loads, capsys.readouterr().out.splitlines())
+    assert [a["item"] for a in answers] == [0, 1, 2]
+    assert last["summary"]["items"] == 3
+
+
+@pytest.mark.filterwarnings("ignore:The bundle was built for deadlines")
+@pytest.mark.parametrize("hold", [(), ("--hold",)])
+def test_run_prints_one_document(
+    hold: tuple[str, ...], bundle_folder: Path, items: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["run", str(bundle_folder), SPACE, "--items", str(items), "--deadline", "3600s", "--json", *hold]
+    assert main(command) == 0
+
+    result = json.loads(capsys.readouterr().out)["result"]
+    assert result["summary"]["items"] == 3
+    assert [a["label"] for a in result["answers"] or ()] == (["yes"] * 3 if hold else [])
+    assert main([*command, "--metrics-json", "-"]) == 2
+    assert json.loads(capsys.readouterr().out)["error"]["type"] == "RecordingError"
 
 
 def test_info_says_what_is_inside(bundle_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -255,7 +294,7 @@ def test_doctor_prints_findings_and_its_exit_code_tells(
     bundle_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code = main(["doctor", "--bundle", str(bundle_folder), "--json"])
-    findings = {f["check"]: f for f in json.loads(capsys.readouterr().out)}
+    findings = {f["check"]: f for f in json.loads(capsys.readouterr().out)["result"]["findings"]}
 
     assert code == int(any(f["level"] == "problem" for f in findings.values()))
     assert "all 3 models run" in findings["bundle"]["found"]

@@ -70,7 +70,7 @@ def test_status_tells_a_damaged_current_release(
     capsys.readouterr()
 
     assert main(["status", str(tmp_path / "root"), "--json"]) == 1
-    status = json.loads(capsys.readouterr().out)
+    status = json.loads(capsys.readouterr().out)["result"]
     assert status["current"] == digest_of(folders[0])
     (release,) = status["releases"]
     assert {"digest", "name", "installed", "size_bytes", "fault"} == release.keys()

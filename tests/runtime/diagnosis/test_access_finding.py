@@ -42,7 +42,7 @@ def node(bundle_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_doctor_names_what_any_user_may_write_to(name: str, node: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (node / name).chmod(0o777)
     main(["doctor", "--bundle", "bundle", "--space", "of_user:space", "--json"])
-    findings = {f["check"]: f for f in json.loads(capsys.readouterr().out)}
+    findings = {f["check"]: f for f in json.loads(capsys.readouterr().out)["result"]["findings"]}
 
     assert findings["access"]["level"] == "warning"
     assert findings["access"]["found"] == f"any user may write to {node / name}"
@@ -51,7 +51,7 @@ def test_doctor_names_what_any_user_may_write_to(name: str, node: Path, capsys: 
 def test_doctor_goes_on_without_sound_keys(node: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The keys are a finding as all others are."""
     code = main(["doctor", "--bundle", "bundle", "--trust", "keys/lab.pub", "--json"])
-    findings = {f["check"]: f for f in json.loads(capsys.readouterr().out)}
+    findings = {f["check"]: f for f in json.loads(capsys.readouterr().out)["result"]["findings"]}
 
     assert code == 1
     assert findings["keys"]["level"] == "problem"

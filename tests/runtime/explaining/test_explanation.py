@@ -119,7 +119,7 @@ def test_recorded_answer_is_explained_as_it_was_when_it_was_given(
     live = explain(bundle_folder, world, 100 * US)
     assert main(["flight", str(flight), "--explain", "1", "--bundle", str(bundle_folder), "--json"]) == 0
 
-    found = json.loads(capsys.readouterr().out)
+    found = json.loads(capsys.readouterr().out)["result"]
     assert found["record"] == 2
     assert found["planned"] is None
     assert found["answer"]["label"] == live.answer.label
@@ -136,7 +136,7 @@ def test_recorded_answer_is_explained_without_its_bundle(flight: Path, capsys: p
     assert "record 3 of the flight recording" in said
     assert "sets that" not in said
     assert main(["flight", str(flight), "--explain", "2", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["answer"]["accuracy"] is None
+    assert json.loads(capsys.readouterr().out)["result"]["answer"]["accuracy"] is None
 
 
 def test_item_that_was_not_recorded_is_refused(flight: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -158,7 +158,7 @@ def test_command_explains_an_item_of_a_file(
     assert main([*command, f"{tmp_path / 'items.npz'}#1"]) == 0
     assert capsys.readouterr().out.startswith("size 7, deadline 200 µs")
     assert main([*command, f"{tmp_path / 'items.npz'}#1", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["size"] == 7.0
+    assert json.loads(capsys.readouterr().out)["result"]["size"] == 7.0
 
 
 @pytest.mark.parametrize(("item", "said"), [("items.npz", "ITEMS#i"), ("items.npz#2", "more than 2 items")])

@@ -1,0 +1,132 @@
+"""What ``--json`` prints in every case, exit codes, and completion."""
+
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from polydom_builder.__main__ import main as host_main
+from polydom_runtime import __version__
+from polydom_runtime.__main__ import COMMANDS, main
+from polydom_runtime.commands import info
+from polydom_runtime.commands.exit_code import ExitCode
+from polydom_runtime.commands.outcome import plain
+
+HEAD = {"version": __version__, "format": 1}
+
+
+def document(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_fault_is_a_document_with_its_class_and_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["info", "nowhere", "--json"]) == ExitCode.ERROR
+
+    found = document(capsys)
+    error = found.pop("error")
+    assert found == {"command": "polydom-node info", "exit_code": 2, **HEAD}
+    assert (error["type"], error["exit_code"]) == ("BundleFormatError", 2)
+    assert "nowhere" in error["message"]
+
+
+def test_words_that_are_not_as_they_must_be_are_a_document_too(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["info", "--json", "--no-such-option"])
+
+    said = capsys.readouterr()
+    error = json.loads(said.out)["error"]
+    assert (ended.value.code, error["type"], error["exit_code"]) == (2, "UsageError", 2)
+    assert error["message"] in said.err
+    assert said.err.startswith("usage: polydom-node info")
+
+
+@pytest.mark.parametrize(
+    ("raised", "kind", "code"),
+    [(KeyError("x"), "KeyError", 2), (KeyboardInterrupt(), "KeyboardInterrupt", 130)],
+    ids=["of the code", "Ctrl-C"],
+)
+def test_what_nobody_expected_is_a_document_too(
+    raised: BaseException, kind: str, code: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(arguments: object) -> None:
+        raise raised
+
+    monkeypatch.setattr(info, "run", fail)
+    assert main(["info", "b", "--json"]) == code
+    error = document(capsys)["error"]
+    assert (error["type"], error["exit_code"]) == (kind, code)
+
+
+def test_what_a_command_prints_for_people_is_not_in_the_document(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(info, "run", lambda arguments: print("for people"))
+
+    assert main(["info", "b", "--js"]) == 0
+    assert document(capsys)["result"] is None
+    assert main(["info", "b"]) == 0
+    assert capsys.readouterr().out == "for people\n"
+
+
+class Pair(NamedTuple):
+    before: float
+    after: float
+
+
+def test_data_becomes_plain() -> None:
+    given = {"pair": Pair(1.0, math.inf), 3: (True, None, ExitCode.OPEN), "path": Path("a/b")}
+
+    assert plain(given) == {"pair": {"before": 1.0, "after": None}, "3": [True, None, 3], "path": "a/b"}
+    with pytest.raises(TypeError, match="must be plain data"):
+        plain(object())
+
+
+@pytest.mark.parametrize("command", ["", *COMMANDS])
+def test_every_command_has_a_version(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([*filter(None, [command]), "--version"])
+
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == " ".join(filter(None, ["polydom-node", command, __version__])) + "\n"
+
+
+COMPLETE = """
+source /dev/stdin
+COMP_WORDS=("$@")
+COMP_CWORD=$(($# - 1))
+COMP_POINT=0 COMP_LINE="$*"
+$(complete -p "$1" | sed 's/.*-F \\([^ ]*\\).*/\\1/') "$1"
+printf '%s\\n' "${COMPREPLY[@]}"
+"""
+
+
+@pytest.mark.parametrize("program", ["polydom", "polydom-node"])
+def test_completion_works_in_bash(program: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    of_host = program == "polydom"
+    with pytest.raises(SystemExit) as ended:
+        (host_main if of_host else main)(["--print-completion", "bash"])
+    script = capsys.readouterr().out
+    assert ended.value.code == 0
+
+    def completed(*words: str) -> list[str]:
+        line = ["bash", "-c", COMPLETE, "bash", program, *words]
+        done = subprocess.run(line, input=script, capture_output=True, text=True, cwd=tmp_path, check=True)
+        return [word.rstrip() for word in done.stdout.splitlines()]
+
+    assert completed("ins") == (["inspect"] if of_host else ["install"])
+    assert completed("evaluate" if of_host else "run", "--pol") == ["--policy"]
+
+
+def test_completion_without_shtab_says_what_to_install() -> None:
+    code = "import sys; sys.modules['shtab'] = None; from polydom_runtime.__main__ import main; sys.exit(main())"
+    command = [sys.executable, "-c", code, "--print-completion", "zsh"]
+    done = subprocess.run(command, capture_output=True, text=True, env=dict(os.environ))
+
+    assert done.returncode == 2
+    assert "pip install 'polydom-runtime[completion]'" in done.stderr

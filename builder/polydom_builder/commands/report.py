@@ -10,6 +10,7 @@ from polydom_builder.simulation.report import deadlines_of
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.commands.arguments import duration, share
+from polydom_runtime.commands.outcome import Outcome
 from polydom_runtime.commands.terminal import show
 from polydom_runtime.device.device_profile import DeviceProfile
 from polydom_runtime.exceptions import PolyDomError
@@ -46,7 +47,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--space", metavar="MODULE:SPACE", help="the feature space, with --items")
 
 
-def run(arguments: argparse.Namespace) -> None:
+def run(arguments: argparse.Namespace) -> Outcome:
     """Write the page, whole or not at all.
 
     Raises
@@ -81,6 +82,8 @@ def run(arguments: argparse.Namespace) -> None:
     except OSError as e:
         raise PolyDomError(f"The report must be written to a file. {e}. Give another name with --out.") from e
     show(f"{arguments.out}: {page.kind} report, {len(content) / 1e3:.0f} kB")
+    found = {"findings": page.findings, "warnings": page.warnings}
+    return Outcome({"file": arguments.out, "kind": page.kind, "size_bytes": len(content), **found})
 
 
 def _of_bundle(arguments: argparse.Namespace) -> "Page":

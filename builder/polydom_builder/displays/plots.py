@@ -15,10 +15,14 @@ class Plots:
     They raise NotFittedError if the search is not fitted, and FitError if matplotlib is not installed.
     """
 
-    def _html_repr(self) -> str:
+    def _repr_html_inner(self) -> str:
         """Return the diagram of the estimator, and below it what a fitted search found."""
-        diagram: str = super()._html_repr()  # type: ignore[misc]
+        diagram: str = super()._repr_html_inner()  # type: ignore[misc]
         return diagram + (found_table(self) if hasattr(self, "index_") else "")
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        shown: dict[str, str] = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]
+        return shown | ({"text/html": self._repr_html_inner()} if "text/html" in shown else {})
 
     def plot_deadlines(self, ax: Any = None) -> DeadlineDisplay:
         """Draw the planned score against the deadline."""

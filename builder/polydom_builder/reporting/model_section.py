@@ -30,8 +30,8 @@ def model_section(bundle: Bundle) -> Section:
             "Models",
             [*columns, "#time of a run", "engine", "#size"],
             [_row(bundle, model, several) for model in models[:MOST_MODELS]],
-            f"At most the {MOST_MODELS} best. Score: corrected for the luck of a model that was chosen by it; measured: "
-            "without this correction.",
+            f"At most the {MOST_MODELS} best. Score: corrected for the luck of a model that was chosen by it. "
+            "Measured: without this correction.",
             "wide table",
         ),
     ]

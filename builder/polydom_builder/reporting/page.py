@@ -119,7 +119,7 @@ def _template() -> "Template":
         return value if isinstance(value, Markup) else uncontrolled(str(value))
 
     def svg(picture: Picture, name: str) -> Markup:
-        return Markup(inline_svg(picture.draw, name, f"{picture.title}. {picture.note}"))
+        return Markup(inline_svg(picture.draw, name, uncontrolled(f"{picture.title}. {picture.note}")))
 
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("polydom_builder.reporting", "."),

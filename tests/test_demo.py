@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from polydom_builder.commands.baselines import best_single_set
 from polydom_builder.commands.demo import run_demo
 from polydom_builder.commands.demo_loop import Looped, Pace, run_loop, write_loop_items
-from polydom_builder.commands.demo_node import Node
 from polydom_builder.commands.demo_report import as_table
 from polydom_builder.commands.estimator import default_estimator
+from polydom_builder.evaluation.answering import Node
+from polydom_builder.evaluation.baselines import best_single_set
 from polydom_builder.exceptions import ExportError
 from polydom_builder.search import PolyDomSearch
 from polydom_runtime.bundles.index_file import load_bundle
@@ -91,7 +91,7 @@ def test_best_single_set_fits_the_largest_item_and_no_other_such_set_is_better()
 
 def test_node_that_fails_is_quoted(tmp_path: Path) -> None:
     with pytest.raises(ExportError, match="bundle folder"):
-        Node(node_python(), SURFACE, tmp_path).run("test.npz", 0.01, quiet=True)
+        Node(node_python(), SURFACE, tmp_path / "absent", "surface:space").run("test.npz", 0.01)
 
 
 def test_the_table_of_loops_has_rates_late_answers_and_the_share_of_rehearsals() -> None:
@@ -127,21 +127,21 @@ def test_only_right_answers_in_time_count_in_a_loop_and_a_skipped_item_is_wrong(
     ]
     periods = []
 
-    def run(self: Node, items: str, deadline: float, *, period: float | None = None) -> Any:
+    def run(self: Node, items: Path, deadline: float, *, period: float | None = None) -> Any:
         periods.append(period)
         return answers, {"loop": {"rehearsals": {"share": 0.05}}}
 
     monkeypatch.setattr(Node, "run", run)
     labels = ["brick", "grass", "brick", "brick"]
 
-    looped = run_loop(Node("python", SURFACE, tmp_path), 0.001, Pace(), labels)
+    looped = run_loop(Node("python", SURFACE, tmp_path, "surface:space"), tmp_path, 0.001, Pace(), labels)
 
     assert looped == Looped(items=3, late=1, in_time=0.25, at_once=0.25, rehearsing=0.05)
     assert periods == [0.02, None]
 
 
 def test_there_is_no_loop_where_the_deadline_is_not_shorter_than_the_period(tmp_path: Path) -> None:
-    assert run_loop(Node("python", SURFACE, tmp_path), 0.02, Pace(), []) is None
+    assert run_loop(Node("python", SURFACE, tmp_path, "surface:space"), tmp_path, 0.02, Pace(), []) is None
 
 
 def test_items_of_the_loop_are_drawn_from_all(tmp_path: Path) -> None:

@@ -20,10 +20,21 @@ ROOMS = {
         *("__main__", "__init__"),
     ),
     BUILDER: (
-        *("exceptions", "signing", "preselection", "training", "costs", "lattice", "index", "paper", "simulation"),
+        *(
+            "exceptions",
+            "drawing",
+            "signing",
+            "preselection",
+            "training",
+            "costs",
+            "lattice",
+            "index",
+            "paper",
+            "simulation",
+        ),
         "comparison",
         *("verification", "bundling", "preparation", "exploration", "fitted_search", "host_answers", "search"),
-        "greedy_search",
+        *("greedy_search", "evaluation"),
         *("commands", "__main__", "__init__"),
     ),
 }

@@ -10,6 +10,7 @@ from . import __version__
 COMMANDS = {
     "build": "measure, train, index and export a bundle",
     "inspect": "show the candidates of a bundle, their costs and its staircase",
+    "evaluate": "show how good and how quick the answers of a bundle to labelled items are",
     "compare": "show what changed between two bundles or two costs files; exit code 1 if it is worse than allowed",
     "verify": "check the proof of a bundle; exit code 1 if it does not hold",
     "keygen": "make a pair of keys to sign bundles with",

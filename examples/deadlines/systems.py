@@ -11,10 +11,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from polydom_builder.commands.baselines import best_single_set
 from polydom_builder.costs.costs_of_sets import costs_of_sets
 from polydom_builder.costs.fit_times import REFERENCE_MODEL
 from polydom_builder.costs.target import Target
+from polydom_builder.evaluation.baselines import best_single_set
 from polydom_builder.greedy_search import GreedySearch
 from polydom_builder.lattice.greedy import PAPER_LAMBDAS
 from polydom_builder.lattice.inputs import CostsOfSets

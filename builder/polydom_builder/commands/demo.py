@@ -13,20 +13,20 @@ from typing import Any
 
 from joblib import Memory
 
+from polydom_builder.evaluation import Labelled, evaluate
+from polydom_builder.evaluation.answering import Node
+from polydom_builder.evaluation.baselines import trained
 from polydom_builder.search import PolyDomSearch
 from polydom_builder.training.labels import targets_of
 from polydom_builder.training.table import extract_table
-from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.commands.terminal import show
 from polydom_runtime.exceptions import ItemError
 from polydom_runtime.files import replace_file
 from polydom_runtime.items.packed import write_packed
-from polydom_runtime.policy.deadline import too_short
 
-from .baselines import Baselines
-from .demo_loop import Pace, run_loop, write_loop_items
-from .demo_node import Node
-from .demo_report import as_table, plot
+from .deadlines import long_enough
+from .demo_loop import LOOP_ITEMS, Pace, run_loop, write_loop_items
+from .demo_report import as_result, as_table, plot
 from .estimator import default_estimator
 
 DEADLINES = (0.0004, 0.0006, 0.001, 0.002, 0.004)
@@ -139,39 +139,36 @@ def run_demo(
         f"{len(bundle.stored.shipped)} of them, {len(bundle.models)} models with all prefixes."
     )
 
-    targets = targets_of(test_labels, len(test_items))
-    test = extract_table(surface.space, test_items, targets, n_jobs=n_jobs, memory=memory, progress=lambda done: None)
-    baselines = Baselines(search, test, [float(surface.space.size(item)) for item in test_items])
+    rows = extract_table(
+        surface.space,
+        test_items,
+        targets_of(test_labels, len(test_items)),
+        n_jobs=n_jobs,
+        memory=memory,
+        progress=lambda done: None,
+    ).rows
+    test = Labelled(test_items, test_labels, [float(surface.space.size(item)) for item in test_items], rows)
     for note in bundle.times.origin.notes:
         show(f"While the times were measured: {note}.")
-    results = _run_and_compare(Node(node, example, out), bundle, deadlines, baselines, pace, loop_labels)
+    of_surface = Node(node, example, out / "surface.bundle", "surface:space")
+    found = evaluate(
+        bundle,
+        test,
+        long_enough(bundle, deadlines),
+        answering=of_surface.answering(out / "test.npz"),
+        baselines=trained(search, test),
+        n_bands=1,
+    )
+    results = []
+    for at in found.deadlines:
+        results.append(as_result(at))
+        if looped := run_loop(of_surface, out / LOOP_ITEMS, at.deadline, pace, loop_labels):
+            results[-1]["loop"] = {"period": pace.period, **looped._asdict()}
     show(as_table(results))
     replace_file(out / "results.json", json.dumps(results, indent=2).encode())
     plot(results, out / "accuracy.png")
     show(f"Bundle, results and plot are in {out}: surface.bundle, results.json, accuracy.png.")
     return results
-
-
-def _run_and_compare(
-    node: Node, bundle: Bundle, deadlines: Sequence[float], baselines: Baselines, pace: Pace, loop_labels: list[Any]
-) -> list[dict[str, Any]]:
-    """Return what the node and the baselines reach at each deadline: back to back, and in a loop that sleeps."""
-    results = []
-    for deadline in _long_enough(bundle, deadlines):
-        _, result = node.run("test.npz", deadline, quiet=True)
-        result |= {"single": baselines.single(deadline), "cheap_first": baselines.cheap_first(deadline)}
-        if looped := run_loop(node, deadline, pace, loop_labels):
-            result["loop"] = {"period": pace.period, **looped._asdict()}
-        results.append(result)
-    return results
-
-
-def _long_enough(bundle: Bundle, deadlines: Sequence[float]) -> list[float]:
-    """Return the deadlines at which the node can answer; say why the others are left out."""
-    faults = {deadline: too_short(bundle, deadline) for deadline in deadlines}
-    for fault in filter(None, faults.values()):
-        show(f"Left out: {fault}")
-    return [deadline for deadline, fault in faults.items() if not fault]
 
 
 def _import_surface(example: Path) -> Any:

@@ -5,9 +5,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from polydom_builder.evaluation.answering import Node
 from polydom_runtime.items.packed import write_packed
 
-from .demo_node import Node
+LOOP_ITEMS = "loop.npz"
+"""The name of the file of these items."""
 
 
 class Pace(NamedTuple):
@@ -50,11 +52,11 @@ def write_loop_items(out: Path, items: list[Any], labels: list[Any], count: int)
     """Write some of the items, drawn at random, for `run_loop`; return their labels."""
     chosen = np.sort(np.random.default_rng(0).permutation(len(items))[:count]).tolist()
     some = [labels[k] for k in chosen]
-    write_packed(out / "loop.npz", [items[k] for k in chosen], some)
+    write_packed(out / LOOP_ITEMS, [items[k] for k in chosen], some)
     return some
 
 
-def run_loop(node: Node, deadline: float, pace: Pace, labels: list[Any]) -> Looped | None:
+def run_loop(node: Node, items: Path, deadline: float, pace: Pace, labels: list[Any]) -> Looped | None:
     """Answer the items in a loop, and once more without sleeps; None if the deadline is not shorter than the period.
 
     Raises
@@ -64,8 +66,8 @@ def run_loop(node: Node, deadline: float, pace: Pace, labels: list[Any]) -> Loop
     """
     if deadline >= pace.period:
         return None
-    answers, summary = node.run("loop.npz", deadline, period=pace.period)
-    at_once, _ = node.run("loop.npz", deadline)
+    answers, summary = node.run(items, deadline, period=pace.period)
+    at_once, _ = node.run(items, deadline)
     late = sum(not answer["deadline_met"] for answer in answers)
     share = float(summary["loop"]["rehearsals"]["share"])
     return Looped(len(answers), late, _right_and_in_time(answers, labels), _right_and_in_time(at_once, labels), share)

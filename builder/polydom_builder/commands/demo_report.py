@@ -5,11 +5,31 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from polydom_builder.evaluation import AtDeadline
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.files import replacing
 
 MAX_SETS = 3
 """The most feature sets of a deadline that the table names."""
+
+
+def as_result(at: AtDeadline) -> dict[str, Any]:
+    """Return what the demo says of a deadline; all answers were timed."""
+    whole, timing = at.whole, at.whole.timing
+    if timing is None:
+        raise ValueError("The answers must have been timed.")
+    return {
+        "deadline": at.deadline,
+        "items": whole.items,
+        "accuracy": whole.systems["node"].right,
+        "single": whole.systems["single"].right,
+        "cheap_first": whole.systems["cheap_first"].right,
+        "missed": timing.late,
+        "misses": {"elapsed_share": timing.late_by},
+        "reasons": timing.reasons,
+        "elapsed_share": timing.elapsed_share,
+        "features": whole.sets,
+    }
 
 
 def as_table(results: Sequence[dict[str, Any]]) -> str:

@@ -2,7 +2,6 @@
 
 import argparse
 import json
-from collections.abc import Sequence
 
 from polydom_builder.simulation.report import POLICIES, as_table, deadlines_of, rehearse, trials_of
 from polydom_runtime.bundles.bundle import Bundle
@@ -11,12 +10,12 @@ from polydom_runtime.bundles.regimes import Regime
 from polydom_runtime.commands.arguments import duration
 from polydom_runtime.commands.terminal import say
 from polydom_runtime.costs import format_seconds
-from polydom_runtime.exceptions import DeadlineError, LoopError
+from polydom_runtime.exceptions import LoopError
 from polydom_runtime.measuring.cost_samples import CostSamples
 from polydom_runtime.measuring.costs_file import load_costs
-from polydom_runtime.policy.deadline import too_short
 
 from .arguments import add_replaying, count
+from .deadlines import long_enough
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -59,7 +58,7 @@ def run(arguments: argparse.Namespace) -> None:
     if regime != "hot":
         _say_what_is_simulated(bundle, samples, regime, arguments.period)
     policies = POLICIES if arguments.policy is None else (arguments.policy,)
-    asked = _long_enough(bundle, regime, arguments.deadline or deadlines_of(bundle, 5))
+    asked = long_enough(bundle, arguments.deadline or deadlines_of(bundle, 5), regime)
     rows = rehearse(
         bundle, trials, asked, policies, slowdown=arguments.slowdown, adapt=not arguments.no_adapt, regime=regime
     )
@@ -80,19 +79,3 @@ def _say_what_is_simulated(bundle: Bundle, samples: CostSamples, regime: Regime,
     say(f"simulated with {regime} times after {asleep} asleep, for a period of {asked}", "polydom")
     if regime not in bundle.regimes:
         say(f"the bundle has no {regime} times and plans with hot ones; build it again", "polydom")
-
-
-def _long_enough(bundle: Bundle, regime: Regime, deadlines: Sequence[float]) -> list[float]:
-    """Return the deadlines at which the bundle can answer; say why the others are left out.
-
-    Raises
-    ------
-    DeadlineError
-        If none is left.
-    """
-    faults = {deadline: too_short(bundle.at(deadline, regime), deadline) for deadline in deadlines}
-    if all(faults.values()):
-        raise DeadlineError(next(iter(faults.values())))
-    for fault in filter(None, faults.values()):
-        say(f"left out: {fault}", "polydom")
-    return [deadline for deadline, fault in faults.items() if not fault]

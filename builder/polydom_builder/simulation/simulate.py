@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -103,7 +104,7 @@ def simulate(
         If the trials lack one of the bundle's units.
     """
     bundle = bundle.at(deadline, regime)  # which has the times of no other regime
-    world = _World(bundle, trials, predicted or {}, timed or {})
+    world = World(bundle, trials, predicted or {}, timed or {})
     predictor = Predictor(
         bundle,
         world.space,
@@ -117,28 +118,55 @@ def simulate(
     return Outcome([predictor.predict_one(k) for k in range(len(trials))])
 
 
-class _World:
-    """Features and models that take the recorded times of the current trial, on a virtual clock."""
+class World:
+    """Features and models that take the recorded times of the current trial, on a virtual clock.
+
+    Parameters
+    ----------
+    bundle, trials, predicted, timed
+        As in `simulate`.
+    rows : float32 array of shape (n_trials, sum of widths), optional
+        What the features give; zeros if not given.
+
+    Attributes
+    ----------
+    clock : ManualClock
+    space : FeatureSpace
+        An item is the number of its trial.
+    """
 
     def __init__(
-        self, bundle: Bundle, trials: Trials, predicted: Predicted, timed: Mapping[tuple[int, ...], Floats]
+        self,
+        bundle: Bundle,
+        trials: Trials,
+        predicted: Predicted,
+        timed: Mapping[tuple[int, ...], Floats],
+        rows: NDArray[np.float32] | None = None,
     ) -> None:
         self.clock = ManualClock()
+        n_values = sum(bundle.space.widths)
+        self._rows = np.zeros((len(trials), n_values), dtype=np.float32) if rows is None else rows
+        places = np.cumsum((0, *bundle.space.widths)).tolist()
         self._bundle, self._trials, self._predicted, self._timed = bundle, trials, predicted, timed
         self._now = 0
         self._sizes: list[float] = trials.sizes.tolist()
         self._half = _nanoseconds(0.5 * trials.of(DISPATCH))  # half comes before the features, half after
         steps = {s.name: Step(s.name, self._unit(s.name)) for s in bundle.times.worst.steps}
         users = [(s.users, steps[s.name]) for s in bundle.times.worst.steps]
+
+        def step_of(i: int) -> Step | None:
+            return next((step for mask, step in users if mask >> i & 1), None)
+
         self.space = FeatureSpace(
             [
-                Feature(name, self._unit(name, width), width, next((s for mask, s in users if mask >> i & 1), None))
-                for i, (name, width) in enumerate(zip(bundle.names, bundle.space.widths, strict=True))
+                Feature(name, self._unit(name, slice(a, b)), b - a, step_of(i))
+                for i, (name, (a, b)) in enumerate(zip(bundle.names, pairwise(places), strict=True))
             ],
             self._size,
         )
 
     def run_of(self, number: int) -> Callable[[], int | float]:
+        """Return what stands for a model: it takes the time of a run, and gives the answer that it was given."""
         entry, relative = self._bundle.models[number], self._bundle.times.reference_seconds
         ratio = self._trials.model_seconds / relative if relative else np.ones(len(self._trials))
         seconds = self._timed.get(entry.order, entry.seconds * ratio)
@@ -158,13 +186,12 @@ class _World:
         self.clock.now_ns += self._half[trial]
         return self._sizes[trial]
 
-    def _unit(self, name: str, width: int = 0) -> Callable[[int], object]:
-        times, clock = _nanoseconds(self._trials.of(name)), self.clock
-        values = [0.0] * width
+    def _unit(self, name: str, place: slice = slice(0)) -> Callable[[int], object]:
+        times, clock, values = _nanoseconds(self._trials.of(name)), self.clock, self._rows[:, place]
 
         def compute(trial: Any) -> object:
             clock.now_ns += times[self._now]
-            return values
+            return values[self._now]
 
         return compute
 

@@ -90,6 +90,8 @@ class Answers:
         Of the loop; requested when the reader of the lines has gone.
     quiet : bool
         Whether answers are counted and not printed.
+    hold : bool
+        Whether answers are printed at the end.
     more : callable
         Returns what is printed with each answer beside it.
 
@@ -108,11 +110,13 @@ class Answers:
         stop: Stop,
         *,
         quiet: bool = False,
+        hold: bool = False,
         more: Callable[[], dict[str, Any]] = dict,
     ) -> None:
         self.source, self.records, self.stop = source, records, stop
         self.is_read = True
         self._predictor, self._tally, self._quiet, self._more = predictor, tally, quiet, more
+        self._held: list[tuple[int, Prediction, dict[str, Any]]] | None = [] if hold else None
 
     def on_answer(self, number: int, item: Any, prediction: "Prediction") -> None:
         """Count, record and print one answer."""
@@ -120,10 +124,21 @@ class Answers:
         self.records.add(prediction, self._predictor.trace, number)
         if number == 0 and prediction.error and not prediction.features and has_values(item):
             self.source.refuse(ItemError(_unlike(self.source.name, item, prediction.error)))
-        if self._quiet or not self.is_read:
+        if self._held is not None:
+            self._held.append((number, prediction, self._more()))
+        elif not self._quiet:
+            self._print(number, prediction, self._more())
+
+    def release(self) -> None:
+        """Print the answers that were held back."""
+        for answer in self._held or ():
+            self._print(*answer)
+
+    def _print(self, number: int, prediction: "Prediction", more: dict[str, Any]) -> None:
+        if not self.is_read:
             return
         try:
-            print(json.dumps({"item": number, **prediction._asdict(), **self._more()}), flush=True)
+            print(json.dumps({"item": number, **prediction._asdict(), **more}), flush=True)
         except BrokenPipeError:
             self.is_read, self.stop.requested = False, True
 

@@ -80,7 +80,11 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         action="store_true",
         help="compute in a second process, which is killed and replaced when a feature hangs",
     )
-    command.add_argument("--quiet", action="store_true", help="print only the summary")
+    printing = command.add_mutually_exclusive_group()
+    printing.add_argument("--quiet", action="store_true", help="print only the summary")
+    printing.add_argument(
+        "--hold", action="store_true", help="print all answers at the end, and none between two items; for short runs"
+    )
     record_options.add_arguments(command)
     loop_options.add_arguments(command)
     follow_options.add_arguments(command)
@@ -119,10 +123,13 @@ def _answer_all(arguments: argparse.Namespace, predictor: "Single | FollowingPre
             closing(LabelledSource(arguments.items, iterate(arguments.items), tally, stop, check))
         )
         of_bundle = (lambda: {"bundle": predictor.bundle.sha256[:12]}) if arguments.follow else dict
-        answers = Answers(predictor, source, tally, records, stop, quiet=arguments.quiet, more=of_bundle)
+        answers = Answers(
+            predictor, source, tally, records, stop, quiet=arguments.quiet, hold=arguments.hold, more=of_bundle
+        )
         code, loop = (_periodic if arguments.period else _one_by_one)(arguments, predictor, answers)
         if source.refused is not None:
             raise source.refused
+        answers.release()
         if not answers.is_read:
             raise BrokenPipeError
         summary = {

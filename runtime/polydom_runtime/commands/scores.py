@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from polydom_runtime.arrays import Floats
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.error_costs import SCORING, ErrorCosts
 
@@ -47,6 +48,24 @@ class ClassCounts:
         self._errors, self._cost, self._n_costs = errors, 0.0, 0
         self._numbers = {label: number for number, label in enumerate(classes)}
         self._right, self._told, self._true = np.zeros((3, len(classes) + 1), dtype=np.int64)
+
+    @classmethod
+    def of(cls, classes: Sequence[Any], matrix: NDArray[np.int64], errors: ErrorCosts | None = None) -> "ClassCounts":
+        """Return the counts of answers that are counted already.
+
+        Parameters
+        ----------
+        classes : sequence of shape (n_classes,)
+        matrix : int64 array of shape (n_classes + 1, n_classes + 1)
+            How often each class (row) was told as each (column); the last ones stand for labels that are no classes.
+        errors : ErrorCosts, optional
+        """
+        counts = cls(classes, errors)
+        counts._right, counts._told, counts._true = matrix.diagonal().copy(), matrix.sum(axis=0), matrix.sum(axis=1)
+        if errors is not None:
+            among = matrix[:-1, :-1]
+            counts._cost, counts._n_costs = float((among * np.array(errors.costs)).sum()), int(among.sum())
+        return counts
 
     def add(self, answer: Any, label: Any) -> None:
         """Count one answer to a labelled item."""
@@ -109,6 +128,17 @@ class ErrorSums:
     def __init__(self) -> None:
         self.n = 0
         self._absolute = self._squared = self._mean = self._spread = 0.0
+
+    @classmethod
+    def of(cls, errors: Floats, true: Floats, weights: NDArray[Any]) -> "ErrorSums":
+        """Return the sums over errors, each as often as its weight says; all of shape ``(n_items,)``."""
+        sums = cls()
+        sums.n = int(weights.sum())
+        if sums.n:
+            sums._absolute, sums._squared = float(weights @ np.abs(errors)), float(weights @ errors**2)
+            sums._mean = float(weights @ true) / sums.n
+            sums._spread = float(weights @ (true - sums._mean) ** 2)
+        return sums
 
     def add(self, answer: Any, label: Any) -> None:
         """Count one answer to a labelled item."""

@@ -2,6 +2,7 @@
 
 import math
 from bisect import bisect_left
+from collections.abc import Sequence
 from typing import Any
 
 from polydom_runtime.bundles.bundle import Bundle
@@ -16,6 +17,21 @@ QUANTILES = (("p50", 0.5), ("p99", 0.99))
 
 LATE_BY = (1.1, 1.5, 2.0, 5.0, 10.0)
 """Late answers are counted by the time that they took, divided by the deadline: up to each of these, or more."""
+
+
+def late_class(share: float) -> int:
+    """Return the position in `LATE_BY` of a late answer's time divided by the deadline."""
+    return bisect_left(LATE_BY, share)
+
+
+def named_late(counts: Sequence[int]) -> dict[str, int]:
+    """Return how many late answers took how long, by words for each position of `late_class`, where there are any.
+
+    >>> named_late([2, 0, 0, 0, 0, 1])
+    {'up to 1.1': 2, 'more than 10': 1}
+    """
+    names = *(f"up to {share:g}" for share in LATE_BY), f"more than {LATE_BY[-1]:g}"
+    return {name: n for name, n in zip(names, counts, strict=True) if n}
 
 
 class Tally:
@@ -43,7 +59,7 @@ class Tally:
             self.errors.add(answer.error)
         if not answer.deadline_met:
             self.missed.add(answer.reason)
-            self.late_by[bisect_left(LATE_BY, answer.elapsed_ns / self.deadline_ns)] += 1
+            self.late_by[late_class(answer.elapsed_ns / self.deadline_ns)] += 1
         if answer.label is None:
             self.abstained += 1
         elif label is not UNLABELLED:
@@ -70,18 +86,13 @@ class Tally:
             "score": float(f"{score:.6g}") if score is not None and math.isfinite(score) else None,
             "abstained": self.abstained,
             "missed": sum(self.late_by),
-            "misses": {"reasons": labelled(self.missed, str), "elapsed_share": self._late_by()},
+            "misses": {"reasons": labelled(self.missed, str), "elapsed_share": named_late(self.late_by)},
             "elapsed_share": self._shares(self.elapsed),
             "waited_share": self._shares(self.waited),
             "features": labelled(self.features, str),
             "reasons": labelled(self.reasons, str),
             "errors": labelled(self.errors, str),
         }
-
-    def _late_by(self) -> dict[str, int]:
-        """Return how many late answers took how long, divided by the deadline."""
-        names = *(f"up to {share:g}" for share in LATE_BY), f"more than {LATE_BY[-1]:g}"
-        return {name: n for name, n in zip(names, self.late_by, strict=True) if n}
 
     def _shares(self, times: Histogram) -> dict[str, float]:
         """Return quantiles and maximum of times, divided by the deadline."""

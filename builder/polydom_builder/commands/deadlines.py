@@ -1,0 +1,25 @@
+"""The deadlines of a command at which a bundle can answer."""
+
+from collections.abc import Sequence
+
+from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.regimes import Regime
+from polydom_runtime.commands.terminal import say
+from polydom_runtime.exceptions import DeadlineError
+from polydom_runtime.policy.deadline import too_short
+
+
+def long_enough(bundle: Bundle, deadlines: Sequence[float], regime: Regime = "hot") -> list[float]:
+    """Return the deadlines at which the bundle can answer; say why the others are left out.
+
+    Raises
+    ------
+    DeadlineError
+        If none is left.
+    """
+    faults = {deadline: too_short(bundle.at(deadline, regime), deadline) for deadline in deadlines}
+    if all(faults.values()):
+        raise DeadlineError(next(iter(faults.values())))
+    for fault in filter(None, faults.values()):
+        say(f"left out: {fault}", "polydom")
+    return [deadline for deadline, fault in faults.items() if not fault]

@@ -1,0 +1,138 @@
+"""The one style of all pictures: colours, fonts, lines that differ also in grey, and a context that draws with them."""
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import matplotlib
+from cycler import cycler
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+LIGHT = {
+    "blue": "#0072b2",
+    "orange": "#d55e00",
+    "green": "#009e73",
+    "pink": "#cc79a7",
+    "sky": "#56b4e9",
+    "yellow": "#e69f00",
+    "grey": "#7f7f7f",
+    "ink": "#1a1a1a",
+    "paper": "#ffffff",
+    "rule": "#d9d9d9",
+}
+"""On a light page: the palette of Okabe and Ito, whose colours colour-blind readers can distinguish, and a grey; then
+the colours of text and axes, of what lies behind them, and of grid lines."""
+
+DARK = {
+    "blue": "#5aa9e6",
+    "orange": "#f28e4b",
+    "green": "#3cc79b",
+    "pink": "#e3a5c7",
+    "sky": "#8fd0f5",
+    "yellow": "#f0bf52",
+    "grey": "#a0a0a0",
+    "ink": "#e6e6e6",
+    "paper": "#0d1117",
+    "rule": "#3a3f46",
+}
+"""The same on a dark page."""
+
+COLOURS = {name: f"C{k}" for k, name in enumerate(LIGHT)}
+"""How to name a colour while drawing, so that it is the one of the page: see `style`."""
+
+
+class Look(NamedTuple):
+    """How a line looks. Lines of different looks differ in grey too.
+
+    Attributes
+    ----------
+    colour : str
+        A key of `COLOURS`.
+    dashes : str or (float, tuple of float)
+        A line style of matplotlib.
+    marker : str
+        A marker of matplotlib; empty for none.
+    """
+
+    colour: str
+    dashes: str | tuple[float, tuple[float, ...]] = "-"
+    marker: str = ""
+
+    @property
+    def line(self) -> dict[str, Any]:
+        """The arguments of `Axes.plot`."""
+        return {"color": COLOURS[self.colour], "linestyle": self.dashes, "marker": self.marker or None}
+
+
+LOOKS: Sequence[Look] = (
+    Look("blue", "-", "o"),
+    Look("orange", "--", "s"),
+    Look("green", "-.", "^"),
+    Look("pink", (0, (1, 1)), "D"),
+    Look("sky", "-", "v"),
+    Look("yellow", "--", "P"),
+    Look("grey", ":", "X"),
+)
+"""Looks of lines that have no fixed one of their own, in the order of use."""
+
+STYLE: dict[Any, Any] = {
+    "font.family": "DejaVu Sans",  # comes with matplotlib, so that every machine draws the same
+    "font.size": 10.0,
+    "axes.titlesize": 11.0,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.linewidth": 0.8,
+    "grid.linewidth": 0.6,
+    "lines.linewidth": 1.8,
+    "lines.markersize": 4.5,
+    "legend.frameon": False,
+    "text.parse_math": False,  # names of features may have dollar signs
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+    "savefig.facecolor": "none",
+    "svg.fonttype": "path",
+    "svg.hashsalt": "poly-dom",
+}
+
+WIDTH, HEIGHT = 8.0, 4.5
+"""Inches of a picture that is shown at 800 pixels, as in the README: text of 10 points has 14 pixels there."""
+
+
+INKED = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
+
+
+@contextmanager
+def style(colours: Mapping[str, str] = LIGHT, **changes: Any) -> Iterator[None]:
+    """Draw in the style of this project.
+
+    Parameters
+    ----------
+    colours : dict of str to str
+        `LIGHT` or `DARK`.
+    **changes : object
+        Other settings of matplotlib.
+    """
+    own: dict[Any, Any] = {"axes.prop_cycle": cycler(color=[*colours.values()]), "grid.color": colours["rule"]}
+    inked: dict[Any, Any] = dict.fromkeys(INKED, colours["ink"])
+    with matplotlib.rc_context(STYLE | own | inked | changes), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from")  # names may be in any script
+        yield
+
+
+def panel(width: float = WIDTH, height: float = HEIGHT) -> tuple[Figure, Axes]:
+    """Return a figure of one panel, which no window shows; sizes in inches."""
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, figure.subplots()
+
+
+def headline(axes: Axes, finding: str, note: str = "") -> None:
+    """Title a panel: the finding in bold, and below it what the bands and points are, in plain."""
+    axes.set_title(finding, pad=22.0 if note else 8.0)
+    if note:
+        axes.annotate(note, (0.0, 1.0), (0.0, 7.0), "axes fraction", "offset points", fontsize=9.0)

@@ -1,0 +1,123 @@
+"""Answers beside the truth: their score with an interval, who was taken for whom, and whether confidences hold."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polydom_runtime.arrays import Floats
+from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.estimates import CONFIDENCE
+from polydom_runtime.commands.scores import ClassCounts, ErrorSums
+
+from .evaluation import Bin, Score
+
+RESAMPLES = 500
+N_BINS = 10
+WITHHELD = -1
+
+Chosen = NDArray[np.intp]
+"""The positions of some items."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The answers of one system, and the truth.
+
+    Parameters
+    ----------
+    bundle : Bundle
+    told, true : sequence of shape (n_items,)
+        Labels, or numbers of a regression; an answer that was withheld is None.
+    groups : sequence of shape (n_items,), optional
+    """
+
+    bundle: Bundle
+    told: Sequence[Any]
+    true: Sequence[Any]
+    groups: Sequence[Any] | None = None
+
+    @cached_property
+    def right(self) -> NDArray[np.bool_]:
+        """Whether each answer is right, shape ``(n_items,)``; for classes."""
+        told, true = self._numbers
+        right: NDArray[np.bool_] = (told == true) & (true < len(self.bundle.space.classes))
+        return right
+
+    def score(self, chosen: Chosen) -> Score:
+        """Return the score of the answers to some items. The interval is by bootstrap, over groups if there are some.
+
+        O(resamples · (items + classes²)).
+        """
+        chosen = chosen[np.array([self.told[k] is not None for k in chosen.tolist()], dtype=bool)]
+        classes = self.bundle.space.classes
+        value = self._value(chosen, np.ones(len(chosen)))
+        low, high = (None, None) if value is None else self._interval(chosen)
+        return Score(value, low, high, float(self.right[chosen].mean()) if classes and len(chosen) else None)
+
+    def _interval(self, chosen: Chosen) -> tuple[float | None, float | None]:
+        groups, n_groups = self._grouped(chosen)
+        if n_groups < 2:
+            return None, None
+        rng = np.random.default_rng(0)  # the same items give the same interval
+        counts = (np.bincount(rng.integers(n_groups, size=n_groups), minlength=n_groups) for _ in range(RESAMPLES))
+        values = [value for drawn in counts if (value := self._value(chosen, drawn[groups])) is not None]
+        low, high = np.quantile(values, [(1.0 - CONFIDENCE) / 2.0, (1.0 + CONFIDENCE) / 2.0]).tolist()
+        return low, high
+
+    def _grouped(self, chosen: Chosen) -> tuple[NDArray[np.intp], int]:
+        if self.groups is None:
+            return np.arange(len(chosen)), len(chosen)
+        known: dict[Any, int] = {}
+        return np.array([known.setdefault(self.groups[k], len(known)) for k in chosen.tolist()]), len(known)
+
+    def _value(self, chosen: Chosen, weights: NDArray[Any]) -> float | None:
+        """Return the score by the bundle's scoring, if each item counted as often as its weight says."""
+        scoring = self.bundle.promise.scoring
+        if self.bundle.space.classes:
+            matrix = self._matrix(chosen, weights)
+            return ClassCounts.of(self.bundle.space.classes, matrix, self.bundle.error_costs).value(scoring)
+        errors, true = self._errors
+        return ErrorSums.of(errors[chosen], true[chosen], weights).value(scoring)
+
+    def confusion(self, chosen: Chosen) -> tuple[tuple[int, ...], ...]:
+        """Return how often each class (row) was told as each (column); see `Part.confusion`."""
+        if not (classes := self.bundle.space.classes):
+            return ()
+        counts = self._matrix(chosen[self._numbers[0][chosen] != WITHHELD])
+        known = len(classes) + bool(counts[-1].any() or counts[:, -1].any())
+        return tuple(map(tuple, counts[:known, :known].tolist()))
+
+    def reliability(self, chosen: Chosen, confidences: Sequence[float | None]) -> tuple[Bin, ...]:
+        """Return how often answers of about the same confidence are right; empty without confidences."""
+        stated = [k for k in chosen.tolist() if confidences[k] is not None and self.told[k] is not None]
+        if not stated or not self.bundle.space.classes:
+            return ()
+        sure, right = np.array([confidences[k] for k in stated], dtype=np.float64), self.right[stated]
+        bins = np.minimum((sure * N_BINS).astype(int), N_BINS - 1)
+        return tuple(
+            Bin(b / N_BINS, (b + 1) / N_BINS, int(own.sum()), float(sure[own].mean()), float(right[own].mean()))
+            for b in range(N_BINS)
+            if (own := bins == b).any()
+        )
+
+    def _matrix(self, chosen: Chosen, weights: NDArray[Any] | None = None) -> NDArray[np.int64]:
+        told, true = self._numbers
+        n = len(self.bundle.space.classes) + 1
+        return np.bincount(true[chosen] * n + told[chosen], weights, minlength=n * n).reshape(n, n).astype(np.int64)
+
+    @cached_property
+    def _numbers(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """The class numbers of answers and truth; labels that are no classes count as one more class."""
+        known = {label: number for number, label in enumerate(self.bundle.space.classes)}
+        told = [WITHHELD if label is None else known.get(label, len(known)) for label in self.told]
+        return np.array(told, dtype=np.intp), np.array([known.get(label, len(known)) for label in self.true])
+
+    @cached_property
+    def _errors(self) -> tuple[Floats, Floats]:
+        """The errors of a regression, and the truth; an answer that was withheld has none, and is never asked for."""
+        told, true = (np.array(values, dtype=np.float64) for values in (self.told, self.true))
+        return told - true, true

@@ -1,0 +1,92 @@
+"""Test items with their labels, sizes and features."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polydom_builder.training.folds import checked_groups
+from polydom_builder.training.labels import checked_labels
+from polydom_runtime.exceptions import FeatureError, ItemError
+from polydom_runtime.features import FeatureSpace
+from polydom_runtime.items.sources import UNLABELLED, Arrived, samples
+from polydom_runtime.measuring.item_sizes import checked_items, checked_size
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """Test items, and what is known of them.
+
+    Parameters
+    ----------
+    items : sequence of shape (n_items,)
+    labels : sequence of shape (n_items,)
+        Classes, or numbers of a regression.
+    sizes : sequence of shape (n_items,)
+    rows : float32 array of shape (n_items, sum of widths)
+        All features of the bundle.
+    groups : sequence of shape (n_items,), optional
+        Items of one group are not independent of each other: intervals are drawn over groups.
+    """
+
+    items: Sequence[Any]
+    labels: Sequence[Any]
+    sizes: Sequence[float]
+    rows: NDArray[np.float32]
+    groups: Sequence[Any] | None = None
+
+    @classmethod
+    def of(
+        cls, space: FeatureSpace, items: Iterable[Any], labels: Iterable[Any], groups: Iterable[Any] | None = None
+    ) -> "Labelled":
+        """Compute the sizes and all features of items.
+
+        Parameters
+        ----------
+        space : FeatureSpace
+            With the features of the bundle only; see `Bundle.space_of`.
+        items, labels, groups
+            As for the class.
+
+        Raises
+        ------
+        ItemError, FeatureError
+            If there are no items, or a size or a feature of one cannot be computed.
+        TrainingError
+            If there is not one label, or not one group, for each item.
+        """
+        if not (found := checked_items(items)):
+            raise ItemError("There must be items to evaluate a bundle on. Got none.")
+        truth = checked_labels(labels, len(found))
+        if UNLABELLED in truth:
+            raise ItemError(
+                f"Each item must have a label, to compare the answer with. Item {truth.index(UNLABELLED)} has none."
+            )
+        sizes = [checked_size(space, item) for item in found]
+        rows = np.stack([_row(space, k, item) for k, item in enumerate(found)])
+        return cls(found, truth, sizes, rows, checked_groups(groups, len(found)))
+
+    @classmethod
+    def read(cls, space: FeatureSpace, source: str) -> "Labelled":
+        """Read the items of a packed file or a function; see `of`.
+
+        Raises
+        ------
+        ItemError
+            If the source cannot be read, or is standard input, which a node could not read again.
+        """
+        if source == "-":
+            raise ItemError("The items must be a packed .npz file or MODULE:FUNCTION, to be read several times. Got -.")
+        found = [sample for sample in samples(source) if sample.item is not None]
+        items = [sample.item.item if isinstance(sample.item, Arrived) else sample.item for sample in found]
+        groups = [sample.group for sample in found]
+        return cls.of(space, items, [sample.label for sample in found], None if None in groups else groups)
+
+
+def _row(space: FeatureSpace, k: int, item: Any) -> NDArray[np.float32]:
+    try:
+        return space.extract_all(item)
+    except FeatureError as e:
+        raise FeatureError(f"Item {k}: {e}") from e

@@ -65,7 +65,7 @@ def bands(spectrum: Spectrum) -> Numbers:
     """Power in twelve bands, as logarithms; n log n with its transform."""
     power = spectrum.values.real**2 + spectrum.values.imag**2
     starts = np.arange(BANDS) * len(power) // BANDS
-    return np.log(np.add.reduceat(power, starts) / len(power) + TINY)
+    return np.asarray(np.log(np.add.reduceat(power, starts) / len(power) + TINY))
 
 
 def hits(spectrum: Spectrum) -> Numbers:
@@ -74,9 +74,9 @@ def hits(spectrum: Spectrum) -> Numbers:
 
 
 def hits_by_band(spectrum: Spectrum) -> Numbers:
-    """The same in eight bands, with their kurtosis: one of them holds the resonance; n log n, the dearest."""
+    """The strongest of these in eight bands, one of which holds the resonance; n log n, the dearest."""
     parts = np.split(spectrum.values[: len(spectrum.values) // 8 * 8], 8)
-    return np.max([beats(part, spectrum.revolutions) for part in parts], axis=0)
+    return np.asarray(np.max([beats(part, spectrum.revolutions) for part in parts], axis=0))
 
 
 def beats(part: NDArray[np.complex128], revolutions: float) -> Numbers:
@@ -88,7 +88,7 @@ def beats(part: NDArray[np.complex128], revolutions: float) -> Numbers:
     lines = np.abs(np.fft.rfft(envelope))[1:]
     places = np.rint(ORDERS * revolutions).astype(int) - 1
     near = lines[np.minimum(places[:, None] + np.arange(-2, 3), len(lines) - 1)].max(axis=1)
-    return np.log((near + TINY) / (float(np.median(lines)) + TINY))
+    return np.asarray(np.log((near + TINY) / (float(np.median(lines)) + TINY)))
 
 
 _transform = Step("transform", transform)

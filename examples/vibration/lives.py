@@ -3,37 +3,38 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from polydom_runtime import Predictor
 
 from .build import COSTS_OF_ERRORS
 from .machine import SOUND, Machine, Signal, life
 from .watch import Watch
 
-import numpy as np
+MOST_IN_A_ROW = 8
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Life:
     """A machine from sound to broken.
 
     Parameters
     ----------
     fault : str
-    windows : list of float32 arrays
-    sizes : list of float
+    windows : tuple of float32 arrays
+    sizes : tuple of float
         Of the damage in each window; 0 while the machine is sound.
     """
 
     fault: str
-    windows: list[Signal]
-    sizes: list[float]
+    windows: tuple[Signal, ...]
+    sizes: tuple[float, ...]
 
     @classmethod
     def simulated(cls, fault: str, windows: int, seed: int) -> "Life":
         """Return the life of a machine that is drawn by the seed."""
         rng = np.random.default_rng([seed, 2])
-        items, sizes = zip(*life(Machine.drawn(rng), fault, windows, rng), strict=True)
-        return cls(fault, list(items), list(sizes))
+        return cls(fault, *zip(*life(Machine.drawn(rng), fault, windows, rng), strict=True))
 
     @property
     def onset(self) -> int:
@@ -44,18 +45,6 @@ class Life:
     def labels(self) -> list[str]:
         """The true state in each window."""
         return [self.fault if size else SOUND for size in self.sizes]
-
-
-def answered(life: Life, predictor: Predictor) -> list[str]:
-    """Return the answer to each window, one after another without a pause."""
-    predictor.warm_up(life.windows[0])
-    return [str(predictor.predict_one(window).label) for window in life.windows]
-
-
-def mean_cost(lives: Sequence[Life], said: Sequence[Sequence[str]]) -> float:
-    """Return the cost of the errors, in false alarms a window."""
-    pairs = [pair for life, labels in zip(lives, said, strict=True) for pair in zip(life.labels, labels, strict=True)]
-    return sum(COSTS_OF_ERRORS.get(pair, 0.0) for pair in pairs) / len(pairs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,18 +67,55 @@ class Trade:
     delay: float
 
 
-def trade(lives: Sequence[Life], said: Sequence[Sequence[str]], in_a_row: int) -> Trade:
-    """Return how often false alarms are, and how late the true ones."""
-    n_false, delays = 0, []
-    for life, labels in zip(lives, said, strict=True):
-        watch = Watch(in_a_row)
-        n_false += sum(watch.hear(label) is not None for label in labels[: life.onset])
-        delay = 0
-        for label in labels[life.onset :]:
-            watch.hear(label)
-            if watch.is_raised:
-                break
-            delay += 1
-        delays.append(delay)
-    n_sound = sum(life.onset for life in lives)
-    return Trade(in_a_row, 1000.0 * n_false / n_sound, sum(delays) / len(delays))
+@dataclass(frozen=True, slots=True)
+class Record:
+    """The answers of a bundle to lives, one life after another, and what they are worth.
+
+    Parameters
+    ----------
+    lives : sequence of Life
+    said : sequence of sequence of str
+        The label of each window of each life.
+    """
+
+    lives: Sequence[Life]
+    said: Sequence[Sequence[str]]
+
+    @classmethod
+    def of(cls, lives: Sequence[Life], predictor: Predictor) -> "Record":
+        """Let a predictor answer all windows, without pauses between them."""
+        predictor.warm_up(lives[0].windows[0])
+        return cls(lives, [[str(predictor.predict_one(window).label) for window in one.windows] for one in lives])
+
+    def missed(self, *, faulty: bool) -> float:
+        """Return the share of the faulty windows that are called sound, or of the sound ones that are called faulty."""
+        said = [said for true, said in self._pairs() if (true != SOUND) == faulty]
+        return sum((label != SOUND) != faulty for label in said) / len(said)
+
+    @property
+    def cost(self) -> float:
+        """The mean cost of the errors, in false alarms a window."""
+        costs = [COSTS_OF_ERRORS.get(pair, 0.0) for pair in self._pairs()]
+        return sum(costs) / len(costs)
+
+    @property
+    def trades(self) -> list[Trade]:
+        """What alarms after one bad window, after two in a row, and so on are worth."""
+        return [self._trade(in_a_row) for in_a_row in range(1, MOST_IN_A_ROW + 1)]
+
+    def _pairs(self) -> list[tuple[str, str]]:
+        both = zip(self.lives, self.said, strict=True)
+        return [pair for one, labels in both for pair in zip(one.labels, labels, strict=True)]
+
+    def _trade(self, in_a_row: int) -> Trade:
+        n_false, delay = 0, 0
+        for one, labels in zip(self.lives, self.said, strict=True):
+            watch = Watch(in_a_row)
+            n_false += sum(watch.hear(label) is not None for label in labels[: one.onset])
+            for label in labels[one.onset :]:
+                watch.hear(label)
+                if watch.is_raised:
+                    break
+                delay += 1
+        n_sound = sum(one.onset for one in self.lives)
+        return Trade(in_a_row, 1000.0 * n_false / n_sound, delay / len(self.lives))

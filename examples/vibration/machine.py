@@ -78,13 +78,13 @@ class Machine:
             _strike(hits, np.interp(places, angle, np.arange(n)), strength * _loaded(state, places))
         ring = np.exp(-RING / self.ringing) * np.sin(2 * np.pi * self.resonance * RING)
         vibration = smooth + np.convolve(hits, ring)[:n] + rng.normal(0.0, self.noise, n)
-        return vibration.astype(np.float32)
+        return np.asarray(vibration, dtype=np.float32)
 
 
 def _places(hits: float, rng: np.random.Generator) -> NDArray[np.float64]:
     """Return the angles of the hits in revolutions."""
     gaps = (1.0 + SLIP * rng.normal(size=int(hits * REVOLUTIONS))) / hits
-    return np.cumsum(gaps) - gaps[0] * rng.random()
+    return np.asarray(np.cumsum(gaps) - gaps[0] * rng.random())
 
 
 def _loaded(state: str, places: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from polydom_runtime import LoopSummary, Monitor, Prediction, Predictor
 
 from .machine import SOUND, Signal
 
 PERIOD = 0.05  # seconds
-IN_A_ROW = 3
+IN_A_ROW = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,10 @@ class Watch:
 
 
 def run_loop(
-    source: Iterable[Signal], predictor: Predictor, on_alarm: Callable[[Alarm], object], period: float = PERIOD
+    source: Iterable[Signal],
+    predictor: Predictor,
+    on_alarm: Callable[[Alarm], object],
+    publish: Callable[[int, Any, Prediction], object] = lambda *_: None,
 ) -> tuple[list[str], LoopSummary]:
     """Answer the windows of a source, one in each period, until it ends; return the answers and the summary.
 
@@ -68,15 +72,15 @@ def run_loop(
     predictor : Predictor
     on_alarm : callable
         Called with each `Alarm`, after the answer is given.
-    period : float
-        Seconds.
+    publish : callable
+        Called with each answer, as a `Monitor` does.
     """
     watch = Watch()
 
     def on_answer(number: int, window: Signal, answer: Prediction) -> None:
         if alarm := watch.hear(str(answer.label)):
             on_alarm(alarm)
+        publish(number, window, answer)
 
-    summary = Monitor(source, predictor, period, on_answer).run()
+    summary = Monitor(source, predictor, PERIOD, on_answer).run()
     return watch.labels, summary
-

@@ -55,14 +55,14 @@ def _draw_life(axes: Axes, informed: Record, plain: Record) -> None:
     percent_axis(axes.yaxis, "size of the damage")
     axes.set_ylim(-0.3, 1.03)
     axes.set_yticks([0.0, 0.25, 0.5, 0.75, 1.0])
-    finding = "No alarm" if true is None else f"Alarm at {life.sizes[true]:.0%} of the damage that breaks it"
+    finding = "No alarm" if true is None else f"Alarm at {100 * life.sizes[true]:.0f} % of the damage that breaks it"
     place = "a ball" if life.fault == "ball" else f"its {life.fault} race"
     headline(axes, finding, f"one machine, {place}; marks: windows called bad; upright lines: alarms")
 
 
 def _draw_trades(axes: Axes, informed: Record, plain: Record) -> None:
     for name, look, record in zip(NAMES, LOOKS, (informed, plain), strict=False):
-        trades = record.trades
+        trades = record.trades[::-1]
         axes.plot([t.false_alarms for t in trades], [t.delay for t in trades], **look.line, label=name)
     axes.set_xscale("symlog", linthresh=1.0)
     axes.set_xticks([0, 1, 3, 10, 30, 100], ["0", "1", "3", "10", "30", "100"])
@@ -70,6 +70,6 @@ def _draw_trades(axes: Axes, informed: Record, plain: Record) -> None:
     axes.set_ylim(0.0)
     linear_axis(axes.yaxis, label="windows from damage to alarm")
     saved = 1.0 - informed.cost / plain.cost
-    finding = f"Errors cost {abs(saved):.0%} {'less' if saved > 0 else 'more'} if their costs are known"
+    finding = f"Errors cost {100 * abs(saved):.0f} % {'less' if saved > 0 else 'more'} if their costs are known"
     headline(axes, finding, f"{len(informed.lives)} machines; points: 1 to 8 bad windows in a row raise an alarm")
     label_lines(axes)

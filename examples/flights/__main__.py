@@ -22,7 +22,7 @@ from .features import space
 from .picture import draw
 from .recording import record
 
-DEADLINES = (0.0002, 0.0004, 0.0008, 0.0016, 0.0032)  # seconds
+DEADLINES = (0.0005, 0.001, 0.002, 0.004, 0.008)  # seconds
 WATTS, SURE = 4.0, 0.9
 
 
@@ -43,7 +43,7 @@ class Scale(NamedTuple):
     tested: int = 6
     each: int = 8
     seconds: float = 5.0
-    trainings: int = 24
+    trainings: int = 30
 
 
 QUICK = Scale(flights=4, tested=2, each=4, seconds=0.5, trainings=6)
@@ -108,7 +108,7 @@ def print_budgets(folder: Path, test: Labelled) -> None:
     """Print what it costs and brings to save energy, and to withhold unsure answers."""
     options: dict[str, dict[str, Any]] = {
         "all of the time": {},
-        "2 mJ an item": {"energy": EnergyBudget(0.002, watts=WATTS)},
+        "4 mJ an item": {"energy": EnergyBudget(0.004, watts=WATTS)},
         f"only if {SURE:.0%} sure": {"abstain_below": SURE},
     }
     rows = []

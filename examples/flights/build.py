@@ -38,7 +38,7 @@ def build(
     """
     items, labels, groups = windows
     search = PolyDomSearch(
-        make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=1000)),
+        make_pipeline(StandardScaler(), LogisticRegression(C=0.3, max_iter=1000)),
         space,
         deadline=(deadlines[0], deadlines[-1]),
         cv=3,

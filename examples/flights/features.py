@@ -86,7 +86,8 @@ def power(x: Numbers) -> Numbers:
     """Return the power of each frequency; the end is left out, for a length that is transformed fast."""
     shift = max(len(x).bit_length() - 5, 0)
     kept = x[: len(x) >> shift << shift]
-    transform = np.fft.rfft(kept - kept.mean(axis=0), axis=0)
+    fading = np.hanning(len(kept))[:, None]  # at both ends, where a step would drown the rest
+    transform = np.fft.rfft((kept - kept.mean(axis=0)) * fading, axis=0)
     return np.asarray((transform.real**2 + transform.imag**2) / len(kept))
 
 

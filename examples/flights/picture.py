@@ -49,7 +49,7 @@ def _draw_scores(axes: Axes, found: Evaluation) -> None:
 
 def _draw_flight(axes: Axes, classes: tuple[str, ...], recorded: Recorded) -> None:
     axes.axvspan(OUTAGE.start, OUTAGE.stop, color=COLOURS["grey"], alpha=0.25, linewidth=0.0)
-    axes.text(OUTAGE.start, len(classes) - 0.45, "no air data", fontsize=9.0)
+    axes.text(OUTAGE.start - 0.5, len(classes) - 0.5, "no air data", fontsize=9.0, ha="right")
     axes.axvline(recorded.onset, color=COLOURS["ink"], linewidth=1.0)
     axes.text(recorded.onset + 0.8, -0.8, "it fails", fontsize=9.0)
     for number, one in enumerate(recorded.records, FIRST):

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from polydom_runtime import LoopSummary, Monitor, Prediction, Predictor
 
@@ -58,10 +57,7 @@ class Watch:
 
 
 def run_loop(
-    source: Iterable[Signal],
-    predictor: Predictor,
-    on_alarm: Callable[[Alarm], object],
-    publish: Callable[[int, Any, Prediction], object] = lambda *_: None,
+    source: Iterable[Signal], predictor: Predictor, on_alarm: Callable[[Alarm], object]
 ) -> tuple[list[str], LoopSummary]:
     """Answer the windows of a source, one in each period, until it ends; return the answers and the summary.
 
@@ -72,15 +68,12 @@ def run_loop(
     predictor : Predictor
     on_alarm : callable
         Called with each `Alarm`, after the answer is given.
-    publish : callable
-        Called with each answer, as a `Monitor` does.
     """
     watch = Watch()
 
     def on_answer(number: int, window: Signal, answer: Prediction) -> None:
         if alarm := watch.hear(str(answer.label)):
             on_alarm(alarm)
-        publish(number, window, answer)
 
     summary = Monitor(source, predictor, PERIOD, on_answer).run()
     return watch.labels, summary

@@ -5,9 +5,13 @@ NODE := .venv-node/bin
 PIP := -m pip --quiet --disable-pip-version-check
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: demo test test-all fuzz coverage test-aarch64 test-armhf check bench bench-aarch64 clean
+.PHONY: demo vibration flights test test-all fuzz coverage test-aarch64 test-armhf check bench bench-aarch64 clean
 demo: .venv/.ready .venv-node/.ready
 	$(HOST)/polydom demo --node $(NODE)/python --jobs -1
+
+# Whole examples, each with a page: examples/vibration/README.md, examples/flights/README.md.
+vibration flights: .venv/.ready
+	$(HOST)/python -m examples.$@
 
 # One worker a core, at most four; a file of tests stays with one worker, so that its fixtures are made once.
 # Libraries with threads of their own get one, as in a worker of a build: otherwise they wait for each other.

@@ -58,7 +58,7 @@ def parser() -> argparse.ArgumentParser:
         prog="python -m examples.vibration", description="Listen to a bearing until it breaks, every 50 ms."
     )
     command.add_argument("--out", type=Path, default=Path(".cache/vibration"), help="folder (default %(default)s)")
-    command.add_argument("--deadline", type=duration, default=0.004, help="of each window, at most 50ms (default 4ms)")
+    command.add_argument("--deadline", type=duration, default=0.01, help="of each window, at most 50ms (default 10ms)")
     command.add_argument("--cwru", type=Path, metavar="PATH", help="take windows of real bearings: see recordings.py")
     command.add_argument(
         "--json", action="store_true", help="print each alarm as a line of JSON, and all else to standard error"

@@ -114,6 +114,13 @@ def life(machine: Machine, fault: str, windows: int, rng: np.random.Generator) -
         yield machine.window(fault if size else SOUND, size, rng), size
 
 
+def live() -> Iterator[tuple[Signal, str]]:
+    """Yield windows of a machine whose inner race breaks, with its states: for ``polydom-node run --items``."""
+    rng = np.random.default_rng(0)
+    for window, size in life(Machine.drawn(rng), "inner", 100, rng):
+        yield window, "inner" if size else SOUND
+
+
 def training_windows(machines: int, each: int, seed: int = 0) -> tuple[list[Signal], list[str], list[int]]:
     """Return windows of many machines, their states, and the number of the machine of each window.
 

@@ -22,7 +22,7 @@ from .features import space
 from .picture import draw
 from .recording import record
 
-DEADLINES = (0.0005, 0.001, 0.002, 0.004, 0.008)  # seconds
+DEADLINES = (0.0005, 0.001, 0.002, 0.008, 0.032)  # seconds
 WATTS, SURE = 4.0, 0.9
 
 
@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.data:
         task = quadcopter.load(arguments.data, scale.each)
         real = task.items, task.labels, task.groups
-        bundle = build(out / "real.bundle", task.space, real, DEADLINES, scale.seconds, scale.trainings)
+        bundle = build(out / "real.bundle", task.space, real, DEADLINES, scale.seconds, scale.trainings, task.scoring)
         print_evaluation(compared(bundle, task.space, Labelled.of(task.space, task.test_items, task.test_labels)))
         return
     folder = out / "aircraft.bundle"

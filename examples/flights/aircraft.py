@@ -59,7 +59,7 @@ def fly(state: str, rng: np.random.Generator) -> tuple[Telemetry, float]:
         n1 = np.where(failing, 20.0 + (n1 - 20.0) * np.exp(-since / rng.uniform(4.0, 12.0)), n1)
     beat = np.sin(2 * np.pi * rng.uniform(1.5, 4.0) * since) * (state == "surge") * rng.uniform(1.0, 3.0)
     heat = 350.0 + 3.0 * fuel * (1.0 - np.exp(-np.maximum(n1 - 20.0, 0.0) / 10.0))
-    egt = _lagged(heat + 10.0 * np.abs(beat) * failing, 1.5)
+    egt = _lagged(heat + 10.0 * np.abs(beat) * failing, 0.5)
     n1 = n1 + beat
 
     command = 8.0 * _wander(len(t), 1.5, rng)

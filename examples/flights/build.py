@@ -19,6 +19,7 @@ def build(
     deadlines: Sequence[float],
     seconds: float,
     trainings: int,
+    scoring: str = "accuracy",
 ) -> Bundle:
     """Measure the features here, search, and export a bundle.
 
@@ -35,12 +36,15 @@ def build(
         For the measurement.
     trainings : int
         The most feature sets to train.
+    scoring : str
+        As in scikit-learn.
     """
     items, labels, groups = windows
     search = PolyDomSearch(
         make_pipeline(StandardScaler(), LogisticRegression(C=0.3, max_iter=1000)),
         space,
         deadline=(deadlines[0], deadlines[-1]),
+        scoring=scoring,
         cv=3,
         quantile=0.99,  # a desktop or a virtual machine also does other work, so one answer in 100 may be late
         confidence=True,

@@ -14,7 +14,8 @@ from polydom_runtime.costs import format_seconds
 
 from .recording import FIRST, OUTAGE, Recorded
 
-NAMES = {"node": "Poly-Dom", "cheap_first": "cheap first", "single": "one fixed set"}
+NAMES = {"planned": "Poly-Dom", "cheap_first": "cheap first", "single": "one fixed set", "node": "Poly-Dom, this run"}
+"""The first three by planned times; the last one with all pauses that other programs made."""
 
 
 def draw(path: Path, found: Evaluation, recorded: Recorded) -> list[Path]:
@@ -35,12 +36,12 @@ def _draw_scores(axes: Axes, found: Evaluation) -> None:
     scores = {name: [at.whole.systems[name].score or 0.0 for at in found.deadlines] for name in NAMES}
     for look, (name, label) in zip(LOOKS, NAMES.items(), strict=False):
         axes.plot(deadlines, scores[name], **look.line, label=label)
-    node = [at.whole.systems["node"] for at in found.deadlines]
-    low, high = ([float(end or 0.0) for end in ends] for ends in zip(*((s.low, s.high) for s in node), strict=True))
+    own = [at.whole.systems["planned"] for at in found.deadlines]
+    low, high = ([float(end or 0.0) for end in ends] for ends in zip(*((s.low, s.high) for s in own), strict=True))
     axes.fill_between(deadlines, low, high, color=COLOURS[LOOKS[0].colour], alpha=0.15, linewidth=0.0)
     log_axis(axes.xaxis, "s", "deadline of a window")
     percent_axis(axes.yaxis, "right answers")
-    gains = [a - b for a, b in zip(scores["node"], scores["single"], strict=True)]
+    gains = [a - b for a, b in zip(scores["planned"], scores["single"], strict=True)]
     best = max(range(len(gains)), key=gains.__getitem__)
     finding = f"{100 * gains[best]:.0f} points more than one fixed set at {format_seconds(deadlines[best])}"
     headline(axes, finding, f"{found.deadlines[0].whole.items} windows of new flights; band: 90 % interval")

@@ -5,9 +5,13 @@ NODE := .venv-node/bin
 PIP := -m pip --quiet --disable-pip-version-check
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: demo docs test test-all fuzz coverage test-aarch64 test-armhf check bench bench-aarch64 clean
+.PHONY: demo vibration flights docs test test-all fuzz coverage test-aarch64 test-armhf check bench bench-aarch64 clean
 demo: .venv/.ready .venv-node/.ready
 	$(HOST)/polydom demo --node $(NODE)/python --jobs -1
+
+# Whole examples, each with a page: examples/vibration/README.md, examples/flights/README.md.
+vibration flights: .venv/.ready
+	$(HOST)/python -m examples.$@
 
 # The site in build/docs, without a network once the environment is there.
 docs: .venv/.ready

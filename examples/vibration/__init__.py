@@ -1,0 +1,1 @@
+"""A bearing that wears out: a node listens every 50 ms, and a missed fault costs as much as twenty false alarms."""

@@ -101,7 +101,7 @@ def trained(search: PolyDomSearch, test: Labelled) -> Baselines:
 def shipped(bundle: Bundle, test: Labelled) -> Baselines:
     """Return the baselines that the models of a bundle allow: a set is answered by the best model over its features."""
     models, worst, largest = LoadedModels(bundle), bundle.times.worst, max(test.sizes)
-    labels = labels_of(bundle.space)
+    labels = labels_of(bundle)
 
     def best_single(deadline: float) -> Order:
         fitting = (c for c in (bundle.empty, *bundle.index.candidates) if not c.mask or c.cost(largest) <= deadline)

@@ -111,7 +111,7 @@ class Judged:
 
     @cached_property
     def _numbers(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """The class numbers of answers and truth; labels that are no classes count as one more class, no answer last."""
+        """The class numbers of answers and truth; labels that are no classes are one more, no answer the last."""
         known = {label: number for number, label in enumerate(self.bundle.space.classes)}
         told = [len(known) + 1 if label is None else known.get(label, len(known)) for label in self.told]
         return np.array(told, dtype=np.intp), np.array([known.get(label, len(known)) for label in self.true])

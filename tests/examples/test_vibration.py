@@ -9,7 +9,18 @@ import pytest
 from examples.vibration.__main__ import main
 from examples.vibration.features import ORDERS, hits_by_band, space, transform
 from examples.vibration.lives import Life, Record, Trade
-from examples.vibration.machine import HITS, RATE, REVOLUTIONS, SOUND, SPEEDS, STATES, Machine, life, training_windows
+from examples.vibration.machine import (
+    HITS,
+    RATE,
+    REVOLUTIONS,
+    SOUND,
+    SPEEDS,
+    STATES,
+    Machine,
+    life,
+    live,
+    training_windows,
+)
 from examples.vibration.recordings import TESTED_LOAD, recorded_windows
 from examples.vibration.watch import Alarm, Watch
 from polydom_runtime.exceptions import ItemError
@@ -59,6 +70,13 @@ def test_damage_begins_in_the_middle_of_a_life_and_grows() -> None:
     assert sizes[:10] == [0.0] * 10
     assert sizes[10:] == sorted(sizes[10:])
     assert (sizes[10], sizes[-1]) == pytest.approx((0.04, 1.0))
+
+
+def test_the_source_for_the_node_yields_windows_with_their_states() -> None:
+    items, labels = zip(*live(), strict=True)
+
+    assert labels == (SOUND,) * 50 + ("inner",) * 50
+    assert all(item.dtype == np.float32 for item in items)
 
 
 def test_an_alarm_takes_bad_windows_in_a_row_and_ends_after_as_many_sound_ones() -> None:

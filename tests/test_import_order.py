@@ -15,8 +15,8 @@ ROOMS = {
     RUNTIME: (
         *("exceptions", "causes", "clock", "arrays", "files", "costs", "features", "pauses", "testing", "stages"),
         *("unit_times", "items", "kernels", "trust", "bundles", "device", "policy", "prediction", "predictor"),
-        *("measuring", "diagnosis", "records", "loop", "supervision", "certification", "updates", "following"),
-        "commands",
+        *("measuring", "diagnosis", "publishing", "records", "loop", "supervision", "certification", "updates"),
+        *("following", "commands"),
         *("__main__", "__init__"),
     ),
     BUILDER: (

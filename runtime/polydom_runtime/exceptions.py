@@ -67,3 +67,7 @@ class WorkerError(PolyDomError, RuntimeError):
 
 class UpdateError(PolyDomError, RuntimeError):
     """A bundle cannot be installed on this node, or there is no release to use instead of the current one."""
+
+
+class PublishingError(PolyDomError, ValueError):
+    """Answers cannot be published: the address of the broker, the login or another setting cannot be used."""

@@ -16,6 +16,7 @@ from polydom_runtime.measuring.item_sizes import checked_size
 
 if TYPE_CHECKING:
     from polydom_runtime.prediction import AnyPredictor, Prediction
+    from polydom_runtime.publishing.publisher import MqttPublisher
 
     from .record_options import Records
     from .tally import Tally
@@ -88,6 +89,8 @@ class Answers:
     records : Records
     stop : Stop
         Of the loop; requested when the reader of the lines has gone.
+    publisher : MqttPublisher, optional
+        Which gets what is printed.
     quiet : bool
         Whether answers are counted and not printed.
     more : callable
@@ -106,11 +109,12 @@ class Answers:
         tally: "Tally",
         records: "Records",
         stop: Stop,
+        publisher: "MqttPublisher | None" = None,
         *,
         quiet: bool = False,
         more: Callable[[], dict[str, Any]] = dict,
     ) -> None:
-        self.source, self.records, self.stop = source, records, stop
+        self.source, self.records, self.stop, self.publisher = source, records, stop, publisher
         self.is_read = True
         self._predictor, self._tally, self._quiet, self._more = predictor, tally, quiet, more
 
@@ -120,10 +124,15 @@ class Answers:
         self.records.add(prediction, self._predictor.trace, number)
         if number == 0 and prediction.error and not prediction.features and has_values(item):
             self.source.refuse(ItemError(_unlike(self.source.name, item, prediction.error)))
-        if self._quiet or not self.is_read:
+        is_printed = not self._quiet and self.is_read
+        if not is_printed and self.publisher is None:
             return
+        line = json.dumps({"item": number, **prediction._asdict(), **self._more()})
+        if self.publisher is not None:
+            self.publisher.add(line, prediction)
         try:
-            print(json.dumps({"item": number, **prediction._asdict(), **self._more()}), flush=True)
+            if is_printed:
+                print(line, flush=True)
         except BrokenPipeError:
             self.is_read, self.stop.requested = False, True
 

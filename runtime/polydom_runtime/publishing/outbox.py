@@ -6,6 +6,10 @@ from collections.abc import Callable
 Send = Callable[[str, str, bool], int]
 """Hands a message to the client: topic, text and whether the broker keeps it. Returns the number of the message."""
 
+WINDOWS = 100, 100, 10
+"""Answers that may be unconfirmed at once, by quality. A broker may end a connection with more than 20 messages of
+quality 2 on their way; it keeps up to 10 places for other messages than answers."""
+
 
 class Outbox:
     """Keeps answers until the broker has them, at most so many; if more come, the oldest is dropped.
@@ -22,8 +26,6 @@ class Outbox:
         Messages by topic that the broker is given at each connection, and keeps.
     capacity : int
         Answers that may wait while there is no connection.
-    window : int
-        Answers that may be unconfirmed at once.
 
     Attributes
     ----------
@@ -32,14 +34,12 @@ class Outbox:
         gets; connections after the first.
     """
 
-    def __init__(
-        self, send: Send, topic: str, qos: int, retained: dict[str, str], *, capacity: int, window: int = 100
-    ) -> None:
+    def __init__(self, send: Send, topic: str, qos: int, retained: dict[str, str], *, capacity: int) -> None:
         self.published = self.dropped = 0
         self.is_connected = False
         self._connections = 0
         self._send, self._topic, self._qos, self._retained = send, topic, qos, retained
-        self._capacity, self._window = capacity, window
+        self._capacity, self._window = capacity, WINDOWS[qos]
         self._waiting: deque[str] = deque()
         self._sent: set[int] = set()
         self._others: set[int] = set()

@@ -70,7 +70,7 @@ class Sender:
         self._outbox = Outbox(
             self._publish, self._topic, self._qos, settings["retained"], capacity=settings["capacity"]
         )
-        self._error = ""
+        self._error, self._is_ending = "", False
         self._reported: dict[str, Any] = {}
         self._report_due = 0.0
 
@@ -85,6 +85,7 @@ class Sender:
         self._handle_while(lambda: not self._outbox.is_empty, self._settings["flush_s"])
         self._outbox.end()
         self._handle_while(lambda: not self._outbox.is_empty, LAST_WORDS_S)
+        self._is_ending = True
         self._client.disconnect()
         self._handle_while(lambda: self._outbox.is_connected, LAST_WORDS_S)
         self._report()
@@ -145,7 +146,9 @@ class Sender:
             self._error = ""
         else:
             outbox.disconnected()
-            self._error = self._error or about  # the first is the cause of those that follow
+            self._error = self._error or (
+                "" if self._is_ending else about
+            )  # the first is the cause of those that follow
         return True
 
     def _handle_while(self, goes_on: Callable[[], bool], seconds: float) -> None:

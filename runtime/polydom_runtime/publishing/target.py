@@ -5,7 +5,7 @@ import os
 import platform
 import re
 import stat
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from polydom_runtime.exceptions import PublishingError
@@ -51,7 +51,7 @@ class MqttTarget:
     tls: bool = False
     authorities: str | os.PathLike[str] | None = None
     user: str | None = None
-    password: str | None = None
+    password: str | None = field(default=None, repr=False)
     client_id: str = ""
     qos: int = 1
 

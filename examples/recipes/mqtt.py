@@ -27,4 +27,4 @@ def main(bundle: str, space: str, address: str, readings: int = 500) -> Publishi
 
 
 if __name__ == "__main__":
-    print(main(*sys.argv[1:4]))
+    print(main(sys.argv[1], sys.argv[2], sys.argv[3]))

@@ -67,4 +67,4 @@ def main(bundle: str, space: str, send: Callable[[str], object] = print, reading
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(sys.argv[1], sys.argv[2])

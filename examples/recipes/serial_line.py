@@ -6,7 +6,7 @@ It never waits: while a window is not full, it gives None. The variable SERIAL_P
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator
 
 import numpy as np
 import serial
@@ -14,7 +14,7 @@ import serial
 WINDOW = 256
 
 
-def items(port: str = "", window: int = WINDOW) -> Iterator[np.ndarray | None]:
+def items(port: str = "", window: int = WINDOW) -> Generator[np.ndarray | None, None, None]:
     """Yield each window of numbers when it is full, and None before; broken lines are left out."""
     with serial.Serial(port or os.environ.get("SERIAL_PORT", "/dev/ttyUSB0"), 115_200, timeout=0) as line:
         rest, numbers = b"", list[float]()

@@ -26,5 +26,5 @@ def answers(bundle: str, space: str, items: Iterable[list[float]]) -> Iterator[d
 
 
 if __name__ == "__main__":
-    for answer in answers(*sys.argv[1:3], ([float(i % 7) for i in range(n)] for n in (50, 100, 200))):
+    for answer in answers(sys.argv[1], sys.argv[2], ([float(i % 7) for i in range(n)] for n in (50, 100, 200))):
         print(answer)

@@ -50,4 +50,4 @@ def answer(predictor: Predictor, line: bytes, arrived_ns: int) -> dict[str, obje
 
 
 if __name__ == "__main__":
-    serve(*sys.argv[1:4])
+    serve(sys.argv[1], sys.argv[2], sys.argv[3])

@@ -9,6 +9,8 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from queue import SimpleQueue
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -55,15 +57,25 @@ def run(
 def run_with_kills(broker: Broker, answers: int) -> dict[str, Any]:
     """Publish to a broker that is killed twice, and return the counts of the loop and of the publisher."""
     steps = [round(share * answers) for away in AWAY for share in away]
+    orders: SimpleQueue[Callable[[], object] | None] = SimpleQueue()
 
     def on_item(number: int) -> None:
         if number in steps:
-            (broker.start if steps.index(number) % 2 else broker.kill)()
+            orders.put(broker.start if steps.index(number) % 2 else broker.kill)
+
+    def obey() -> None:
+        while (order := orders.get()) is not None:
+            order()
+
+    killer = Thread(target=obey)  # so that the loop does not wait for it
+    killer.start()
 
     with tempfile.TemporaryDirectory() as folder:
         bundle = write(Path(folder) / "small.bundle", *make_bundle())
         with MqttPublisher(f"127.0.0.1:{broker.port}/pump", flush_s=FLUSH_S) as publisher:
             result = run(bundle, answers, on_item, publisher)
+            orders.put(None)
+            killer.join()
     return result | publisher.counts._asdict()
 
 

@@ -16,8 +16,8 @@ ROOMS = {
         *("exceptions", "causes", "clock", "arrays", "files", "costs", "features", "pauses", "testing", "stages"),
         *("unit_times", "items", "kernels", "trust", "bundles", "device", "policy", "prediction", "explaining"),
         "predictor",
-        *("measuring", "diagnosis", "records", "loop", "supervision", "certification", "updates", "following"),
-        "commands",
+        *("measuring", "diagnosis", "publishing", "records", "loop", "supervision", "certification", "updates"),
+        *("following", "commands"),
         *("__main__", "__init__"),
     ),
     BUILDER: (

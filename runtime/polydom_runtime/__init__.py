@@ -25,6 +25,7 @@ from .exceptions import (
     MeasurementError,
     PolyDomError,
     ProfileError,
+    PublishingError,
     RecordingError,
     SignatureError,
     UpdateError,
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
     from .measuring.measure import measure
     from .policy.energy import EnergyBudget
     from .predictor import Predictor
+    from .publishing.publisher import MqttPublisher
+    from .publishing.target import MqttTarget
     from .supervision.supervisor import SupervisedPredictor
     from .testing import ManualClock
     from .trust.trust import Signed, Trust
@@ -69,6 +72,8 @@ _LAZY = {
     "ManualClock": "testing",
     "Miss": "loop.loop_counts",
     "Monitor": "loop.monitor",
+    "MqttPublisher": "publishing.publisher",
+    "MqttTarget": "publishing.target",
     "Overrun": "loop.wakeups",
     "Predictor": "predictor",
     "ServiceManager": "loop.watchdogs",
@@ -116,12 +121,15 @@ __all__ = [
     "MeasurementError",
     "Miss",
     "Monitor",
+    "MqttPublisher",
+    "MqttTarget",
     "Overrun",
     "PolyDomError",
     "PolyDomIndex",
     "Prediction",
     "Predictor",
     "ProfileError",
+    "PublishingError",
     "RecordingError",
     "ServiceManager",
     "SignatureError",

@@ -71,3 +71,7 @@ class UpdateError(PolyDomError, RuntimeError):
 
 class PackageError(PolyDomError, ImportError):
     """An option needs a Python package that is not installed."""
+
+
+class PublishingError(PolyDomError, ValueError):
+    """Answers cannot be published: the address of the broker, the login or another setting cannot be used."""

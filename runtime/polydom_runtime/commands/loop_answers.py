@@ -16,6 +16,7 @@ from polydom_runtime.measuring.item_sizes import checked_size
 
 if TYPE_CHECKING:
     from polydom_runtime.prediction import AnyPredictor, Prediction
+    from polydom_runtime.publishing.publisher import MqttPublisher
 
     from .record_options import Records
     from .tally import Tally
@@ -88,6 +89,8 @@ class Answers:
     records : Records
     stop : Stop
         Of the loop; requested when the reader of the lines has gone.
+    publisher : MqttPublisher, optional
+        Which gets what is printed.
     quiet : bool
         Whether answers are counted and not printed.
     hold : bool
@@ -108,12 +111,13 @@ class Answers:
         tally: "Tally",
         records: "Records",
         stop: Stop,
+        publisher: "MqttPublisher | None" = None,
         *,
         quiet: bool = False,
         hold: bool = False,
         more: Callable[[], dict[str, Any]] = dict,
     ) -> None:
-        self.source, self.records, self.stop = source, records, stop
+        self.source, self.records, self.stop, self.publisher = source, records, stop, publisher
         self.is_read = True
         self._predictor, self._tally, self._quiet, self._more = predictor, tally, quiet, more
         self._held: list[tuple[int, Prediction, dict[str, Any]]] | None = [] if hold else None
@@ -124,10 +128,17 @@ class Answers:
         self.records.add(prediction, self._predictor.trace, number)
         if number == 0 and prediction.error and not prediction.features and has_values(item):
             self.source.refuse(ItemError(_unlike(self.source.name, item, prediction.error)))
+        answer = number, prediction, self._more()
         if self._held is not None:
-            self._held.append((number, prediction, self._more()))
-        elif not self._quiet:
-            self._print(number, prediction, self._more())
+            self._held.append(answer)
+        is_printed = not self._quiet and self.is_read and self._held is None
+        if not is_printed and self.publisher is None:
+            return
+        line = json.dumps(_as_dict(*answer))
+        if self.publisher is not None:
+            self.publisher.add(line, prediction)
+        if is_printed:
+            self._print(line)
 
     @property
     def held(self) -> list[dict[str, Any]] | None:
@@ -136,14 +147,13 @@ class Answers:
 
     def release(self) -> None:
         """Print the answers that were held back."""
-        for answer in self._held or ():
-            self._print(*answer)
+        for answer in self.held or ():
+            if self.is_read:
+                self._print(json.dumps(answer))
 
-    def _print(self, number: int, prediction: "Prediction", more: dict[str, Any]) -> None:
-        if not self.is_read:
-            return
+    def _print(self, line: str) -> None:
         try:
-            print(json.dumps(_as_dict(number, prediction, more)), flush=True)
+            print(line, flush=True)
         except BrokenPipeError:
             self.is_read, self.stop.requested = False, True
 

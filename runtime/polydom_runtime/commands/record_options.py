@@ -18,6 +18,7 @@ from .terminal import say
 if TYPE_CHECKING:
     from polydom_runtime.policy.trace import Trace
     from polydom_runtime.prediction import AnyPredictor, Prediction
+    from polydom_runtime.records.metrics import Publishing
 
 
 class Records:
@@ -57,6 +58,11 @@ class Records:
             self._recorder.add(prediction, trace, number)
         if self._metrics is not None:
             self._metrics.add(prediction, trace)
+
+    def count(self, publisher: "Publishing") -> None:
+        """Add the counts of a publisher to the metrics."""
+        if self._metrics is not None:
+            self._metrics.publisher = publisher
 
     def follow(self, predictor: "AnyPredictor") -> None:
         """Go on with the answers of another predictor."""

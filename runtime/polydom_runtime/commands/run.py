@@ -21,7 +21,7 @@ from polydom_runtime.prediction import AnyPredictor
 from polydom_runtime.predictor import Predictor
 from polydom_runtime.records.metrics import known_as
 
-from . import follow_options, loop_options, record_options
+from . import follow_options, loop_options, publish_options, record_options
 from .arguments import add_answering, joules, positive
 from .command_line import TRACEBACK
 from .follow_options import follows
@@ -34,6 +34,7 @@ from .tuned_bundle import bundle_of, trust_of
 
 if TYPE_CHECKING:
     from polydom_runtime.following.following_predictor import FollowingPredictor, Single
+    from polydom_runtime.publishing.publisher import MqttPublisher
     from polydom_runtime.supervision.supervisor import SupervisedPredictor
 
 COLLECT_EVERY = 1000
@@ -89,6 +90,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     record_options.add_arguments(command)
     loop_options.add_arguments(command)
     follow_options.add_arguments(command)
+    publish_options.add_arguments(command)
 
 
 def run(arguments: argparse.Namespace) -> Outcome:
@@ -97,6 +99,7 @@ def run(arguments: argparse.Namespace) -> Outcome:
         raise RecordingError("--metrics-json must name a file where --json has the standard output. Got -.")
     loop_options.check_arguments(arguments)
     follow_options.check_arguments(arguments)
+    target = publish_options.target_of(arguments)
     if not arguments.compare:
         say("the features are not compared with those of the build")
     make = _supervised if arguments.supervised else _predictor
@@ -107,10 +110,15 @@ def run(arguments: argparse.Namespace) -> Outcome:
         predictor = follow_options.following(arguments, first, make) if arguments.follow else first
         if not isinstance(predictor, Predictor):
             stack.callback(predictor.close)
-        return _answer_all(arguments, predictor)
+        publisher = None
+        if target is not None:
+            publisher = stack.enter_context(publish_options.open_publisher(arguments, target, predictor.bundle))
+        return _answer_all(arguments, predictor, publisher)
 
 
-def _answer_all(arguments: argparse.Namespace, predictor: "Single | FollowingPredictor") -> Outcome:
+def _answer_all(
+    arguments: argparse.Namespace, predictor: "Single | FollowingPredictor", publisher: "MqttPublisher | None"
+) -> Outcome:
     """Answer until the items end or a signal comes, and print the summary."""
     bundle, tally = predictor.bundle, Tally(predictor.deadline, predictor.bundle)
     if bundle.times.origin.estimated:
@@ -118,6 +126,9 @@ def _answer_all(arguments: argparse.Namespace, predictor: "Single | FollowingPre
     with ExitStack() as stack:
         stop = stack.enter_context(stopping(predictor.look if follows(predictor) else None))
         records = stack.enter_context(record_options.open_records(arguments, predictor))
+        if publisher is not None:
+            records.count(publisher)
+            stack.callback(publisher.close)  # before the last metrics are written
         if follows(predictor):
             predictor.on_change = lambda _: records.follow(predictor)
         space = None if arguments.supervised else space_of(arguments.space)
@@ -126,8 +137,12 @@ def _answer_all(arguments: argparse.Namespace, predictor: "Single | FollowingPre
             closing(LabelledSource(arguments.items, iterate(arguments.items), tally, stop, check))
         )
         of_bundle = (lambda: {"bundle": predictor.bundle.sha256[:12]}) if arguments.follow else dict
-        is_quiet = arguments.quiet or arguments.json
-        answers = Answers(predictor, source, tally, records, stop, quiet=is_quiet, hold=arguments.hold, more=of_bundle)
+        answers = Answers(
+            *(predictor, source, tally, records, stop, publisher),
+            quiet=arguments.quiet or arguments.json,
+            hold=arguments.hold,
+            more=of_bundle,
+        )
         code, loop = (_periodic if arguments.period else _one_by_one)(arguments, predictor, answers)
         if source.refused is not None:
             raise source.refused
@@ -142,6 +157,7 @@ def _answer_all(arguments: argparse.Namespace, predictor: "Single | FollowingPre
             "compared": arguments.compare and bool(bundle.references.items),
             **loop,
             **_more(arguments, predictor),
+            **publish_options.last_counts(publisher),
         }
         print(json.dumps({"summary": summary}), flush=True)
     return Outcome({"summary": summary, "answers": answers.held}, code or int(not tally.is_sound))
@@ -238,7 +254,9 @@ def _one_by_one(arguments: argparse.Namespace, predictor: AnyPredictor, answers:
 
 def _hooks(predictor: AnyPredictor, answers: Answers) -> list[Callable[[float], object]]:
     """Return what uses the time between two items."""
-    return [answers.records.on_slack, *([predictor.on_slack] if follows(predictor) else [])]
+    follow = [predictor.on_slack] if follows(predictor) else []
+    publish = [answers.publisher.on_slack] if answers.publisher is not None else []
+    return [answers.records.on_slack, *publish, *follow]
 
 
 def _periodic(arguments: argparse.Namespace, predictor: AnyPredictor, answers: Answers) -> Ended:

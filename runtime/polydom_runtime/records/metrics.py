@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from polydom_runtime.bundles.identity import Identity
     from polydom_runtime.policy.trace import Trace
     from polydom_runtime.prediction import Prediction
+    from polydom_runtime.publishing.publisher import PublishingCounts
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
 MAX_REASONS, MAX_SETS, MAX_ERRORS = 200, 100, 50
@@ -48,6 +49,13 @@ class Watched(Protocol):
     def failures(self) -> Mapping[str, int]: ...  # noqa: D102
     @property
     def out(self) -> frozenset[str]: ...  # noqa: D102
+
+
+class Publishing(Protocol):
+    """The part of a publisher that metrics need."""
+
+    @property
+    def counts(self) -> "PublishingCounts": ...  # noqa: D102
 
 
 class BoundedCounter(Generic[K]):
@@ -97,6 +105,8 @@ class Metrics:
         The names of the features.
     stages : tuple of Histogram, one for each feature
         Times from the start of the feature to the start of the next feature or the model.
+    publisher : Publishing, optional
+        Whose counts are among the metrics.
     """
 
     def __init__(self, predictor: Watched) -> None:
@@ -106,6 +116,7 @@ class Metrics:
         self.elapsed, self.waited, self.model = Histogram(), Histogram(), Histogram()
         self.stages = tuple(Histogram() for _ in predictor.bundle.names)
         self._adds = tuple(stage.add for stage in self.stages)  # looked up once, not for every item
+        self.publisher: Publishing | None = None
         self._reasons = BoundedCounter[str](MAX_REASONS)
         self._sets = BoundedCounter[tuple[str, ...]](MAX_SETS)
         self._errors = BoundedCounter[str](MAX_ERRORS)
@@ -149,6 +160,11 @@ class Metrics:
         return {} if reloads is None else {k: n for k, n in reloads._asdict().items() if k != "error"}
 
     @property
+    def publishing(self) -> dict[str, int]:
+        """The counts of the publisher by name; empty if there is none."""
+        return {} if self.publisher is None else self.publisher.counts._asdict()
+
+    @property
     def reasons(self) -> dict[str, int]:
         """The number of answers for each reason."""
         return labelled(self._reasons, str)
@@ -186,6 +202,7 @@ class Metrics:
             "bundle_changes": self.bundle_changes,
             "failures": dict(self.watched.failures),
             "out": sorted(self.watched.out),
+            "mqtt": self.publishing,
         }
 
 

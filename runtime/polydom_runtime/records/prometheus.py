@@ -8,6 +8,13 @@ from .metrics import QUANTILES, Metrics, known_as
 EDGES_NS = tuple(step << k for k in range(13, 33) for step in (2, 3))
 """Two buckets for each factor of 2, from 16 µs to 13 s, at edges of the histogram's buckets: counts are exact."""
 
+MQTT_HELP = {
+    "published": "Answers that the broker has.",
+    "dropped": "Answers that were not published, and will not be.",
+    "pending": "Answers that wait for the broker.",
+    "reconnects": "Connections to the broker after the first.",
+}
+
 Samples = Iterator[tuple[str, Mapping[str, str], float]]
 """Samples of a metric: the suffix of its name, labels, value."""
 
@@ -52,6 +59,9 @@ def _families(metrics: Metrics) -> Iterator[tuple[str, str, str, Samples]]:
     yield "reasons_total", "counter", "Answers by reason.", _each("reason", metrics.reasons)
     if changes := metrics.bundle_changes:
         yield "bundle_changes_total", "counter", "New bundles by what became of them.", _each("outcome", changes)
+    for name, n in metrics.publishing.items():
+        kind = "gauge" if name == "pending" else "counter"
+        yield f"mqtt_{name}{'' if kind == 'gauge' else '_total'}", kind, MQTT_HELP[name], _one(n)
     yield "elapsed_seconds", "histogram", "From the arrival of the item to the answer.", _buckets(metrics.elapsed)
     yield "elapsed_max_seconds", "gauge", "The longest of all.", _one(metrics.elapsed.longest_ns / 1e9)
     yield "waited_seconds", "summary", "From the arrival of the item to the call.", _summary(metrics.waited, {})

@@ -1,0 +1,1 @@
+"""Short programs to copy; see README.md."""

@@ -1,0 +1,1 @@
+"""Answers for other programs: MQTT, by a process of its own."""

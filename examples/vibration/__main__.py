@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from polydom_builder.commands.tables import print_table
-from polydom_runtime import Predictor, measure
+from polydom_runtime import MqttPublisher, Predictor, measure
 from polydom_runtime.commands.arguments import duration
 from polydom_runtime.commands.command_line import run_command
 from polydom_runtime.commands.terminal import show
@@ -63,6 +63,9 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument(
         "--json", action="store_true", help="print each alarm as a line of JSON, and all else to standard error"
     )
+    command.add_argument(
+        "--mqtt", metavar="ADDRESS", help="publish the answers of the loop, such as to host/hall/pump3"
+    )
     command.add_argument("--quick", action="store_true", help="make a small run that checks that everything works")
     command.set_defaults(run=run)
     return command
@@ -83,10 +86,12 @@ def run(arguments: argparse.Namespace) -> None:
         if arguments.cwru:
             run_recorded(arguments.cwru, arguments.out, arguments.deadline, scale)
         else:
-            run_simulated(arguments.out, arguments.deadline, scale, on_alarm)
+            run_simulated(arguments.out, arguments.deadline, scale, on_alarm, arguments.mqtt)
 
 
-def run_simulated(out: Path, deadline: float, scale: Scale, on_alarm: Callable[[Alarm], object]) -> None:
+def run_simulated(
+    out: Path, deadline: float, scale: Scale, on_alarm: Callable[[Alarm], object], broker: str | None
+) -> None:
     """Build both bundles, run the loop on one machine, and compare the bundles on several; print and draw."""
     windows = training_windows(scale.machines, scale.each)
     show(f"{len(windows[0]):,} windows of {scale.machines} machines to build with. Measuring {len(space)} features ...")
@@ -98,7 +103,8 @@ def run_simulated(out: Path, deadline: float, scale: Scale, on_alarm: Callable[[
         predictors.append(Predictor.load(out / f"{name}.bundle", space))
     lives = [Life.simulated(fault, scale.windows, seed) for seed in range(scale.lives) for fault in HITS]
     show(f"\nOne machine, a window every {format_seconds(PERIOD)}. Its damage begins at window {lives[0].onset}.")
-    _, summary = run_loop(lives[0].windows, predictors[0], on_alarm)
+    with MqttPublisher(broker) if broker else nullcontext() as publisher:
+        _, summary = run_loop(lives[0].windows, predictors[0], on_alarm, publisher)
     counts = summary.counts
     show(
         f"   {counts.answered} answers, {counts.late} of them late (deadline {format_seconds(deadline)}); "

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from polydom_runtime import LoopSummary, Monitor, Prediction, Predictor
+from polydom_runtime import LoopSummary, Monitor, MqttPublisher, Prediction, Predictor
 
 from .machine import SOUND, Signal
 
@@ -57,7 +57,10 @@ class Watch:
 
 
 def run_loop(
-    source: Iterable[Signal], predictor: Predictor, on_alarm: Callable[[Alarm], object]
+    source: Iterable[Signal],
+    predictor: Predictor,
+    on_alarm: Callable[[Alarm], object],
+    publisher: MqttPublisher | None = None,
 ) -> tuple[list[str], LoopSummary]:
     """Answer the windows of a source, one in each period, until it ends; return the answers and the summary.
 
@@ -68,12 +71,17 @@ def run_loop(
     predictor : Predictor
     on_alarm : callable
         Called with each `Alarm`, after the answer is given.
+    publisher : MqttPublisher, optional
+        Publishes each answer.
     """
     watch = Watch()
 
     def on_answer(number: int, window: Signal, answer: Prediction) -> None:
         if alarm := watch.hear(str(answer.label)):
             on_alarm(alarm)
+        if publisher:
+            publisher.on_answer(number, window, answer)
 
-    summary = Monitor(source, predictor, PERIOD, on_answer).run()
+    on_slack = publisher.on_slack if publisher else lambda _: None
+    summary = Monitor(source, predictor, PERIOD, on_answer, on_slack=on_slack).run()
     return watch.labels, summary

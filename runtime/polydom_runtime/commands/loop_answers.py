@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -91,10 +91,8 @@ class Answers:
         Of the loop; requested when the reader of the lines has gone.
     publisher : MqttPublisher, optional
         Which gets what is printed.
-    quiet : bool
-        Whether answers are counted and not printed.
-    hold : bool
-        Whether answers are printed at the end.
+    shown : "each", "held" or "none"
+        Whether answers are printed one by one, held back until the end, or only counted.
     more : callable
         Returns what is printed with each answer beside it.
 
@@ -113,14 +111,13 @@ class Answers:
         stop: Stop,
         publisher: "MqttPublisher | None" = None,
         *,
-        quiet: bool = False,
-        hold: bool = False,
+        shown: Literal["each", "held", "none"] = "each",
         more: Callable[[], dict[str, Any]] = dict,
     ) -> None:
         self.source, self.records, self.stop, self.publisher = source, records, stop, publisher
         self.is_read = True
-        self._predictor, self._tally, self._quiet, self._more = predictor, tally, quiet, more
-        self._held: list[tuple[int, Prediction, dict[str, Any]]] | None = [] if hold else None
+        self._predictor, self._tally, self._is_shown, self._more = predictor, tally, shown == "each", more
+        self._held: list[tuple[int, Prediction, dict[str, Any]]] | None = [] if shown == "held" else None
 
     def on_answer(self, number: int, item: Any, prediction: "Prediction") -> None:
         """Count, record and print one answer."""
@@ -131,7 +128,7 @@ class Answers:
         answer = number, prediction, self._more()
         if self._held is not None:
             self._held.append(answer)
-        is_printed = not self._quiet and self.is_read and self._held is None
+        is_printed = self._is_shown and self.is_read
         if not is_printed and self.publisher is None:
             return
         line = json.dumps(_as_dict(*answer))

@@ -139,8 +139,7 @@ def _answer_all(
         of_bundle = (lambda: {"bundle": predictor.bundle.sha256[:12]}) if arguments.follow else dict
         answers = Answers(
             *(predictor, source, tally, records, stop, publisher),
-            quiet=arguments.quiet or arguments.json,
-            hold=arguments.hold,
+            shown="held" if arguments.hold else "none" if arguments.quiet or arguments.json else "each",
             more=of_bundle,
         )
         code, loop = (_periodic if arguments.period else _one_by_one)(arguments, predictor, answers)

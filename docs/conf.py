@@ -6,7 +6,14 @@ The sources begin at the top of the repository, so that pages beside the code an
 import sys
 from pathlib import Path
 
+from sphinx.application import Sphinx
+
+import polydom_builder
 import polydom_runtime
+
+for package in (polydom_runtime, polydom_builder):
+    for name in package.__all__:  # some are imported when they are first used; autodoc sees only what is there
+        setattr(package, name, getattr(package, name))
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -47,3 +54,13 @@ html_additional_pages = {"index": "start.html"}
 templates_path = ["templates"]
 pygments_style = "friendly"
 pygments_dark_style = "monokai"
+
+
+def of_scikit_learn(_app: object, _kind: str, name: str, _value: object, skip: bool, _options: object) -> bool:
+    """Leave out the methods that scikit-learn makes for metadata routing; they refer to its own pages."""
+    return skip or (name.startswith("set_") and name.endswith("_request"))
+
+
+def setup(app: Sphinx) -> None:
+    """Connect what the settings above cannot say."""
+    app.connect("autodoc-skip-member", of_scikit_learn)

@@ -103,8 +103,8 @@ def _draw_staircase(ax: Axes) -> None:
     headline(ax, "So the best set is a staircase: one look-up for each item")
     for example, low, high in steps():
         ax.plot([low, high], [example.score] * 2, color=COLOURS[example.colour], linewidth=4.5)
-        where = {"textcoords": "offset points", "ha": "center"}
-        ax.annotate(example.name, (math.sqrt(low * high), example.score), (0, 6), **where)
+        place = (math.sqrt(low * high), example.score)
+        ax.annotate(example.name, place, (0, 6), textcoords="offset points", ha="center")
         if example is not SETS[-1]:
             ax.axvline(high, color=COLOURS["grey"], linewidth=0.8, linestyle=":")
     ax.set(ylabel="score", ylim=(0.74, 1.0), yticks=[example.score for example in SETS])

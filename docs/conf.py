@@ -44,6 +44,8 @@ autodoc_typehints = "none"  # docstrings say them, with shapes and units
 autodoc_member_order = "bysource"
 python_maximum_signature_line_length = 80
 
+suppress_warnings = ["ref.python"]  # a name in single backticks may be one of two classes
+
 html_theme = "furo"
 html_title = "Poly-Dom"
 html_copy_source = False
@@ -56,9 +58,10 @@ pygments_style = "friendly"
 pygments_dark_style = "monokai"
 
 
-def of_scikit_learn(_app: object, _kind: str, name: str, _value: object, skip: bool, _options: object) -> bool:
-    """Leave out the methods that scikit-learn makes for metadata routing; they refer to its own pages."""
-    return skip or (name.startswith("set_") and name.endswith("_request"))
+def of_scikit_learn(_app: object, _kind: str, name: str, value: object, skip: bool, _options: object) -> bool:
+    """Leave out methods of scikit-learn, and those that it makes for routing: they refer to its own pages."""
+    foreign = str(getattr(value, "__module__", "")).startswith("sklearn.")
+    return skip or foreign or (name.startswith("set_") and name.endswith("_request"))
 
 
 def setup(app: Sphinx) -> None:

@@ -6,7 +6,14 @@ The sources begin at the top of the repository, so that pages beside the code an
 import sys
 from pathlib import Path
 
+from sphinx.application import Sphinx
+
+import polydom_builder
 import polydom_runtime
+
+for package in (polydom_runtime, polydom_builder):
+    for name in package.__all__:  # some are imported when they are first used; autodoc sees only what is there
+        setattr(package, name, getattr(package, name))
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -37,6 +44,8 @@ autodoc_typehints = "none"  # docstrings say them, with shapes and units
 autodoc_member_order = "bysource"
 python_maximum_signature_line_length = 80
 
+suppress_warnings = ["ref.python"]  # a name in single backticks may be one of two classes
+
 html_theme = "furo"
 html_title = "Poly-Dom"
 html_copy_source = False
@@ -47,3 +56,14 @@ html_additional_pages = {"index": "start.html"}
 templates_path = ["templates"]
 pygments_style = "friendly"
 pygments_dark_style = "monokai"
+
+
+def of_scikit_learn(_app: object, _kind: str, name: str, value: object, skip: bool, _options: object) -> bool:
+    """Leave out methods of scikit-learn, and those that it makes for routing: they refer to its own pages."""
+    foreign = str(getattr(value, "__module__", "")).startswith("sklearn.")
+    return skip or foreign or (name.startswith("set_") and name.endswith("_request"))
+
+
+def setup(app: Sphinx) -> None:
+    """Connect what the settings above cannot say."""
+    app.connect("autodoc-skip-member", of_scikit_learn)

@@ -40,10 +40,10 @@ def _words(action: Action) -> str:
 
 
 def plain(text: str) -> str:
-    """Return text that Markdown shows as it is.
+    r"""Return text that Markdown shows as it is.
 
     >>> plain("[NAME=]MODULE")
-    '\\\\[NAME=\\\\]MODULE'
+    '\\[NAME=\\]MODULE'
     """
     return re.sub(r"([\\`*_\[\]<>|])", r"\\\1", text)
 

@@ -1,7 +1,7 @@
 """The picture of how it works: items, what feature sets cost at each size, the deadline, and the staircase.
 
-``python -m docs.extensions.how_it_works`` draws it for light and for dark pages. Costs and scores are made up; which set
-answers where follows from them.
+``python -m docs.extensions.how_it_works`` draws it for light and for dark pages. Costs and scores are made up; from
+them follows which set answers where.
 """
 
 import math
@@ -12,6 +12,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
+
 from polydom_builder.drawing.saving import save
 from polydom_builder.drawing.style import COLOURS, headline
 from polydom_runtime import CostFunction
@@ -84,16 +85,16 @@ def _draw_items(ax: Axes) -> None:
 def _draw_costs(ax: Axes) -> None:
     headline(ax, "Larger items take longer: fewer feature sets fit the deadline")
     for example, low, high in steps():
-        for sizes, width, alpha in ((SIZES, 1.2, 0.55), (SIZES[(SIZES >= low) & (SIZES <= high)], 4.5, 1.0)):
+        for sizes, width, alpha in ((SIZES, 1.2, 0.55), (SIZES[(low <= SIZES) & (high >= SIZES)], 4.5, 1.0)):
             times = [1e3 * example.cost(n) for n in sizes]
             ax.plot(sizes, times, color=COLOURS[example.colour], linewidth=width, alpha=alpha)
         if example is not SETS[-1]:
             ax.plot([high], [1e3 * example.cost(high)], "o", color=COLOURS[example.colour], markersize=6)
         place = (SIZES[0], 1e3 * example.cost(SIZES[0]))
-        ax.annotate(example.name, place, (8, 9), textcoords="offset points", color=COLOURS[example.colour])
+        ax.annotate(example.name, place, (8, -16), textcoords="offset points", color=COLOURS[example.colour])
     ax.axhline(1e3 * DEADLINE, color=COLOURS["pink"], linewidth=2.0, linestyle="--")
     ax.annotate("deadline", (110, 1e3 * DEADLINE), (0, 4), textcoords="offset points", color=COLOURS["pink"])
-    ax.set(ylabel="time of an answer (ms)", yscale="log", ylim=(0.04, 6.0), yticks=(0.1, 0.5, 2.0))
+    ax.set(ylabel="time of an answer (ms)", yscale="log", ylim=(0.03, 6.0), yticks=(0.1, 0.5, 2.0))
     ax.set_yticklabels(["0.1", "0.5", "2"])
     ax.yaxis.set_minor_locator(NullLocator())
 
@@ -102,8 +103,8 @@ def _draw_staircase(ax: Axes) -> None:
     headline(ax, "So the best set is a staircase: one look-up for each item")
     for example, low, high in steps():
         ax.plot([low, high], [example.score] * 2, color=COLOURS[example.colour], linewidth=4.5)
-        where = {"textcoords": "offset points", "ha": "center"}
-        ax.annotate(example.name, (math.sqrt(low * high), example.score), (0, 6), **where)
+        place = (math.sqrt(low * high), example.score)
+        ax.annotate(example.name, place, (0, 6), textcoords="offset points", ha="center")
         if example is not SETS[-1]:
             ax.axvline(high, color=COLOURS["grey"], linewidth=0.8, linestyle=":")
     ax.set(ylabel="score", ylim=(0.74, 1.0), yticks=[example.score for example in SETS])

@@ -38,7 +38,8 @@ def notebook(page: str) -> NotebookNode:
     for number, cell in enumerate(cells):
         cell.id = f"cell-{number}"  # else a random one, and no two notebooks would be equal
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    return new_notebook(cells=cells, metadata={"kernelspec": kernel})
+    made: NotebookNode = new_notebook(cells=cells, metadata={"kernelspec": kernel})
+    return made
 
 
 def _magic(language: str, code: str) -> str:
@@ -63,7 +64,7 @@ def executed(source: NotebookNode, folder: Path, change: Callable[[str], str] = 
     nbclient.exceptions.CellExecutionError
         If a cell fails; the message has its output.
     """
-    run = nbformat.from_dict(source)  # type: ignore[no-untyped-call]
+    run: NotebookNode = nbformat.from_dict(source)
     for cell in run.cells:
         if cell.cell_type == "code":
             cell.source = change(cell.source)
@@ -79,7 +80,7 @@ def main() -> None:
     """Run the tutorial and write the notebook."""
     with tempfile.TemporaryDirectory() as folder:
         run = executed(notebook((DOCS / "tutorial.md").read_text("utf-8")), Path(folder))
-    nbformat.write(run, DOCS / "tutorial.ipynb")  # type: ignore[no-untyped-call]
+    nbformat.write(run, DOCS / "tutorial.ipynb")
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "docs.extensions.commands",
     "docs.extensions.flowchart",
+    "docs.extensions.pictures",
 ]
 root_doc = "docs/index"
 include_patterns = ["docs/**", "examples/*/README.md", "device_profiles/README.md", ".github/CONTRIBUTING.md"]

@@ -55,6 +55,7 @@ html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_additional_pages = {"index": "start.html"}
 templates_path = ["templates"]
+highlight_language = "none"  # of blocks that name no language, such as output
 pygments_style = "friendly"
 pygments_dark_style = "monokai"
 

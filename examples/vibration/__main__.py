@@ -61,7 +61,7 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("--deadline", type=duration, default=0.01, help="of each window, at most 50ms (default 10ms)")
     command.add_argument("--cwru", type=Path, metavar="PATH", help="take windows of real bearings: see recordings.py")
     command.add_argument(
-        "--json", action="store_true", help="print each alarm as a line of JSON, and all else to standard error"
+        "--lines", action="store_true", help="print each alarm as a line of JSON, and all else to standard error"
     )
     command.add_argument(
         "--mqtt", metavar="ADDRESS", help="publish the answers of the loop, such as to host/hall/pump3"
@@ -77,12 +77,12 @@ def run(arguments: argparse.Namespace) -> None:
     stdout = sys.stdout
 
     def on_alarm(alarm: Alarm) -> None:
-        if arguments.json:
+        if arguments.lines:
             print(json.dumps(asdict(alarm)), file=stdout, flush=True)
         show(f"   window {alarm.window:3}: ALARM, {alarm.fault}")
 
     arguments.out.mkdir(parents=True, exist_ok=True)
-    with redirect_stdout(sys.stderr) if arguments.json else nullcontext():
+    with redirect_stdout(sys.stderr) if arguments.lines else nullcontext():
         if arguments.cwru:
             run_recorded(arguments.cwru, arguments.out, arguments.deadline, scale)
         else:

@@ -148,7 +148,7 @@ def test_recordings_without_the_tested_load_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.end_to_end
 def test_the_quick_command_builds_watches_and_compares(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code = main(["--quick", "--json", "--deadline", "50ms", "--out", str(tmp_path)])
+    code = main(["--quick", "--lines", "--deadline", "50ms", "--out", str(tmp_path)])
 
     printed = capsys.readouterr()
     assert code == 0, printed.err

@@ -5,13 +5,12 @@
 On the command line the same is `polydom-node run ... --mqtt broker.local/hall/pump3 --mqtt-discovery`.
 """
 
+import signal
 import sys
 
 import numpy as np
 
-from polydom_runtime import Monitor, MqttPublisher, MqttTarget, Predictor
-from polydom_runtime.items.sources import space_of
-from polydom_runtime.publishing.discovery import discovery
+from polydom_runtime import Monitor, MqttPublisher, MqttTarget, Predictor, discovery, space_of
 from polydom_runtime.publishing.publisher import PublishingCounts
 
 
@@ -22,7 +21,10 @@ def main(bundle: str, space: str, address: str, readings: int = 500) -> Publishi
     items = (np.random.default_rng(k).normal(size=200) for k in range(readings))  # your sensor
     with MqttPublisher(target, retained=discovery(target, predictor.bundle)) as publisher:
         period = max(0.02, predictor.deadline)
-        Monitor(items, predictor, period, publisher.on_answer, on_slack=publisher.on_slack).run()
+        monitor = Monitor(items, predictor, period, publisher.on_answer, on_slack=publisher.on_slack)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, monitor.on_signal)
+        monitor.run()
     return publisher.counts
 
 

@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from polydom_runtime import Monitor, Prediction, Predictor
-from polydom_runtime.items.sources import space_of
+from polydom_runtime import Monitor, Prediction, Predictor, space_of
 
 
 class Sensor:

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from polydom_runtime import Prediction, Predictor, hardware_clock
-from polydom_runtime.items.sources import space_of
+from polydom_runtime import Prediction, Predictor, hardware_clock, space_of
 
 
 class TwoDeadlines:

@@ -14,8 +14,7 @@ from contextlib import suppress
 
 import numpy as np
 
-from polydom_runtime import Predictor, hardware_clock
-from polydom_runtime.items.sources import space_of
+from polydom_runtime import Predictor, hardware_clock, space_of
 
 LONGEST = 1 << 20
 

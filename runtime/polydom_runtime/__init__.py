@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from .explaining.explanation import Explanation
     from .following.following_predictor import FollowingPredictor
     from .items.packed import write_packed
-    from .items.sources import Arrived
+    from .items.sources import Arrived, space_of
     from .loop.loop_counts import LoopCounts, LoopSummary, Miss
     from .loop.monitor import Monitor
     from .loop.wakeups import Lateness, Overrun, SlackCollector, Sleeper
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from .measuring.measure import measure
     from .policy.energy import EnergyBudget
     from .predictor import Predictor
+    from .publishing.discovery import discovery
     from .publishing.publisher import MqttPublisher
     from .publishing.target import MqttTarget
     from .supervision.supervisor import SupervisedPredictor
@@ -83,8 +84,10 @@ _LAZY = {
     "SupervisedPredictor": "supervision.supervisor",
     "Trust": "trust.trust",
     "Watchdog": "loop.watchdogs",
+    "discovery": "publishing.discovery",
     "load_costs": "measuring.costs_file",
     "measure": "measuring.measure",
+    "space_of": "items.sources",
     "write_packed": "items.packed",
 }
 """Where to import from, when it is first used: a node that only answers must start quickly, and ``polydom-node doctor``
@@ -144,10 +147,12 @@ __all__ = [
     "UpdateError",
     "Watchdog",
     "WorkerError",
+    "discovery",
     "hardware_clock",
     "load_bundle",
     "load_costs",
     "measure",
+    "space_of",
     "write_packed",
 ]
 

@@ -88,6 +88,12 @@ class Explanation:
     cheaper: tuple[Alternative, ...] = ()
     record: int | None = None
 
+    def __str__(self) -> str:
+        """Return the table that ``polydom-node explain`` prints."""
+        from .text import explanation_text
+
+        return explanation_text(self)
+
     @classmethod
     def of(
         cls, answer: Prediction, trace: Trace, names: tuple[str, ...], deadline_ns: int, first: Move | str | None = ""

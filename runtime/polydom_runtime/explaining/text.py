@@ -47,12 +47,12 @@ def _table(title: str, sets: Iterable[Alternative]) -> Iterator[str]:
     ]
     if rows:
         yield title
-        yield f"  {'score':<5}  {'needs':>10}  {'':>22}  features"
+        yield f"  {'score':<5}  {'planned':>10}  {'':>22}  features"
         yield from rows
 
 
 def _fit(lacks_ns: int) -> str:
-    return f"{_ns(lacks_ns)} too long" if lacks_ns > 0 else f"fits, {_ns(-lacks_ns)} to spare"
+    return f"{_ns(lacks_ns)} too long" if lacks_ns > 0 else f"{_ns(-lacks_ns)} to spare"
 
 
 def _set(features: Iterable[str]) -> str:

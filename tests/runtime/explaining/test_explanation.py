@@ -74,7 +74,7 @@ def test_set_that_was_given_up_is_told_to_have_fitted(bundle_folder: Path, world
     assert found.answer.reason == "no time for spread"
     assert found.planned == ("mean", "spread")
     assert [one.lacks_ns > 0 for one in found.better] == [False, True]
-    assert "fits, 57 µs to spare" in explanation_text(found)
+    assert "57 µs to spare" in explanation_text(found)
 
 
 def test_time_before_the_call_is_lost(bundle_folder: Path, world: World) -> None:

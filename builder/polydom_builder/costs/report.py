@@ -189,9 +189,7 @@ def _picture(samples: CostSamples, row: CostRow, quantile: float) -> "Figure":
     figure, axes = panel()
     fit, largest = row.fit, float(samples.sizes[-1])
     draw_fits(axes, samples.sizes, samples.of(row.unit), fit.typical, fit.worst)
-    times = (
-        f"{format_seconds(fit.typical(largest))} at size {largest:,g}, worst case {format_seconds(fit.worst(largest))}"
-    )
+    typical, worst = (format_seconds(cost(largest)) for cost in (fit.typical, fit.worst))
     note = f"marks: samples; typical: {fit.typical}; worst case ({quantile:g} quantile): {fit.worst}"
-    headline(axes, f"{short(row.unit)} takes {times}", note)
+    headline(axes, f"{short(row.unit)} takes {typical} at size {largest:,g}, worst case {worst}", note)
     return figure

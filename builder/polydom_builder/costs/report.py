@@ -3,19 +3,23 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from polydom_runtime.arrays import Floats
 from polydom_runtime.bundles.regimes import Regime
 from polydom_runtime.costs import CostFunction, format_seconds
-from polydom_runtime.files import replacing
 from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples, Pauses
 from polydom_runtime.measuring.spread import spreads
 from polydom_runtime.measuring.tails import relative_error, tail_quantile
 
 from .fitting import CostFit, fit_cost
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 RUN_TO_RUN = 0.05
 """The share by which times differ from one process to the next, through the layout of memory alone (Mytkowicz and
@@ -157,7 +161,7 @@ def _regimes(samples: CostSamples) -> list[str]:
 
 
 def plot_costs(samples: CostSamples, rows: Sequence[CostRow], quantile: float, folder: Path) -> None:
-    """Draw the samples and both fits of each unit into ``folder/UNIT.png``.
+    """Draw the samples and both fits of each unit into ``folder``: four files each, for light and for dark pages.
 
     Parameters
     ----------
@@ -165,28 +169,27 @@ def plot_costs(samples: CostSamples, rows: Sequence[CostRow], quantile: float, f
     rows : sequence of CostRow
         As `report_costs` returns them.
     quantile : float
-        The quantile of the worst case, for the legend.
+        The quantile of the worst case, for the note.
     folder : Path
         Made if it does not exist.
     """
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
+    from polydom_builder.drawing.saving import save
 
     folder.mkdir(parents=True, exist_ok=True)
-    grid = np.geomspace(samples.sizes[0], samples.sizes[-1], 200)
     for row in rows:
-        figure, axes = pyplot.subplots(figsize=(6.5, 4), layout="constrained")
-        times = samples.of(row.unit)
-        scattered = np.repeat(samples.sizes, times.shape[1])
-        axes.plot(scattered, times.ravel() * 1e6, ".", ms=2, color="0.7", label="samples", rasterized=True)
-        axes.plot(grid, [row.fit.typical(n) * 1e6 for n in grid], label=f"typical: {row.fit.typical}")
-        axes.plot(grid, [row.fit.worst(n) * 1e6 for n in grid], label=f"worst case ({quantile:g}): {row.fit.worst}")
-        axes.set(xscale="log", yscale="log", xlabel="item size n", ylabel="time (µs)", title=row.unit)
-        axes.legend(frameon=False, fontsize=8)
-        axes.grid(alpha=0.3)
         name = "dispatch" if row.unit == DISPATCH else "".join(c if c.isalnum() else "_" for c in row.unit)
-        with replacing(folder / f"{name}.png", sync=False) as stream:
-            figure.savefig(stream, dpi=110)
-        pyplot.close(figure)
+        save(partial(_picture, samples, row, quantile), folder / name)
+
+
+def _picture(samples: CostSamples, row: CostRow, quantile: float) -> "Figure":
+    from polydom_builder.drawing.fitted_times import draw_fits
+    from polydom_builder.drawing.style import headline, panel
+    from polydom_builder.drawing.unit_bars import short
+
+    figure, axes = panel()
+    fit, largest = row.fit, float(samples.sizes[-1])
+    draw_fits(axes, samples.sizes, samples.of(row.unit), fit.typical, fit.worst)
+    typical, worst = (format_seconds(cost(largest)) for cost in (fit.typical, fit.worst))
+    note = f"marks: samples; typical: {fit.typical}; worst case ({quantile:g} quantile): {fit.worst}"
+    headline(axes, f"{short(row.unit)} takes {typical} at size {largest:,g}, worst case {worst}", note)
+    return figure

@@ -91,7 +91,11 @@ def test_report_without_items_has_nothing_of_them(rows: list[CostRow]) -> None:
 def test_each_unit_gets_a_picture(rows: list[CostRow], tmp_path: Path) -> None:
     plot_costs(samples(), rows[-2:], 0.99, tmp_path / "pictures")
 
-    assert sorted(f.name for f in (tmp_path / "pictures").iterdir()) == ["dispatch.png", "noise.png"]
+    pages = ("dispatch", "dispatch-dark", "noise", "noise-dark")
+    assert {f.name for f in (tmp_path / "pictures").iterdir()} == {
+        f"{page}.{kind}" for page in pages for kind in ("png", "svg")
+    }
+    assert all(f.stat().st_size < 150_000 for f in (tmp_path / "pictures").glob("*.svg"))
 
 
 def test_command_reports_on_a_file(board_costs: Path, capsys: pytest.CaptureFixture[str]) -> None:

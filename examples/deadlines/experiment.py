@@ -3,12 +3,13 @@
 import time
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from examples.paper.figures import save, style
 from examples.paper.results import Row, load_rows, save_facts, save_rows, where
+from polydom_builder.drawing.saving import save
 from polydom_builder.simulation import Trials
 from polydom_builder.training.cache import Cache
 from polydom_runtime.bundles.regimes import REGIMES
@@ -146,11 +147,10 @@ def draw_deadlines(out: Path) -> None:
         If raw results are missing.
     """
     rows = load_rows(out / ROWS)
-    with style():
-        for regime in dict.fromkeys(str(row["regime"]) for row in rows):
-            for kind in KINDS:
-                name = f"deadlines_{kind}" if regime == "hot" else f"deadlines_{kind}_{regime}"
-                save(figure.draw(where(rows, regime=regime), kind), out, name)
+    for regime in dict.fromkeys(str(row["regime"]) for row in rows):
+        for kind in KINDS:
+            name = f"deadlines_{kind}" if regime == "hot" else f"deadlines_{kind}_{regime}"
+            save(partial(figure.draw, where(rows, regime=regime), kind), out / name)
     (out / TABLE).write_text(as_markdown(rows, load_rows(out / FACTS)), encoding="utf-8")
 
 

@@ -3,31 +3,32 @@
 import math
 from collections.abc import Sequence
 
-from matplotlib import pyplot
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from examples.paper.figures import plain_numbers
 from examples.paper.results import Row, column, where
+from polydom_builder.drawing.style import Look, headline
+from polydom_builder.drawing.ticks import log_axis, percent_axis
 
 from .replay import ANY_TIME, ORACLE, SINGLE, STRICT
 
 LINES = {
-    ORACLE: ("#BBBBBB", "-"),
-    ANY_TIME: ("#0072B2", "-"),
-    STRICT: ("#56B4E9", "-"),
-    "Greedy": ("#CC79A7", "--"),
-    "Greedy-Acc": ("#D55E00", "--"),
-    "Greedy-Cost": ("#E69F00", "--"),
-    SINGLE: ("#777777", ":"),
+    ORACLE: Look("rule"),
+    ANY_TIME: Look("blue", "-", "o"),
+    STRICT: Look("orange", "--", "s"),
+    "Greedy": Look("pink", (0, (1, 1)), "D"),
+    "Greedy-Acc": Look("green", "-.", "^"),
+    "Greedy-Cost": Look("yellow", "--", "P"),
+    SINGLE: Look("grey", ":", "X"),
 }
-"""For each system its colour, from the palette of the paper's figures, and its dashes."""
+"""How the line of each system looks."""
 
-COLUMNS = 3
+COLUMNS = 2
 
 
 def draw(rows: Sequence[Row], kind: str = "tested") -> Figure:
-    """Draw the real score on the test items, or the promised score.
+    """Draw the real score on the test items, or the promised score; called inside the style of `drawing`.
 
     Parameters
     ----------
@@ -36,26 +37,46 @@ def draw(rows: Sequence[Row], kind: str = "tested") -> Figure:
     kind : {"tested", "estimated"}
     """
     names = list(dict.fromkeys(str(row["task"]) for row in rows))
-    n_rows = math.ceil((len(names) + 1) / COLUMNS)  # one panel more, for the legend
-    figure, grid = pyplot.subplots(n_rows, COLUMNS, figsize=(11.0, 3.4 * n_rows), layout="constrained", squeeze=False)
-    for ax, name in zip(grid.flat, names, strict=False):
-        _draw_task(ax, where(rows, task=name), kind)
-        ax.set_title(name, loc="left")
-    for ax in grid.flat[len(names) :]:
-        ax.axis("off")
-    for ax in grid[:, 0]:
-        ax.set_ylabel("score on test items (%)" if kind == "tested" else "promised score (%)")
-    grid.flat[len(names)].legend(*grid.flat[0].get_legend_handles_labels(), loc="center left", frameon=False)
+    n_rows = math.ceil((len(names) + 1) / COLUMNS)  # one panel more, for the names: all lines end in one point
+    figure = Figure(figsize=(11.0, 3.3 * n_rows), layout="constrained")
+    panels = list(figure.subplots(n_rows, COLUMNS, squeeze=False).flat)
+    for axes, name in zip(panels, names, strict=False):
+        mine = where(rows, task=name)
+        _draw_task(axes, mine, kind)
+        headline(axes, f"{name}: any-time {_finding(mine, kind)}")
+        percent_axis(axes.yaxis)
+    for axes in panels[::COLUMNS]:
+        axes.set_ylabel("score on test items" if kind == "tested" else "promised score")
+    for axes in panels[-COLUMNS - 1 :]:
+        axes.set_xlabel("deadline")
+    for axes in panels[len(names) :]:
+        axes.axis("off")
+    _draw_names(panels[len(names)])
     return figure
 
 
-def _draw_task(ax: Axes, rows: Sequence[Row], kind: str) -> None:
-    ax.set_xscale("log")
-    for system, (colour, dashes) in LINES.items():
+def _draw_task(axes: Axes, rows: Sequence[Row], kind: str) -> None:
+    for system, look in LINES.items():
         mine = where(rows, system=system)
-        milliseconds = [1e3 * x for x in column(mine, "deadline")]
-        (line,) = ax.plot(milliseconds, [100 * y for y in column(mine, kind)], dashes, color=colour, label=system)
+        (line,) = axes.plot(column(mine, "deadline"), column(mine, kind), **look.line, markersize=3.5, label=system)
         if system == ORACLE:
-            line.set(linewidth=6.0, zorder=1, solid_capstyle="round")
-    plain_numbers(ax.xaxis)
-    ax.set(xlabel="deadline (ms)", ylim=(0.0, 100.0))
+            line.set(linewidth=6.0, zorder=1.5, solid_capstyle="round")
+    axes.set_ylim(0.0, 1.0)
+    log_axis(axes.xaxis, "s")
+
+
+def _draw_names(axes: Axes) -> None:
+    """Write the name of each system beside a piece of its line."""
+    for row, (system, look) in enumerate(LINES.items()):
+        (line,) = axes.plot([0.0, 0.5, 1.0], [-row] * 3, **look.line, markersize=3.5, label=f"_{system}")
+        if system == ORACLE:
+            line.set(linewidth=6.0, solid_capstyle="round")
+        axes.text(1.2, -row, system, va="center")
+    axes.set(xlim=(-0.3, 6.0), ylim=(-len(LINES), 1.0))
+
+
+def _finding(rows: Sequence[Row], kind: str) -> str:
+    """Say how far the any-time policy is above or below the strict one, in the mean over the deadlines."""
+    any_time, strict = (column(where(rows, system=system), kind) for system in (ANY_TIME, STRICT))
+    gain = 100 * float(np.mean(np.subtract(any_time, strict)))
+    return f"{abs(gain):.1f} points {'above' if gain >= 0.0 else 'below'} strict"

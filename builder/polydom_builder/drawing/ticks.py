@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axis import Axis
 from matplotlib.ticker import EngFormatter, FuncFormatter, Locator, MaxNLocator, NullLocator
 
-STEPS = ((1.0,), (1.0, 3.0), (1.0, 2.0, 5.0), (1.0, 1.5, 2.0, 3.0, 5.0, 7.0))
+STEPS = ((1.0,), (1.0, 3.0), (1.0, 2.0, 5.0), (1.0, 2.0, 3.0, 5.0), (1.0, 1.5, 2.0, 3.0, 5.0, 7.0))
 """The numbers of a decade that have ticks, from few to many."""
 
 LEAST, MOST = 4, 8
@@ -19,7 +19,7 @@ class RoundNumbers(Locator):
     """Ticks of a logarithmic axis: round numbers, as few in a decade as give at least four in all.
 
     >>> RoundNumbers().tick_values(0.0004, 0.004)
-    [0.0005, 0.0007, 0.001, 0.0015, 0.002, 0.003]
+    [0.0005, 0.001, 0.002, 0.003]
     """
 
     def __call__(self) -> Sequence[float]:

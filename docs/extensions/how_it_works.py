@@ -86,7 +86,7 @@ def _draw_items(ax: Axes) -> None:
 def _draw_costs(ax: Axes) -> None:
     headline(ax, "Larger items take longer: fewer feature sets fit the deadline", "thick: the set that answers")
     for example, low, high in steps():
-        own = np.array([low, *(n for n in SIZES if low < n < high), high])
+        own = np.array([low, *(n for n in SIZES.tolist() if low < n < high), high])
         for sizes, width, alpha in ((SIZES, 1.2, 0.55), (own, 4.5, 1.0)):
             times = [example.cost(n) for n in sizes]
             ax.plot(sizes, times, color=COLOURS[example.colour], linewidth=width, alpha=alpha)
@@ -104,8 +104,9 @@ def _draw_staircase(ax: Axes) -> None:
     headline(ax, "So the best set is a staircase: one look-up for each item", "costs and scores are made up")
     for example, low, high in steps():
         ax.plot([low, high], [example.score] * 2, color=COLOURS[example.colour], linewidth=4.5, solid_capstyle="butt")
-        where = {"textcoords": "offset points", "ha": "center"}
-        ax.annotate(example.name, (math.sqrt(low * high), example.score), (0, 6), **where)
+        ax.annotate(
+            example.name, (math.sqrt(low * high), example.score), (0, 6), textcoords="offset points", ha="center"
+        )
         if example is not SETS[-1]:
             ax.axvline(high, color=COLOURS["grey"], linewidth=0.8, linestyle=":")
     ax.set(ylabel="score", ylim=(0.74, 1.0), yticks=[example.score for example in SETS])

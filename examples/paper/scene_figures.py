@@ -185,9 +185,10 @@ def draw_averages(rows: Sequence[Row]) -> Figure:
     names = [f"{system}, α = {alpha:g}" if alpha else system for system, alpha in groups]
     for ax, kind in zip(axes, titles, strict=True):
         table = np.array([column(where(rows, system=s, alpha=a), kind) for s, a in groups])
-        ax.imshow(table, cmap="Blues", aspect="auto", vmin=table.min() - 0.02, vmax=table.max() + 0.05)
+        ax.imshow(table, cmap="Blues", aspect="auto", vmin=1.3 * table.min() - 0.3 * table.max(), vmax=table.max())
         for (i, j), value in np.ndenumerate(table):
-            ax.text(j, i, f"{value:.3f}", ha="center", va="center", fontsize=8)
+            ink = "white" if value > 0.5 * (table.min() + table.max()) else "black"  # the higher, the darker the cell
+            ax.text(j, i, f"{value:.3f}", ha="center", va="center", fontsize=8, color=ink)
         ax.set(xticks=range(table.shape[1]), xticklabels=[f"{e:g}" for e in by(rows, "e")], xlabel="e")
         ax.set(yticks=range(len(names)), yticklabels=names)
         ax.grid(visible=False)

@@ -43,6 +43,7 @@ napoleon_use_rtype = False
 napoleon_use_ivar = True
 autodoc_typehints = "none"  # docstrings say them, with shapes and units
 autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True  # a default such as os.environ is shown by its name, never by what it holds
 python_maximum_signature_line_length = 80
 
 suppress_warnings = ["ref.python"]  # a name in single backticks may be one of two classes

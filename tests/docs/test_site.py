@@ -96,6 +96,15 @@ def test_nothing_is_loaded_from_elsewhere(site: Path, pages: dict[Path, Page]) -
 
 
 @pytest.mark.end_to_end
+def test_no_page_shows_the_environment_of_the_build(site: Path) -> None:
+    name = "POLYDOM_NODE_PYTHON"  # the tests run with it; only pages on development could name it
+    holders = [file.name for file in site.rglob("*.html") if "environ({" in file.read_text("utf-8")]
+
+    assert holders == []
+    assert not [file.name for file in (site / "docs" / "reference").glob("*.html") if name in file.read_text("utf-8")]
+
+
+@pytest.mark.end_to_end
 def test_reference_has_every_command_and_every_promised_name(site: Path, pages: dict[Path, Page]) -> None:
     reference = (site / "docs" / "reference").resolve()
 

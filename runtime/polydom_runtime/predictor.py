@@ -20,8 +20,6 @@ from .causes import Causes, error_text, shown
 from .clock import Clock, hardware_clock
 from .costs import format_seconds
 from .exceptions import BundleMismatchError, FeatureError
-from .explaining.alternatives import with_alternatives
-from .explaining.explanation import Explanation
 from .features import FeatureSpace, members
 from .pauses import keep_freed_memory, own_usage
 from .policy.abstention import UNSURE, least_confidence
@@ -40,6 +38,7 @@ from .policy.trace import Trace
 from .prediction import AnyPredictor, Policy, Prediction, labels_of, policy_for
 
 if TYPE_CHECKING:
+    from .explaining.explanation import Explanation
     from .policy.energy import EnergyBudget
     from .trust.trust import Trust
 
@@ -382,8 +381,11 @@ class Predictor:
         given = label, model.features, model.accuracy, took, met, reason, slowdown, waited, error, sure, model.estimator
         return new_tuple(Prediction, given)  # in half the time of a call of the class
 
-    def explain(self, item: Any) -> Explanation:
+    def explain(self, item: Any) -> "Explanation":
         """Answer an item, and tell how the answer came about; it counts as any other answer."""
+        from .explaining.alternatives import with_alternatives  # few nodes explain, and all of them start
+        from .explaining.explanation import Explanation
+
         answer, course = self.predict_one(item), self._course
         found = Explanation.of(answer, self.trace, self.bundle.names, round(self.deadline * 1e9), course.planned)
         return with_alternatives(found, course.plan.bundle, self.policy)

@@ -36,13 +36,17 @@ class Limits(NamedTuple):
     def __str__(self) -> str:
         words = {
             f"{self.max_models} model{'s' * (self.max_models > 1)}": self.max_models,
-            f"{self.max_bytes / 1e6:.4g} MB": self.max_bytes,
-            f"the device's memory of {self.memory_bytes / 1e6:.4g} MB": self.memory_bytes,
+            _amount(self.max_bytes): self.max_bytes,
+            f"the device's memory of {_amount(self.memory_bytes)}": self.memory_bytes,
         }
         return " and ".join(text for text, limit in words.items() if limit)
 
 
 NO_LIMITS = Limits()
+
+
+def _amount(size_bytes: int) -> str:
+    return f"{size_bytes / 1e6:.4g} MB" if size_bytes < 1e10 else f"{size_bytes / 1e9:.3g} GB"
 
 
 class LeftOut(NamedTuple):

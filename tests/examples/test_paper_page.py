@@ -41,7 +41,7 @@ def words(text: str) -> Iterator[str]:
             for row in rows:
                 name, *cells = row[2:-2].split(" | ")
                 yield from (name, cells[0], cells[-1]) if head == CLAIMS else (name,)
-        elif not block.startswith(("![", "Python ")):
+        elif not block.startswith(("![", "<picture>", "Python ")):
             yield " ".join(block.split())
 
 

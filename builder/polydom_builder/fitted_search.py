@@ -214,7 +214,8 @@ def write_fitted(
     check_memory(bundle, search.target_)
     bundle = with_chosen_times(bundle, search.target_, search.samples_, search.sizes_, 1.0 - search.quantile)
     bundle = with_risks(bundle, exported, search.trainer_, search.sizes_)
-    write_bundle(folder, bundle, models_of(bundle, exported), proof, key)
+    models = models_of(bundle, exported)
+    write_bundle(folder, bundle, models, proof, key)
     if search.verbose:
         print(outlook_table(bundle))
-    return bundle
+    return replace(bundle, contents=tuple(models))

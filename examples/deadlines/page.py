@@ -38,7 +38,7 @@ def fill_page(page: Path, out: Path) -> list[str]:
         if not (out / file).exists():
             without.append(name)
             continue
-        text = _filled(text, name, _part((out / file).read_text(encoding="utf-8"), name))
+        text = filled(text, name, _part((out / file).read_text(encoding="utf-8"), name))
     page.write_text(text, encoding="utf-8")
     return without
 
@@ -51,7 +51,14 @@ def _part(results: str, name: str) -> str:
     return short.partition("\n")[2].strip() if name == "in short" else (IN_FULL + full).strip()
 
 
-def _filled(text: str, name: str, part: str) -> str:
+def filled(text: str, name: str, part: str) -> str:
+    """Return the text of a page with a part in one of its places.
+
+    Raises
+    ------
+    ResultsError
+        If the page lacks this place.
+    """
     place = re.compile(rf"(<!-- begin {name} -->\n).*?(<!-- end {name} -->)", re.DOTALL)
     if not place.search(text):
         raise ResultsError(f"The page must have the place {name!r}. It has none. Mark it with <!-- begin {name} -->.")

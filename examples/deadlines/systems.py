@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.bundles.regimes import Regime
 from polydom_runtime.measuring.cost_samples import CostSamples
+from polydom_runtime.unit_times import UnitTimes
 
 from .measuring import QUANTILE
 from .task import Task
@@ -92,8 +93,14 @@ def spread_deadlines(task: Task, costs: CostsOfSets) -> tuple[float, ...]:
 
 def planned_costs(task: Task, samples: CostSamples) -> CostsOfSets:
     """Return the worst-case costs of all sets, with the run of a typical model in each."""
+    times = planned_times(task, samples)
+    return costs_of_sets(times, times.model or 0.0)
+
+
+def planned_times(task: Task, samples: CostSamples) -> UnitTimes:
+    """Return the worst-case times of all units, with the run of a typical model."""
     target = Target.measured(task.space, samples, QUANTILE)
-    return costs_of_sets(target.worst, target.models[REFERENCE_MODEL])
+    return replace(target.worst, model=target.models[REFERENCE_MODEL])
 
 
 def build_systems(
@@ -121,7 +128,7 @@ def build_systems(
         Seconds, rising; by default those of `spread_deadlines`.
     """
     deadlines = tuple(deadlines) or spread_deadlines(task, planned_costs(task, samples))
-    common = _common(task, deadlines, folder, n_jobs, verbose)
+    common = shared_parameters(task, deadlines, folder, n_jobs, verbose)
     poly_dom = PolyDomSearch(estimator(task), task.space, tolerance=TOLERANCE, **common)
     searches: dict[str, Any] = {"Poly-Dom": poly_dom}
     for name, lambdas in LAMBDAS.items():
@@ -168,7 +175,7 @@ def build_poly_dom(
         Seconds, rising.
     """
     deadlines = tuple(deadlines) or spread_deadlines(task, planned_costs(task, samples))
-    common = _common(task, deadlines, folder, 1, verbose) | {"quantile": quantile}
+    common = shared_parameters(task, deadlines, folder, 1, verbose) | {"quantile": quantile}
     search = PolyDomSearch(estimator(task), task.space, tolerance=TOLERANCE, **common)
     search.fit(task.items, task.labels, task.groups, samples)
     place = folder / f"{task.name}-{quantile:g}.bundle"
@@ -176,7 +183,10 @@ def build_poly_dom(
     return load_bundle(place), deadlines
 
 
-def _common(task: Task, deadlines: Sequence[float], folder: Path, n_jobs: int, verbose: int) -> dict[str, Any]:
+def shared_parameters(
+    task: Task, deadlines: Sequence[float], folder: Path, n_jobs: int = 1, verbose: int = 0
+) -> dict[str, Any]:
+    """Return the parameters that all searches of a task have in common."""
     return {
         "deadline": (deadlines[0], deadlines[-1]),
         "size_range": _all_sizes(task),

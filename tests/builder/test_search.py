@@ -56,6 +56,16 @@ def test_bundle_states_how_far_the_tolerance_holds_and_the_kind_of_its_items(
     assert bundle.space.item_kind == (1, False)
 
 
+def test_the_bundle_that_an_export_returns_answers(fitted: PolyDomSearch, tmp_path: Path) -> None:
+    answers = [
+        Predictor(bundle, task.space, deadline=400 * US, clock=ManualClock()).predict_one(task.items(1, seed=1)[0][0])
+        for bundle in (fitted.export(tmp_path / "b"), load_bundle(tmp_path / "b"))
+    ]
+
+    assert answers[0] == answers[1]
+    assert answers[0].features
+
+
 def test_node_gives_the_labels_of_scikit_learn(fitted: PolyDomSearch, folder: Path) -> None:
     predictor = Predictor.load(folder, task.space, deadline=400 * US, clock=ManualClock())
     signals, _ = task.items(60, seed=1)

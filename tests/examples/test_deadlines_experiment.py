@@ -17,13 +17,10 @@ from examples.deadlines.replay import ANY_TIME, BEFORE, NO_ESTIMATE, ORACLE, STR
 from examples.deadlines.systems import N_DEADLINES, build_poly_dom
 from examples.deadlines.task import Task
 from examples.paper.results import ResultsError, Row, column, load_rows, where
-from polydom_builder.costs.fit_times import REFERENCE_MODEL
 from polydom_builder.simulation import Trials
-from polydom_runtime import Feature, FeatureSpace, Step
 from polydom_runtime.bundles.regimes import REGIMES, Regime
 from polydom_runtime.certification.certificate import Certificate
-from polydom_runtime.device.calibration import REFERENCES
-from polydom_runtime.measuring.cost_samples import CostSamples, ItemSamples, units_of
+from polydom_runtime.measuring.cost_samples import CostSamples, units_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "anytime.md"
 ONE: Model = ((0,), "onnxruntime")
@@ -42,54 +39,6 @@ def test_rounds_are_split_into_halves_that_share_none() -> None:
 
     assert planned.of("f").tolist() == [[1.0, 3.0, 5.0, 7.0]]
     assert fresh.of("f").tolist() == [[2.0, 4.0, 6.0]]
-
-
-def halved(x: Any) -> Any:
-    return x[: len(x) // 2]
-
-
-def mean(x: Any) -> list[float]:
-    return [float(x.mean())]
-
-
-def spread(x: Any) -> list[float]:
-    return [float(x.std())]
-
-
-@pytest.fixture(scope="module")
-def made_up_task() -> Task:
-    """Three features of which two share a step; each tells a little of three classes."""
-    step = Step("halved", halved)
-    features = [Feature("mean", mean), Feature("half_mean", mean, 1, step), Feature("half_spread", spread, 1, step)]
-    rng = np.random.default_rng(0)
-    labels = [k % 3 for k in range(180)]
-    items = [rng.normal(label % 2, 1.0 + label // 2, 4 * 2 ** (k % 5)) for k, label in enumerate(labels)]
-    return Task("made-up", FeatureSpace(features, len), items[:90], labels[:90], None, items[90:], labels[90:], folds=3)
-
-
-@pytest.fixture(scope="module")
-def made_up_samples(made_up_task: Task) -> CostSamples:
-    """Times that grow at different rates and jitter by half."""
-    rng, units = np.random.default_rng(1), units_of(made_up_task.space)
-    sizes = np.array(sorted({float(len(item)) for item in made_up_task.items}))
-    exact = np.array([1e-4 * (k + 1) + 4e-5 * (k % 3) * sizes for k in range(len(units))])
-    seconds = exact[:, :, None] * rng.uniform(1.0, 1.5, (*exact.shape, 40))
-    kernels = {name: rng.uniform(1e-5, 1.5e-5, 40) for name in REFERENCES}
-    calls = np.ones(exact.shape, dtype=np.int64)
-    items = {regime: made_up_answers(regime, rng, sizes, exact) for regime in REGIMES}
-    nothing = np.full(seconds.shape, np.nan)
-    return CostSamples(units, sizes, seconds, calls, nothing, kernels, stopped="enough", items=items)
-
-
-COLD: dict[Regime, float] = {"hot": 0.0, "rehearsed": 1e-5, "cold": 3e-4}
-
-
-def made_up_answers(regime: Regime, rng: Any, sizes: Any, exact: Any) -> ItemSamples:
-    """Answers to thirty items, each unit longer by a constant after a sleep."""
-    chosen = rng.integers(len(sizes), size=30)
-    seconds = exact[:, chosen, None] * rng.uniform(1.0, 1.5, (len(exact), 30, 4)) + COLD[regime]
-    reference = rng.uniform(1e-5, 1.5e-5, (30, 4)) + COLD[regime]
-    return ItemSamples(sizes[chosen], seconds, {REFERENCE_MODEL: reference}, 0.02 * (regime != "hot"))
 
 
 @pytest.fixture(scope="module")

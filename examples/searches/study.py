@@ -61,7 +61,8 @@ def run_study(
                 continue
             save_rows(rows + PARTS[part].rows(setting), file)
             print(f"{setting.task.name}: {part} is done; see {file}", flush=True)
-    draw(out)
+    if (out / "confidence.csv").exists():
+        draw(out)
 
 
 def draw(out: Path) -> None:

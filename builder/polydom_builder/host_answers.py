@@ -24,7 +24,7 @@ from polydom_runtime.policy.deadline import MAX_SECONDS, ROUNDING, doubt
 from .displays.plots import Plots
 from .fitted_search import promised_budgets
 from .lattice.region import QueryRegion
-from .preparation.preparation import item_size
+from .preparation.inputs import item_size
 from .training.chosen_models import ChosenModels, has_probabilities
 from .training.families import Family
 from .training.labels import Targets, checked_labels

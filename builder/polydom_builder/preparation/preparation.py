@@ -3,10 +3,9 @@
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-from sklearn.base import is_classifier
 
 from polydom_builder.costs.coverage import check_coverage
 from polydom_builder.costs.measuring import measure_here
@@ -15,31 +14,25 @@ from polydom_builder.costs.target import Target
 from polydom_builder.exceptions import TrainingError
 from polydom_builder.lattice.region import QueryRegion
 from polydom_builder.preselection import BlockSelector
-from polydom_builder.training.cache import Cache
 from polydom_builder.training.conversion import converted_models
 from polydom_builder.training.data_fingerprint import data_fingerprint
-from polydom_builder.training.error_costs import checked_error_costs, scoring_by_costs
-from polydom_builder.training.families import Family, named, named_estimators
-from polydom_builder.training.folds import checked_groups, make_splits
-from polydom_builder.training.labels import targets_of
+from polydom_builder.training.families import Family, named
 from polydom_builder.training.onnx import OnnxVersions
 from polydom_builder.training.table import Table, extract_table
 from polydom_builder.training.trainer import Trainer
-from polydom_builder.training.weights import check_weighable, checked_weights
 from polydom_runtime.bundles.references import References
 from polydom_runtime.causes import shown
 from polydom_runtime.costs import CostFunction, format_seconds
 from polydom_runtime.device.device_profile import DeviceProfile
-from polydom_runtime.exceptions import DeadlineError, ItemError
-from polydom_runtime.features import MAX_FEATURES, FeatureSpace, checked_space
-from polydom_runtime.items.kinds import ItemKind, common_kind
+from polydom_runtime.exceptions import DeadlineError
+from polydom_runtime.features import FeatureSpace
+from polydom_runtime.items.kinds import ItemKind
 from polydom_runtime.measuring.cost_samples import CostSamples
-from polydom_runtime.measuring.item_sizes import checked_items, checked_size
 from polydom_runtime.policy.deadline import too_short_for
 from polydom_runtime.unit_times import UnitTimes
 
-from .model_limits import expected_sizes
-from .parameters import check_count, checked_budgets, checked_estimator, checked_memory, checked_sizes, is_sure
+from .inputs import Inputs, Parameters, checked_inputs
+from .parameters import is_sure
 from .progress import progress_bar
 from .references import references_of
 from .rehearsal import rehearsed_all
@@ -50,26 +43,6 @@ MODEL_MARGIN = 1.2
 
 LONG_DEADLINE, IDLE_FACTOR = 1.0, 100.0
 """A deadline of more seconds, and this number of times as long as all features take, looks like milliseconds."""
-
-
-class Parameters(Protocol):
-    """The parameters that all searches have; see `PolyDomSearch`."""
-
-    estimator: Any
-    space: FeatureSpace
-    deadline: Any
-    size_range: tuple[float, float] | None
-    scoring: Any
-    costs_of_errors: Any
-    cv: Any
-    n_jobs: int | None
-    memory: Any
-    random_state: int | None
-    verbose: int
-    quantile: float
-    max_mismatches: int
-    max_features: int | None
-    confidence: bool
 
 
 @dataclass(frozen=True)
@@ -154,84 +127,37 @@ def prepare(
     ExportError
         If a model of the estimator cannot be exported.
     """
-    scoring, budgets, sure = checked_estimator(search), checked_budgets(search.deadline), is_sure(search)
-    memory, space, items = checked_memory(search.memory), checked_space(search.space), checked_items(items)
-    if search.max_features is not None:
-        check_count("max_features", search.max_features)
-    if min(search.max_features or len(space), len(space)) > MAX_FEATURES:
-        raise TrainingError(
-            f"A lattice must have at most {MAX_FEATURES} features. Got {len(space)}. "
-            "Give max_features, such as 12: then a pre-selection chooses at most this number of features."
-        )
-    if not items:
-        raise TrainingError("There must be items, and one label for each. Got none.")
-    estimators = named_estimators(search.estimator)
-    targets = targets_of(labels, len(items), regression=not is_classifier(next(iter(estimators.values()))))
-    weights = checked_weights(sample_weight, len(items))
-    errors = checked_error_costs(search.costs_of_errors, targets, weights)
-    if errors is not None:
-        scoring = scoring_by_costs(search.scoring, targets, errors)
-    for name, model in estimators.items() if weights is not None else ():
-        with named(name):
-            check_weighable(model, scoring)
-    groups = checked_groups(groups, len(items))
-    splits = make_splits(search.cv, targets, groups, search.random_state, weights)
-    kind = common_kind(items)
-    sizes = [item_size(space, k, item) for k, item in enumerate(items)]
-    # A set fits on a machine that is slower by a factor s if it fits a deadline that is shorter by s.
-    region = QueryRegion(checked_sizes(search.size_range, sizes), (budgets[0] / slowdown, budgets[1]))
-    expected = expected_sizes(getattr(search, "sizes", None), sizes, region.sizes)
+    given = checked_inputs(search, items, labels, groups, sample_weight, slowdown)
+    sure, region = is_sure(search), given.region
     # Given costs are checked at once; before a measurement all features are tried on all items.
     here = costs is None or isinstance(costs, DeviceProfile)
-    given = None if here else _target(search, items, sizes, costs, region, memory)
-    with progress_bar(search.verbose, "features", len(items)) as bar:
-        table = extract_table(search.space, items, targets, n_jobs=search.n_jobs, memory=memory, progress=bar.update)
-    common = table, splits, scoring, search.n_jobs, memory, space.names
-    about = {"weights": weights, "groups": groups, "errors": errors}
-    trainers = {name: Trainer(model, *common, **about) for name, model in estimators.items()}
-    tried = OnnxVersions()
-    if given is None:
+    known = None if here else _target(search, given, costs)
+    with progress_bar(search.verbose, "features", len(given.items)) as bar:
+        table = extract_table(
+            given.space, given.items, given.targets, n_jobs=search.n_jobs, memory=given.memory, progress=bar.update
+        )
+    trainers, tried = given.trainers(table), OnnxVersions()
+    if known is None:
         trainers = rehearsed_all(trainers, tried, search.max_mismatches, sure, search.max_features)
-    target, samples = given or _target(search, items, sizes, costs, region, memory)
+    target, samples = known or _target(search, given, costs)
     space, target, table, dropped = _preselected(search, target, table, region)
-    if given or dropped or target.versions != tried:
+    if known or dropped or target.versions != tried:
         trainers = {name: replace(trainer, table=table, names=space.names) for name, trainer in trainers.items()}
         trainers = rehearsed_all(trainers, target.versions, search.max_mismatches, sure)
-    first = next(iter(trainers.values()))
-    timer = model_timer(target, space, items, first, search.random_state or 0, region.typical_size, sure)
-    families: list[Family] = []
-    for name, trainer in trainers.items():
-        with named(name):
-            timed = _with_model_times(trainer, target, timer, region.typical_size, search.max_mismatches)
-        target = timed[0] if not families else target
-        families.append(Family(name, trainer, timed[1]))
+    first, seed = next(iter(trainers.values())), search.random_state or 0
+    timer = model_timer(target, space, given.items, first, seed, region.typical_size, sure)
+    target, families = _timed(trainers, target, timer, region.typical_size, search.max_mismatches)
     model_seconds = min(family.seconds for family in families)
     _check_reachable(region, target, model_seconds)
     _warn_of_milliseconds(region, target, model_seconds)
-    references = references_of(space, items, sizes, table.rows)
+    references = references_of(space, given.items, given.sizes, table.rows)
     return Prepared(
-        *(space, dropped, region, expected, samples, target, tuple(families), timer, references, kind),
-        data_fingerprint(items, labels),
+        *(space, dropped, region, given.expected, samples, target, families, timer, references, given.kind),
+        data_fingerprint(given.items, labels),
     )
 
 
-def item_size(space: FeatureSpace, number: int, item: Any) -> float:
-    """Return the size of the item with this number.
-
-    Raises
-    ------
-    ItemError
-        If it is not a positive, finite number; the message has the number of the item.
-    """
-    try:
-        return checked_size(space, item)
-    except ItemError as e:
-        raise ItemError(f"Item {number}: {e}") from e
-
-
-def _target(
-    search: Parameters, items: list[Any], sizes: list[float], costs: Any, region: QueryRegion, memory: Cache
-) -> tuple[Target, CostSamples | None]:
+def _target(search: Parameters, given: Inputs, costs: Any) -> tuple[Target, CostSamples | None]:
     if isinstance(costs, UnitTimes):
         return Target.given(search.space, costs), None
     if not (costs is None or isinstance(costs, CostSamples | DeviceProfile)):
@@ -243,8 +169,10 @@ def _target(
         samples = costs
     else:
         with progress_bar(search.verbose, "costs measured", 100, unit="%") as bar:
-            samples = measure_here(search.space, items, search.quantile, search.random_state or 0, memory, bar)
-    check_coverage(samples, sizes, region.sizes)
+            samples = measure_here(
+                search.space, given.items, search.quantile, search.random_state or 0, given.memory, bar
+            )
+    check_coverage(samples, given.sizes, given.region.sizes)
     if isinstance(costs, DeviceProfile):
         return Target.estimated(search.space, samples, costs, search.quantile), samples
     return Target.measured(search.space, samples, search.quantile), samples
@@ -275,6 +203,19 @@ def _preselected(
 def _price(times: UnitTimes, feature: int) -> CostFunction:
     """Return the cost of one feature by itself, with its steps."""
     return sum((s.cost for s in times.steps if s.users >> feature & 1), times.features[feature])
+
+
+def _timed(
+    trainers: dict[str, Trainer], target: Target, timer: ModelTimer, size: float, max_mismatches: int
+) -> tuple[Target, tuple[Family, ...]]:
+    """Return the families; and the target, with times after a sleep of models of the first one."""
+    families: list[Family] = []
+    for name, trainer in trainers.items():
+        with named(name):
+            timed, seconds = _with_model_times(trainer, target, timer, size, max_mismatches)
+        target = target if families else timed
+        families.append(Family(name, trainer, seconds))
+    return target, tuple(families)
 
 
 def _with_model_times(

@@ -36,6 +36,9 @@ KEEP_ALIVE_S = 30
 LAST_WORDS_S = 1.0
 """Seconds for the last message and the end of the connection."""
 
+BAD_LOGIN, NOT_AUTHORIZED = 134, 135
+"""Codes by which a broker says that it does not know the user or the password, or does not let the user in."""
+
 Event = tuple[str, Any]
 """What happened, and to what: ``received`` a message, ``connected`` and ``disconnected`` with an error or "" as text,
 ``confirmed`` the message of a number."""
@@ -104,9 +107,9 @@ class Sender:
         if settings["tls"]:
             client.tls_set(settings["authorities"])
         client.on_connect = lambda c, u, flags, reason, p: put(
-            ("disconnected", f"the broker refused: {reason}") if reason.is_failure else ("connected", "")
+            ("disconnected", refusal(reason)) if reason.is_failure else ("connected", "")
         )
-        client.on_connect_fail = lambda c, u: put(("disconnected", f"no connection: {sys.exc_info()[1]}"))
+        client.on_connect_fail = lambda c, u: put(("disconnected", failure(sys.exc_info()[1])))
         client.on_disconnect = lambda c, u, flags, reason, p: put(("disconnected", f"the connection ended: {reason}"))
         client.on_publish = lambda c, u, number, reason, p: put(("confirmed", number))
         return client
@@ -167,6 +170,19 @@ class Sender:
             with suppress(OSError):
                 self._to_loop.send(json.dumps(report).encode(), socket.MSG_DONTWAIT)
                 self._reported = report
+
+
+def refusal(reason: Any) -> str:
+    """Return why the broker does not take this client, and what to do."""
+    is_login = reason.value in (BAD_LOGIN, NOT_AUTHORIZED)
+    return f"the broker refused: {reason}{'. Check the login (--mqtt-login)' if is_login else ''}"
+
+
+def failure(error: BaseException | None) -> str:
+    """Return why there is no connection, and what to do."""
+    if why := getattr(error, "verify_message", ""):  # of an ssl.SSLCertVerificationError
+        return f"its certificate is not trusted: {why.rstrip('.')}. Check the host's name and the authority (--mqtt-ca)"
+    return f"no connection: {error}"
 
 
 def stand_back() -> None:

@@ -16,9 +16,11 @@ class Broker:
     ----------
     folder : path
         Of its settings and its log.
+    access : str
+        Lines of settings that say who may connect, and how.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, access: str = "allow_anonymous true") -> None:
         script = Path(__file__).with_name("mosquitto.sh")
         found = subprocess.run([script, ROOT / "build" / "mosquitto"], stdout=subprocess.PIPE, text=True)
         assert found.returncode == 0, "mosquitto must be installed: apt-get install mosquitto"
@@ -26,7 +28,7 @@ class Broker:
             free.bind(("127.0.0.1", 0))
             self.port: int = free.getsockname()[1]
         self.log, self.settings = folder / "mosquitto.log", folder / "mosquitto.conf"
-        self.settings.write_text(f"listener {self.port} 127.0.0.1\nallow_anonymous true\nlog_type all\n")
+        self.settings.write_text(f"listener {self.port} 127.0.0.1\n{access}\nlog_type all\n")
         self._command = [found.stdout.strip(), "-c", str(self.settings)]
         self._process: subprocess.Popen[bytes] | None = None
 

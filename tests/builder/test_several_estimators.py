@@ -36,9 +36,7 @@ class ByLength(GivenTimer):
 
 @pytest.fixture(scope="module")
 def mixed() -> PolyDomSearch:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(preparation, "model_timer", lambda *_: ByLength(0.0))
-        return fit()
+    return fit()
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +47,7 @@ def folder(mixed: PolyDomSearch, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 
 def fit(**changes: Any) -> PolyDomSearch:
-    """Return a search by both estimators, on classes that lines cannot tell apart well."""
+    """Return a search by both estimators, timed `ByLength`, on classes that lines cannot tell apart well."""
     given = {
         "estimator": ESTIMATORS,
         "deadline": (40 * US, 700 * US),
@@ -59,7 +57,9 @@ def fit(**changes: Any) -> PolyDomSearch:
     }
     signals, _ = task.items(150)
     labels = ["odd" if 1.05 < x.std() < 1.45 or x.mean() > 0.4 else "even" for x in signals]
-    return search(**given | {"random_state": 0} | changes).fit(signals, labels, costs=board.samples())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(preparation, "model_timer", lambda *_: ByLength(0.0))
+        return search(**given | changes).fit(signals, labels, costs=board.samples())
 
 
 def trained(found: PolyDomSearch) -> int:
@@ -111,11 +111,8 @@ def test_the_promise_is_proven(mixed: PolyDomSearch, folder: Path) -> None:
     assert verify_bundle(folder).ok
 
 
-def test_models_of_another_estimator_do_not_stand_for_the_proven_sets(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_models_of_another_estimator_do_not_stand_for_the_proven_sets(tmp_path: Path) -> None:
     """For long deadlines trees explore the lattice; the promise needs models that score as theirs do."""
-    monkeypatch.setattr(preparation, "model_timer", lambda *_: ByLength(0.0))
     found = fit(deadline=(400 * US, 700 * US), slowdown=1.0)
     bundle = found.export(tmp_path / "task.bundle")
     proof = load_proof(tmp_path / "task.bundle")
@@ -160,14 +157,11 @@ def test_probabilities_are_of_the_model_that_answers(mixed: PolyDomSearch) -> No
 
 
 @pytest.mark.parametrize("most", [8, 14])
-def test_the_limit_of_trainings_holds_for_all_together(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(preparation, "model_timer", lambda *_: ByLength(0.0))
-
+def test_the_limit_of_trainings_holds_for_all_together(most: int) -> None:
     assert trained(fit(max_trainings=most, tolerance=0.1, alpha=1.5)) <= most
 
 
-def test_each_model_stops_early_by_its_own_confidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(preparation, "model_timer", lambda *_: ByLength(0.0))
+def test_each_model_stops_early_by_its_own_confidence(tmp_path: Path) -> None:
     found = fit(early_stop=0.1)
 
     bundle = found.export(tmp_path / "task.bundle")
@@ -179,8 +173,7 @@ def test_each_model_stops_early_by_its_own_confidence(tmp_path: Path, monkeypatc
     assert all(m.stop is not None for m in bundle.models)
 
 
-def test_a_build_that_starts_again_trains_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(preparation, "model_timer", lambda *_: ByLength(0.0))
+def test_a_build_that_starts_again_trains_nothing(tmp_path: Path) -> None:
     first = fit(memory=str(tmp_path / "cache"))
     kept = sorted(tmp_path.rglob("*"))
 

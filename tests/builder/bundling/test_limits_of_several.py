@@ -11,7 +11,6 @@ import pytest
 
 from polydom_builder import PolyDomSearch, verify_bundle
 from polydom_builder.exceptions import ExportError
-from polydom_builder.preparation import preparation
 from polydom_builder.preparation.model_limits import fitting_families
 from polydom_runtime import Predictor
 from polydom_runtime.bundles.bundle import Bundle
@@ -19,14 +18,12 @@ from polydom_runtime.bundles.shipping import Limits
 from polydom_runtime.device.memory import memory_need
 from polydom_runtime.testing import ManualClock
 from tests.builder import task
-from tests.builder.test_several_estimators import US, ByLength, fit
+from tests.builder.test_several_estimators import US, fit
 
 
 @pytest.fixture(scope="module")
 def mixed() -> PolyDomSearch:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(preparation, "model_timer", lambda *_: ByLength(0.0))
-        return fit()
+    return fit()
 
 
 @pytest.fixture(scope="module")
@@ -124,9 +121,8 @@ def test_estimator_of_which_no_model_fits_takes_no_part(mixed: PolyDomSearch) ->
         fitting_families(Limits(max_bytes=100), mixed.families_, mixed.target_, 0)
 
 
-def test_models_that_are_left_out_do_not_answer_on_the_host(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_models_that_are_left_out_do_not_answer_on_the_host(tmp_path: Path) -> None:
     """Before an export and after it, by strict plans; labels are those of the node."""
-    monkeypatch.setattr(preparation, "model_timer", lambda *_: ByLength(0.0))
     found, signals = fit(max_models=2), task.items(30, seed=1)[0]
     before = [found.predict(signals, deadline).tolist() for deadline in (100 * US, 700 * US)]
     used = {features for deadline in (100 * US, 700 * US) for features in found.features_used(signals, deadline)}

@@ -24,6 +24,9 @@ from .background import Background
 from .pace import Pace
 from .trial import Record, Trial
 
+if TYPE_CHECKING:
+    from polydom_runtime.explaining.explanation import Explanation
+
 LOOK_EVERY_NS = 1_000_000_000
 """Nanoseconds between two looks at the folder."""
 
@@ -160,6 +163,12 @@ class FollowingPredictor:
         answer = self.current.predict_one(item, arrived_ns)
         self.record.add(answer)
         return answer
+
+    def explain(self, item: Any) -> "Explanation":
+        """As the current predictor; the answer counts as any other."""
+        found = self.current.explain(item)
+        self.record.add(found.answer)
+        return found
 
     def warm_up(self, item: Any) -> object:
         """As the current predictor."""

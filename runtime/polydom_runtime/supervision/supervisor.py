@@ -33,6 +33,7 @@ from .shared_block import write_item
 from .worker import Link, Reply
 
 if TYPE_CHECKING:
+    from polydom_runtime.explaining.explanation import Explanation
     from polydom_runtime.trust.trust import Trust
 
 START_S = 60.0
@@ -305,6 +306,19 @@ class SupervisedPredictor:
             return self._own(due, model, "late", reason, label)
         self._last = item
         return self._of_worker(due, link, reply)
+
+    def explain(self, item: Any) -> "Explanation":
+        """Answer an item, and tell how the answer came about; it counts as any other answer.
+
+        The deadline that is told is the worker's, `margin` before that of the answer. If the supervisor answered, the
+        course of the worker is not known, and the reason says why.
+        """
+        from polydom_runtime.explaining.alternatives import with_alternatives  # few nodes explain, and all start
+        from polydom_runtime.explaining.explanation import Explanation
+
+        answer = self.predict_one(item)
+        found = Explanation.of(answer, self.trace, self.bundle.names, self._budget_ns - self._margin_ns)
+        return with_alternatives(found, self.bundle.at(self.deadline), self.policy)
 
     def close(self) -> None:
         """End all processes, and wait for their end."""

@@ -99,6 +99,17 @@ def test_answers_are_of_the_bundle_in_the_folder(following: FollowingPredictor, 
     assert node.changes == [following.current]
 
 
+def test_answer_is_explained_by_the_bundle_that_gave_it(following: FollowingPredictor, node: Node) -> None:
+    node.install("second")
+    looked(following, node)
+    before = following.record.items
+
+    found = following.explain(ITEM)
+
+    assert str(found.answer.label).startswith("second")
+    assert following.record.items == before + 1
+
+
 def test_nothing_is_loaded_while_the_folder_stays_the_same(following: FollowingPredictor, node: Node) -> None:
     node.make = lambda: pytest.fail("loaded")
 

@@ -115,6 +115,30 @@ def test_worker_answers_as_a_predictor_does(predictor: SupervisedPredictor) -> N
     assert predictor.n_oversized == 0
 
 
+def test_answer_of_a_worker_is_explained(predictor: SupervisedPredictor) -> None:
+    answer_by_worker(predictor)
+
+    found = predictor.explain(item())
+
+    assert found.answer.features == ALL
+    assert found.size == 100.0
+    assert found.deadline_ns == pytest.approx((DEADLINE_S - MARGIN_S) * 1e9)
+    assert [one.name for one in found.work] == [*ALL, ""]
+    assert all(one.worst_ns for one in found.work)
+    assert (found.better, [one.accuracy for one in found.cheaper]) == ((), [0.8, 0.7])
+
+
+def test_answer_of_the_supervisor_is_explained_by_its_reason(predictor: SupervisedPredictor) -> None:
+    answer_by_worker(predictor)
+
+    found = predictor.explain(item(faults.CRASHES))
+
+    assert found.answer.reason == "supervised: the worker died in ends"
+    assert [one.name for one in found.work] == [""]
+    assert (found.planned, found.better, found.cheaper) == (None, (), ())
+    assert "reason: supervised: the worker died in ends" in str(found)
+
+
 @pytest.mark.parametrize("fault", [faults.STEPS_ASIDE, faults.HOLDS_THE_LOCK, faults.STOPS])
 def test_feature_that_hangs_costs_only_itself(predictor: SupervisedPredictor, fault: int) -> None:
     answer_by_worker(predictor)

@@ -1,107 +1,92 @@
-"""The common style of all figures: a colour for each system, medians with quartiles, labels beside the lines."""
+"""What the figures of the experiments share: a look for each system, panels below a finding, medians with quartiles."""
 
+import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
+from matplotlib.ticker import MaxNLocator
+
+from polydom_builder.drawing import saving
+from polydom_builder.drawing.labels import label_lines
+from polydom_builder.drawing.style import WIDTH, Look
+from polydom_builder.drawing.ticks import log_axis
 
 from .results import Row
 
-COLOURS = {
-    "Poly-Dom": "#0072B2",
-    "Poly-Dom, α = 1.2": "#56B4E9",
-    "Poly-Dom, α = 1.3": "#882255",
-    "Poly-Dom, c0 fixed": "#56B4E9",
-    "layer by layer": "#009E73",
-    "as printed": "#D55E00",
-    "Naive-Expand-All": "#000000",
-    "Naive-Lookup": "#000000",
-    "Naive-Lookup, numpy": "#777777",
-    "Index-All": "#D55E00",
-    "staircase": "#56B4E9",
-    "two-dimensional array": "#009E73",
-    "Greedy": "#CC79A7",
-    "Greedy-Acc": "#D55E00",
-    "Greedy-Cost": "#E69F00",
-    "Greedy, planned at 50": "#009E73",
-    "least possible": "#777777",
-    "optimum": "#BBBBBB",
+LOOKS = {
+    "optimum": Look("rule"),
+    "least possible": Look("ink", (0, (1, 2))),
+    "Poly-Dom": Look("blue", "-", "o"),
+    "Poly-Dom, c0 fixed": Look("sky", "-", "v"),
+    "Poly-Dom, α = 1": Look("blue", "-", "o"),
+    "Poly-Dom, α = 1.02": Look("sky", "-", "v"),
+    "Poly-Dom, α = 1.2": Look("green", "-.", "^"),
+    "Poly-Dom, α = 1.3": Look("pink", (0, (1, 1)), "D"),
+    "α = 1.2, all trained": Look("pink", (0, (1, 1)), "D"),
+    "as printed": Look("orange", "--", "s"),
+    "layer by layer": Look("green", "-.", "^"),
+    "Naive-Expand-All": Look("grey", ":", "X"),
+    "Naive-Lookup": Look("grey", ":", "X"),
+    "Naive-Lookup, numpy": Look("yellow", "--", "P"),
+    "Index-All": Look("orange", "--", "s"),
+    "two-dimensional array": Look("green", "-.", "^"),
+    "staircase": Look("sky", "-", "v"),
+    "Greedy": Look("pink", (0, (1, 1)), "D"),
+    "Greedy-Acc": Look("green", "-.", "^"),
+    "Greedy-Cost": Look("yellow", "--", "P"),
+    "Greedy, planned at 50": Look("sky", "-", "v"),
+    "one set for all sizes": Look("grey", ":", "X"),
 }
-"""The palette of Okabe and Ito, whose colours colour-blind readers can distinguish, and greys."""
+"""How the line of each system looks; those of one panel differ in grey too."""
 
-STYLE: dict[Any, Any] = {
-    "font.size": 9.0,
-    "axes.titlesize": 10.0,
-    "axes.titlelocation": "left",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.alpha": 0.25,
-    "grid.linewidth": 0.6,
-    "lines.linewidth": 1.8,
-    "legend.frameon": False,
-    "legend.fontsize": 8.0,
-    "figure.dpi": 150,
-    "svg.fonttype": "none",
-    "svg.hashsalt": "poly-dom",
-}
-
+MOST_MARKS = 12
 
 Panels = tuple[Figure, list[Axes]]
+Draw = Callable[[Sequence[Row]], Figure]
+"""Draws a figure from raw results, inside the style of `drawing`."""
 
 
-@contextmanager
-def style() -> Iterator[None]:
-    """Draw in the style of this project."""
-    with matplotlib.rc_context(STYLE):
-        yield
-
-
-def panels(titles: Sequence[str], headline: str, *, rows: int = 1, width: float = 4.8, height: float = 3.5) -> Panels:
-    """Return a figure and its panels in reading order, all with the same y axis.
+def panels(finding: str, rows: int = 1, columns: int = 1, *, height: float = 2.8) -> Panels:
+    """Return a figure and its panels in reading order, with the same y axis, and the same x axis in each column.
 
     Parameters
     ----------
-    titles : sequence of str
-        One for each column.
-    headline : str
+    finding : str
         Title of the figure.
-    rows : int
-        Rows of panels.
-    width, height : float
-        Size of each panel in inches.
+    rows, columns : int
+    height : float
+        Height of each panel in inches.
     """
-    figure = Figure(figsize=(width * len(titles), 0.3 + height * rows), layout="constrained")
-    axes = list(figure.subplots(rows, len(titles), sharex=rows > 1, sharey=True, squeeze=False).flat)
-    figure.suptitle(headline, x=0.01, ha="left", fontsize=11, fontweight="bold")
-    for ax, title in zip(axes, titles, strict=False):
-        ax.set_title(title)
+    figure = Figure(figsize=(WIDTH, 0.4 + height * rows), layout="constrained")
+    axes = list(figure.subplots(rows, columns, sharex="col", sharey=True, squeeze=False).flat)
+    figure.suptitle(finding, x=0.01, ha="left", fontsize=11.0, fontweight="bold")
     return figure, axes
 
 
-def against_features(axes: Sequence[Axes], ylabel: str, bottom: float | None = None) -> None:
-    """Finish panels of lines over the number of features: log scale, whole numbers, labels at the lines."""
-    axes[0].set_yscale("log")
-    plain_numbers(axes[0].yaxis)
-    axes[0].set(ylabel=ylabel, ylim=(bottom, None))
-    for ax in axes:
-        ax.set_xlabel("number of features")
-        ax.xaxis.set_major_locator(MaxNLocator(8, integer=True))
-        label_lines(ax)
+def line(axes: Axes, x: Sequence[float], y: Sequence[float], name: str, look: Look | None = None) -> None:
+    """Draw the line of a system, which of many points marks only some; that of the optimum is wide, behind the others.
 
-
-def plain_numbers(axis: Axis) -> None:
-    """Label a log axis with plain numbers, only at powers of ten."""
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 1.0 else f"{value:g}"))
-    axis.set_minor_locator(NullLocator())
+    Parameters
+    ----------
+    axes : Axes
+    x, y : sequence of float
+        Nothing is drawn if they are empty.
+    name : str
+        Label of the line.
+    look : Look, optional
+        That of `LOOKS` if not given.
+    """
+    if not len(x):
+        return
+    style = (look or LOOKS[name]).line
+    (drawn,) = axes.plot(x, y, **style, markersize=4.0, markevery=math.ceil(len(x) / MOST_MARKS), label=name)
+    if name == "optimum":
+        drawn.set(linewidth=7.0, zorder=1.5, solid_capstyle="round")
 
 
 def quartiles(rows: Sequence[Row], x: str, y: str) -> tuple[list[float], np.ndarray]:
@@ -116,17 +101,7 @@ def quartiles(rows: Sequence[Row], x: str, y: str) -> tuple[list[float], np.ndar
     return sorted(groups), np.array([np.percentile(groups[k], (25, 50, 75)) for k in sorted(groups)]).T
 
 
-def band(
-    axes: Axes,
-    rows: Sequence[Row],
-    x: str,
-    y: str,
-    label: str,
-    *,
-    system: str = "",
-    dashes: str = "-",
-    wide: bool = False,
-) -> None:
+def band(axes: Axes, rows: Sequence[Row], x: str, y: str, name: str, scale: float = 1.0) -> None:
     """Draw the median over seeds as a line and the quartiles as a band.
 
     Parameters
@@ -135,84 +110,56 @@ def band(
     rows : sequence of Row
     x, y : str
         Names of the columns.
-    label : str
-        Label of the line.
-    system : str
-        Key of `COLOURS`; the label if not given.
-    dashes : str
-        Line style of matplotlib.
-    wide : bool
-        Draw a wide line behind the others.
+    name : str
+        Key of `LOOKS`, the label of the line.
+    scale : float
+        Factor of y.
     """
     if not rows:
         return
-    places, (low, middle, high) = quartiles(rows, x, y)
-    colour = COLOURS[system or label]
-    (line,) = axes.plot(places, middle, dashes, color=colour, label=label)
-    axes.fill_between(places, low, high, color=colour, alpha=0.15, linewidth=0)
-    if wide:
-        line.set(linewidth=6.0, zorder=1, solid_capstyle="round")
+    places, values = quartiles(rows, x, y)
+    low, middle, high = scale * values
+    line(axes, places, middle.tolist(), name)
+    axes.fill_between(places, low, high, color=LOOKS[name].line["color"], alpha=0.15, linewidth=0.0)
 
 
-def label_lines(axes: Axes, *, spacing: float = 0.058) -> None:
-    """Write each line's label beside its right end, in its colour, moved up or down so that no two overlap.
+def last_median(rows: Sequence[Row], x: str, y: str) -> float:
+    """Return the median of y at the largest x.
 
-    `spacing` is the least distance of two labels as a share of the height of the panel, whose limits must be final.
+    >>> last_median([{"n": 1, "t": 2.0}, {"n": 2, "t": 4.0}, {"n": 2, "t": 5.0}], "n", "t")
+    4.5
     """
-    axes.autoscale_view()
-    lines = [line for line in axes.get_lines() if not str(line.get_label()).startswith("_")]
-    ends = np.array([np.asarray(line.get_xydata())[-1] for line in lines])
-    shares = (axes.transScale + axes.transLimits).transform(ends).clip(0.0, 1.0)
-    heights = _spread(shares[:, 1].tolist(), spacing)
-    for line, (x, y), height in zip(lines, shares.tolist(), heights, strict=True):
-        colour = str(line.get_color())
-        axes.plot([x, 1.03], [y, height], color=colour, linewidth=0.6, transform=axes.transAxes, clip_on=False)
-        label = str(line.get_label())
-        axes.text(1.04, height, label, color=_darker(colour), fontsize=8, va="center", transform=axes.transAxes)
+    return float(quartiles(rows, x, y)[1][1, -1])
 
 
-def _spread(heights: Sequence[float], spacing: float) -> list[float]:
-    """Return heights in the same order, at least `spacing` apart and at most 1 if there is room.
+def against_features(axes: Sequence[Axes], label: str, unit: str = "") -> None:
+    """Finish panels, one above the other, of lines over the number of features."""
+    for ax in axes:
+        log_axis(ax.yaxis, unit, label)
+        ax.xaxis.set_major_locator(MaxNLocator(8, integer=True, min_n_ticks=3))
+        label_lines(ax, spacing=0.085)
+    axes[-1].set_xlabel("number of features")
 
-    >>> [round(h, 2) for h in _spread([0.5, 0.52, 0.0], 0.1)]
-    [0.46, 0.56, 0.0]
+
+def legend(axes: Axes, columns: int = 1) -> None:
+    """Name the lines beside a panel, or in several columns above it: for lines that end in one point."""
+    style: dict[str, Any] = {"ncols": columns, "fontsize": 9.0, "handlelength": 3.2, "columnspacing": 1.2}
+    if columns == 1:
+        axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), **style)
+    else:
+        axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.02), **style)
+
+
+def save_figures(figures: Mapping[str, tuple[str, Draw]], tables: Mapping[str, Sequence[Row]], out: Path) -> None:
+    """Write every figure to `out`, for light and for dark pages.
+
+    Parameters
+    ----------
+    figures : mapping of str to (str, Draw)
+        By name: the experiment it is drawn from, and how.
+    tables : mapping of str to sequence of Row
+        Raw results by experiment.
+    out : Path
     """
-    order = np.argsort(heights, kind="stable")
-    groups: list[list[float]] = []  # sums and sizes of runs of labels that touch: each run is centred on its mean
-    for height in np.array(heights)[order].tolist():
-        groups.append([height, 1.0])
-        while len(groups) > 1 and _bottom(groups[-1], spacing) < _top(groups[-2], spacing) + spacing:
-            total, count = groups.pop()
-            groups[-1] = [groups[-1][0] + total, groups[-1][1] + count]
-    placed = [_bottom(g, spacing) + k * spacing for g in groups for k in range(int(g[1]))]
-    result = [0.0] * len(placed)
-    for place, i in zip(placed, order.tolist(), strict=True):
-        result[i] = place
-    return result
-
-
-def _bottom(group: Sequence[float], spacing: float) -> float:
-    return group[0] / group[1] - 0.5 * (group[1] - 1) * spacing
-
-
-def _top(group: Sequence[float], spacing: float) -> float:
-    return group[0] / group[1] + 0.5 * (group[1] - 1) * spacing
-
-
-def _darker(colour: str) -> tuple[float, float, float]:
-    """Return a shade that is legible as text on white."""
-    red, green, blue = matplotlib.colors.to_rgb(colour)
-    return 0.75 * red, 0.75 * green, 0.75 * blue
-
-
-def save(figure: Figure, out: Path, name: str) -> list[Path]:
-    """Write ``name.png`` and ``name.svg``; the same figure gives the same files."""
-    files = [out / f"{name}.png", out / f"{name}.svg"]
-    figure.savefig(files[0])
-    figure.set_layout_engine("none")  # keeps the layout of the first file for the second
-    figure.savefig(files[1], metadata={"Date": None})
-    return files
-
-
-Draw = Callable[[Sequence[Row]], Figure]
-"""Draws a figure from raw results."""
+    for name, (experiment, draw) in figures.items():
+        saving.save(lambda draw=draw, rows=tables[experiment]: draw(rows), out / name)  # type: ignore[misc]

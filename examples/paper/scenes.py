@@ -12,7 +12,7 @@ import numpy as np
 from polydom_builder.lattice.witnesses import fewest_trainings
 from polydom_runtime.bundles.greedy import GreedyIndex
 
-from .figures import save, style
+from .figures import save_figures
 from .results import Row, load_facts, load_rows, save_facts, save_rows
 from .scene_assumptions import (
     check_promises,
@@ -219,8 +219,6 @@ def draw_scenes(out: Path) -> None:
         If raw results are missing.
     """
     tables = {name: load_rows(out / f"scenes_{name}.csv") for name in EXPERIMENTS}
-    with style():
-        for name, (experiment, draw) in FIGURES.items():
-            save(draw(tables[experiment]), out, f"scenes_{name}")
+    save_figures({f"scenes_{name}": figure for name, figure in FIGURES.items()}, tables, out)
     (out / TABLE).write_text(as_markdown(tables, load_facts(out / FACTS), list(FIGURES)), encoding="utf-8")
     print(f"{out / TABLE}: the paper's figures beside these; {len(FIGURES)} pictures beside it.")

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from . import synthetic_accuracy, synthetic_index, synthetic_promises, synthetic_trainings
-from .figures import Draw, save, style
+from .figures import Draw, save_figures
 from .results import Row, load_facts, load_rows, save_facts, save_rows
 from .synthetic_table import as_markdown
 from .synthetic_world import ALPHA, Scale
@@ -68,8 +68,6 @@ def draw_synthetic(out: Path) -> None:
     """
     tables = {name: load_rows(out / f"{name}.csv") for name in EXPERIMENTS}
     facts = load_facts(out / FACTS)
-    with style():
-        for name, (experiment, draw) in FIGURES.items():
-            save(draw(tables[experiment]), out, name)
+    save_figures(FIGURES, tables, out)
     (out / TABLE).write_text(as_markdown(tables, facts, list(FIGURES)), encoding="utf-8")
     print(f"{out / TABLE}: the paper's figures beside these; {len(FIGURES)} pictures beside it.")

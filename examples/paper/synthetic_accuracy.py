@@ -5,13 +5,16 @@ from dataclasses import replace
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter
 
+from polydom_builder.drawing.style import headline
+from polydom_builder.drawing.ticks import linear_axis, log_axis
 from polydom_builder.lattice.inputs import weights_of
 from polydom_builder.lattice.region import evaluate
 
-from .figures import band, panels, plain_numbers
+from .figures import band, legend, panels, quartiles
 from .results import Row, where
-from .synthetic_world import KINDS, Scale, synthetic_world
+from .synthetic_world import KINDS, SHORT, Scale, synthetic_world
 from .systems import BEST_FIRST, LAYERED, ComparedSystem, World, greedy, greedy_acc, greedy_cost, poly_dom
 
 SIZE = 50.0
@@ -60,25 +63,37 @@ def _optimum(world: World, budget: float) -> float:
 
 
 LINES = (
-    (("Poly-Dom, α = 1", "Poly-Dom", "-"), ("Poly-Dom, α = 1.2", "", "--"), ("Poly-Dom, α = 1.3", "", "-.")),
-    (("Greedy", "", "-"), ("Greedy-Acc", "", "--"), ("Greedy-Cost", "", ":"), (PLANNED, "", "-.")),
+    ("Poly-Dom, α = 1", "Poly-Dom, α = 1.2", "Poly-Dom, α = 1.3"),
+    ("Greedy", "Greedy-Acc", "Greedy-Cost", PLANNED),
 )
-"""For each row of panels: the systems, the key of the colour if it is not the system's own, and the dashes."""
+"""The systems in each row of panels."""
 
 
 def draw(rows: Sequence[Row]) -> Figure:
     """Draw medians and quartiles over the seeds, Poly-Dom above Greedy, each over the optimum."""
-    headline = f"Accuracy of the answer at size {SIZE:g}"
-    figure, axes = panels(list(KINDS.values()), headline, rows=len(LINES), height=2.7)
-    places = [(lines, kind) for lines in LINES for kind in KINDS]
-    for ax, (lines, kind) in zip(axes, places, strict=True):
-        here = where(rows, kind=kind)
-        band(ax, here, "budget", "optimum", "optimum", wide=True)
-        for name, colour, dashes in lines:
-            band(ax, here, "budget", name, name, system=colour, dashes=dashes)
-        ax.set(xscale="log", ylim=(0.48, 1.02), ylabel="a(answer)" if kind == next(iter(KINDS)) else "")
-        ax.legend(loc="upper left")
+    ours, theirs = (f"{100 * _largest_gap(rows, name):.2g} points" for name in ("Poly-Dom, α = 1", "Greedy"))
+    finding = f"Largest gap of medians to the optimum: Poly-Dom with α = 1 {ours}, Greedy {theirs}"
+    figure, axes = panels(finding, len(LINES), len(KINDS))
+    for ax, (systems, kind) in zip(axes, [(systems, kind) for systems in LINES for kind in KINDS], strict=True):
+        for name in ("optimum", *systems):
+            band(ax, where(rows, kind=kind), "budget", name, name)
+        log_axis(ax.xaxis)
+        ax.xaxis.set_major_formatter(EngFormatter())
+    for ax, (kind, meaning) in zip(axes, KINDS.items(), strict=False):
+        headline(ax, SHORT[kind], meaning)
+    for ax in axes[:: len(KINDS)]:
+        linear_axis(ax.yaxis, label="accuracy, with quartiles")
+    for ax in axes[len(KINDS) - 1 :: len(KINDS)]:
+        legend(ax)
     for ax in axes[-len(KINDS) :]:
-        ax.set_xlabel("budget")
-        plain_numbers(ax.xaxis)
+        ax.set_xlabel(f"budget at size {SIZE:g}")
     return figure
+
+
+def _largest_gap(rows: Sequence[Row], system: str) -> float:
+    """Return the largest difference of two medians at one budget and kind: of the optimum, and of a system."""
+    gaps = []
+    for kind in KINDS:
+        best, answer = (quartiles(where(rows, kind=kind), "budget", name)[1][1] for name in ("optimum", system))
+        gaps.append(float((best - answer).max()))
+    return max(gaps)

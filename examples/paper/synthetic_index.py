@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from polydom_builder.drawing.style import headline
 from polydom_runtime import Candidate
 from polydom_runtime.costs import basis_terms
 
-from .figures import against_features, band, panels
-from .results import Row, where
-from .synthetic_world import ALPHA, KINDS, Scale, worlds
+from .figures import against_features, band, last_median, panels
+from .results import Row, column, where
+from .synthetic_world import ALPHA, KINDS, SHORT, Scale, worlds
 from .systems import AS_PRINTED, BEST_FIRST, LAYERED, World, array_entries, envelope, every_crossing, scan
 
 SELECTIONS = {
@@ -108,37 +109,46 @@ def microseconds(lookups: dict[str, Callable[[float, float], Any]], queries: Seq
     return {name: statistics.median(taken[len(warm_up) :]) * 1e-3 for name, taken in kept.items()}
 
 
-SIZE_LINES = (
-    ("all_crossings", "Index-All", "-"),
-    ("array", "two-dimensional array", "--"),
-    ("intervals", "Poly-Dom", "-"),
-    ("scan", "Naive-Lookup", ":"),
-)
+SIZE_LINES = {
+    "all_crossings": "Index-All",
+    "array": "two-dimensional array",
+    "intervals": "Poly-Dom",
+    "scan": "Naive-Lookup",
+}
+TIME_LINES = {
+    "naive": "Naive-Lookup",
+    "naive_numpy": "Naive-Lookup, numpy",
+    "poly_dom": "Poly-Dom",
+    "staircase": "staircase",
+}
+"""The columns that are drawn, with their labels."""
 
 
 def draw_sizes(rows: Sequence[Row], selection: str) -> Figure:
     """Draw the entries of all indexes over one kind of candidates, on a log scale."""
-    figure, axes = panels(list(KINDS.values()), f"Index entries, α = {ALPHA:g}: {SELECTIONS[selection]}")
-    for ax, kind in zip(axes, KINDS, strict=True):
-        for column, label, dashes in SIZE_LINES:
-            band(ax, where(rows, kind=kind, selection=selection), "n_features", column, label, dashes=dashes)
-    against_features(axes, "entries", 0.8)
+    figure, axes = panels(f"Index entries at α = {ALPHA:g}: {SELECTIONS[selection]}", len(KINDS))
+    for ax, (kind, meaning) in zip(axes, KINDS.items(), strict=True):
+        mine = where(rows, kind=kind, selection=selection)
+        for name, label in SIZE_LINES.items():
+            band(ax, mine, "n_features", name, label)
+        ours, all_crossings = (last_median(mine, "n_features", name) for name in ("intervals", "all_crossings"))
+        most = max(column(mine, "n_features"))
+        finding = f"with {most:g} features, Poly-Dom's has {ours:,.0f}, Index-All {all_crossings:,.0f}"
+        headline(ax, f"{SHORT[kind]}: {finding}", f"{meaning}; medians, bands: quartiles of the worlds")
+    against_features(axes, "entries")
     return figure
-
-
-TIME_LINES = (
-    ("naive", "Naive-Lookup", ":"),
-    ("naive_numpy", "Naive-Lookup, numpy", "--"),
-    ("poly_dom", "Poly-Dom", "-"),
-    ("staircase", "staircase", "-"),
-)
 
 
 def draw_times(rows: Sequence[Row], alpha: float) -> Figure:
     """Draw the time of one lookup, on a log scale."""
-    figure, axes = panels(list(KINDS.values()), f"Time of one lookup, α = {alpha:g}")
-    for ax, kind in zip(axes, KINDS, strict=True):
-        for column, label, dashes in TIME_LINES:
-            band(ax, where(rows, kind=kind, alpha=alpha), "n_features", column, label, dashes=dashes)
-    against_features(axes, "µs, median over queries")
+    figure, axes = panels(f"Time of one lookup at α = {alpha:g}", len(KINDS))
+    for ax, (kind, meaning) in zip(axes, KINDS.items(), strict=True):
+        mine = where(rows, kind=kind, alpha=alpha)
+        for name, label in TIME_LINES.items():
+            band(ax, mine, "n_features", name, label, 1e-6)
+        ours, naive = (last_median(mine, "n_features", name) for name in ("poly_dom", "naive"))
+        most = max(column(mine, "n_features"))
+        finding = f"with {most:g} features, Poly-Dom takes {ours:.3g} µs, Naive-Lookup {naive:.3g} µs"
+        headline(ax, f"{SHORT[kind]}: {finding}", f"{meaning}; medians, bands: quartiles of the worlds")
+    against_features(axes, "one lookup", "s")
     return figure

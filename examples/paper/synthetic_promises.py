@@ -7,13 +7,15 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from polydom_builder.drawing.style import COLOURS, headline
+from polydom_builder.drawing.ticks import linear_axis
 from polydom_builder.lattice.inputs import weights_of
 from polydom_runtime.arrays import Floats
 from polydom_runtime.costs import basis_terms
 
-from .figures import COLOURS, panels
+from .figures import panels
 from .results import Row, column, where
-from .synthetic_world import KINDS, Scale, synthetic_world
+from .synthetic_world import KINDS, SHORT, Scale, synthetic_world
 from .systems import AS_PRINTED, BEST_FIRST, LAYERED, Search, World
 
 ALPHAS = (1.1, 1.2)
@@ -112,32 +114,37 @@ def total(rows: Sequence[Row], kind: str, system: str, alpha: float) -> Total:
 
 
 def draw(rows: Sequence[Row]) -> Figure:
-    """Draw the worst ratio of each system beside the promised one, with its share of broken promises."""
-    headline = "Best score / score of the answer, the worst of all queries   (■ α = 1.1   ● α = 1.2)"
-    figure, axes = panels(list(KINDS.values()), headline, height=3.0)
+    """Draw the worst ratio of each system beside the promised one, and count its broken promises."""
     systems = list(dict.fromkeys(str(row["system"]) for row in rows))[::-1]
-    for ax, kind in zip(axes, KINDS, strict=True):
-        for alpha, marker, shift in zip(ALPHAS, "so", (0.17, -0.17), strict=True):
-            ax.axvline(alpha, color="#888888", linewidth=1.0, linestyle="--", zorder=0)
+    figure, axes = panels(_finding(rows), len(KINDS))
+    for ax, (kind, meaning) in zip(axes, KINDS.items(), strict=True):
+        for alpha, marker, shift in zip(ALPHAS, "so", (0.2, -0.2), strict=True):
+            ax.axvline(alpha, color=COLOURS["grey"], linewidth=1.0, linestyle="--", zorder=1.5)
             for height, system in enumerate(systems):
-                _draw_total(ax, total(rows, kind, system, alpha), height + shift, marker)
+                result = total(rows, kind, system, alpha)
+                _draw_total(ax, result, height + shift, marker, f"α = {alpha:g}")
+        linear_axis(ax.xaxis)
         ax.set(yticks=range(len(systems)), yticklabels=systems, ylim=(-0.5, len(systems) - 0.5))
-        ax.set(xlabel="worst ratio", xlim=(1.0, max(1.5, 1.1 * max(column(rows, "worst_ratio")))))
+        ax.set_xlim(1.0, max(1.4, 1.05 * max(column(rows, "worst_ratio"))))
         ax.grid(axis="y", visible=False)
+        headline(ax, f"{SHORT[kind]}: {meaning}", "the worst of all queries; dashed: the promises; hollow: broken")
+    axes[-1].set_xlabel("score of the best set / score of the answer")
     return figure
 
 
-def _draw_total(ax: Axes, result: Total, height: float, marker: str) -> None:
-    colour = COLOURS["as printed" if result.broken else "Poly-Dom"]
-    ax.plot(result.worst_ratio, height, marker, color=colour, markersize=6)
-    share = f"{result.broken:,} of {result.queries:,} broken" if result.broken else "none broken"
-    ax.annotate(
-        share,
-        (result.worst_ratio, height),
-        (7, 0),
-        textcoords="offset points",
-        va="center",
-        fontsize=7.5,
-        color=colour if result.broken else "#444444",
-        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8, "alpha": 0.85},
-    )
+def _draw_total(ax: Axes, result: Total, height: float, marker: str, name: str) -> None:
+    colour = COLOURS["orange" if result.broken else "blue"]
+    fill = "none" if result.broken else colour
+    ax.plot(result.worst_ratio, height, marker, color=colour, markerfacecolor=fill, markersize=6.0)
+    broken = f"{result.broken:,} of {result.queries:,} broken" if result.broken else "none broken"
+    ax.text(1.02, height, f"{name}: {broken}", fontsize=8.5, va="center", transform=ax.get_yaxis_transform())
+
+
+def _finding(rows: Sequence[Row]) -> str:
+    """Say which systems broke promises, and how many of all kinds and α."""
+    parts = []
+    for system in dict.fromkeys(str(row["system"]) for row in rows):
+        asked, broken = (int(sum(column(where(rows, system=system), name))) for name in ("queries", "broken"))
+        if broken:
+            parts.append(f"{system}, {broken:,} of {asked:,} answers break the promise")
+    return f"{'; '.join(parts)}; of the others, none".capitalize() if parts else "No answer breaks the promise"

@@ -109,7 +109,7 @@ def _indexes(tables: Tables, n_features: int) -> str:
 
 
 def _accuracy(tables: Tables, n_features: int) -> str:
-    names = [name for lines in LINES for name, *_ in lines]
+    names = [name for systems in LINES for name in systems]
     rows = [
         (name, *(spread(at_budget(tables, kind), name, 2) for kind in ("cf1", "cfinf"))) for name in ["optimum", *names]
     ]

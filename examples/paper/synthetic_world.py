@@ -10,7 +10,7 @@ from polydom_builder.lattice.region import QueryRegion
 from .generator import N_FEATURES, SIZES, costs, scores
 from .systems import World
 
-KINDS = {"cf1": "cf₁: as accurate as the best feature", "cfinf": "cf∞: every feature counts"}
+KINDS = {"cf1": "as accurate as the best feature", "cfinf": "every feature counts"}
 """The combiners and their names in figures."""
 
 SHORT = {"cf1": "cf₁", "cfinf": "cf∞"}

@@ -24,7 +24,9 @@ N_FEATURES = 5
 TINY = Scale(alphas=(1.0, 1.1, 1.2, 1.3), tolerances=(0.0, 0.02, 0.05), budgets=12, queries=2_000, timed=8, drawn=20)
 RAW = [f"scenes_{name}.csv" for name in scenes.EXPERIMENTS]
 FEW = {name: scene_figures.FIGURES[name] for name in ("violations", "averages")}
-PICTURES = [f"scenes_{name}.{kind}" for name in scene_figures.FIGURES for kind in ("png", "svg")]
+PICTURES = [
+    f"scenes_{name}{kind}" for name in scene_figures.FIGURES for kind in (".png", ".svg", "-dark.png", "-dark.svg")
+]
 
 
 def double(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -91,7 +93,7 @@ def test_a_run_leaves_raw_results_pictures_and_a_table(made_up: Scenes, tmp_path
     assert {f.name for f in out.iterdir()} == {*RAW, *PICTURES, scenes.FACTS, scenes.TABLE}
     assert all((out / name).stat().st_size > 5_000 for name in PICTURES)
     table = (out / scenes.TABLE).read_text()
-    assert all(name in table for name in PICTURES if name.endswith("png"))
+    assert all(f"scenes_{name}.png" in table for name in scene_figures.FIGURES)
     assert all(claim.what in table for claim in scene_table.CLAIMS)
 
 

@@ -7,17 +7,28 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from examples.paper import figures, generator, results, synthetic, synthetic_claims, synthetic_promises, synthetic_world
+from examples.paper import (
+    figures,
+    generator,
+    results,
+    synthetic,
+    synthetic_claims,
+    synthetic_promises,
+    synthetic_trainings,
+    synthetic_world,
+)
 from examples.paper.__main__ import main
 from examples.paper.synthetic_promises import ALPHAS, Queries, best_scores, total
 from examples.paper.synthetic_world import KINDS, Scale
 from examples.paper.synthetic_world import synthetic_world as world_of
 from examples.paper.systems import AS_PRINTED, BEST_FIRST, INDEXES, greedy, greedy_acc, greedy_cost, poly_dom
+from polydom_builder.drawing.style import style
 from polydom_builder.lattice.region import QueryRegion
 
 TINY = Scale(seeds=2, most_features=4, default_features=5, table_features=6, queries=1_000, timed_queries=5)
 FEW = {name: synthetic.FIGURES[name] for name in ("index_sizes", "promises")}
-PICTURES = [f"{name}.{kind}" for name in synthetic.FIGURES for kind in ("png", "svg")]
+KINDS_OF_FILES = (".png", ".svg", "-dark.png", "-dark.svg")
+PICTURES = [name + kind for name in synthetic.FIGURES for kind in KINDS_OF_FILES]
 RAW = [f"{name}.csv" for name in synthetic.EXPERIMENTS]
 
 
@@ -41,14 +52,14 @@ def test_command_leaves_raw_results_pictures_and_a_table(tmp_path: Path, monkeyp
     assert {f.name for f in out.iterdir()} == {*RAW, *PICTURES, synthetic.FACTS, synthetic.TABLE}
     assert all((out / name).stat().st_size > 5_000 for name in PICTURES)
     assert all((out / name).read_bytes()[:4] == b"\x89PNG" for name in PICTURES if name.endswith("png"))
-    assert all(name in (out / synthetic.TABLE).read_text() for name in PICTURES if name.endswith("png"))
+    assert all(f"{name}.png" in (out / synthetic.TABLE).read_text() for name in synthetic.FIGURES)
 
 
 @pytest.fixture
 def few_figures(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Two figures instead of all; returns the names of their files."""
     monkeypatch.setattr(synthetic, "FIGURES", FEW)
-    return [f"{name}.{kind}" for name in FEW for kind in ("png", "svg")]
+    return [name + kind for name in FEW for kind in KINDS_OF_FILES]
 
 
 def test_redraw_gives_the_same_pictures_and_table_and_recomputes_nothing(
@@ -168,15 +179,30 @@ def test_raw_results_come_back_as_they_went(tmp_path: Path) -> None:
     assert results.load_rows(tmp_path / "rows.csv") == rows
 
 
-def test_labels_keep_their_distance_and_their_order() -> None:
-    heights = np.random.default_rng(0).uniform(0, 1, (50, 8)).round(1)
+def test_titles_say_what_the_raw_results_say() -> None:
+    rows: list[results.Row] = [
+        {"kind": kind, "n_features": 4, "seed": seed, "system": system, "alpha": 1.2, "trained": trained + 2 * seed}
+        for kind in KINDS
+        for seed in range(3)
+        for system, trained in (("Poly-Dom", 3), ("as printed", 11))
+    ]
 
-    for before in heights.tolist():
-        after = figures._spread(before, 0.06)
-        assert np.diff(np.sort(after)).min() >= 0.06 - 1e-12
-        assert all(
-            (a < b) <= (x <= y) for a, x in zip(before, after, strict=True) for b, y in zip(before, after, strict=True)
-        )
+    with style():
+        figure = synthetic_trainings.draw(rows, 1.2)
+
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    assert titles == [f"{kind}: of 16 sets, Poly-Dom trains 5, the printed search 13" for kind in ("cf₁", "cf∞")]
+
+
+def test_the_title_about_promises_names_the_systems_that_break_them(out: Path) -> None:
+    rows = [row | {"broken": 0} for row in results.load_rows(out / "promises.csv")]
+    kept = synthetic_promises.draw(rows)
+    broken = synthetic_promises.draw([row | {"broken": 7 * (row["system"] == "layer by layer")} for row in rows])
+
+    answers = sum(int(row["queries"]) for row in rows if row["system"] == "layer by layer")
+    n_rows = sum(row["system"] == "layer by layer" for row in rows)
+    assert kept.get_suptitle() == "No answer breaks the promise"
+    assert broken.get_suptitle().startswith(f"Layer by layer, {7 * n_rows:,} of {answers:,} answers break the promise")
 
 
 @pytest.mark.parametrize("module", [figures, generator, results, synthetic_claims, synthetic_promises])

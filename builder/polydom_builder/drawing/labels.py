@@ -27,7 +27,9 @@ def label_lines(axes: Axes, *, spacing: float = 0.062) -> None:
         heights += max(-heights.min(), 0.0) * (np.ptp(heights) <= 1.0)
     for line, (x, y), height in zip(lines, shares.tolist(), heights.tolist(), strict=True):
         away: dict[str, Any] = {"transform": axes.transAxes, "clip_on": False}
-        axes.plot([x, 1.03], [y, height], color=line.get_color(), linewidth=0.7, label="_leader", **away)
+        dashes = "-" if x > 0.8 else (0, (1, 4))  # a long leader must not look like a line
+        leader: dict[str, Any] = {"color": line.get_color(), "linewidth": 0.7, "linestyle": dashes, "label": "_leader"}
+        axes.plot([x, 1.03], [y, height], **leader, **away)
         axes.text(1.04, height, str(line.get_label()), fontsize=9.0, va="center", **away)
 
 

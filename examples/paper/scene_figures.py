@@ -58,6 +58,10 @@ def draw_costs(rows: Sequence[Row]) -> Figure:
     for ax, unit in zip(axes, order, strict=False):
         _draw_unit(ax, units[unit], samples=unit == shown)
         ax.set_title(unit, fontsize=10.0, pad=3.0)
+    for ax in axes[: len(order)]:
+        log_axis(ax.xaxis)
+        log_axis(ax.yaxis, "s")
+        ax.xaxis.set_major_formatter(EngFormatter())
     for ax in axes[::UNITS_A_ROW]:
         ax.set_ylabel("time")
     key = axes[len(order)]
@@ -79,9 +83,6 @@ def _draw_unit(ax: Axes, rows: Sequence[Row], *, samples: bool) -> None:
         label = f"samples of {rows[0]['unit']}:\n10, 50 and 90 %"
         ax.vlines(sizes, column(rows, "low"), column(rows, "high"), color=COLOURS["ink"], linewidth=1.0)
         ax.plot(sizes, column(rows, "median"), "o", color=COLOURS["ink"], markersize=3.0, label=label)
-    log_axis(ax.xaxis)
-    log_axis(ax.yaxis, "s")
-    ax.xaxis.set_major_formatter(EngFormatter())
 
 
 def draw_trainings(rows: Sequence[Row]) -> Figure:
@@ -147,7 +148,7 @@ def draw_indexes(rows: Sequence[Row], lines: Mapping[str, str], label: str, unit
     example = where(rows, selection="all trained", e=0.0, **GIVEN["e"])[0]
     values = {system: text(scale * float(example[name])) for name, system in lines.items()}
     finding = ", ".join(f"{system} {values[system]}" for system in ("Poly-Dom", "Naive-Lookup"))
-    figure, axes = panels(f"{label} over all trained sets at α = 1.3, e = 0: {finding}", 2, 2)
+    figure, axes = panels(f"{label}, α = 1.3, e = 0, all trained: {finding}", 2, 2)
     places = [(selection, x) for selection in SELECTIONS for x in GIVEN]
     for ax, (selection, x) in zip(axes, places, strict=True):
         mine = sorted(where(rows, selection=selection, **GIVEN[x]), key=lambda row: float(row[x]))
@@ -155,8 +156,9 @@ def draw_indexes(rows: Sequence[Row], lines: Mapping[str, str], label: str, unit
             drawn = [row for row in mine if not math.isnan(float(row[name]))]
             line(ax, column(drawn, x), [scale * value for value in column(drawn, name)], system)
         linear_axis(ax.xaxis)
-        log_axis(ax.yaxis, unit)
-        headline(ax, f"{SELECTIONS[selection]}, {'α = 1.3' if x == 'e' else 'e = 0'}")
+        headline(ax, "α = 1.3" if x == "e" else "e = 0", SELECTIONS[selection])
+    for ax in axes:
+        log_axis(ax.yaxis, unit)  # after all panels are drawn, as they share the axis
     for ax, x in zip(axes[2:], ("e", "α"), strict=True):
         ax.set_xlabel(x)
     for left, right in (axes[:2], axes[2:]):

@@ -71,8 +71,8 @@ LINES = (
 
 def draw(rows: Sequence[Row]) -> Figure:
     """Draw medians and quartiles over the seeds, Poly-Dom above Greedy, each over the optimum."""
-    ours, theirs = (f"{100 * _largest_gap(rows, name):.2g} points" for name in ("Poly-Dom, α = 1", "Greedy"))
-    finding = f"Largest gap of medians to the optimum: Poly-Dom with α = 1 {ours}, Greedy {theirs}"
+    ours, theirs = (f"{100 * _largest_gap(rows, name):.2g}" for name in ("Poly-Dom, α = 1", "Greedy"))
+    finding = f"Largest gap of medians to the optimum: {ours} points (Poly-Dom, α = 1), {theirs} (Greedy)"
     figure, axes = panels(finding, len(LINES), len(KINDS))
     for ax, (systems, kind) in zip(axes, [(systems, kind) for systems in LINES for kind in KINDS], strict=True):
         for name in ("optimum", *systems):

@@ -45,10 +45,13 @@ class RoundNumbers(Locator):
 
 def log_axis(axis: Any, unit: str = "", label: str = "") -> None:
     """Make an axis logarithmic, with ticks such as "500 µs"; without a unit they are plain numbers."""
-    low, high = axis.get_data_interval()
+    name = axis.axis_name
+    shared = getattr(axis.axes, f"get_shared_{name}_axes")().get_siblings(axis.axes)
+    ends = np.array([getattr(axes, f"{name}axis").get_data_interval() for axes in shared])
+    low, high = ends[:, 0].min(), ends[:, 1].max()
     if low == high > 0.0:  # a single value, which has no range of its own
-        axis.axes.set(**{f"{axis.axis_name}lim": (low / 1.5, low * 1.5)})
-    axis.axes.set(**{f"{axis.axis_name}scale": "log"})
+        axis.axes.set(**{f"{name}lim": (low / 1.5, low * 1.5)})
+    axis.axes.set(**{f"{name}scale": "log"})
     axis.set_major_locator(RoundNumbers())
     axis.set_minor_locator(NullLocator())
     _finish(axis, unit, label)

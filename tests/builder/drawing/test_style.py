@@ -79,6 +79,18 @@ def test_a_logarithmic_axis_has_some_ticks_of_round_numbers(low: float, high: fl
     assert all(low <= tick <= high for tick in ticks)
 
 
+def test_a_panel_with_one_value_leaves_a_shared_axis_room_for_the_others() -> None:
+    with style():
+        panels = Figure().subplots(2, sharey=True)
+        for axes, values in zip(panels, ([3.0, 3.0], [1.0, 900.0]), strict=True):
+            axes.plot([0.0, 1.0], values)
+        for axes in panels:
+            log_axis(axes.yaxis)
+
+    low, high = panels[0].get_ylim()
+    assert low < 1.0 < 900.0 < high
+
+
 def test_ticks_have_units() -> None:
     with style():
         figure, axes = panel()

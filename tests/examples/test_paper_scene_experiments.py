@@ -16,6 +16,7 @@ from examples.paper.scene_images import SIDES
 from examples.paper.scene_lattice import SceneLattice
 from examples.paper.scene_scale import Scale
 from examples.paper.systems import BEST_FIRST, INDEXES
+from polydom_builder.drawing.style import style
 from polydom_runtime import Feature, FeatureSpace, Step
 from polydom_runtime.device.calibration import REFERENCES
 from polydom_runtime.measuring.cost_samples import CostSamples, units_of
@@ -111,6 +112,16 @@ def test_redraw_gives_the_same_and_recomputes_nothing(
     assert before == after
     for name in FEW:
         assert (out / f"scenes_{name}.svg").read_bytes() == (tmp_path / f"scenes_{name}.svg").read_bytes()
+
+
+def test_the_title_counts_what_the_searches_train(out: Path) -> None:
+    changed = [row | {"trained": 1234} if row["system"] == "as printed" else row for row in rows(out, "trainings")]
+    (ours,) = column(where(changed, system="best first", alpha=1.2, e=0.0), "trained")
+
+    with style():
+        title = scene_figures.draw_trainings(changed).get_suptitle()
+
+    assert title.endswith(f"of 32 sets, Poly-Dom trains {ours:,.0f}, the printed search 1,234")
 
 
 def test_redraw_without_raw_results_names_the_file(tmp_path: Path) -> None:

@@ -117,6 +117,17 @@ def test_labels_do_not_overlap_and_stay_inside() -> None:
     assert heights[-1] <= 1.0
 
 
+def test_a_long_leader_of_a_label_does_not_look_like_a_line() -> None:
+    with style():
+        _figure, axes = panel()
+        axes.plot([0.0, 1.0], [0.0, 1.0], label="whole")
+        axes.plot([0.0, 0.3], [0.0, 0.2], label="ends early")
+        label_lines(axes)
+
+    leaders = [line for line in axes.get_lines() if line.get_label() == "_leader"]
+    assert [line.get_linestyle() for line in leaders] == ["-", "--"]
+
+
 def test_labels_with_room_stay_at_their_lines() -> None:
     assert spread([0.9, 0.1, 0.5], 0.1) == [0.9, 0.1, 0.5]
 

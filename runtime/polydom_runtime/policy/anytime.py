@@ -138,8 +138,7 @@ class AnytimePlanner(Planner):
 
     def _to_answer(self, state: State) -> Floats:
         """Return weights of the time to answer by each model of a state, without the last."""
-        rest = 0.5 * np.array(self._times.guarded.dispatch.weights)
-        weights = np.tile(rest, (len(state.answers) - 1, 1))
+        weights = np.tile(self.rest.weights, (len(state.answers) - 1, 1))
         weights[:, 0] += [1e-9 * model.model_ns for model, _ in state.answers[:-1]]
         return weights
 

@@ -23,9 +23,12 @@ def outlook_table(bundle: Bundle) -> str:
     Returns
     -------
     str
-        Lines without an end of line at the last one. Where a deadline only gets the prior, a line says so.
+        Lines without an end of line at the last one. Where a deadline only gets the prior, a line says so; the last one
+        says it if times are estimates.
     """
-    return "\n".join(line for regime in REGIMES for line in _of_regime(bundle, regime))
+    origin = bundle.times.origin
+    note = [f"all of this is for {origin.device}, estimated: on a slower machine, more answers are the prior"]
+    return "\n".join([*(line for regime in REGIMES for line in _of_regime(bundle, regime)), *note * origin.estimated])
 
 
 def _of_regime(bundle: Bundle, regime: Regime) -> Iterator[str]:

@@ -90,7 +90,7 @@ class Plan:
         """
         staircase, models = bundle.index.at_deadline(budget), models.timed(bundle)
         planner: Planner = kind(bundle, space, models, staircase, energy)
-        last = 0.5e9 * bundle.times.guarded.dispatch(bundle.promise.sizes[0])
+        last = 1e9 * planner.rest(bundle.promise.sizes[0])
         latest_ns, calm = int(budget * 1e9) - int(last), bundle.times.calm
         (nothing,) = planner.new_states([0])
         return cls(planner.root(), nothing, planner.cells, latest_ns, calm, models, staircase, bundle)

@@ -43,6 +43,8 @@ class Planner:
         Rising ends of the size cells.
     begun : float array of shape (6,)
         Weights of the half of dispatch that is spent before the first decision. The other half follows the last one.
+    rest : CostFunction
+        What the part of dispatch after the last decision rarely exceeds: the smaller of two bounds, as in the guard.
     """
 
     def __init__(
@@ -64,6 +66,9 @@ class Planner:
         self._stages = [stage_of(space, feature, models.values, place.start) for feature, place in places]
         self._times = bundle.times
         self.begun = 0.5 * np.array(bundle.times.planned.dispatch.weights)
+        summed = np.maximum(np.array(bundle.times.worst.dispatch.weights) - self.begun, 0.0)
+        bounds = bundle.times.guarded.dispatch * 0.5, CostFunction(tuple(summed.tolist()))
+        self.rest = min(bounds, key=lambda bound: bound(bundle.promise.sizes[0]))
 
     def root(self) -> State:
         """Return the state without features, from which the moves lead to all other states.

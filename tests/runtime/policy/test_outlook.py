@@ -13,6 +13,7 @@ from polydom_runtime.exceptions import DeadlineError
 from polydom_runtime.policy.deadline import checked_deadline, too_short, too_short_for
 from polydom_runtime.policy.first_answer import first_answer
 from polydom_runtime.policy.outlook_table import outlook_table, regimes_text
+from polydom_runtime.prediction import Policy
 from tests.bundle_parts import changed
 from tests.runtime.conftest import make_bundle
 from tests.runtime.lattice_world import US, LatticeWorld, lattice_bundle, microseconds
@@ -65,6 +66,17 @@ def test_first_answer_uses_guarded_times_where_they_are_less(bundle: Bundle) -> 
 
     assert first is not None
     assert first.seconds == pytest.approx((1 + 15 + 2) * US)
+
+
+@pytest.mark.parametrize("policy", ["anytime", "strict"])
+def test_first_answer_is_given_although_single_units_have_long_tails(bundle: Bundle, policy: Policy) -> None:
+    """The worst case of the sum is enough, also for the part of dispatch that follows the model."""
+    tails = changed(bundle, planned=bundle.times.worst, guarded=bundle.times.worst.scaled(10.0))
+    first = first_answer(tails)
+
+    assert first is not None
+    answer = LatticeWorld(tails).predictor(first.seconds + 0.1 * US, policy=policy).predict_one(1.0)
+    assert (answer.features, answer.deadline_met) == (("a",), True)
 
 
 def test_first_answer_after_a_sleep_is_later(bundle: Bundle) -> None:
@@ -120,6 +132,15 @@ def test_table_of_a_bundle_without_an_outlook_has_the_shortest_deadline(bundle: 
         "  the shortest deadline for more than the prior is 37 µs: dispatch 2 µs, a 30 µs, its model 5 µs",
     ]
     assert "no set scores higher than the prior" in outlook_table(changed(bundle, prior=(0, 0.95)))
+
+
+def test_table_of_estimated_times_says_whose_they_are(bundle: Bundle) -> None:
+    measured, estimated = (changed(bundle, origin=CostOrigin("a board", estimated=e)) for e in (False, True))
+
+    assert "a board" not in outlook_table(measured)
+    assert outlook_table(estimated).splitlines()[-1] == (
+        "all of this is for a board, estimated: on a slower machine, more answers are the prior"
+    )
 
 
 def test_regimes_are_told_with_their_sleep(bundle: Bundle) -> None:

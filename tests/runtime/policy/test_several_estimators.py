@@ -245,7 +245,9 @@ def test_more_time_left_never_plans_for_less(world: LatticeWorld, deadline: int)
     for state in reachable(plan.root):
         for cell in range(len(state.typical_ns) - 1):
             *_, ends, moves = state.rows[cell]
-            rest = 0.5 * world.bundle.times.guarded.dispatch(plan.cells[cell]) * 1e9
+            n, times = plan.cells[cell], world.bundle.times
+            halves = 0.5 * times.guarded.dispatch(n), times.worst.dispatch(n) - 0.5 * times.planned.dispatch(n)
+            rest = 1e9 * min(halves)
             given = []
             for least, move in zip((0.0, *ends), moves, strict=True):
                 answers = [m.accuracy for m, _ in state.answers if m.model_ns + rest <= least + 1.0]

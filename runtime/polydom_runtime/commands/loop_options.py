@@ -185,6 +185,9 @@ def run_loop(arguments: argparse.Namespace, monitor: Monitor) -> LoopSummary:
             f"no rehearsals: the period must leave {needed} beside the deadline, which one takes. It "
             "leaves less, so items were answered with cold code. Give a longer period or a shorter deadline."
         )
+    elif skipped := summary.rehearsals.skipped:
+        why = ", ".join(f"{n} since {reason}" for reason, n in summary.rehearsals.skipped_since.items())
+        say(f"{skipped} rehearsals were skipped, so their items may have met cold code: {why}")
     return summary
 
 
@@ -199,8 +202,8 @@ def as_dict(summary: LoopSummary) -> dict[str, Any]:
     }
 
 
-def _known(numbers: dict[str, float]) -> dict[str, float | None]:
-    return {name: number if math.isfinite(number) else None for name, number in numbers.items()}
+def _known(counts: dict[str, Any]) -> dict[str, Any]:
+    return {name: None if isinstance(n, float) and not math.isfinite(n) else n for name, n in counts.items()}
 
 
 def exit_code(summary: LoopSummary) -> int:

@@ -1,6 +1,6 @@
 """The rehearsals of a loop: each begins early enough to end just before the item is due."""
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -28,6 +28,11 @@ rehearsals for 500 periods. The system lets a process run for a few milliseconds
 rehearsal uses up a part of them."""
 
 
+NO_TIME = "too little time was left before the item"
+NO_ROOM = "the period leaves less time than a rehearsal takes"
+CROWDED_OUT = "other programs took the processor too often"
+
+
 def room_ns(predictor: "Answering", period_ns: int, wanted: bool) -> int:
     """Return the part of a period that the deadline leaves for a rehearsal; 0 if there are to be none."""
     can = wanted and isinstance(predictor, Rehearsing)
@@ -42,7 +47,9 @@ class RehearsalCounts:
     ----------
     made : int
     skipped : int
-        Periods without one, since there was too little time before the item was due, or other programs had taken the
+        Periods that were to have one and had none.
+    skipped_since : dict of str to int
+        The same by reason: too little time before the item was due, or in any period, or other programs had taken the
         processor too often.
     p50_ns, p99_ns : float
         Quantiles of the time of a rehearsal in nanoseconds, to within 2 %; NaN if there was none.
@@ -54,6 +61,7 @@ class RehearsalCounts:
 
     made: int
     skipped: int
+    skipped_since: dict[str, int]
     p50_ns: float
     p99_ns: float
     total_ns: int
@@ -89,7 +97,8 @@ class Rehearsals:
         self._took = deque([FIRST_GUESS_NS], maxlen=REMEMBERED)
         self._late = deque([0], maxlen=REMEMBERED)
         self._times = Histogram()
-        self._skipped = self._total_ns = 0
+        self._skipped: Counter[str] = Counter()
+        self._total_ns = 0
 
     @property
     def fit(self) -> bool:
@@ -145,7 +154,7 @@ class Rehearsals:
         self._late.append(max(began - asked_ns, 0))
         self._before = self._preemptions()
         if asked_ns < due_ns < began + self.usual_ns:
-            self._skipped += 1
+            self._skipped[NO_TIME] += 1
             return
         while True:
             before = now
@@ -162,16 +171,19 @@ class Rehearsals:
         """Note, at the end of the work on an item, whether other programs took the processor since the rehearsal."""
         if self._rest:
             self._rest -= 1
-            self._skipped += 1
+            self._skipped[CROWDED_OUT] += 1
         elif self._before is not None:
             self._crowded.append(self._preemptions() > self._before)
             if sum(self._crowded) >= CROWDED:
                 self._crowded.extend([False] * WATCHED)
                 self._rest = REST
+        elif self._room_ns > 0 and not self.fit:
+            self._skipped[NO_ROOM] += 1
         self._before = None
 
     def counts(self, loop_ns: int) -> RehearsalCounts:
         """Return the counts of a loop that has run for `loop_ns` nanoseconds."""
         p50, p99 = self._times.quantiles([0.5, 0.99])
         share = self._total_ns / loop_ns if loop_ns > 0 else 0.0
-        return RehearsalCounts(self._times.count, self._skipped, p50, p99, self._total_ns, share)
+        skipped = dict(self._skipped.most_common())
+        return RehearsalCounts(self._times.count, sum(skipped.values()), skipped, p50, p99, self._total_ns, share)

@@ -6,7 +6,7 @@ from typing import Any
 from polydom_runtime.loop.feed import Feed
 from polydom_runtime.loop.loop_counts import LoopCounts, LoopSummary
 from polydom_runtime.loop.monitor import Monitor
-from polydom_runtime.loop.rehearsals import Rehearsals
+from polydom_runtime.loop.rehearsals import NO_TIME, Rehearsals
 from polydom_runtime.loop.wakeups import Sleeper
 from polydom_runtime.prediction import Prediction
 from polydom_runtime.testing import ManualClock
@@ -64,7 +64,8 @@ def test_a_rehearsal_that_would_delay_the_item_is_skipped() -> None:
         now = loop.clock()
         rehearsals.run(now - 100_000, now + left_ns)
         assert len(loop.rehearsed) == made
-    assert rehearsals.counts(1).skipped == 2
+    counts = rehearsals.counts(1)
+    assert (counts.skipped, counts.skipped_since) == (2, {NO_TIME: 2})
 
 
 def test_rehearsals_go_on_after_a_busy_spell() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from polydom_runtime.loop.loop_counts import LoopSummary
 from polydom_runtime.loop.monitor import Monitor
-from polydom_runtime.loop.rehearsals import CROWDED, REST
+from polydom_runtime.loop.rehearsals import CROWDED, CROWDED_OUT, NO_ROOM, REST
 from polydom_runtime.loop.wakeups import SlackCollector, Sleeper
 from polydom_runtime.prediction import Prediction
 from polydom_runtime.testing import ManualClock
@@ -124,6 +124,12 @@ def test_rehearsals_get_the_time_that_they_need_after_a_few_items() -> None:
     assert max(answer.waited_ns for answer in stage.answers[1:]) < 5 * US
 
 
+def test_rehearsals_that_turn_out_too_long_are_counted_as_skipped() -> None:
+    _, summary = Stage(takes=lambda number: 9 * MS).run(range(20))
+
+    assert summary.rehearsals.skipped_since == {NO_ROOM: 19}  # the first item came after those that are timed
+
+
 @pytest.mark.parametrize("deadline", [PERIOD, PERIOD - 200 * US])
 def test_period_without_room_has_no_rehearsals(deadline: int) -> None:
     stage = Stage(deadline=deadline)
@@ -192,5 +198,6 @@ def test_loop_rests_from_rehearsals_while_others_take_the_processor() -> None:
 
     begun = sum(begin > stage.calls[0] for begin, _ in stage.rehearsed)
     assert 2 * CROWDED - 1 <= begun <= 2 * CROWDED  # some before the rest, and some after it
+    assert summary.rehearsals.skipped_since == {CROWDED_OUT: summary.rehearsals.skipped}
     assert summary.rehearsals.skipped >= REST
     assert monitor.rehearsals.fit

@@ -65,6 +65,8 @@ def spread_deadlines(
 ) -> list[float]:
     """Return `count` deadlines in seconds within a range, without those that are too short for any answer.
 
+    If dispatch leaves hardly any time even at the end of the range, the end is the only one.
+
     Parameters
     ----------
     budgets, sizes : (float, float)
@@ -73,10 +75,10 @@ def spread_deadlines(
         With the empty set, which costs dispatch. At the largest size none costs more than the longest deadline needs.
     count : int
     """
-    low, high = budgets
+    low, end = budgets
     dispatch = next(candidate.cost for candidate in candidates if candidate.mask == 0)
-    low = max(low, 1.2 * dispatch(sizes[0]), 1e-9)
-    high = max(low, min(high, max(candidate.cost(sizes[1]) for candidate in candidates)))
+    low = min(max(low, 1.2 * dispatch(sizes[0]), 1e-9), end)
+    high = max(low, min(end, max(candidate.cost(sizes[1]) for candidate in candidates)))
     deadlines: list[float] = np.geomspace(low, high, count if low < high else 1).tolist()
     return deadlines
 

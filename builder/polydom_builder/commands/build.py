@@ -15,6 +15,7 @@ from polydom_builder.greedy_search import GreedySearch
 from polydom_builder.lattice.greedy import PAPER_LAMBDAS
 from polydom_builder.search import PolyDomSearch
 from polydom_builder.signing.signing_key import SigningKey
+from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index_file import index_sha256
 from polydom_runtime.commands.arguments import positive, share
 from polydom_runtime.commands.outcome import Outcome
@@ -205,11 +206,9 @@ def run(arguments: argparse.Namespace) -> Outcome:
         show(f"dropped {name}: {reason}")
     show(bundle.times.origin)
     stored, promise = bundle.stored, bundle.promise
-    kept = f"{len(stored.sequences)} sequences" if stored.sequences else f"{len(stored.shipped)} feature sets"
     show(
-        f"{arguments.out}: {kept} of {sum(map(len, search.scores_.values()))} trained "
-        f"({2 ** len(search.space_)} possible), {len(bundle.models)} models with all prefixes; "
-        f"alpha {promise.alpha:.4g}, tolerance {promise.tolerance:.4g}."
+        f"{arguments.out}: {_indexed(bundle, search)}, {len(bundle.models)} models with all prefixes; "
+        f"{_scored(search)}; alpha {promise.alpha:.4g}, tolerance {promise.tolerance:.4g}."
     )
     if promise.margin is not None:
         show(f"The promise: {promise_text(bundle)}.")
@@ -230,6 +229,23 @@ def run(arguments: argparse.Namespace) -> Outcome:
             "left_out": bundle.shipping.n_left_out,
         }
     )
+
+
+def _indexed(bundle: Bundle, search: PolyDomSearch | GreedySearch) -> str:
+    """Return what the index of a bundle holds. Each model may be a candidate, also one that only the export trained."""
+    if bundle.stored.sequences:
+        return f"an index of {len(bundle.stored.sequences)} sequences"
+    masks = {bundle.models[number].mask for number in bundle.stored.shipped}
+    n_prefixes = len(masks.difference(*search.scores_.values()))
+    prefixes = f" ({n_prefixes} of them trained by the export alone, as prefixes)" if n_prefixes else ""
+    return f"an index of {len(masks)} feature set{'s' * (len(masks) != 1)}{prefixes}"
+
+
+def _scored(search: PolyDomSearch | GreedySearch) -> str:
+    """Return how many sets the search has looked at; of several estimators, it counts a set once for each."""
+    what = "pairs of a set and an estimator" if len(search.scores_) > 1 else "sets"
+    n_scored = sum(map(len, search.scores_.values()))
+    return f"the search scored {n_scored} {what} ({2 ** len(search.space_)} sets are possible, with the empty one)"
 
 
 def whole_or_none(found: Sequence[Sample], name: str, source: str) -> list[Any] | None:

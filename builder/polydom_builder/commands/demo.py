@@ -139,8 +139,8 @@ def run_demo(
     search.export(out / "surface.bundle")
     bundle = load_bundle(out / "surface.bundle")
     show(
-        f"Trained {len(search.expanded_)} of {2 ** len(surface.space)} feature sets; the bundle has "
-        f"{len(bundle.stored.shipped)} of them, {len(bundle.models)} models with all prefixes."
+        f"Trained {len(search.expanded_)} of {2 ** len(surface.space)} feature sets; the index has "
+        f"{len(bundle.stored.shipped)} sets, {len(bundle.models)} models with all prefixes."
     )
 
     rows = extract_table(

@@ -40,7 +40,7 @@ def test_build_writes_a_bundle(
     assert main([*command, "--alpha", "1.5", "--cache", str(cache), *device, *named]) == 0
 
     said = capsys.readouterr().out
-    assert "feature sets of" in said
+    assert "an index of " in said
     assert "hot, items back to back:\n  deadline   score     late    prior  most answers by\n" in said
     predictor = Predictor.load(out, task.space)
     assert predictor.deadline == 1.0
@@ -145,15 +145,32 @@ def test_command_builds_greedy_and_limited_bundles(
     common += ["--cv", "3", "--scoring", "balanced_accuracy", "--quantile", "0.9", "--profile", str(board_costs)]
 
     assert main([*common, "--lattice", "greedy-cost", "--out", str(tmp_path / "greedy")]) == 0
-    assert "1 sequences" in capsys.readouterr().out
+    assert "an index of 1 sequences" in capsys.readouterr().out
     assert main([*common, "--lattice", "greedy", "--max-trainings", "6", "--out", str(tmp_path / "one-by-one")]) == 0
-    assert "of 6 trained (32 possible)" in capsys.readouterr().out
+    assert "the search scored 6 sets (32 sets are possible, with the empty one)" in capsys.readouterr().out
     limited = ["--max-trainings", "5", "--tolerance", "0.05", "--sizes", "8:1500", "--max-features", "4"]
     limited += ["--correction", "none"]
     assert main([*common, *limited, "--out", str(tmp_path / "limited")]) == 0
-    assert "of 5 trained (8 possible)" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "the search scored 5 sets (8 sets are possible, with the empty one)" in said
+    assert "an index of 1 feature set, " in said
     assert {None} == {model.estimate for model in load_bundle(tmp_path / "limited").models}
     assert main(["inspect", str(tmp_path / "greedy")]) == 0
+
+
+def test_command_tells_sets_that_the_search_scored_from_prefixes_that_only_the_export_trained(
+    board_costs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(Path(__file__).parents[2])
+    task = ["tests.builder.task:space", "--items", "tests.builder.task:pairs", "--deadline", "20ms:40ms", "--cv", "3"]
+    few = ["--profile", str(board_costs), "--quantile", "0.9", "--max-trainings", "2", "--correction", "none"]
+
+    assert main(["build", *task, *few, "--out", str(tmp_path / "few")]) == 0
+
+    said, bundle = capsys.readouterr().out, load_bundle(tmp_path / "few")
+    assert [len(bundle.models[k].order) for k in bundle.stored.shipped] == [4]  # the search scored sets of 0 and 5
+    assert "an index of 1 feature set (1 of them trained by the export alone, as prefixes), 4 models" in said
+    assert "the search scored 2 sets (32 sets are possible, with the empty one)" in said
 
 
 LIMITS = ("--max-models=3", "--max-memory=1kB")

@@ -27,7 +27,13 @@ def print_evaluation(found: Evaluation) -> None:
     print_table(
         "Sets that answered", ("deadline", "items", "set "), [row for at in found.deadlines for row in _sets(at)]
     )
-    show(NOTES + (TIMED if found.deadlines[0].whole.timing else ""))
+    unsure = any(part.calibration_error is not None or part.abstained for part in whole.values())
+    if unsure:
+        columns = ("deadline", "calibration error", "withheld")
+        print_table(
+            "Confidences", columns, [(at, _number(p.calibration_error), str(p.abstained)) for at, p in whole.items()]
+        )
+    show(NOTES + CONFIDENCES * unsure + (TIMED if found.deadlines[0].whole.timing else ""))
 
 
 NOTES = f"""\
@@ -35,6 +41,10 @@ Score: by the scoring of the bundle, with the interval that holds the score on n
 Planned: each unit takes its typical time. Single: the best set that fits every item. Cheap-first: features are
 added cheapest first until the time of the item is used. These two are by planned costs, no overrun counted.
 Prior: the share of answers without features."""
+
+CONFIDENCES = """
+Calibration error: how far stated confidences are from the shares of right answers of about the same confidence, in the
+mean over answers. Withheld: answers that were not given, since they were too unsure."""
 
 TIMED = """
 A late answer counts in a score as the answer that it is. In time: the share of items whose answers are right and in

@@ -1,6 +1,6 @@
 """What an evaluation found, as plain data."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -46,6 +46,18 @@ class Bin(NamedTuple):
     items: int
     confidence: float
     right: float
+
+
+def calibration_error(bins: Sequence[Bin]) -> float | None:
+    """Return how far confidences are from shares of right answers, in the mean over answers; None without answers.
+
+    Examples
+    --------
+    >>> round(calibration_error([Bin(0.8, 0.9, 30, 0.85, 0.75), Bin(0.9, 1.0, 10, 0.95, 0.99)]), 3)
+    0.085
+    """
+    n_items = sum(one.items for one in bins)
+    return sum(abs(one.confidence - one.right) * one.items for one in bins) / n_items if n_items else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +115,8 @@ class Part:
         both if a label is none of these. Empty for a regression.
     reliability : tuple of Bin
         By rising confidence; empty if the bundle states none.
+    calibration_error : float or None
+        Of `reliability`.
     timing : Timing or None
         None if nothing was timed.
     """
@@ -115,6 +129,7 @@ class Part:
     abstained: int
     confusion: tuple[tuple[int, ...], ...]
     reliability: tuple[Bin, ...]
+    calibration_error: float | None
     timing: Timing | None
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from polydom_runtime.commands.tally import LATE_BY, late_class, named_late
 from polydom_runtime.prediction import Prediction
 
-from .evaluation import Part, Timing
+from .evaluation import Part, Timing, calibration_error
 from .judging import Chosen, Judged
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
@@ -43,6 +43,7 @@ class Parts:
         own = next(iter(self.systems.values()))
         answers = [self.answers[k] for k in chosen.tolist()]
         sizes = [self.sizes[k] for k in chosen.tolist()]
+        reliability = own.reliability(chosen, [a.confidence for a in self.answers])
         return Part(
             sizes=(min(sizes), max(sizes)),
             items=len(answers),
@@ -51,7 +52,8 @@ class Parts:
             sets=_counted("+".join(a.features) for a in answers),
             abstained=sum(a.label is None for a in answers),
             confusion=own.confusion(chosen),
-            reliability=own.reliability(chosen, [a.confidence for a in self.answers]),
+            reliability=reliability,
+            calibration_error=calibration_error(reliability),
             timing=self._timing(own, chosen, answers) if self.is_timed else None,
         )
 

@@ -24,10 +24,9 @@ def evaluation_section(found: Evaluation) -> Section:
     part = last.whole
     if part.confusion:
         blocks.append(_confusion(found, part, last.deadline))
-    if part.reliability:
+    if part.calibration_error is not None:
         points = [(one.confidence, one.right, one.items / part.items) for one in part.reliability]
-        gap = sum(abs(x - y) * weight for x, y, weight in points)
-        title = f"Confidences are off by {gap:.3f} in the mean"
+        title = f"Confidences are off by {part.calibration_error:.3f} in the mean"
         note = f"At {format_seconds(last.deadline)}. The larger a point, the more items it stands for."
         blocks.append(Picture(title, note, lambda: _reliability(points)))
     lead = f"{part.items:,} labelled items, by the policy {found.policy}. Intervals are for new items of the same kind."

@@ -12,6 +12,7 @@ import pytest
 
 from polydom_builder import PolyDomSearch
 from polydom_builder.__main__ import main
+from polydom_builder.commands.evaluation_tables import print_evaluation
 from polydom_builder.evaluation import Labelled, evaluate, here
 from polydom_builder.evaluation.answering import Node
 from polydom_builder.evaluation.bands import size_bands
@@ -101,6 +102,21 @@ def test_late_answers_count_in_the_score_and_not_in_time(bundle: Bundle, test_it
     assert sum(band.timing.late for band in found.deadlines[0].bands if band.timing) == 2
 
 
+def test_calibration_error_and_withheld_answers_are_printed(
+    bundle: Bundle, test_items: Labelled, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """76 right answers are 80 % sure, and four are withheld."""
+    sure = [a._replace(label=None if k < 4 else a.label, confidence=0.8) for k, a in enumerate(answers())]
+
+    found = evaluate(bundle, test_items, [100 * US], answering=lambda deadline: sure)
+    print_evaluation(found)
+
+    assert found.deadlines[0].whole.calibration_error == pytest.approx(0.2)
+    printed = capsys.readouterr().out
+    assert "Confidences\ndeadline  calibration error  withheld\n  100 µs              0.200         4\n" in printed
+    assert "Calibration error: " in printed
+
+
 def test_node_that_answers_other_items_is_refused(bundle: Bundle, test_items: Labelled) -> None:
     with pytest.raises(ExportError, match="all 80 items"):
         evaluate(bundle, test_items, [100 * US], answering=lambda deadline: answers(79))
@@ -159,6 +175,7 @@ def test_command_prints_tables_of_planned_answers(
     assert re.search(r"^  400 µs     80    0\.\d{3}  0\.\d{3} to [01]\.\d{3}", printed, re.M)
     assert "By size, at 100 µs" in printed
     assert "late" not in printed.splitlines()[3]
+    assert "alibration error" not in printed
 
 
 def test_command_evaluates_on_a_node(folder: Path, packed: Path, capsys: pytest.CaptureFixture[str]) -> None:

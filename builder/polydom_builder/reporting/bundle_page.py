@@ -98,4 +98,7 @@ def bundle_page(
 
 def _score(view: IndexView, rows: Sequence[Replayed]) -> list[tuple[str, str]]:
     """Return the score of each row, and what it is."""
-    return [(f"{row.scores[row.policy]:.3f}", f"{view.score} within {format_seconds(row.deadline)}") for row in rows]
+    return [
+        (f"{row.scores[row.policy]:.3f}", f"expected {view.score} within {format_seconds(row.deadline)}")
+        for row in rows
+    ]

@@ -29,7 +29,12 @@ def evaluation_section(found: Evaluation) -> Section:
         title = f"Confidences are off by {part.calibration_error:.3f} in the mean"
         note = f"At {format_seconds(last.deadline)}. The larger a point, the more items it stands for."
         blocks.append(Picture(title, note, lambda: _reliability(points)))
-    lead = f"{part.items:,} labelled items, by the policy {found.policy}. Intervals are for new items of the same kind."
+    lead = (
+        f"{part.items:,} labelled items, by the policy {found.policy}. Scores here are of the answers to these items. "
+        "The expected scores at the top and in the section above are estimates from held-out items of the build. So "
+        "they differ by chance, and by more if these items are of another kind. Intervals are for new items of the "
+        "same kind."
+    )
     return Section("Answers to labelled items", lead, blocks)
 
 
@@ -48,7 +53,7 @@ def _scores(deadlines: Sequence[AtDeadline]) -> Table:
         late = (percent(timing.late / at.whole.items), f"{timing.elapsed_share['p99']:.2f}") if timing else ()
         scores = (_text(at.whole.systems[name]) for name in systems)
         rows.append((format_seconds(at.deadline), *scores, *late, percent(at.whole.prior / at.whole.items)))
-    return Table("Scores", columns, rows, "A late answer counts as the answer that it is.", "wide table")
+    return Table("Scores on these items", columns, rows, "A late answer counts as the answer that it is.", "wide table")
 
 
 def _text(score: Score) -> str:

@@ -25,6 +25,10 @@ from .replayed import Replayed
 SURE = 0.95
 """The confidence of each end of an interval of a share of late answers."""
 
+EXPECTED = (
+    "Expected scores: what the models that answer scored on held-out items of the build; a late answer counts as 0."
+)
+
 
 def score_section(bundle: Bundle, view: IndexView, rows: Sequence[Replayed], measured: bool) -> Section:
     """Return the section on scores and late answers.
@@ -40,7 +44,7 @@ def score_section(bundle: Bundle, view: IndexView, rows: Sequence[Replayed], mea
     """
     how = "replays of measured times" if measured else "each unit taking its typical time"
     band = f"Band: {percent(CONFIDENCE)} interval for new items of the same kind. " if rows[0].interval else ""
-    note = f"By {how}; a late answer counts as 0. {band}The oracle knows all times in advance."
+    note = f"By {how}. {EXPECTED} {band}The oracle knows all times in advance."
     blocks: list[Picture | Table] = [
         Picture(finding([row for row in rows if view.promises(row.deadline)] or rows), note, lambda: _draw(view, rows))
     ]
@@ -73,7 +77,7 @@ def _scores(rows: Sequence[Replayed], measured: bool) -> Table:
         )
         for row in rows
     ]
-    return Table("Scores", [*columns, "most answers by"], cells, "", "wide table")
+    return Table("Expected scores", [*columns, "most answers by"], cells, "", "wide table")
 
 
 def finding(rows: Sequence[Replayed]) -> str:
@@ -82,8 +86,8 @@ def finding(rows: Sequence[Replayed]) -> str:
     gain = best.scores[best.policy] - best.scores[SINGLE]
     at, score = format_seconds(best.deadline), best.scores[best.policy]
     if gain < 0.0005:
-        return f"At {at}, answers score {score:.3f}, as the best single set does"
-    return f"At {at}, answers score {score:.3f}: {gain:.3f} more than the best single set"
+        return f"At {at}, the expected score is {score:.3f}, as much as that of the best single set"
+    return f"At {at}, the expected score is {score:.3f}: {gain:.3f} more than that of the best single set"
 
 
 def _draw(view: IndexView, rows: Sequence[Replayed]) -> Figure:

@@ -14,7 +14,7 @@ from polydom_runtime.records.recorder import FlightRecorder
 from tests.builder import task
 from tests.runtime.records.test_metrics import ANSWER, Watched, traced
 
-from .pages import checked, titles
+from .pages import checked, text, titles
 
 
 def test_a_bundle_with_costs_and_items(
@@ -26,7 +26,11 @@ def test_a_bundle_with_costs_and_items(
     line += ["--items", tmp_path / "test.npz", "--space", "tests.builder.task:space"]
 
     assert main(list(map(str, line))) == 0
-    assert "Answers to labelled items" in titles(checked((tmp_path / "r.html").read_text()))
+    root = checked((tmp_path / "r.html").read_text())
+    seen = text(root)
+    assert "Answers to labelled items" in titles(root)
+    assert "Expected scores: what the models that answer scored on held-out items of the build" in seen
+    assert "Scores here are of the answers to these items. The expected scores at the top" in seen
     assert "r.html: bundle report" in capsys.readouterr().out
 
 

@@ -4,7 +4,9 @@ import json
 import re
 import shutil
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,6 +47,19 @@ def test_the_notebook_has_the_blocks_of_the_page_and_was_run() -> None:
     assert [cell["execution_count"] for cell in codes] == list(range(1, len(codes) + 1))
 
 
+def not_printed(cells: Iterable[Any]) -> list[str]:
+    """Return the words that the page explains of the output of a build, and that the first build did not print."""
+    build = next(cell for cell in cells if cell["cell_type"] == "code" and "polydom build" in "".join(cell["source"]))
+    printed = "".join("".join(out["text"]) for out in build["outputs"])
+    words = re.findall(r"^\| `(.*?)` \|", PAGE, re.MULTILINE)
+    assert len(words) > 10
+    return [word for word in words if word not in printed]
+
+
+def test_the_page_explains_what_a_build_prints() -> None:
+    assert not_printed(json.loads((DOCS / "tutorial.ipynb").read_text("utf-8"))["cells"]) == []
+
+
 @pytest.mark.end_to_end
 @pytest.mark.filterwarnings("default")  # those of Jupyter; the commands run in processes of their own
 def test_the_tutorial_runs_in_an_empty_folder(tmp_path: Path) -> None:
@@ -52,6 +67,7 @@ def test_the_tutorial_runs_in_an_empty_folder(tmp_path: Path) -> None:
 
     outputs = ["".join(out.text for out in cell.outputs) for cell in run.cells if cell.source.startswith("%%bash")]
     assert re.search(r"^(low|middle|high) \(", "".join(outputs), re.MULTILINE)
+    assert not_printed(run.cells) == []
     assert re.findall(r"^current .* tones (\d)$", outputs[-1], re.MULTILINE) == ["2", "1"]
 
 

@@ -129,7 +129,8 @@ def build_systems(
     """
     deadlines = tuple(deadlines) or spread_deadlines(task, planned_costs(task, samples))
     common = shared_parameters(task, deadlines, folder, n_jobs, verbose)
-    poly_dom = PolyDomSearch(estimator(task), task.space, tolerance=TOLERANCE, **common)
+    # Scores stay as they were measured, since those of the other systems do.
+    poly_dom = PolyDomSearch(estimator(task), task.space, tolerance=TOLERANCE, correction=None, **common)
     searches: dict[str, Any] = {"Poly-Dom": poly_dom}
     for name, lambdas in LAMBDAS.items():
         searches[name] = GreedySearch(estimator(task), task.space, lambdas=lambdas, **common)

@@ -97,7 +97,9 @@ def timed_models(task: Task, samples: CostSamples, bundles: Mapping[str, Bundle]
     timed = memory.cache(_timed, ignore=["task"])
     listed = [(order, data, engine) for (order, engine), data in models.items()]
     sleeps = {regime: items.asleep for regime, items in samples.items.items() if regime != "hot"}
-    medians, spread, added = timed(task, task.name, samples.fingerprint, listed, n_classes, sleeps, identity())
+    seconds, spread, rows = timed(task, task.name, samples.fingerprint, listed, n_classes, sleeps, identity())
+    medians: dict[Model, float] = dict(zip(models, seconds, strict=True))
+    added: dict[tuple[Regime, Engine], float] = {(regime, engine): more for regime, engine, more in rows}
     low, high = np.quantile(reference_runs(samples.items["hot"]), [0.5, 0.9])
     share = spread * float(np.median(list(medians.values()))) / max(float(high - low), 1e-9)
     return ModelRuns(medians, min(share, 1.0), added)
@@ -111,16 +113,18 @@ def _timed(
     n_classes: int,
     sleeps: Mapping[Regime, float],
     machine: Mapping[str, Any],
-) -> tuple[dict[Model, float], float, dict[tuple[Regime, Engine], float]]:
+) -> tuple[list[float], float, list[tuple[Regime, Engine, float]]]:
     """Time models, hot and after sleeps.
 
     Returns
     -------
-    medians : dict of (tuple of int, str) to float
+    medians : list of float
+        For each model.
     spread : float
         By which share of the median the 0.9 quantile is longer, for all models.
-    added : dict of (str, str) to float
-        How much longer models of each engine take after sleeps.
+    added : list of (str, str, float)
+        How much longer models of each engine take after sleeps in each regime. A list, since a cache keeps no keys of
+        two parts.
     """
     chosen = np.random.default_rng(0).permutation(len(task.test_items))[:ITEMS].tolist()
     orders, data, engines = ([*column] for column in zip(*models, strict=True))
@@ -131,10 +135,9 @@ def _timed(
         after = {regime: bench.after_sleep(regime, asleep, SECONDS, SLEEPS) for regime, asleep in sleeps.items()}
     medians = np.array([float(np.nanmedian(hot.model_seconds[hot.models == k])) for k in range(len(orders))])
     relative = hot.model_seconds / medians[hot.models]
-    added = {}
+    added: list[tuple[Regime, Engine, float]] = []
     for regime, answers in after.items():
         longer, by = answers.model_seconds - medians[answers.models], np.array(engines)[answers.models]
         for engine in set(by.tolist()):
-            added[regime, engine] = max(0.0, float(np.nanmedian(longer[by == engine])))
-    timed = dict(zip(zip(orders, engines, strict=True), medians.tolist(), strict=True))
-    return timed, float(np.nanquantile(relative, 0.9)) - 1.0, added
+            added.append((regime, engine, max(0.0, float(np.nanmedian(longer[by == engine])))))
+    return medians.tolist(), float(np.nanquantile(relative, 0.9)) - 1.0, added

@@ -241,6 +241,9 @@ def test_models_are_timed_where_they_run(
     trials = Trials.as_they_came(made_up_samples, 10)
 
     assert set(runs.in_bundle(bundle, trials)) == {entry.order for entry in bundle.models}
+    again = timed_models(made_up_task, made_up_samples, {"Poly-Dom": bundle}, Cache(tmp_path))  # from the cache
+    for order, seconds in runs.in_bundle(bundle, trials, "cold").items():
+        np.testing.assert_array_equal(again.in_bundle(bundle, trials, "cold")[order], seconds)
 
 
 @pytest.fixture(scope="module")

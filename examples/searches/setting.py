@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from examples.deadlines.measuring import SECONDS, measured_costs
 from examples.deadlines.systems import estimator, planned_costs, shared_parameters, spread_deadlines
@@ -63,13 +64,13 @@ class Setting:
         return np.array([search.predict(items, deadline) == truth for deadline in self.deadlines])
 
 
-def item_weights(labels: list[Any], scoring: str) -> Floats:
+def item_weights(labels: ArrayLike, scoring: str) -> Floats:
     """Return the weight of each item in a score; in balanced accuracy all classes count alike.
 
     >>> item_weights(["a", "a", "b"], "balanced_accuracy").tolist()
     [0.25, 0.25, 0.5]
     """
-    _, codes, counts = np.unique(np.array(labels), return_inverse=True, return_counts=True)
+    _, codes, counts = np.unique(np.asarray(labels), return_inverse=True, return_counts=True)
     if scoring == "balanced_accuracy":
         return np.asarray(1.0 / counts[codes] / len(counts))
     return np.full(len(codes), 1.0 / len(codes))

@@ -54,15 +54,18 @@ def run_study(
     for load in chosen_loaders(names, quick):
         setting = Setting.of(load(data or Path()), out, quick)
         for part in parts or PARTS:
-            file = out / f"{part}.csv"
-            rows = load_rows(file) if file.exists() else []
-            task = setting.task.name
-            if where(rows, task=task) or not (names or task in FEW.get(part, (task,))):
+            file, task = out / f"{part}.csv", setting.task.name
+            if where(_kept(file), task=task) or not (names or task in FEW.get(part, (task,))):
                 continue
-            save_rows(rows + PARTS[part].rows(setting), file)
+            rows = PARTS[part].rows(setting)
+            save_rows(_kept(file) + rows, file)  # read again: other runs may have added rows meanwhile
             print(f"{setting.task.name}: {part} is done; see {file}", flush=True)
     if (out / "confidence.csv").exists():
         draw(out)
+
+
+def _kept(file: Path) -> list[Row]:
+    return load_rows(file) if file.exists() else []
 
 
 def draw(out: Path) -> None:

@@ -4,11 +4,10 @@ from collections.abc import Mapping
 
 from polydom_builder.evaluation import AtDeadline, Evaluation, Part, Score
 from polydom_runtime.bundles.estimates import CONFIDENCE
-from polydom_runtime.commands.terminal import show
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.records.metrics import PRIOR
 
-from .tables import print_table
+from .tables import print_table, print_text
 
 MAX_SETS = 3
 """The most feature sets of a deadline that are named."""
@@ -18,7 +17,7 @@ def print_evaluation(found: Evaluation) -> None:
     """Print scores and times by deadline, the same by size at each deadline, and the sets that answered."""
     whole = {format_seconds(at.deadline): at.whole for at in found.deadlines}
     name = " ".join(filter(None, (found.name, found.version))) or found.sha256[:12]
-    show(f"{name}, {found.policy}: {found.scoring or 'score of an unknown name'}\n")
+    print_text(f"{name}, {found.policy}: {found.scoring or 'score of an unknown name'}\n")
     _print_parts("By deadline", "deadline", whole)
     for at in found.deadlines:
         bands = {f"{part.sizes[0]:g} to {part.sizes[1]:g}": part for part in at.bands}
@@ -33,22 +32,26 @@ def print_evaluation(found: Evaluation) -> None:
         print_table(
             "Confidences", columns, [(at, _number(p.calibration_error), str(p.abstained)) for at, p in whole.items()]
         )
-    show(NOTES + CONFIDENCES * unsure + (TIMED if found.deadlines[0].whole.timing else ""))
+    print_text(NOTES + CONFIDENCES * unsure + (TIMED if found.deadlines[0].whole.timing else ""))
 
 
 NOTES = f"""\
 Score: by the scoring of the bundle, with the interval that holds the score on new items with {CONFIDENCE:.0%}.
-Planned: each unit takes its typical time. Single: the best set that fits every item. Cheap-first: features are
-added cheapest first until the time of the item is used. These two are by planned costs, no overrun counted.
+Planned: each unit takes its typical time.
+Single: the best set that fits every item.
+Cheap-first: features are added cheapest first until the time of the item is used.
+Single and cheap-first are by planned costs, no overrun counted.
 Prior: the share of answers without features."""
 
 CONFIDENCES = """
-Calibration error: how far stated confidences are from the shares of right answers of about the same confidence, in the
-mean over answers. Withheld: answers that were not given, since they were too unsure."""
+Calibration error: how far stated confidences are from the shares of right answers of about the same confidence.
+It is the mean over answers.
+Withheld: answers that were not given, since they were too unsure."""
 
 TIMED = """
-A late answer counts in a score as the answer that it is. In time: the share of items whose answers are right and in
-time. Times are from the arrival of an item to its answer, divided by the deadline."""
+A late answer counts in a score as the answer that it is.
+In time: the share of items whose answers are right and in time.
+Times are from the arrival of an item to its answer, divided by the deadline."""
 
 
 def _print_parts(title: str, key: str, parts: Mapping[str, Part]) -> None:

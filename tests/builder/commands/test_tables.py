@@ -15,6 +15,19 @@ class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
 
+    def shown(self) -> str:
+        """Return what was printed, without colours."""
+        return re.sub(r"\x1b\[[0-9;]*m", "", self.getvalue())
+
+
+def terminal_of(width: int, monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    """Make standard output a terminal with colours."""
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stdout", terminal)
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    return terminal
+
 
 def test_columns_are_aligned_in_plain_text(capsys: pytest.CaptureFixture[str]) -> None:
     print_table("By deadline", COLUMNS, ROWS)
@@ -30,15 +43,42 @@ def test_columns_are_aligned_in_plain_text(capsys: pytest.CaptureFixture[str]) -
 
 @pytest.mark.parametrize("width", [30, 80])
 def test_table_fits_the_terminal(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal = Terminal()
-    monkeypatch.setattr("sys.stdout", terminal)
-    monkeypatch.setenv("COLUMNS", str(width))
-    monkeypatch.delenv("NO_COLOR", raising=False)
+    terminal = terminal_of(width, monkeypatch)
     print_table("By deadline", COLUMNS, [*ROWS, ("1 s", "1", "a" * 40)])
 
-    lines = re.sub(r"\x1b\[[0-9;]*m", "", terminal.getvalue()).splitlines()
+    lines = terminal.shown().splitlines()
     assert max(map(len, lines)) <= width
     assert sum(line.count("a") for line in lines[1:]) >= 40
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_numbers_stay_whole_in_further_tables_with_the_first_column(
+    width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal = terminal_of(width, monkeypatch)
+    rows = [[f"{size} to {10 * size}", *(f"{size + k / 1000:.3f}" for k in range(12))] for size in (1, 30000)]
+    print_table("By size", ["size", *(f"column{k}" for k in range(12))], rows)
+
+    lines = [line.split() for line in terminal.shown().splitlines()]
+    for row in rows:
+        found = [line[3:] for line in lines if line[:3] == row[0].split()]
+        assert len(found) > 1
+        assert [number for part in found for number in part] == row[1:]
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_text_folds_inside_its_column_and_between_names(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = terminal_of(width, monkeypatch)
+    names = [f"feature_{k}_of_the_spectrum" for k in range(9)]
+    print_table("Sets", ("score", "set "), [("0.9", "+".join(names)), ("-0.5", "x" * 200)])
+
+    lines = terminal.shown().splitlines()
+    start = lines[1].index("set")
+    folded = [(line[:start].strip(), line[start:].strip()) for line in lines[3:] if line]
+    last = [score for score, _ in folded].index("-0.5")
+    assert {score for score, _ in folded} == {"0.9", "-0.5", ""}
+    assert " ".join(text for _, text in folded[:last]) == " + ".join(names)
+    assert "".join(text for _, text in folded[last:]) == "x" * 200
 
 
 def test_texts_that_control_a_terminal_are_not_printed(
@@ -48,18 +88,16 @@ def test_texts_that_control_a_terminal_are_not_printed(
     print_table(HOSTILE, COLUMNS, rows)
     assert controls(capsys.readouterr().out) == []
 
-    terminal = Terminal()
-    monkeypatch.setattr("sys.stdout", terminal)
-    monkeypatch.delenv("NO_COLOR", raising=False)
+    terminal = terminal_of(80, monkeypatch)
     print_table(HOSTILE, COLUMNS, rows)
-    assert controls(re.sub(r"\x1b\[[0-9;]*m", "", terminal.getvalue())) == []
+    assert controls(terminal.shown()) == []
     assert "[red]x[/red]" in terminal.getvalue()
 
 
-def test_no_colour_means_plain_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal = Terminal()
-    monkeypatch.setattr("sys.stdout", terminal)
+def test_no_colour_means_the_same_without_colours(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = terminal_of(80, monkeypatch)
     monkeypatch.setenv("NO_COLOR", "1")
-    print_table("By deadline", COLUMNS, ROWS)
+    print_table("By deadline", COLUMNS, [*ROWS, ("1 s", "1", "a" * 100)])
 
     assert "\x1b" not in terminal.getvalue()
+    assert "a" * 81 not in terminal.getvalue()

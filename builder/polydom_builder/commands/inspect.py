@@ -13,15 +13,15 @@ from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.bundles.regimes import REGIMES
 from polydom_runtime.commands.arguments import duration
 from polydom_runtime.commands.outcome import Outcome
-from polydom_runtime.commands.terminal import show
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.exceptions import DeadlineError
 from polydom_runtime.policy.deadline import too_short
-from polydom_runtime.policy.outlook_table import outlook_table
+from polydom_runtime.policy.outlook_table import COLUMNS, RegimeOutlook, estimate_notes, outlooks
 from polydom_runtime.policy.promise_text import promise_text, score_text
 from polydom_runtime.policy.risk_table import risk_table
 
 from .model_table import model_data, model_table
+from .tables import print_table, print_text
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -52,13 +52,18 @@ def run(arguments: argparse.Namespace) -> Outcome:
         raise DeadlineError(fault)
     document = description(bundle, arguments.deadline)
     if arguments.models:
-        show(model_table(bundle))
+        print_text(model_table(bundle))
         return Outcome(document)
     for what, text in bundle.identity.described(bundle.sha256).items():
-        show(f"{what}: {text}")
-    show(f"score: {score_text(bundle)}")
-    show(f"promise: {promise_text(bundle)}")
-    show(f"{as_text(document)}\n{outlook_table(bundle)}\n{risk_table(bundle)}")
+        print_text(f"{what}: {text}")
+    print_text(f"score: {score_text(bundle)}")
+    print_text(f"promise: {promise_text(bundle)}")
+    print_text(f"{document['costs']}\n")
+    _print_candidates(document)
+    _print_staircases(document)
+    for outlook in outlooks(bundle):
+        _print_outlook(outlook)
+    print_text("\n".join([*estimate_notes(bundle), risk_table(bundle)]))
     return Outcome(document)
 
 
@@ -125,22 +130,32 @@ def _estimated(estimate: Estimate | None) -> dict[str, Any]:
     return {"measured": measured, "interval": interval or None}
 
 
-def as_text(document: dict[str, Any]) -> str:
-    """Return the description as a person reads it."""
-    columns = f"accuracy, its {CONFIDENCE:.0%} interval, worst-case cost, features in order of computation"
-    lines = [document["costs"], f"candidates ({columns})"]
+def _print_candidates(document: dict[str, Any]) -> None:
+    rows = []
     for c in document["candidates"]:
         interval = "{:.3f} to {:.3f}".format(*c["interval"]) if c["interval"] else "not stated"
-        lines.append(f"  {c['accuracy']:.3f}  {interval:<14}  {c['cost']:<60}  {_text(c)}")
+        rows.append((f"{c['accuracy']:.3f}", interval, c["cost"], _text(c)))
+    columns = ("accuracy", f"{CONFIDENCE:.0%} interval", "worst-case cost ", "features ")
+    print_table("candidates, their features in order of computation", columns, rows)
+
+
+def _print_staircases(document: dict[str, Any]) -> None:
     for deadline, steps in document["staircases"].items():
-        lines.append(f"staircase at {deadline} (last size, accuracy, features)")
+        rows = []
         for s in steps:
             end = s["up to size"] or math.inf
             size = f"{end:.0f}" if end < document["sizes"][1] else "larger"
-            lines.append(f"  {size:>12}  {s['accuracy']:.3f}  {_text(s)}")
+            rows.append((size, f"{s['accuracy']:.3f}", _text(s)))
             if size == "larger":  # the rest is for items beyond the measured sizes
                 break
-    return "\n".join(lines)
+        print_table(f"staircase at {deadline}", ("last size", "accuracy", "features "), rows)
+
+
+def _print_outlook(outlook: RegimeOutlook) -> None:
+    if outlook.rows:
+        print_table(outlook.title, (*COLUMNS[:-1], f"{COLUMNS[-1]} "), outlook.rows, notes=outlook.notes)
+    else:
+        print_text("\n".join([outlook.title, *outlook.notes, ""]))
 
 
 def _named(candidate: Candidate) -> dict[str, Any]:

@@ -194,7 +194,7 @@ def test_inspect_shows_candidates_costs_and_staircase(folder: Path, capsys: pyte
     document = json.loads(capsys.readouterr().out)["result"]
 
     assert "staircase at 50 µs" in text
-    assert "hot, items back to back:\n  deadline   score" in text
+    assert "hot, items back to back:\ndeadline  score" in text
     assert "the shortest deadline for more than the prior is" in text
     assert document["outlook"]["hot"][0]["deadline"] == pytest.approx(50e-6)
     assert "staircase at 400 µs" in text

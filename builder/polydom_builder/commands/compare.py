@@ -3,13 +3,13 @@
 import argparse
 
 from polydom_builder.comparison import Limits, compare_files
-from polydom_builder.comparison.report import as_report
 from polydom_runtime.commands.arguments import positive
 from polydom_runtime.commands.exit_code import ExitCode
 from polydom_runtime.commands.outcome import Outcome
-from polydom_runtime.commands.terminal import show
 
 from .arguments import loss
+from .comparison_tables import print_comparison
+from .tables import print_text
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -47,5 +47,7 @@ def run(arguments: argparse.Namespace) -> Outcome:
     found = compare_files(arguments.before, arguments.after)
     limits = Limits(arguments.max_score_loss, arguments.max_time_growth, arguments.max_size_growth)
     exceeded = limits.exceeded(found)
-    show("\n".join([as_report(found), *(f"exceeded: {line}" for line in exceeded)]))
+    print_comparison(found)
+    if exceeded:
+        print_text("\n".join(f"exceeded: {line}" for line in exceeded))
     return Outcome({**found.as_dict(), "exceeded": exceeded}, ExitCode.WRONG if exceeded else ExitCode.DONE)

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from polydom_builder.commands.comparison_tables import print_comparison
 from polydom_builder.comparison.bundles import compare_bundles
 from polydom_builder.comparison.comparison import Fact, SetChange, Units
-from polydom_builder.comparison.report import as_report
 from polydom_builder.exceptions import ComparisonError
 from polydom_runtime import Bundle
 from polydom_runtime.bundles.identity import Identity
@@ -86,7 +86,7 @@ def test_shipped_sets_are_added_and_removed() -> None:
     assert SetChange(("mean",), 0.7, 0.7) in removed
 
 
-def test_models_of_one_set_are_told_apart_by_their_estimators() -> None:
+def test_models_of_one_set_are_told_apart_by_their_estimators(capsys: pytest.CaptureFixture[str]) -> None:
     two = with_two_models_of_one_set()
     found = compare_bundles(two, scored(two, 0.7, 0.85, 0.8, 0.95))
 
@@ -96,7 +96,8 @@ def test_models_of_one_set_are_told_apart_by_their_estimators() -> None:
     assert Fact("trees", "trees") in {answer.estimators for answer in found.answers}
     units = {time.unit for time in found.times}
     assert {"answer by ends+mean+spread of lines", "answer by ends+mean+spread of trees"} <= units
-    assert "mean+spread+ends of trees" in as_report(found)
+    print_comparison(found)
+    assert "mean+spread+ends of trees" in capsys.readouterr().out
 
 
 def test_answers_are_those_of_the_index_at_each_deadline_and_size() -> None:
@@ -162,24 +163,26 @@ def test_bundles_with_nothing_in_common_are_refused(new: Bundle, message: str) -
     ],
     ids=["same", "fewer sets", "greedy", "no models", "no limits"],
 )
-def test_every_comparison_is_plain_json_and_text(new: Bundle) -> None:
+def test_every_comparison_is_plain_json_and_text(new: Bundle, capsys: pytest.CaptureFixture[str]) -> None:
     for found in (compare_bundles(OLD, new), compare_bundles(new, OLD), compare_bundles(new, new)):
         document: dict[str, Any] = json.loads(json.dumps(found.as_dict(), allow_nan=False))
 
         assert {"kind", "facts", "units", "times", "sets", "answers"} == document.keys()
         assert len(found.times) == len(document["times"])
-        assert "features the same: mean, spread, ends\n" in as_report(found)
+        print_comparison(found)
+        assert "features the same: mean, spread, ends\n" in capsys.readouterr().out
 
 
-def test_a_report_shows_changes_and_names_the_rest() -> None:
+def test_a_report_shows_changes_and_names_the_rest(capsys: pytest.CaptureFixture[str]) -> None:
     new = changed(scored(OLD, 0.7, 0.75, 0.9), alpha=1.5)
     new = replace(new, times=replace(new.times, typical=slower(new.times.typical, "ends", 2.0)))
 
-    lines = as_report(compare_bundles(OLD, new)).splitlines()
+    print_comparison(compare_bundles(OLD, new))
+    lines = capsys.readouterr().out.splitlines()
 
     assert "alpha: 1 -> 1.5" in lines
     assert any(line.startswith("the same: name, version,") for line in lines)
-    assert "  0.800  0.750           mean+spread" in lines
-    assert "    100 µs  31.6228  0.800  0.750  -0.050  mean+spread" in lines
+    assert " 0.800  0.750          mean+spread" in lines
+    assert "  100 µs  31.6228   0.800  0.750  -0.050  mean+spread" in lines
     assert "times: 36 of 39 are the same" in lines
-    assert "         1     51 µs    102 µs   2.00      -  ends, typical" in lines
+    assert "      1    51 µs  102 µs   2.00      -  ends, typical" in lines

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from polydom_builder.commands.comparison_tables import print_comparison
 from polydom_builder.comparison.costs import compare_costs
-from polydom_builder.comparison.report import as_report
 from polydom_builder.exceptions import ComparisonError
 from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples
 from tests.builder.board import samples
@@ -76,8 +76,9 @@ def test_files_with_nothing_in_common_are_refused(new: CostSamples, message: str
         compare_costs(only("level"), new)
 
 
-def test_a_report_says_which_times_changed_by_more_than_noise() -> None:
-    said = as_report(compare_costs(OLD, slower("noise", 3.0)))
+def test_a_report_says_which_times_changed_by_more_than_noise(capsys: pytest.CaptureFixture[str]) -> None:
+    print_comparison(compare_costs(OLD, slower("noise", 3.0)))
+    said = capsys.readouterr().out
 
     assert "units the same: difference, level, spread, roughness, turns, noise, (dispatch)\n" in said
     assert "times: 60 of 70 are the same\n" in said

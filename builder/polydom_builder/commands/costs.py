@@ -4,12 +4,14 @@ import argparse
 from dataclasses import asdict
 from pathlib import Path
 
-from polydom_builder.costs.report import as_report, plot_costs, report_costs
+from polydom_builder.costs.report import plot_costs, report_costs
 from polydom_builder.drawing.extra import check_extra
 from polydom_runtime.commands.arguments import share
 from polydom_runtime.commands.outcome import Outcome
 from polydom_runtime.commands.terminal import show
 from polydom_runtime.measuring.costs_file import load_costs
+
+from .cost_tables import print_costs
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -35,7 +37,7 @@ def run(arguments: argparse.Namespace) -> Outcome:
     """
     samples = load_costs(arguments.file)
     rows = report_costs(samples, arguments.quantile)
-    show(as_report(samples, rows, arguments.quantile))
+    print_costs(samples, rows, arguments.quantile)
     if arguments.plots:
         check_extra("matplotlib")
         plot_costs(samples, rows, arguments.quantile, Path(arguments.plots))

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from polydom_builder.__main__ import main
+from polydom_builder.commands.cost_tables import print_costs
 from polydom_builder.costs.fitting import fit_cost
-from polydom_builder.costs.report import CostRow, as_report, plot_costs, report_costs
+from polydom_builder.costs.report import CostRow, plot_costs, report_costs
 from polydom_runtime.bundles.regimes import Regime
 from polydom_runtime.measuring.cost_samples import CostSamples, ItemSamples, Pauses
 from tests.builder.board import samples
@@ -21,8 +22,11 @@ def rows() -> list[CostRow]:
     return report_costs(samples(), 0.99)
 
 
-def test_report_has_a_row_for_each_unit_and_keeps_its_promise(rows: list[CostRow]) -> None:
-    text = as_report(samples(), rows, 0.99)
+def test_report_has_a_row_for_each_unit_and_keeps_its_promise(
+    rows: list[CostRow], capsys: pytest.CaptureFixture[str]
+) -> None:
+    print_costs(samples(), rows, 0.99)
+    text = capsys.readouterr().out
 
     assert [row.unit for row in rows] == list(samples().units)
     assert all(row.exceeded <= 0.02 for row in rows)
@@ -68,9 +72,10 @@ def test_exceedance_is_told_where_one_half_of_the_items_says_nothing_of_the_othe
     assert row.exceeded_by_items == pytest.approx(0.5)
 
 
-def test_report_tells_pauses_sleeps_and_spreads() -> None:
+def test_report_tells_pauses_sleeps_and_spreads(capsys: pytest.CaptureFixture[str]) -> None:
     made = with_items()
-    text = as_report(made, report_costs(made, 0.99), 0.99)
+    print_costs(made, report_costs(made, 0.99), 0.99)
+    text = capsys.readouterr().out
 
     assert "pauses, which are in no time below: 3 in 9 s of work, the longest 500 ms" in text
     assert "the measurement got 90 % of a processor" in text
@@ -81,8 +86,9 @@ def test_report_tells_pauses_sleeps_and_spreads() -> None:
     assert "likely cause: the content" in text
 
 
-def test_report_without_items_has_nothing_of_them(rows: list[CostRow]) -> None:
-    text = as_report(samples(), rows, 0.99)
+def test_report_without_items_has_nothing_of_them(rows: list[CostRow], capsys: pytest.CaptureFixture[str]) -> None:
+    print_costs(samples(), rows, 0.99)
+    text = capsys.readouterr().out
 
     assert "asleep" not in text
     assert "pause" not in text

@@ -1,0 +1,89 @@
+"""A report on costs as text and tables."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from polydom_builder.costs.report import CostRow
+from polydom_runtime.bundles.regimes import Regime
+from polydom_runtime.costs import format_seconds
+from polydom_runtime.measuring.cost_samples import CostSamples, Pauses
+from polydom_runtime.measuring.spread import spreads
+
+from .tables import print_table, print_text
+
+PAUSES_AT = (0.3e-3, 1e-3, 3e-3, 10e-3)
+"""Deadlines, in seconds, at which the report says how many answers pauses hit."""
+
+AFTER_SLEEP: tuple[Regime, ...] = ("cold", "rehearsed")
+
+
+def print_costs(samples: CostSamples, rows: Sequence[CostRow], quantile: float) -> None:
+    """Print what was measured, the costs of each unit, and what the times depend on.
+
+    Parameters
+    ----------
+    samples : CostSamples
+    rows : sequence of CostRow
+        As `report_costs` returns them.
+    quantile : float
+        The quantile of the worst case.
+    """
+    device, sizes = samples.machine.get("device", "unknown device"), samples.sizes
+    measured = f"{len(sizes)} sizes from {sizes[0]:g} to {sizes[-1]:g}, {samples.n_rounds} rounds; {samples.stopped}"
+    warnings = (f"warning: {warning}" for warning in samples.warnings)
+    print_text("\n".join([f"{device}: {measured}", *warnings, *_disturbed(samples.pauses), ""]))
+    columns = ("unit ", "typical ", "worst case ", "slack", "tail", "exceeded", "by items", "known to")
+    title = f"worst case: quantile {quantile:g} of the samples or of their fitted tail, whichever is higher"
+    print_table(title, columns, [_cells(row) for row in rows])
+    slacks = [(row.unit, *(f"{100 * s:.0f}" for s in row.fit.slack)) for row in rows]
+    print_table("slack at size, %", ("unit ", *(f"{n:.6g}" for n in sizes)), slacks)
+    if found := [*_regimes(samples), *map(str, spreads(samples))]:
+        print_text("\n".join([*found, ""]))
+    print_text(NOTES.format(1 - quantile))
+
+
+NOTES = """\
+slack: how far the worst case is above the samples' quantile, smallest and largest over the sizes.
+tail: the part of the slack, on average, for rare times that few samples cannot show.
+exceeded: share of held-out samples above a worst case that was fitted without them; the promise is {:.5f}.
+by items: the same on held-out items as they come.
+known to: 95 % intervals of the typical and the worst case."""
+
+
+def _cells(row: CostRow) -> tuple[str, ...]:
+    fit = row.fit
+    slack = f"{100 * fit.slack.min():.0f} to {100 * fit.slack.max():.0f} %"
+    exceeded = f"{row.exceeded:.5f}", f"{row.exceeded_by_items:.5f}"
+    known = f"{100 * row.typical_error:.0f} / {100 * row.worst_error:.0f} %"
+    return row.unit, str(fit.typical), str(fit.worst), slack, f"{100 * fit.inflation.mean():.0f}%", *exceeded, known
+
+
+def _disturbed(pauses: Pauses) -> list[str]:
+    """Say how often other work took the processor, unless nobody watched."""
+    if not pauses.watched:
+        return []
+    share, lengths = 100 * pauses.processor_share, pauses.lengths
+    longest = f", the longest {format_seconds(lengths[0])}" if lengths else ""
+    hit = ", ".join(f"{100 * pauses.share_hit(d):.2g} % at {format_seconds(d)}" for d in PAUSES_AT)
+    return [
+        f"pauses, which are in no time below: {len(lengths)} in {format_seconds(pauses.watched)} of work{longest}; the "
+        f"measurement got {share:.0f} % of a processor",
+        f"answers that a pause longer than the deadline hits: {hit}",
+    ]
+
+
+def _regimes(samples: CostSamples) -> list[str]:
+    """Say how much longer units take after a sleep, if that was measured."""
+    hot = samples.items.get("hot")
+    lines = []
+    for regime in AFTER_SLEEP:
+        if hot is None or (slept := samples.items.get(regime)) is None:
+            continue
+        both = slice(min(len(hot.sizes), len(slept.sizes)))  # they begin with the same items
+        medians = [np.median(answers.part(both).seconds, axis=2) for answers in (slept, hot)]
+        added = np.median(medians[0] - medians[1], axis=1)
+        title = f"{regime}, µs more"
+        lines += [f"{title:20}" + ", ".join(f"{u} {1e6 * a:.1f}" for u, a in zip(samples.units, added, strict=True))]
+    asleep = samples.items["cold"].asleep if lines and "cold" in samples.items else 0.0
+    return [f"after {format_seconds(asleep)} asleep, in the median:", *lines, ""] if lines else []

@@ -3,14 +3,15 @@
 import argparse
 
 from polydom_builder.simulation.flights import flown, trials_of_flight
-from polydom_builder.simulation.report import POLICIES, as_table, rehearse
+from polydom_builder.simulation.report import POLICIES, rehearse
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.commands.outcome import Outcome
-from polydom_runtime.commands.terminal import show
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.records.flight_file import load_flight
 
 from .arguments import add_replaying
+from .rehearsal_table import print_rehearsal
+from .tables import print_text
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -39,8 +40,9 @@ def run(arguments: argparse.Namespace) -> Outcome:
     rows = rehearse(bundle, trials, asked, policies, slowdown=arguments.slowdown)
     recorded = flown(flight)
     deadline = format_seconds(recorded["deadline"])
-    show(
+    print_text(
         f"recorded: {recorded['items']} items at {deadline}, {recorded['policy']}: {recorded['missed']} missed, "
-        f"slow-down up to {recorded['slowdown']:.2f}\n\n{as_table(rows)}"
+        f"slow-down up to {recorded['slowdown']:.2f}\n"
     )
+    print_rehearsal(rows)
     return Outcome({"recorded": recorded, "replayed": rows})

@@ -2,13 +2,13 @@
 
 import argparse
 
-from polydom_builder.simulation.report import POLICIES, as_table, deadlines_of, rehearse, trials_of
+from polydom_builder.simulation.report import POLICIES, deadlines_of, rehearse, trials_of
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.bundles.regimes import Regime
 from polydom_runtime.commands.arguments import duration
 from polydom_runtime.commands.outcome import Outcome
-from polydom_runtime.commands.terminal import say, show
+from polydom_runtime.commands.terminal import say
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.exceptions import LoopError
 from polydom_runtime.measuring.cost_samples import CostSamples
@@ -16,6 +16,7 @@ from polydom_runtime.measuring.costs_file import load_costs
 
 from .arguments import add_replaying, count
 from .deadlines import long_enough
+from .rehearsal_table import print_rehearsal
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -62,7 +63,7 @@ def run(arguments: argparse.Namespace) -> Outcome:
     rows = rehearse(
         bundle, trials, asked, policies, slowdown=arguments.slowdown, adapt=not arguments.no_adapt, regime=regime
     )
-    show(as_table(rows))
+    print_rehearsal(rows)
     return Outcome({"rows": rows})
 
 

@@ -9,7 +9,6 @@ from polydom_builder.exceptions import FitError
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index import Candidate
 from polydom_runtime.bundles.regimes import Regime
-from polydom_runtime.costs import format_seconds
 from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples
 from polydom_runtime.prediction import Policy
 
@@ -143,20 +142,3 @@ def rehearse(
                 }
             )
     return rows
-
-
-def as_table(rows: Sequence[dict[str, Any]]) -> str:
-    """Return the rows as a table for people."""
-    lines = ["deadline  policy    expected score  oracle   missed        elapsed/deadline p50  p99   slow-down"]
-    for r in rows:
-        shares = r["elapsed_share"]
-        lines.append(
-            f"{format_seconds(r['deadline']):>8}  {r['policy']:<8}  {r['score']:14.4f}  {r['oracle']:.4f}  "
-            f"{r['missed']:>6}/{r['items']:<6}  {shares['p50']:20.2f}  {shares['p99']:.2f}  {r['slowdown']:.2f}"
-        )
-    lines += [
-        "",
-        "Expected score: mean score, on held-out items, of the models that answered; a late answer counts as 0.",
-        "Oracle: the best model for each item, chosen with all real times known in advance.",
-    ]
-    return "\n".join(lines)

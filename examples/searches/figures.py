@@ -23,7 +23,7 @@ def draw_reliabilities(rows: list[Row]) -> Figure:
     def draw(axes: Axes, mine: list[Row]) -> None:
         (short,) = in_short(mine)
         draw_reliability(axes, reliability(mine))
-        headline(axes, f"{short['task']}: {short['of the confidence']} points off")
+        headline(axes, f"{short['task']}: {short['of the confidence']} points off in the mean")
 
     return _panels(rows, draw)
 
@@ -34,7 +34,9 @@ def draw_risk_curves(rows: list[Row]) -> Figure:
     def draw(axes: Axes, mine: list[Row]) -> None:
         (short,) = in_short(mine)
         draw_risks(axes, {format_seconds(deadline): curve for deadline, curve in risks(mine).items()})
-        headline(axes, f"{short['task']}: {short['wrong of 100%']} to {short['wrong of 50%']} % wrong")
+        headline(
+            axes, f"{short['task']}: {short['wrong of 100%']} % wrong, {short['wrong of 50%']} % if half is left out"
+        )
 
     return _panels(rows, draw)
 

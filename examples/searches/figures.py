@@ -35,7 +35,7 @@ def draw_risk_curves(rows: list[Row]) -> Figure:
         (short,) = in_short(mine)
         draw_risks(axes, {format_seconds(deadline): curve for deadline, curve in risks(mine).items()})
         headline(
-            axes, f"{short['task']}: {short['wrong of 100%']} % wrong, {short['wrong of 50%']} % if half is left out"
+            axes, f"{short['task']}: {short['wrong of 100%']} % wrong, {short['wrong of 50%']} % of a half"
         )
 
     return _panels(rows, draw)

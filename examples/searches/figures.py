@@ -34,9 +34,7 @@ def draw_risk_curves(rows: list[Row]) -> Figure:
     def draw(axes: Axes, mine: list[Row]) -> None:
         (short,) = in_short(mine)
         draw_risks(axes, {format_seconds(deadline): curve for deadline, curve in risks(mine).items()})
-        headline(
-            axes, f"{short['task']}: {short['wrong of 100%']} % wrong, {short['wrong of 50%']} % of a half"
-        )
+        headline(axes, f"{short['task']}: {short['wrong of 100%']} % wrong, {short['wrong of 50%']} % of a half")
 
     return _panels(rows, draw)
 

@@ -75,14 +75,9 @@ def test_stated_scores_are_summed_up_for_each_task() -> None:
     tested = ((0.81, 0.0), (0.85, 0.0), (0.7, 0.01), (0.92, 0.04))  # each with its standard error
     rows = [ends | {"tested": score, "chance": chance} for score, chance in tested]
 
-    assert stated.in_short(rows) == [{"task": "t", "too high before": "+8.0", "after": "+3.0", "within": "75 %"}]
-
-
-def test_the_chance_of_a_score_counts_whole_groups() -> None:
-    right, weights = np.array([True, True, False, False]), np.full(4, 0.25)
-
-    assert stated.score_and_chance(right, weights, np.arange(4)) == (0.5, 0.25)
-    assert stated.score_and_chance(right, weights, np.array([0, 0, 1, 1])) == pytest.approx((0.5, 0.5**1.5))
+    assert stated.in_short(rows) == [
+        {"task": "t", "too high before": "+8.0", "after": "+3.0", "within": "75 %", "below": "25 %"}
+    ]
 
 
 def test_confidences_come_for_every_item_and_rise_with_the_deadline(setting: Setting, sure: list[Row]) -> None:

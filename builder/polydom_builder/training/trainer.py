@@ -360,6 +360,8 @@ class Trainer:
         with warnings.catch_warnings():
             # The prior answers with one class only, so the precision of the others is undefined: it counts as 0.
             warnings.simplefilter("ignore", UndefinedMetricWarning)
+            # The held-out items of a fold may lack a class, with few groups: balanced accuracy is of the others there.
+            warnings.filterwarnings("ignore", "y_pred contains classes not in y_true")
             try:
                 return float(get_scorer(self.scoring)(model, rows, labels, **weights))
             except Exception as e:  # of the user's code

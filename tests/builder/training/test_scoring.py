@@ -45,6 +45,19 @@ def test_rare_class_scored_by_f1_from_host_to_node(tmp_path: Path) -> None:
     assert f1_score(labels, answers, pos_label="slow") > 0.8
 
 
+@pytest.mark.filterwarnings("error:y_pred contains classes not in y_true")
+def test_held_out_items_may_lack_a_class_without_a_warning() -> None:
+    items, labels = task.items()
+    classes = sorted(set(labels))
+    by_class = [k // 120 if label == classes[0] else 100 + k // 20 for k, label in enumerate(labels)]
+
+    found = PolyDomSearch(LOGISTIC, task.space, deadline=400 * US, scoring="balanced_accuracy").fit(
+        items, labels, groups=by_class, costs=task.costs
+    )
+
+    assert found.expanded_[0b11111] > 0.5
+
+
 @pytest.mark.parametrize("scoring", ["balanced_accuracy", "f1_macro", "roc_auc_ovr", "neg_log_loss"])
 def test_other_scores_are_those_of_scikit_learn(scoring: str, tmp_path: Path) -> None:
     from sklearn.model_selection import cross_val_score

@@ -9,6 +9,7 @@ from sklearn.model_selection import ShuffleSplit
 
 from examples.deadlines.systems import planned_times
 from examples.paper.results import Row, column, where
+from polydom_runtime.arrays import Floats
 from polydom_runtime.bundles.bundle import Bundle
 
 from .looked_up import looked_up
@@ -74,10 +75,14 @@ def in_short(rows: list[Row]) -> list[Row]:
         found.append(
             {
                 "task": name,
-                "too high before": f"{100.0 * (measured - tested).mean():+.1f}",
-                "after": f"{100.0 * (stated_ - tested).mean():+.1f}",
+                "too high before": _signed(measured - tested),
+                "after": _signed(stated_ - tested),
                 "within": f"{100.0 * (np.abs(off) <= half).mean():.0f} %",
                 "below": f"{100.0 * (off < -half).mean():.0f} %",
             }
         )
     return found
+
+
+def _signed(differences: Floats) -> str:
+    return f"{round(100.0 * float(differences.mean()), 1) + 0.0:+.1f}"  # never -0.0

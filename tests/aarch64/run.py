@@ -24,7 +24,7 @@ from .signals import items
 ROOT = Path(__file__).parents[2]
 CACHE = ROOT / ".cache"
 
-WHEELS = ("numpy", "onnxruntime", "msgpack", "pytest", "hypothesis", "prometheus_client", "cryptography")
+WHEELS = ("numpy", "onnxruntime", "msgpack", "pytest", "hypothesis", "prometheus_client", "cryptography", "paho-mqtt")
 
 
 class Userland(NamedTuple):

@@ -15,7 +15,7 @@ ARMHF = Userland(
     # Newer versions of hypothesis have code for the processor.
     (
         *("pytest", "iniconfig", "pluggy", "packaging", "pygments"),
-        *("hypothesis<6.140", "sortedcontainers", "attrs", "prometheus_client"),
+        *("hypothesis<6.140", "sortedcontainers", "attrs", "prometheus_client", "paho-mqtt"),
     ),
     # That of a Raspberry Pi 2, and what 32-bit systems on newer ones can count on.
     ("cortex-a7",),

@@ -28,7 +28,8 @@ class Broker:
             free.bind(("127.0.0.1", 0))
             self.port: int = free.getsockname()[1]
         self.log, self.settings = folder / "mosquitto.log", folder / "mosquitto.conf"
-        self.settings.write_text(f"listener {self.port} 127.0.0.1\n{access}\nlog_type all\n")
+        # As root it would become a user who may not read these files; and a user namespace may not allow that.
+        self.settings.write_text(f"listener {self.port} 127.0.0.1\n{access}\nlog_type all\nuser root\n")
         self._command = [found.stdout.strip(), "-c", str(self.settings)]
         self._process: subprocess.Popen[bytes] | None = None
 

@@ -31,8 +31,7 @@ def broker(tmp_path: Path) -> Iterator[Broker]:
     (tmp_path / "passwords").write_text(f"pump:$7${ROUNDS}${salt}${key}\n")
     files = {"cafile": "ca.pem", "certfile": "broker.pem", "keyfile": "broker.key", "password_file": "passwords"}
     lines = [f"{setting} {tmp_path / name}" for setting, name in files.items()]
-    # Started as root, it would otherwise read the files as a user who may not.
-    broker = Broker(tmp_path, "\n".join(["allow_anonymous false", "user root", *lines]))
+    broker = Broker(tmp_path, "\n".join(["allow_anonymous false", *lines]))
     broker.start()
     yield broker
     broker.kill()

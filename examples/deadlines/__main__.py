@@ -19,15 +19,11 @@ def parser() -> argparse.ArgumentParser:
         prog="python -m examples.deadlines",
         description="Replay measured times on five data sets: how well each system answers before each deadline.",
     )
-    command.add_argument("--data", type=Path, metavar="PATH", help="folder that holds a folder for each data set")
-    command.add_argument("--out", type=Path, default=OUT, metavar="DIR", help=f"folder for results (default {OUT})")
-    command.add_argument(
-        "--tasks",
-        nargs="+",
-        default=(),
-        metavar="NAME",
-        help="scenes, digits, flights, bearings, patches, which needs no data; with --loops also surface, which needs "
-        "none either; with --models names of estimators (default: all that the experiment has)",
+    add_places(
+        command,
+        OUT,
+        "; with --loops also surface, which needs none either; with --models names of estimators (default: all that "
+        "the experiment has)",
     )
     command.add_argument(
         "--deadlines",
@@ -46,6 +42,14 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("--quick", action="store_true", help="make a small run that checks that everything works")
     command.set_defaults(run=run)
     return command
+
+
+def add_places(command: argparse.ArgumentParser, out: Path, more: str = " (default: all)") -> None:
+    """Add the arguments for the folders of data and results, and for the tasks; `more` ends the help of the latter."""
+    command.add_argument("--data", type=Path, metavar="PATH", help="folder that holds a folder for each data set")
+    command.add_argument("--out", type=Path, default=out, metavar="DIR", help=f"folder for results (default {out})")
+    tasks = f"scenes, digits, flights, bearings, patches, which needs no data{more}"
+    command.add_argument("--tasks", nargs="+", default=(), metavar="NAME", help=tasks)
 
 
 def run(arguments: argparse.Namespace) -> None:

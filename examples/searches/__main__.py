@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from examples.deadlines.__main__ import NEED_NO_DATA
+from examples.deadlines.__main__ import NEED_NO_DATA, add_places
 from examples.paper.results import ResultsError
 from polydom_runtime.commands.command_line import run_command
 
@@ -18,15 +18,7 @@ def parser() -> argparse.ArgumentParser:
         prog="python -m examples.searches",
         description="Check on test items what searches find, and what their bundles state.",
     )
-    command.add_argument("--data", type=Path, metavar="PATH", help="folder that holds a folder for each data set")
-    command.add_argument("--out", type=Path, default=OUT, metavar="DIR", help=f"folder for results (default {OUT})")
-    command.add_argument(
-        "--tasks",
-        nargs="+",
-        default=(),
-        metavar="NAME",
-        help="scenes, digits, flights, bearings, patches, which needs no data (default: all)",
-    )
+    add_places(command, OUT)
     command.add_argument(
         "--parts",
         nargs="+",

@@ -4,6 +4,7 @@ Each regime and each of some deadlines gets its own choice. One choice for a who
 shortest deadlines: an answer of few units can lose its reserve to a single slow one.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -68,7 +69,8 @@ def with_chosen_times(
 
     if samples is None or not target.planned or target.origin.estimated:
         return in_each_regime(draft, as_they_are)
-    if note := pause_note(samples.pauses, deadlines_in(draft, "hot"), allowed):
+    longest = _longest_answer(draft)
+    if note := pause_note(samples.pauses, deadlines_in(draft, "hot"), allowed, longest):
         origin = replace(draft.times.origin, notes=(*draft.times.origin.notes, note))
         draft = in_each_regime(draft, lambda regime, times: replace(times, origin=origin))
     one, other = halves(samples)
@@ -80,7 +82,7 @@ def with_chosen_times(
         deadlines = deadlines_in(draft, regime)
         if not deadlines:  # all are shorter than dispatch takes in this regime
             return times
-        shares = [samples.pauses.share_hit(deadline) for deadline in deadlines]
+        shares = [samples.pauses.share_hit(deadline, longest) for deadline in deadlines]
         if policy_for(bundle, "anytime") == "strict":
             found = [_as_it_is(draft, times, regime, trials[1], deadline) for deadline in deadlines]
         else:
@@ -94,9 +96,19 @@ def with_chosen_times(
     return in_each_regime(draft, replayed)
 
 
-def pause_note(pauses: Pauses, deadlines: Sequence[float], allowed: float) -> str:
-    """Return what can be promised where pauses alone break the promise; an empty text if they do so nowhere."""
-    share, deadline = max(((pauses.share_hit(d), d) for d in deadlines), default=(0.0, 0.0))
+def _longest_answer(bundle: Bundle) -> float:
+    """Return the seconds that an answer with all features to the largest item typically takes."""
+    times = bundle.times.typical
+    everything = times.of_set((1 << times.n_features) - 1)(bundle.promise.sizes[1])
+    return everything + times.model_ratio * max((model.seconds for model in bundle.models), default=0.0)
+
+
+def pause_note(pauses: Pauses, deadlines: Sequence[float], allowed: float, longest: float = math.inf) -> str:
+    """Return what can be promised where pauses alone break the promise; an empty text if they do so nowhere.
+
+    No answer takes more than `longest` seconds.
+    """
+    share, deadline = max(((pauses.share_hit(d, longest), d) for d in deadlines), default=(0.0, 0.0))
     if share <= allowed:
         return ""
     at = format_seconds(deadline)

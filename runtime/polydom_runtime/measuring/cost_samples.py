@@ -1,5 +1,6 @@
 """Raw time samples of a machine, with the facts about the machine."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -109,10 +110,13 @@ class Pauses:
         paused = sum(self.lengths)
         return self.watched / (self.watched + paused) if paused else 1.0
 
-    def share_hit(self, seconds: float) -> float:
-        """Return the share of answers, each as long as `seconds`, that a pause longer than that hits."""
-        hits = sum(length > seconds for length in self.lengths)
-        return min(hits * seconds / self.watched, 1.0) if hits else 0.0
+    def share_hit(self, deadline: float, longest: float = math.inf) -> float:
+        """Return the share of answers that a pause longer than the deadline hits.
+
+        Answers take as long as the deadline, or `longest` seconds if that is less.
+        """
+        hits = sum(length > deadline for length in self.lengths)
+        return min(hits * min(deadline, longest) / self.watched, 1.0) if hits else 0.0
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -16,19 +16,24 @@ class FirstAnswer(NamedTuple):
     features : tuple of str
     dispatch, feature, model : float
         The seconds that the node must have for each part: `feature` is of all features, with their steps.
+    accepted : float
+        The shortest deadline in seconds that a node accepts: the worst case of dispatch alone.
     """
 
     features: tuple[str, ...]
     dispatch: float
     feature: float
     model: float
+    accepted: float = 0.0
 
     @property
     def seconds(self) -> float:
         """The shortest deadline."""
-        return self.dispatch + self.feature + self.model
+        return max(self.dispatch + self.feature + self.model, self.accepted)
 
     def __str__(self) -> str:
+        if self.seconds == self.accepted:
+            return f"{format_seconds(self.accepted)}: shorter ones are refused, dispatch alone may take as long"
         parts = (("dispatch", self.dispatch), ("+".join(self.features), self.feature), ("its model", self.model))
         return f"{format_seconds(self.seconds)}: " + ", ".join(f"{name} {format_seconds(s)}" for name, s in parts)
 
@@ -52,9 +57,11 @@ def first_answer(bundle: Bundle, regime: Regime = "hot") -> FirstAnswer | None:
     9 µs: dispatch 2 µs, mean 2 µs, its model 5 µs
     """
     there = bundle.at(max(bundle.promise.budgets[0], 1e-9), regime)
+    # A node refuses by its times hot, whatever the regime.
+    accepted = bundle.times.worst.dispatch(bundle.promise.sizes[0])
     kinds = (there.times.guarded, there.times.worst) if there.adds_up and not there.is_greedy else (there.times.worst,)
     found = [
-        _parts(there, number, times)
+        _parts(there, number, times)._replace(accepted=accepted)
         for number, entry in enumerate(there.models)
         if entry.accuracy > there.prior.accuracy
         for times in kinds

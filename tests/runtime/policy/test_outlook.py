@@ -56,8 +56,21 @@ def test_first_answer_is_the_shortest_deadline_at_which_the_node_uses_a_feature(
     assert bool(answer.features) == (deadline > 37.0)
     first = first_answer(bundle)
     assert first is not None
-    assert first == (("a",), *map(pytest.approx, (2 * US, 30 * US, 5 * US)))
+    assert first == (("a",), *map(pytest.approx, (2 * US, 30 * US, 5 * US, 2 * US)))
     assert str(first) == "37 µs: dispatch 2 µs, a 30 µs, its model 5 µs"
+
+
+def test_first_answer_is_not_before_the_deadlines_that_a_node_refuses(bundle: Bundle) -> None:
+    guarded = replace(bundle.times.worst.scaled(0.01), model_ratio=0.01)
+    long_tail = replace(bundle.times.worst, dispatch=bundle.times.worst.dispatch * 30.0)
+    refused = changed(bundle, planned=guarded, guarded=guarded, worst=long_tail)
+    first = first_answer(refused)
+
+    assert first is not None
+    assert first.seconds == pytest.approx(60 * US)
+    assert str(first) == "60 µs: shorter ones are refused, dispatch alone may take as long"
+    assert not too_short(refused, first.seconds)
+    assert too_short(refused, 0.99 * first.seconds)
 
 
 def test_first_answer_uses_guarded_times_where_they_are_less(bundle: Bundle) -> None:

@@ -30,7 +30,7 @@ def cost_section(view: IndexView, samples: CostSamples | None, quantile: float) 
     units.append(("dispatch", view.typical.dispatch, view.worst.dispatch))
     bars = [UnitBar(name, typical(n), worst(n), _samples(samples, name, n)) for name, typical, worst in units]
     dearest = max(bars, key=lambda bar: bar.worst)
-    title = f"{dearest.name} is the dearest unit: {format_seconds(dearest.typical)} typically at size {n:g}"
+    title = f"{dearest.name} is the dearest unit: {format_seconds(dearest.worst)} at worst at size {n:g}"
     grey = ", grey: measured times" if samples else ""
     note = f"From the median (point) to the worst case of the plan (bar){grey}, at the median item size."
     sizes = sorted({view.size_range[0], n, view.size_range[1]})

@@ -38,24 +38,24 @@ def bundle(folder: Path) -> Bundle:
 
 
 @pytest.fixture(scope="module")
-def test_items() -> Labelled:
+def unseen() -> Labelled:
     return Labelled.of(task.space, ITEMS, LABELS)
 
 
-def test_strict_plan_follows_the_staircase(bundle: Bundle, test_items: Labelled) -> None:
+def test_strict_plan_follows_the_staircase(bundle: Bundle, unseen: Labelled) -> None:
     stairs = bundle.index.at_deadline(100 * US)
 
-    answers = planned_answers(bundle, test_items, 100 * US, "strict")
-    best = [stairs.best(n).features for n in test_items.sizes]
+    answers = planned_answers(bundle, unseen, 100 * US, "strict")
+    best = [stairs.best(n).features for n in unseen.sizes]
     same = sum(answer.features == features for answer, features in zip(answers, best, strict=True))
     assert same >= 75  # of 80: near a step, the cell of a size may reach over it
     assert len(set(best)) > 1
 
 
-def test_planned_answers_are_those_of_the_real_features_and_models(bundle: Bundle, test_items: Labelled) -> None:
+def test_planned_answers_are_those_of_the_real_features_and_models(bundle: Bundle, unseen: Labelled) -> None:
     at_once = Predictor(bundle, task.space, deadline=400 * US, clock=ManualClock())
 
-    planned = planned_answers(bundle, test_items, 400 * US, "anytime")
+    planned = planned_answers(bundle, unseen, 400 * US, "anytime")
     in_no_time = [at_once.predict_one(item) for item in ITEMS]
     same = [(a.label, b.label) for a, b in zip(planned, in_no_time, strict=True) if a.features == b.features]
     assert len(same) > 40
@@ -63,8 +63,8 @@ def test_planned_answers_are_those_of_the_real_features_and_models(bundle: Bundl
     assert len(set(same)) == 3
 
 
-def test_evaluation_without_a_run_has_no_times(bundle: Bundle, test_items: Labelled) -> None:
-    found = evaluate(bundle, test_items, [60 * US, 400 * US], n_bands=3)
+def test_evaluation_without_a_run_has_no_times(bundle: Bundle, unseen: Labelled) -> None:
+    found = evaluate(bundle, unseen, [60 * US, 400 * US], n_bands=3)
 
     short, long = (at.whole for at in found.deadlines)
     assert short.timing is None
@@ -73,7 +73,7 @@ def test_evaluation_without_a_run_has_no_times(bundle: Bundle, test_items: Label
     assert sum(map(sum, long.confusion)) == long.items == 80
     assert sum(long.sets.values()) == 80
     bands = found.deadlines[0].bands
-    assert [band.items for band in bands] == [len(band) for band in size_bands(test_items.sizes, 3)]
+    assert [band.items for band in bands] == [len(band) for band in size_bands(unseen.sizes, 3)]
     assert bands[0].sizes[1] < bands[1].sizes[0] < bands[2].sizes[1]
     assert json.loads(json.dumps(found.to_json(), allow_nan=False))["deadlines"][0]["whole"]["items"] == 80
 
@@ -87,8 +87,8 @@ def answers(count: int = 80) -> list[Prediction]:
     ]
 
 
-def test_late_answers_count_in_the_score_and_not_in_time(bundle: Bundle, test_items: Labelled) -> None:
-    found = evaluate(bundle, test_items, [100 * US], answering=lambda deadline: answers())
+def test_late_answers_count_in_the_score_and_not_in_time(bundle: Bundle, unseen: Labelled) -> None:
+    found = evaluate(bundle, unseen, [100 * US], answering=lambda deadline: answers())
 
     whole = found.deadlines[0].whole
     assert whole.timing is not None
@@ -103,12 +103,12 @@ def test_late_answers_count_in_the_score_and_not_in_time(bundle: Bundle, test_it
 
 
 def test_calibration_error_and_withheld_answers_are_printed(
-    bundle: Bundle, test_items: Labelled, capsys: pytest.CaptureFixture[str]
+    bundle: Bundle, unseen: Labelled, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """76 right answers are 80 % sure, and four are withheld."""
     sure = [a._replace(label=None if k < 4 else a.label, confidence=0.8) for k, a in enumerate(answers())]
 
-    found = evaluate(bundle, test_items, [100 * US], answering=lambda deadline: sure)
+    found = evaluate(bundle, unseen, [100 * US], answering=lambda deadline: sure)
     print_evaluation(found)
 
     assert found.deadlines[0].whole.calibration_error == pytest.approx(0.2)
@@ -117,12 +117,12 @@ def test_calibration_error_and_withheld_answers_are_printed(
     assert "Calibration error: " in printed
 
 
-def test_node_that_answers_other_items_is_refused(bundle: Bundle, test_items: Labelled) -> None:
+def test_node_that_answers_other_items_is_refused(bundle: Bundle, unseen: Labelled) -> None:
     with pytest.raises(ExportError, match="all 80 items"):
-        evaluate(bundle, test_items, [100 * US], answering=lambda deadline: answers(79))
+        evaluate(bundle, unseen, [100 * US], answering=lambda deadline: answers(79))
 
 
-def test_predictor_in_this_process_answers_every_item(bundle: Bundle, test_items: Labelled) -> None:
+def test_predictor_in_this_process_answers_every_item(bundle: Bundle, unseen: Labelled) -> None:
     found = here(bundle, task.space, ITEMS)(400 * US)
 
     assert len(found) == 80
@@ -131,10 +131,10 @@ def test_predictor_in_this_process_answers_every_item(bundle: Bundle, test_items
 
 @pytest.mark.parametrize("kind", ["trained", "shipped"])
 def test_baselines_answer_within_planned_times(
-    kind: str, fitted: PolyDomSearch, bundle: Bundle, test_items: Labelled
+    kind: str, fitted: PolyDomSearch, bundle: Bundle, unseen: Labelled
 ) -> None:
-    found = trained(fitted, test_items) if kind == "trained" else shipped(bundle, test_items)
-    largest = max(test_items.sizes)
+    found = trained(fitted, unseen) if kind == "trained" else shipped(bundle, unseen)
+    largest = max(unseen.sizes)
 
     for deadline in (60 * US, 150 * US, 400 * US):
         order = found.best_single(deadline)

@@ -34,6 +34,7 @@ test: .venv/.ready .venv-node/.ready
 
 # These and the whole runs of the examples: the README's three files and three commands, the demo, the experiments.
 # Then a minute of changed files.
+test-all: export POLYDOM_DRAWS := every
 test-all: .venv/.ready .venv-node/.ready
 	$(PYTEST) $(WORKERS)
 	$(HOST)/python -m tests.fuzz --minutes 1

@@ -6,6 +6,8 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.draws import draws
+
 IN_CI = "CI" in os.environ
 """There the same examples are tried each time, so that a failure comes from the change; elsewhere they vary."""
 
@@ -13,7 +15,12 @@ os.environ.setdefault("SOURCE_DATE_EPOCH", "1767225600")
 """The time in the bundles of all tests: the same build gives the same bytes at any time."""
 
 settings.register_profile(
-    "tests", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=IN_CI, print_blob=IN_CI
+    "tests",
+    deadline=None,
+    max_examples=draws(25, 100),
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=IN_CI,
+    print_blob=IN_CI,
 )
 settings.load_profile("tests")
 

@@ -8,6 +8,7 @@ from sklearn.preprocessing import StandardScaler
 
 from polydom_builder import GreedySearch, PolyDomSearch
 from tests.builder import task
+from tests.builder.shared_memory import shared_memory
 
 US = task.US
 Search = TypeVar("Search", PolyDomSearch, GreedySearch)
@@ -17,7 +18,8 @@ QUERIES = [(n, c * US) for n in (8, 30, 100, 400, 1000, 2000) for c in (50, 70, 
 
 def search(**changes: Any) -> PolyDomSearch:
     """Return a search of the task for a range of deadlines, with some parameters changed."""
-    given = {"estimator": LOGISTIC, "space": task.space, "deadline": (50 * US, 400 * US), "cv": 3, "alpha": 1.02}
+    given: dict[str, Any] = {"estimator": LOGISTIC, "space": task.space, "cv": 3, "alpha": 1.02}
+    given |= {"deadline": (50 * US, 400 * US), "memory": shared_memory()}
     return PolyDomSearch(**(given | changes))
 
 

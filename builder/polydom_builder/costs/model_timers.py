@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from polydom_builder.exceptions import ExportError
 from polydom_builder.training.cache import Cache
 from polydom_builder.training.trainer import Trainer
-from polydom_runtime.bundles.engines import Engine, agreeing_engines
+from polydom_runtime.bundles.agreement import agreeing_engines
+from polydom_runtime.bundles.engines import Engine
 from polydom_runtime.bundles.regimes import Regime
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.measuring.conditions import identity

@@ -51,7 +51,8 @@ class Kernel:
 
     Parameters
     ----------
-    onnx_bytes : bytes
+    model : bytes or Graph
+        ONNX, or what was read from it and let in before.
     row : InputRow
         Its array must not be replaced.
     width : int
@@ -72,8 +73,8 @@ class Kernel:
 
     __slots__ = ("_calls", "_fill", "_output", "_run", "_scores")
 
-    def __init__(self, onnx_bytes: bytes, row: Row, width: int, n_classes: int, sure: bool = False) -> None:
-        graph = check_model(onnx_bytes, width, n_classes, sure)
+    def __init__(self, model: bytes | Graph, row: Row, width: int, n_classes: int, sure: bool = False) -> None:
+        graph = model if isinstance(model, Graph) else check_model(model, width, n_classes, sure)
         wanted = [output.name for output in graph.outputs[: 1 + sure]]
         self._run = _without_warnings()
         arrays, self._calls = self._run(_checked, graph, wanted, row.values[:width].reshape(1, width))

@@ -10,16 +10,9 @@ from .tensor_proto import Array
 from .tensors import Step, UnknownModel, axis_of
 from .wire import unsound
 
-HALF, WHOLE = 4, 8
-"""onnxruntime adds squares in two vectors of four numbers."""
-
 
 def _distances(step: Step) -> list[Array]:
-    """Squares of distances as ``-2 a·b + a² + b²``, added in the order in which onnxruntime adds them.
-
-    Items at equal distances are neighbours or not by the last bit of these sums. More exact ones would break such ties
-    in another way than onnxruntime does.
-    """
+    """Squares of distances as ``-2 a·b + a² + b²``, from one product for all training items."""
     a, b = step.array(0), step.known(1)
     metric = step.option("metric", "sqeuclidean")
     if a.ndim != 2 or a.shape[0] != 1 or b.ndim != 2 or metric not in ("euclidean", "sqeuclidean"):
@@ -27,11 +20,11 @@ def _distances(step: Step) -> list[Array]:
     if a.shape[1] != b.shape[1] or a.dtype != b.dtype:
         raise unsound(f"rows of {b.shape[1]} numbers", str(a.shape))
     out = step.new((1, len(b)), b.dtype)
-    row, sums, factors, squares = a.reshape(-1), out.reshape(-1), np.ascontiguousarray(-2 * b.T), _squares(b)
+    row, sums, factors, squares = a.reshape(-1), out.reshape(-1), np.ascontiguousarray(-2 * b.T), (b * b).sum(axis=1)
 
     def compute() -> None:
         np.dot(row, factors, sums)
-        np.add(sums, _squares(a), sums)
+        np.add(sums, np.dot(row, row), sums)
         np.add(sums, squares, sums)
         np.absolute(sums, sums)
 
@@ -39,24 +32,6 @@ def _distances(step: Step) -> list[Array]:
     if metric == "euclidean":
         step.run(partial(np.sqrt, sums, sums))
     return [out]
-
-
-def _squares(rows: Array) -> Array:
-    """Return the sum of the squares of each row, in the order in which onnxruntime adds them."""
-    width, squares = rows.shape[1], rows * rows
-    halves, wholes = width // HALF * HALF, width // WHOLE * WHOLE
-    lanes = np.zeros((len(rows), HALF), rows.dtype)
-    if wholes:
-        both = squares[:, :WHOLE].copy()
-        for k in range(WHOLE, wholes, WHOLE):
-            both += squares[:, k : k + WHOLE]
-        lanes = both[:, :HALF] + both[:, HALF:]
-    if halves > wholes:
-        lanes += squares[:, wholes:halves]
-    sums = (lanes[:, 0] + lanes[:, 2]) + (lanes[:, 1] + lanes[:, 3])
-    for k in range(halves, width):
-        sums += squares[:, k]
-    return np.asarray(sums)
 
 
 def _top(step: Step) -> list[Array]:

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from polydom_runtime.arrays import Floats
+from polydom_runtime.bundles.agreement import agreeing_engines
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.bundles.engines import Engine, agreeing_engines
+from polydom_runtime.bundles.engines import Engine
 from polydom_runtime.bundles.index_file import index_sha256
 from polydom_runtime.bundles.regimes import REGIMES, Regime
 from polydom_runtime.device.board import Board

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import onnx as onnx_package
 import pytest
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import ExtraTreesClassifier, GradientBoostingClassifier, HistGradientBoostingClassifier
@@ -16,6 +17,7 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from polydom_builder.exceptions import ExportError
+from polydom_builder.training import onnx
 from polydom_builder.training.onnx import OnnxModel, OnnxVersions, check_parity, to_onnx
 from polydom_runtime.bundles.engines import Engine, load_model
 from polydom_runtime.bundles.models import InputRow
@@ -56,6 +58,30 @@ def test_model_that_differs_is_named() -> None:
     check_parity("level+spread", model.predict(GRID), to_onnx(other, 6), GRID, max_mismatches=differ)
 
 
+@pytest.mark.parametrize("kind", [KNeighborsClassifier, KNeighborsRegressor])
+def test_model_is_not_refused_for_ties(kind: Any) -> None:
+    """Of rows of whole numbers many are at the same distance: scikit-learn takes others of them than onnxruntime."""
+    rows = rng.integers(0, 3, (300, 4)).astype(np.float32)
+    targets = rng.integers(0, 3, 300) if kind is KNeighborsClassifier else rng.normal(size=300)
+    model, classifies = kind(3).fit(rows, targets), kind is KNeighborsClassifier
+    data = to_onnx(model, 4)
+
+    assert not np.allclose(OnnxModel(data, classifies).predict(rows), model.predict(rows))
+    check_parity("ties", model.predict(rows), data, rows, 0, classifies=classifies)
+
+
+def test_rows_on_the_thresholds_of_trees_are_no_ties(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between neighbouring numbers of float32 there is none for a threshold: it must be rounded down."""
+    monkeypatch.setattr(onnx, "_round_thresholds", lambda model: None)
+    rows = (1.0 + 2.0**-23 * rng.integers(0, 20, (500, 2))).astype(np.float32)
+    model = HistGradientBoostingClassifier(max_iter=5, random_state=0).fit(
+        rows, (rows[:, 0] >= 1.0 + 8 * 2.0**-23).astype(int)
+    )
+
+    with pytest.raises(ExportError, match="differs on"):
+        check_parity("all features", model.predict(rows), to_onnx(model, 2), rows, 0)
+
+
 def test_two_class_discriminant_analysis_is_as_sure_as_scikit_learn() -> None:
     model = make_pipeline(StandardScaler(), LinearDiscriminantAnalysis()).fit(GRID, CODES > 1)
 
@@ -63,13 +89,12 @@ def test_two_class_discriminant_analysis_is_as_sure_as_scikit_learn() -> None:
 
 
 def test_device_gets_the_newest_versions_that_it_and_the_converter_know() -> None:
-    import onnx
     from skl2onnx import __max_supported_opset__
 
     assert OnnxVersions.newest("a board", 100, 100, 100).opset == __max_supported_opset__
     versions = OnnxVersions.newest("a board", 9, 20, 5)
     assert versions == OnnxVersions(9, 20, 3)
-    proto = onnx.load_from_string(to_onnx(GaussianNB().fit(GRID, CODES), 6, versions))
+    proto = onnx_package.load_from_string(to_onnx(GaussianNB().fit(GRID, CODES), 6, versions))
     assert proto.ir_version <= 9
     assert {i.domain: i.version for i in proto.opset_import}[""] <= 20
 
@@ -85,8 +110,6 @@ def test_device_that_loads_nothing_of_ours_is_refused(limits: tuple[int, int, in
 
 
 def test_models_written_by_hand_are_sound() -> None:
-    import onnx
-
     from polydom_runtime.device import tiny_models
 
     for data in (
@@ -98,7 +121,7 @@ def test_models_written_by_hand_are_sound() -> None:
         tiny_models.constant_classifier(3, 1),
         tiny_models.trial_model(8, 17, 3),
     ):
-        onnx.checker.check_model(onnx.load_from_string(data))
+        onnx_package.checker.check_model(onnx_package.load_from_string(data))
 
 
 @pytest.mark.parametrize("kind", [KNeighborsClassifier, KNeighborsRegressor])

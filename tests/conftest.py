@@ -11,9 +11,6 @@ from tests.draws import draws
 IN_CI = "CI" in os.environ
 """There the same examples are tried each time, so that a failure comes from the change; elsewhere they vary."""
 
-os.environ.setdefault("SOURCE_DATE_EPOCH", "1767225600")
-"""The time in the bundles of all tests: the same build gives the same bytes at any time."""
-
 settings.register_profile(
     "tests",
     deadline=None,

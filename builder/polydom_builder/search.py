@@ -365,8 +365,8 @@ class PolyDomSearch(HostAnswers):
         folder : str or path
         name, version, built_by : str
             What the bundle is called, its version, and who built it, as nodes show them: at most 200 printable
-            characters each. The bundle also holds the time of the export, in UTC; set the environment variable
-            ``SOURCE_DATE_EPOCH`` to fix it, so that the same build gives the same bytes.
+            characters each. The same build gives the same bytes, so the bundle holds a time only if the environment
+            variable ``SOURCE_DATE_EPOCH`` states it, in seconds since 1970.
         key : SigningKey, optional
             The key to sign the bundle with, under its name, or that of the folder.
 

@@ -16,7 +16,7 @@ from .source_date import source_date
 
 
 def given_identity(name: str, version: str, built_by: str) -> Identity:
-    """Return the identity that a user gives to a bundle, with the present time or that of ``SOURCE_DATE_EPOCH``.
+    """Return the identity that a user gives to a bundle, and the time of ``SOURCE_DATE_EPOCH``, if it is set.
 
     Raises
     ------
@@ -27,7 +27,8 @@ def given_identity(name: str, version: str, built_by: str) -> Identity:
         if not is_word(text):
             must = f"be a text of at most {MAX_CHARS} printable characters"
             raise ExportError(f"The {parameter} of a bundle must {must}. Got {shown(text)}.")
-    built = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(source_date(int(time.time()))))
+    seconds = source_date()
+    built = "" if seconds is None else time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
     return Identity(name, version, built, built_by, libraries=_libraries())
 
 

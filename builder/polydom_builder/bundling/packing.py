@@ -74,7 +74,7 @@ def _tar(folder: Path) -> bytes:
 def _entry(name: str, content: bytes | None) -> tarfile.TarInfo:
     """Return the header of a file, or of a folder, which has no content. Owner and group are root."""
     entry = tarfile.TarInfo(name)
-    entry.mtime = source_date(0)
+    entry.mtime = source_date() or 0
     entry.type, entry.mode = (tarfile.DIRTYPE, 0o755) if content is None else (tarfile.REGTYPE, 0o644)
     entry.size = len(content or b"")
     return entry

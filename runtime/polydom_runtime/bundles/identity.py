@@ -25,7 +25,7 @@ class Identity:
     name, version : str
         As the user gave them.
     built : str
-        The time of the export in UTC, such as ``2026-01-31T12:00:00Z``.
+        The time of the build in UTC, such as ``2026-01-31T12:00:00Z``, if it was stated.
     builder : str
         Who built it, as the user says.
     data : str

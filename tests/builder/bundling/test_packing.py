@@ -20,7 +20,7 @@ from tests.runtime.test_planted import give_away
 @pytest.fixture(autouse=True)
 def _without_passphrase_and_date(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("POLYDOM_PASSPHRASE", raising=False)
-    monkeypatch.delenv("SOURCE_DATE_EPOCH")
+    monkeypatch.delenv("SOURCE_DATE_EPOCH", raising=False)
 
 
 @pytest.fixture

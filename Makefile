@@ -5,7 +5,7 @@ NODE := .venv-node/bin
 PIP := -m pip --quiet --disable-pip-version-check
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: demo vibration flights docs test test-all fuzz coverage test-aarch64 test-armhf check bench bench-aarch64 clean
+.PHONY: demo vibration flights docs test test-all fuzz coverage test-x86 test-aarch64 test-armhf check bench bench-aarch64 clean
 demo: .venv/.ready .venv-node/.ready
 	$(HOST)/polydom demo --node $(NODE)/python --jobs -1
 
@@ -49,6 +49,11 @@ fuzz: .venv/.ready
 coverage: .venv/.ready .venv-node/.ready
 	$(HOST)/python -m coverage run -m pytest
 	$(HOST)/python -m coverage report --skip-covered --sort=cover
+
+# What depends on arithmetic, without newer instructions and on emulated older processors; some minutes.
+test-x86: export OMP_NUM_THREADS ?= 1
+test-x86: .venv/.ready
+	$(HOST)/python -m tests.x86.run
 
 # The runtime's tests and two bundles on emulated Raspberry Pi processors, in Debian's arm64 userland; a few minutes.
 # Where that cannot be set up it says SKIPPED and why, and ends with "Error 77": what was skipped has not passed.

@@ -255,8 +255,8 @@ PAGE = """# Which estimators work
 Each estimator of scikit-learn that learns one label from several columns, with its default parameters, and more
 pipelines and meta-estimators: searched with 120 items, exported, loaded by the node, and compared with scikit-learn's
 own answers on 2,000 items that it has not seen. *numbers*, *strings* and *booleans* are kinds of labels (three classes,
-two for booleans), *values* are for regressors. *works*: at most two answers differ, where float32 decides otherwise
-between two equal classes, and none in most cases. *refused*: before the search, with the reason below. None fails after
+two for booleans), *values* are for regressors. *works*: at most two answers differ, where rounding decides, and none
+in most cases. *refused*: before the search, with the reason below. None fails after
 the search has begun, and none gives other answers without a word.
 
 Of {cases} cases {works} work and {refused} are refused, with scikit-learn {sklearn}, skl2onnx {skl2onnx} and
@@ -282,6 +282,24 @@ update_registered_converter(
 With several workers (`n_jobs`), put this into a module of your own, register a subclass of the estimator that the
 module defines, and use this subclass: then each worker imports the module.
 
+## Equal but for rounding
+
+Each exported model is compared with scikit-learn's on all training items and between them, and a model that runs in
+numpy with onnxruntime. Their answers must be equal, unless the rounding of float32 decides: then another processor,
+another version of a library and another engine may each give another of the tied answers, and none of them is wrong.
+Such ties are
+
+- items at the same distance from an item: nearest neighbours may take any of them;
+- labels of the same score, such as two labels with half of the votes of a forest each;
+- scores of linear models, support vectors and networks that differ by less than their sums are exact.
+
+An answer counts as tied if the model gives it once all numbers that it adds up (the item, the training items or
+coefficients in the model, the votes of leaves) have moved at random by at most 4 millionths of their value.
+Comparisons of trees are exact, so an item that lies on a threshold is no tie, and a scaler in front of trees that moves
+items to another leaf is a fault.
+
+## Names of columns
+
 An estimator may say something about single columns by the names of features: the columns of a `ColumnTransformer` are
 lists of names, `monotonic_cst` is a dictionary by name, and `interaction_cst` has lists of names. In each feature set
 they become the positions of the columns there, and what is not in the set is left out. This works in the estimator
@@ -290,6 +308,8 @@ itself, or in the first step of a pipeline after scalers. A feature that a `Colu
 `categorical_features`: skl2onnx converts such models as if there were no categories. Give a category as a feature with
 one column of 0 or 1 for each of its values. An encoder inside the estimator is refused as well, since scikit-learn and
 the converted model disagree on values between categories.
+
+## All of them
 
 """
 

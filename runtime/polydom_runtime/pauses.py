@@ -34,16 +34,19 @@ def keep_freed_memory(keep: bool = True) -> bool:
 def collector_off() -> Iterator[None]:
     """Switch the garbage collector off, as a loop with deadlines does: one collection can take 100 ms.
 
-    Objects that exist now are frozen, so that collections which the caller starts are short.
+    Objects that exist now are frozen, so that collections which the caller starts are short; unless objects are frozen
+    already, since what is frozen can only be let go all at once.
     """
-    was_on = gc.isenabled()
+    was_on, freezes = gc.isenabled(), not gc.get_freeze_count()
     gc.collect()
-    gc.freeze()
+    if freezes:
+        gc.freeze()
     gc.disable()
     try:
         yield
     finally:
-        gc.unfreeze()
+        if freezes:
+            gc.unfreeze()
         if was_on:
             gc.enable()
 

@@ -7,33 +7,20 @@ import pytest
 
 from examples.deadlines.task import Task
 from polydom_builder.costs.fit_times import REFERENCE_MODEL
-from polydom_runtime import Feature, FeatureSpace, Step
 from polydom_runtime.bundles.regimes import REGIMES, Regime
 from polydom_runtime.device.calibration import REFERENCES
 from polydom_runtime.measuring.cost_samples import CostSamples, ItemSamples, units_of
 
-
-def halved(x: Any) -> Any:
-    return x[: len(x) // 2]
-
-
-def mean(x: Any) -> list[float]:
-    return [float(x.mean())]
-
-
-def spread(x: Any) -> list[float]:
-    return [float(x.std())]
+from .made_up import space
 
 
 @pytest.fixture(scope="session")
 def made_up_task() -> Task:
     """Three features of which two share a step; each tells a little of three classes."""
-    step = Step("halved", halved)
-    features = [Feature("mean", mean), Feature("half_mean", mean, 1, step), Feature("half_spread", spread, 1, step)]
     rng = np.random.default_rng(0)
     labels = [k % 3 for k in range(180)]
     items = [rng.normal(label % 2, 1.0 + label // 2, 4 * 2 ** (k % 5)) for k, label in enumerate(labels)]
-    return Task("made-up", FeatureSpace(features, len), items[:90], labels[:90], None, items[90:], labels[90:], folds=3)
+    return Task("made-up", space, items[:90], labels[:90], None, items[90:], labels[90:], folds=3)
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,7 @@
 """The experiments on deadlines, on a made-up task: replays, real answers and loops; their measurements and tables."""
 
+import shutil
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -7,7 +9,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from examples.deadlines import answers, certificates, checks, gaps, loops, models, page, real
+from examples.deadlines import (
+    answers,
+    certificates,
+    checks,
+    experiment,
+    gaps,
+    loops,
+    model_runs,
+    models,
+    page,
+    real,
+    replay,
+)
 from examples.deadlines.__main__ import main
 from examples.deadlines.earlier import Earlier
 from examples.deadlines.experiment import run_task, write_results
@@ -15,15 +29,29 @@ from examples.deadlines.measuring import halves, measured_costs
 from examples.deadlines.model_runs import Model, ModelRuns, timed_models
 from examples.deadlines.replay import ANY_TIME, BEFORE, NO_ESTIMATE, ORACLE, STRICT, SYSTEMS
 from examples.deadlines.systems import N_DEADLINES, build_poly_dom
+from examples.deadlines.table import KINDS
 from examples.deadlines.task import Task
 from examples.paper.results import ResultsError, Row, column, load_rows, where
+from polydom_builder.drawing.saving import FigureMaker, save
 from polydom_builder.simulation import Trials
 from polydom_runtime.bundles.regimes import REGIMES, Regime
 from polydom_runtime.certification.certificate import Certificate
 from polydom_runtime.measuring.cost_samples import CostSamples, units_of
+from tests.draws import EVERY, draws
 
 PAGE = Path(__file__).parents[2] / "docs" / "anytime.md"
 ONE: Model = ((0,), "onnxruntime")
+N_ANSWERS = draws(1_000, replay.N_ANSWERS)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_answers() -> Iterator[None]:
+    """Replay fewer answers, and time models in few real ones."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(replay, "N_ANSWERS", N_ANSWERS)
+        patch.setattr(model_runs, "ROUNDS", 11)
+        patch.setattr(model_runs, "SLEEPS", 11)
+        yield
 
 
 def test_rounds_are_split_into_halves_that_share_none() -> None:
@@ -45,10 +73,12 @@ def test_rounds_are_split_into_halves_that_share_none() -> None:
 def results(
     made_up_task: Task, made_up_samples: CostSamples, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Path, list[Row]]:
-    """The folder and the rows of the experiment on a task of three features."""
+    """The folder, with tables and no figures, and the rows of the experiment on a task of three features."""
     out = tmp_path_factory.mktemp("results")
     rows, facts = run_task(made_up_task, made_up_samples, out, verbose=0)
-    write_results(rows, [facts], out)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(experiment, "save", lambda maker, path: [])
+        write_results(rows, [facts], out)
     return out, rows
 
 
@@ -77,12 +107,12 @@ def test_a_loop_that_does_not_rehearse_is_promised_less_at_short_deadlines(resul
     assert sums["cold"] < sums["rehearsed"] - 0.05
 
 
-def test_ten_thousand_answers_show_whether_the_promise_is_kept(results: tuple[Path, list[Row]]) -> None:
+def test_very_many_answers_show_whether_the_promise_is_kept(results: tuple[Path, list[Row]]) -> None:
     _, rows = results
 
     for system in (ANY_TIME, STRICT):
         mine = where(rows, system=system, regime="hot")
-        assert {row["answers"] for row in mine} == {10_000}
+        assert {row["answers"] for row in mine} == {N_ANSWERS}
         assert sum(column(mine, "late")) < 0.02 * sum(column(mine, "answers"))
     assert {row["answers"] for row in where(rows, system=NO_ESTIMATE)} == {0}
 
@@ -99,14 +129,24 @@ def test_with_all_the_time_everybody_may_use_the_best_set(results: tuple[Path, l
     assert scores[STRICT] == pytest.approx(scores[ORACLE], abs=0.05)
 
 
-def test_tables_and_figures_are_drawn_again_from_raw_results(results: tuple[Path, list[Row]]) -> None:
+def test_tables_and_figures_are_drawn_again_from_raw_results(
+    results: tuple[Path, list[Row]], monkeypatch: pytest.MonkeyPatch
+) -> None:
     out, rows = results
     written = (out / "deadlines.md").read_text(encoding="utf-8")
-    (out / "deadlines_tested.svg").unlink()
+    (out / "deadlines.md").unlink()
+    hot, asked = {f"deadlines_{kind}" for kind in KINDS}, set[str]()
+
+    def save_some(maker: FigureMaker, path: Path) -> list[Path]:
+        asked.add(path.name)
+        return save(maker, path) if EVERY or path.name in hot else []
+
+    monkeypatch.setattr(experiment, "save", save_some)
 
     assert main(["--out", str(out), "--redraw"]) == 0
     assert (out / "deadlines.md").read_text(encoding="utf-8") == written
-    assert (out / "deadlines_tested.svg").stat().st_size > 0
+    assert all((out / f"{name}.svg").stat().st_size > 0 for name in hot)
+    assert asked == hot | {f"{name}_{regime}" for name in hot for regime in ("rehearsed", "cold")}
     assert all(system in written for system in SYSTEMS)
     assert len(load_rows(out / "deadlines.csv")) == len(rows)
 
@@ -138,8 +178,18 @@ def test_the_page_has_the_tables_of_the_other_experiments(place: str, table: str
     assert len(inside.strip().splitlines()) > 3
 
 
-def test_measured_costs_are_kept_until_the_items_or_the_features_change(made_up_task: Task, tmp_path: Path) -> None:
-    first = measured_costs(made_up_task, tmp_path, seconds=0.01)
+@pytest.fixture(scope="module")
+def measured(made_up_task: Task, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, CostSamples]:
+    """The folder and the times of a short measurement."""
+    folder = tmp_path_factory.mktemp("measured")
+    return folder, measured_costs(made_up_task, folder, seconds=0.1)
+
+
+def test_measured_costs_are_kept_until_the_items_or_the_features_change(
+    made_up_task: Task, measured: tuple[Path, CostSamples], tmp_path: Path
+) -> None:
+    folder, first = measured
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     file = tmp_path / "made-up.costs"
     written = file.stat().st_mtime_ns
 
@@ -160,6 +210,7 @@ def test_an_earlier_run_gives_its_deadlines_and_its_bundles_are_replayed(
 ) -> None:
     out, before = results
     earlier = Earlier.read(out / "deadlines.csv")
+    (tmp_path / "cache").symlink_to(out / "cache")
 
     rows, _ = run_task(made_up_task, made_up_samples, tmp_path, earlier, verbose=0)
 
@@ -284,11 +335,13 @@ def test_loops_are_run_in_each_way_and_beside_the_same_items_at_once(made_up_tas
     assert "| made-up |" in loops.loop_table(rows)
 
 
-def test_many_answers_are_measured_in_each_regime_and_kept(made_up_task: Task, tmp_path: Path) -> None:
-    samples = measured_costs(made_up_task, tmp_path, seconds=0.2)
-    kept = np.load(tmp_path / "made-up-answers.npz")
+def test_many_answers_are_measured_in_each_regime_and_kept(
+    made_up_task: Task, measured: tuple[Path, CostSamples]
+) -> None:
+    folder, samples = measured
+    kept = np.load(folder / "made-up-answers.npz")
 
-    again = answers.with_many_answers(made_up_task, samples, tmp_path / "made-up-answers.npz", 0.0)
+    again = answers.with_many_answers(made_up_task, samples, folder / "made-up-answers.npz", 0.0)
 
     assert set(samples.items) == set(REGIMES)
     for regime in REGIMES:

@@ -16,6 +16,7 @@ from examples.paper.scene_images import SIDES
 from examples.paper.scene_lattice import SceneLattice
 from examples.paper.scene_scale import Scale
 from examples.paper.systems import BEST_FIRST, INDEXES
+from polydom_builder.drawing import saving
 from polydom_builder.drawing.style import style
 from polydom_runtime import Feature, FeatureSpace, Step
 from polydom_runtime.device.calibration import REFERENCES
@@ -25,6 +26,7 @@ N_FEATURES = 5
 TINY = Scale(alphas=(1.0, 1.1, 1.2, 1.3), tolerances=(0.0, 0.02, 0.05), budgets=12, queries=2_000, timed=8, drawn=20)
 RAW = [f"scenes_{name}.csv" for name in scenes.EXPERIMENTS]
 FEW = {name: scene_figures.FIGURES[name] for name in ("violations", "averages")}
+COARSE = 40
 PICTURES = [
     f"scenes_{name}{kind}" for name in scene_figures.FIGURES for kind in (".png", ".svg", "-dark.png", "-dark.svg")
 ]
@@ -73,10 +75,11 @@ def made_up() -> Scenes:
 
 @pytest.fixture(scope="module")
 def out(made_up: Scenes, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of one run on the made-up lattice, which draws two figures instead of all: each takes a second."""
+    """The folder of one run on the made-up lattice, which draws two coarse figures instead of all: they take long."""
     folder = tmp_path_factory.mktemp("scenes")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scenes, "FIGURES", FEW)
+        patch.setattr(saving, "DPI", COARSE)
         scenes.run_experiments(made_up, folder, TINY)
     return folder
 
@@ -102,6 +105,7 @@ def test_redraw_gives_the_same_and_recomputes_nothing(
     out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(scenes, "FIGURES", FEW)
+    monkeypatch.setattr(saving, "DPI", COARSE)
     monkeypatch.setattr(scenes, "EXPERIMENTS", dict.fromkeys(scenes.EXPERIMENTS))
     for name in (*RAW, scenes.FACTS):
         (tmp_path / name).write_bytes((out / name).read_bytes())

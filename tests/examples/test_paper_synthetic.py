@@ -22,11 +22,13 @@ from examples.paper.synthetic_promises import ALPHAS, Queries, best_scores, tota
 from examples.paper.synthetic_world import KINDS, Scale
 from examples.paper.synthetic_world import synthetic_world as world_of
 from examples.paper.systems import AS_PRINTED, BEST_FIRST, INDEXES, greedy, greedy_acc, greedy_cost, poly_dom
+from polydom_builder.drawing import saving
 from polydom_builder.drawing.style import style
 from polydom_builder.lattice.region import QueryRegion
 
 TINY = Scale(seeds=2, most_features=4, default_features=5, table_features=6, queries=1_000, timed_queries=5)
 FEW = {name: synthetic.FIGURES[name] for name in ("index_sizes", "promises")}
+COARSE = 40
 KINDS_OF_FILES = (".png", ".svg", "-dark.png", "-dark.svg")
 PICTURES = [name + kind for name in synthetic.FIGURES for kind in KINDS_OF_FILES]
 RAW = [f"{name}.csv" for name in synthetic.EXPERIMENTS]
@@ -34,11 +36,12 @@ RAW = [f"{name}.csv" for name in synthetic.EXPERIMENTS]
 
 @pytest.fixture(scope="module")
 def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of one run of the command, which draws two figures instead of all: each takes a second."""
+    """The folder of one run of the command, which draws two coarse figures instead of all: they take long."""
     folder = tmp_path_factory.mktemp("paper") / "new"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(synthetic_world, "QUICK", TINY)
         patch.setattr(synthetic, "FIGURES", FEW)
+        patch.setattr(saving, "DPI", COARSE)
         assert main(["synthetic", "--quick", "--out", str(folder)]) == 0
     return folder
 
@@ -57,8 +60,9 @@ def test_command_leaves_raw_results_pictures_and_a_table(tmp_path: Path, monkeyp
 
 @pytest.fixture
 def few_figures(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Two figures instead of all; returns the names of their files."""
+    """Two coarse figures instead of all; returns the names of their files."""
     monkeypatch.setattr(synthetic, "FIGURES", FEW)
+    monkeypatch.setattr(saving, "DPI", COARSE)
     return [name + kind for name in FEW for kind in KINDS_OF_FILES]
 
 

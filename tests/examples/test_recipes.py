@@ -5,9 +5,10 @@ import os
 import signal
 import socket
 import threading
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from queue import SimpleQueue
+from queue import Queue, SimpleQueue
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ from examples.recipes import (
     two_deadlines,
     unix_socket,
 )
-from polydom_runtime import Arrived, Monitor, Prediction, Predictor
+from polydom_runtime import Arrived, Monitor, MqttPublisher, Prediction, Predictor
 from tests.bundle_parts import changed
 from tests.runtime.conftest import make_bundle, write
 
@@ -52,14 +53,14 @@ def test_every_recipe_is_in_the_table_and_the_table_has_no_other() -> None:
 def test_own_sensor_sends_what_its_queue_takes(bundle: str) -> None:
     sent: list[str] = []
 
-    dropped = own_sensor.main(bundle, SPACE, sent.append, readings=20)
+    dropped = own_sensor.main(bundle, SPACE, sent.append, readings=5)
 
-    assert len(sent) + dropped == 20
+    assert len(sent) + dropped == 5
     assert {text.split(": ")[1] for text in sent} <= LABELS
 
 
 def test_own_sensor_drops_what_a_stuck_receiver_does_not_take(bundle: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The receiver takes one answer, and the queue 100; it goes on when the last reading was answered."""
+    """The receiver takes one answer, and the queue 3; it goes on when the last reading was answered."""
     goes_on = threading.Event()
     sent: list[str] = []
 
@@ -74,11 +75,12 @@ def test_own_sensor_drops_what_a_stuck_receiver_does_not_take(bundle: str, monke
         goes_on.wait()
 
     monkeypatch.setattr(own_sensor, "Sensor", Sensor)
+    monkeypatch.setattr(own_sensor, "Queue", lambda maxsize: Queue(maxsize and 3))
 
-    dropped = own_sensor.main(bundle, SPACE, send, readings=110)
+    dropped = own_sensor.main(bundle, SPACE, send, readings=10)
 
-    assert dropped >= 9
-    assert len(sent) + dropped == 110
+    assert dropped >= 6
+    assert len(sent) + dropped == 10
 
 
 def test_own_sensor_stops_at_a_signal_and_empties_its_queue(bundle: str) -> None:
@@ -179,9 +181,9 @@ def test_camera_gives_each_frame_once_and_its_errors(bundle: str) -> None:
 
 
 def test_several_models_answer_each_item_once_each(bundle: str) -> None:
-    labels = several_models.main(bundle, bundle, SPACE, [np.arange(9.0)] * 5)
+    labels = several_models.main(bundle, bundle, SPACE, [np.arange(9.0)] * 3)
 
-    assert len(labels) == 5
+    assert len(labels) == 3
     assert {label for pair in labels for label in pair} <= LABELS
 
 
@@ -225,8 +227,10 @@ def test_influx_lines_reach_a_listener(monkeypatch: pytest.MonkeyPatch) -> None:
             assert stream.read().startswith('polydom,node=n,reason=planned label="yes",elapsed=1200i,late=false ')
 
 
-def test_mqtt_goes_on_without_a_broker_and_counts_what_it_drops(bundle: str) -> None:
+def test_mqtt_goes_on_without_a_broker_and_counts_what_it_drops(bundle: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody listens on port 1 of this machine."""
+    monkeypatch.setattr(mqtt, "MqttPublisher", partial(MqttPublisher, flush_s=0.1))
+
     counts = mqtt.main(bundle, SPACE, "127.0.0.1:1/pump", readings=5)
 
     assert (counts.published, counts.dropped, counts.pending) == (0, 5, 0)

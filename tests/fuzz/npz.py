@@ -3,7 +3,7 @@
 import ast
 from io import BytesIO
 from typing import Any
-from zipfile import ZIP_DEFLATED, ZipFile
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 MAGIC = b"\x93NUMPY\x01\0"
 
@@ -15,11 +15,11 @@ def opened(data: bytes) -> dict[str, Any]:
 
 
 def closed(document: Any) -> bytes:
-    """Return the archive of a document; what is no array is written as text."""
+    """Return the archive of a document, all members of one date; what is no array is written as text."""
     stream = BytesIO()
-    with ZipFile(stream, "w", ZIP_DEFLATED) as archive:
+    with ZipFile(stream, "w") as archive:
         for name, array in document.items() if isinstance(document, dict) else [("x.npy", document)]:
-            archive.writestr(name.replace("\0", "0") or "x", _written(array))
+            archive.writestr(ZipInfo(name.replace("\0", "0") or "x"), _written(array), ZIP_DEFLATED)
     return stream.getvalue()
 
 

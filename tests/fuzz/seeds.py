@@ -20,7 +20,6 @@ from polydom_runtime.device.tune_file import write_tune
 from polydom_runtime.items.packed import write_packed
 from tests.builder.lattice.noisy_world import noisy_world
 from tests.builder.lattice.test_proof import example
-from tests.builder.training import estimator_zoo
 from tests.builder.verification.test_margin_checks import proof_of
 from tests.runtime.bundles.test_shipping import SHIPPING
 from tests.runtime.certification.test_certificate import TWENTIETH, Scripted, certified, late_at
@@ -31,7 +30,7 @@ from tests.runtime.records.test_recorder import recorded
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 NEWEST = GOLDEN / "format_11.bundle"
-WIDTH = estimator_zoo.WIDTH
+WIDTH = 6  # as in `estimator_zoo`
 
 
 def _from_file(*writers: Callable[[Path], object]) -> list[bytes]:
@@ -70,6 +69,8 @@ def models() -> Sequence[bytes]:
 @cache
 def estimators() -> Sequence[bytes]:
     """Return models of scikit-learn, as the builder exports them."""
+    from tests.builder.training import estimator_zoo  # only here, since scikit-learn takes a second
+
     kinds = {"neighbours": 3, "naive Bayes": 2, "calibrated linear SVC": 3, "scaler, logistic regression": 3}
     kinds |= {"logistic network": 2, "adaboost": 2, "ridge": 2, "normalizer, logistic regression": 3}
     found = [bytes([n]) + estimator_zoo.exported(name, n) for name, n in kinds.items()]
@@ -141,10 +142,15 @@ def archives() -> Sequence[bytes]:
 
 @cache
 def tars() -> Sequence[bytes]:
-    """Return a packed bundle."""
+    """Return a packed bundle, the same from every copy of this tree: entries have no times, owners and rights."""
+
+    def bare(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+        entry.mtime = entry.uid = entry.gid = entry.mode = 0
+        entry.uname = entry.gname = ""
+        return entry
 
     def pack(file: Path) -> None:
         with tarfile.open(file, "w", format=tarfile.USTAR_FORMAT) as archive:
-            archive.add(NEWEST, "newest")
+            archive.add(NEWEST, "newest", filter=bare)
 
     return _from_file(pack)

@@ -2,6 +2,10 @@
 
 import subprocess
 import sys
+import tarfile
+import time
+from inspect import unwrap
+from io import BytesIO
 from pathlib import Path
 from random import Random
 
@@ -57,6 +61,29 @@ def test_a_run_can_be_repeated(form: str) -> None:
 
     assert [case(form, 3, run) for run in range(20)] == files
     assert len(set(files)) > 10
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_no_file_depends_on_the_clock(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that is repeated years later reads the same bytes."""
+
+    def files() -> list[bytes]:
+        sound = unwrap(FORMATS[form].seeds)()
+        return [*sound, *(FORMATS[form].mutated(seed, Random(k)) for seed in sound for k in range(5))]
+
+    now = files()
+    monkeypatch.setattr(time, "time", lambda: 1e9)
+    monkeypatch.setattr(time, "time_ns", lambda: 10**18)
+    assert files() == now
+
+
+def test_a_packed_bundle_is_the_same_from_every_copy_of_this_tree() -> None:
+    with tarfile.open(fileobj=BytesIO(FORMATS["tar"].seeds()[0])) as archive:
+        entries = archive.getmembers()
+
+    names = [entry.name for entry in entries]
+    assert sorted(names) == names
+    assert {(0, 0, 0, 0, "", "")} == {(e.mtime, e.uid, e.gid, e.mode, e.uname, e.gname) for e in entries}
 
 
 @pytest.mark.parametrize("form", [form for form in FORMS if form != "model"])

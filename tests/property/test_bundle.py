@@ -5,6 +5,7 @@ from dataclasses import replace
 from math import inf
 from typing import Any
 
+import msgpack
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,6 +24,10 @@ from polydom_runtime.bundles.regimes import REGIMES
 from polydom_runtime.exceptions import BundleFormatError
 from polydom_runtime.items.kinds import ItemKind
 from polydom_runtime.unit_times import UnitTimes
+from tests.draws import draws
+from tests.runtime.conftest import make_bundle
+
+DOCUMENT = msgpack.unpackb(encode(make_bundle()[0]))
 
 weights = st.one_of(st.just(0.0), st.floats(0.0, 1e18, allow_subnormal=True))
 cost_functions = st.builds(CostFunction, st.tuples(*[weights] * 6))
@@ -141,13 +146,13 @@ def bundles(draw: st.DrawFn) -> Bundle:
     return draw(indexed(bundle))
 
 
-@settings(max_examples=100)
+@settings(max_examples=draws(30, 100))
 @given(bundles())
 def test_what_is_written_is_read(bundle: Bundle) -> None:
     assert decode(encode(bundle)) == bundle
 
 
-@settings(max_examples=100)
+@settings(max_examples=draws(30, 100))
 @given(bundles(), st.data())
 def test_what_is_cut_is_refused(bundle: Bundle, data: st.DataObject) -> None:
     content = encode(bundle)
@@ -160,18 +165,13 @@ def test_what_is_cut_is_refused(bundle: Bundle, data: st.DataObject) -> None:
     assert not refused
 
 
-@settings(max_examples=200)
+@settings(max_examples=draws(60, 200))
 @given(
     st.recursive(
         st.one_of(st.none(), st.integers(-9, 9), st.floats(), st.binary(max_size=9), names), st.lists, max_leaves=9
     )
 )
 def test_stray_values_raise_nothing_but_format_errors(value: Any) -> None:
-    import msgpack
-
-    from tests.runtime.conftest import make_bundle
-
-    document = msgpack.unpackb(encode(make_bundle()[0]))
-    for name in document:
+    for name in DOCUMENT:
         with contextlib.suppress(BundleFormatError):
-            assert isinstance(decode(bytes(msgpack.packb(document | {name: value}))), Bundle)
+            assert isinstance(decode(bytes(msgpack.packb(DOCUMENT | {name: value}))), Bundle)

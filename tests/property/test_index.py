@@ -8,6 +8,7 @@ from polydom_builder.index.envelope import build_index
 from polydom_builder.lattice.region import QueryRegion
 from polydom_runtime.bundles.index import Candidate, Staircase
 from polydom_runtime.costs import CostFunction
+from tests.draws import draws
 from tests.property.cost_strategies import cases, integer_costs, real_costs
 
 Case = tuple[list[Candidate], QueryRegion, list[tuple[float, float]]]
@@ -16,7 +17,7 @@ ROUNDING = 1e-9
 """Far above the rounding of a cost, far below what matters: real curves tie only up to it."""
 
 any_costs = st.one_of(cases(integer_costs()), cases(real_costs()))
-laws = settings(max_examples=70)
+laws = settings(max_examples=draws(25, 70))
 
 
 def empty_of(candidates: list[Candidate]) -> Candidate:

@@ -16,6 +16,7 @@ from polydom_builder.paper.sweep import intersections
 from polydom_runtime.bundles.index import Candidate, PolyDomIndex
 from polydom_runtime.costs import CostFunction
 from tests import synthetic
+from tests.draws import draws
 from tests.property.cost_strategies import cases, integer_costs, real_costs, regions
 
 Case = tuple[list[Candidate], QueryRegion, list[tuple[float, float]]]
@@ -25,7 +26,7 @@ ROUNDING = 1e-9
 SIZES = (0.0, 64.0)
 
 inner = st.integers(1, 63)
-laws = settings(max_examples=15)
+laws = settings(max_examples=draws(8, 15))
 
 
 def parts(*difference: int) -> tuple[CostFunction, CostFunction]:
@@ -171,7 +172,7 @@ def test_the_first_of_identical_curves_is_the_answer(data: st.DataObject) -> Non
 
 
 @every_index
-@settings(max_examples=30)
+@settings(max_examples=draws(12, 30))
 @given(cases(real_costs()))
 def test_answers_are_the_scan_s_up_to_rounding(name: str, case: Case) -> None:
     """At any size the answer fits, and it is as accurate as the scan's for a budget smaller by rounding."""
@@ -198,7 +199,7 @@ def test_sweep_finds_the_intervals_of_the_envelope(kind: str, score: str, data: 
     index._check()
 
 
-@settings(max_examples=50)
+@settings(max_examples=draws(25, 50))
 @given(cases(real_costs()))
 def test_sweep_is_the_envelope_for_all_six_terms(case: Case) -> None:
     """With logarithms and weights of several orders of magnitude too."""

@@ -12,10 +12,11 @@ from polydom_builder.lattice import expand_best_first
 from polydom_builder.lattice.covers import Costs
 from polydom_builder.lattice.region import evaluate
 from polydom_builder.paper import expand_layers
+from tests.draws import draws
 from tests.property import strategies as own
 from tests.property.lattice_oracle import ROUNDING, score_of, worst_ratio
 
-law = settings(max_examples=80, derandomize=True)
+law = settings(max_examples=draws(25, 80), derandomize=True)
 
 
 @law

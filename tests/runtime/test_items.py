@@ -3,7 +3,7 @@
 import io
 from pathlib import Path
 from typing import Any
-from zipfile import ZipFile
+from zipfile import ZipFile, ZipInfo
 
 import numpy as np
 import pytest
@@ -81,7 +81,7 @@ LARGE = (
 def test_archive_of_other_entries_is_refused(tmp_path: Path, entry: bytes) -> None:
     """Such as a file that is no array, and an array that claims to be larger than the memory."""
     with ZipFile(tmp_path / "bad.npz", "w") as archive:
-        archive.writestr("signal.npy", entry)
+        archive.writestr(ZipInfo("signal.npy"), entry)
 
     with pytest.raises(ItemError, match=r"packed \.npz"):
         read_packed(tmp_path / "bad.npz")
@@ -92,7 +92,7 @@ def test_array_of_an_impossible_shape_is_refused_without_a_warning(
 ) -> None:
     """The product of its lengths is no integer that numpy has."""
     with ZipFile(tmp_path / "bad.npz", "w") as archive:
-        archive.writestr("signal.npy", LARGE.replace(b"(%d,)" % (1 << 50), b"(2, %d)" % (1 << 63)))
+        archive.writestr(ZipInfo("signal.npy"), LARGE.replace(b"(%d,)" % (1 << 50), b"(2, %d)" % (1 << 63)))
 
     with pytest.raises(ItemError, match=r"packed \.npz"):
         read_packed(tmp_path / "bad.npz")

@@ -54,14 +54,17 @@ def code_fingerprint(values: Iterable[Any]) -> str:
     values : iterable of object
         Functions, objects with methods, and plain values.
     """
-    digest, modules = hashlib.sha256(), dict[str, Path]()
+    digest, modules, seen = hashlib.sha256(), dict[str, Path](), set[str]()
     waiting: list[ModuleType] = []
     for value in values:
         _feed_value(digest.update, value, waiting, {})
     while waiting:
         module = waiting.pop()
+        if module.__name__ in seen:
+            continue
+        seen.add(module.__name__)
         file = getattr(module, "__file__", None)
-        if file is None or module.__name__ in modules or _is_installed(module):
+        if file is None or _is_installed(module):
             continue
         modules[module.__name__] = Path(file)
         # A package also has its modules as attributes, whoever imported them.
@@ -215,23 +218,29 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 def _imported(module: ModuleType, file: Path) -> Iterator[ModuleType]:
     """Yield the modules that the source of a module imports, as far as they are loaded, and their packages."""
-    names = [module.__name__]
-    if file.suffix == ".py":
-        for node in ast.walk(ast.parse(file.read_bytes())):
-            if isinstance(node, ast.Import):
-                names += [alias.name for alias in node.names]
-            elif isinstance(node, ast.ImportFrom):
-                package = (module.__package__ or "").split(".")
-                above = package[: len(package) - node.level + 1] if node.level else []
-                base = ".".join([*above, *([node.module] if node.module else [])])
-                names += [base, *(f"{base}.{alias.name}" for alias in node.names)]
-    for name in names:
+    names = _names_imported(file.read_bytes(), module.__package__ or "") if file.suffix == ".py" else ()
+    for name in (module.__name__, *names):
         parts = name.split(".")
         for k in range(1, len(parts) + 1):
             if (found := sys.modules.get(".".join(parts[:k]))) is not None:
                 yield found
 
 
+@cache
+def _names_imported(source: bytes, package: str) -> tuple[str, ...]:
+    """Return what a source imports; kept, since a build asks for each module some times."""
+    names, inside = list[str](), package.split(".")
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            above = inside[: len(inside) - node.level + 1] if node.level else []
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            names += [base, *(f"{base}.{alias.name}" for alias in node.names)]
+    return tuple(names)
+
+
+@cache
 def _without_comments(source: bytes) -> bytes:
     """Return Python source without comments, empty lines and spaces at the ends of lines; other files as they are."""
     try:

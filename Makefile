@@ -25,6 +25,8 @@ docs/tutorial.ipynb: docs/tutorial.md .venv/.ready
 # Libraries with threads of their own get one, as in a worker of a build: otherwise they wait for each other.
 test test-all fuzz coverage: export OMP_NUM_THREADS ?= 1
 test test-all coverage: export POLYDOM_NODE_PYTHON ?= $(CURDIR)/$(NODE)/python
+# The many processes that tests start are not compiled anew each time.
+test test-all coverage: export PYTHONDONTWRITEBYTECODE :=
 PYTEST = $(HOST)/python -m pytest
 WORKERS := -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 

@@ -1,7 +1,7 @@
 """A small bundle that needs no training: hand-made linear models over two features and a shared step."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from polydom_runtime.bundles.index import Interval
 from polydom_runtime.bundles.index_file import DIGEST_FILE, INDEX_FILE, digest_line
 from polydom_runtime.bundles.model_entry import MODEL_FOLDER, ModelEntry, model_file
 from polydom_runtime.device.tiny_models import constant_classifier as constant_model
+from polydom_runtime.supervision import hand_over
 from polydom_runtime.testing import ManualClock
 from polydom_runtime.unit_times import StepTime
 from tests.bundle_parts import bundle_of
@@ -49,6 +50,14 @@ class World:
             return result(x) if callable(result) else result
 
         return run
+
+
+@pytest.fixture(scope="session", autouse=True)
+def short_hand_overs() -> Iterator[None]:
+    """Sleep shortly where the hand-over to a worker is measured: no test says how long one takes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hand_over, "ASLEEP_S", 1e-4)
+        yield
 
 
 @pytest.fixture

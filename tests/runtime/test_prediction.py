@@ -22,11 +22,12 @@ MEMBERS = [
 ]
 
 
-@pytest.fixture(params=["in this process", "supervised"])
-def predictor(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[AnyPredictor]:
+@pytest.fixture(scope="module", params=["in this process", "supervised"])
+def predictor(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AnyPredictor]:
     """Each kind of predictor, of the same bundle, with a deadline that no pause of the machine uses up."""
     bundle, models = make_bundle()
-    folder = write(tmp_path / "b", changed(bundle, budgets=(1e-3, HOUR_S), steps=()), models)
+    folder = tmp_path_factory.mktemp("predictor") / "b"
+    write(folder, changed(bundle, budgets=(1e-3, HOUR_S), steps=()), models)
     if request.param == "supervised":
         with closing(SupervisedPredictor(folder, SPACE, deadline=HOUR_S, margin=1.0)) as supervised:
             yield supervised

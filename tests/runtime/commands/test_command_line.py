@@ -100,13 +100,3 @@ def test_reader_that_goes_away_ends_the_command_in_silence(folder: Path) -> None
         assert process.stderr
         assert process.stderr.read() == b""
     assert process.returncode == 141
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
-def test_full_disk_is_one_line(folder: Path) -> None:
-    with open("/dev/full", "w") as full, started(folder, "broken_sources:items", full.fileno()) as process:
-        assert process.stderr
-        said = process.stderr.read().decode()
-    assert process.returncode == 2
-    assert said.count("\n") == 1
-    assert "No space left on device" in said

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,11 @@ import pytest
 
 from polydom_runtime.__main__ import COMMANDS, main
 from polydom_runtime.bundles.estimates import Estimate
+from polydom_runtime.device.calibration import reference_models
 from polydom_runtime.device.device_profile import DeviceProfile
+from polydom_runtime.device.probe import probe
 from polydom_runtime.items.packed import write_packed
+from polydom_runtime.measuring import bench
 from polydom_runtime.measuring.costs_file import load_costs
 from polydom_runtime.prediction import Prediction
 from polydom_runtime.predictor import Predictor
@@ -26,6 +30,18 @@ from tests.runtime.bundles.test_estimators import write_two_models_of_one_set
 from tests.runtime.conftest import make_bundle, write
 
 SPACE = "tests.runtime.node_space:space"
+
+
+known_probe, known_models = cache(probe), cache(reference_models)
+
+
+@pytest.fixture(autouse=True)
+def short_measurements(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Measure shortly, and try onnxruntime and make the reference models once for all tests."""
+    monkeypatch.setattr(bench, "CHUNK_SECONDS", 0.02)
+    monkeypatch.setattr(bench, "reference_models", known_models)
+    monkeypatch.setattr("polydom_runtime.commands.measure.probe", known_probe)
+    monkeypatch.setattr("polydom_runtime.diagnosis.doctor.probe", known_probe)
 
 
 @pytest.fixture
@@ -217,7 +233,8 @@ def test_user_errors_are_one_line_and_exit_code_2(
 
 
 def measured(items: Path, out: Path, *more: str) -> int:
-    return main(["measure", SPACE, "--items", str(items), "--out", str(out), "--seconds", "0.1", *more])
+    short = ("--seconds", "0.1", "--period", "1ms")
+    return main(["measure", SPACE, "--items", str(items), "--out", str(out), *short, *more])
 
 
 @pytest.mark.onnxruntime
@@ -248,7 +265,8 @@ def test_measure_goes_on_after_a_kill(items: Path, tmp_path: Path) -> None:
     """Nothing of what a killed process has written is lost."""
     out, part = tmp_path / "here.costs", tmp_path / "here.costs.part"
     command = [sys.executable, "-m", "polydom_runtime", "measure", SPACE, "--items", str(items), "--out", str(out)]
-    with subprocess.Popen([*command, "--seconds", "600", "--quantile", "0.99999"], stderr=subprocess.PIPE) as process:
+    command += ["--seconds", "600", "--quantile", "0.99999", "--period", "1ms"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
         while process.poll() is None and not (part.exists() and part.stat().st_size > 40_000):
             time.sleep(0.02)
         process.kill()

@@ -2,8 +2,6 @@
 
 import json
 import math
-import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -95,10 +93,10 @@ def test_every_command_has_a_version(command: str, capsys: pytest.CaptureFixture
     assert capsys.readouterr().out == " ".join(filter(None, ["polydom-node", command, __version__])) + "\n"
 
 
-def test_completion_without_shtab_says_what_to_install() -> None:
-    code = "import sys; sys.modules['shtab'] = None; from polydom_runtime.__main__ import main; sys.exit(main())"
-    command = [sys.executable, "-c", code, "--print-completion", "zsh"]
-    done = subprocess.run(command, capture_output=True, text=True, env=dict(os.environ))
+def test_completion_without_shtab_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "shtab", None)
 
-    assert done.returncode == 2
-    assert "pip install 'polydom-runtime[completion]'" in done.stderr
+    assert main(["--print-completion", "zsh"]) == 2
+    assert "pip install 'polydom-runtime[completion]'" in capsys.readouterr().err

@@ -7,6 +7,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from polydom_runtime.supervision.keeper import own_command, own_environment
 from polydom_runtime.updates.install import install
 from polydom_runtime.updates.releases import current_release
 from tests.bundle_parts import changed
+from tests.draws import draws
 from tests.runtime.conftest import make_bundle, write
 from tests.runtime.node_space import space
 
@@ -212,12 +214,11 @@ def test_none_is_no_item_yet(command: list[str], capsys: pytest.CaptureFixture[s
     assert [a["item"] for a in answers] == [0, 1]
 
 
-WAYS = pytest.mark.parametrize(
-    "more", [[], ["--supervised"], ["--period", HOUR]], ids=["one by one", "supervised", "period"]
-)
+WAYS: dict[str, list[str]] = {"one by one": [], "supervised": ["--supervised"], "period": ["--period", HOUR]}
+KINDS = draws([*product(["pictures"], WAYS), ("waves", "one by one")], [*product(["pictures", "waves"], WAYS)])
 
 
-@WAYS
+@pytest.mark.parametrize("more", WAYS.values(), ids=WAYS)
 def test_first_item_that_is_none_of_those_of_the_build_is_refused(
     more: list[str], command: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -237,16 +238,15 @@ def waves() -> list[Any]:
     return [np.ones(5, dtype=np.complex64)]
 
 
-@pytest.mark.parametrize("items", ["pictures", "waves"])
-@WAYS
+@pytest.mark.parametrize(("items", "way"), KINDS)
 def test_first_item_of_another_kind_than_at_the_build_is_refused(
-    items: str, more: list[str], command: list[str], capsys: pytest.CaptureFixture[str]
+    items: str, way: str, command: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Features may well give numbers for it. Under supervision none is tried before."""
     command[1] = str(Path(__file__).parents[2] / "golden" / "format_9.bundle")
     command[4] = f"tests.runtime.commands.test_run:{items}"
 
-    assert main([*command, *more]) == 2
+    assert main([*command, *WAYS[way]]) == 2
     found = capsys.readouterr()
     assert found.out == ""
     assert f"The first item of {command[4]} must be an array of 1 dimension, as those that the bundle" in found.err

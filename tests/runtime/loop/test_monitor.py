@@ -1,5 +1,6 @@
 """The loop with a fixed period: its arithmetic on a clock that tests move, and a real process that is told to stop."""
 
+import io
 import json
 import os
 import signal
@@ -9,14 +10,16 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from itertools import chain, pairwise
+from itertools import chain, pairwise, product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from polydom_runtime.__main__ import main
 from polydom_runtime.exceptions import DeadlineError, LoopError
 from polydom_runtime.loop.loop_counts import LoopSummary, Miss
 from polydom_runtime.loop.monitor import Monitor
@@ -24,6 +27,7 @@ from polydom_runtime.loop.stop import Stop
 from polydom_runtime.loop.wakeups import SlackCollector, Sleeper
 from polydom_runtime.prediction import Prediction
 from polydom_runtime.testing import ManualClock
+from tests.draws import draws
 
 PERIOD = 100
 """Nanoseconds: the numbers of the tests are small, the arithmetic is the same."""
@@ -418,7 +422,7 @@ def test_garbage_in_cycles_does_not_pile_up() -> None:
         most = max(most, Node.alive)
 
     always_fits = SlackCollector(clock=rig.clock)
-    summary = rig.run(range(500), on_answer=leave_cycles, collector=always_fits)
+    summary = rig.run(range(100), on_answer=leave_cycles, collector=always_fits)
 
     assert most <= 200
     assert summary.counts.collections >= 20
@@ -593,7 +597,10 @@ import numpy as np
 ITEM = np.arange(9.0)
 
 def endless():
-    return itertools.repeat(ITEM)
+    try:
+        yield from itertools.repeat(ITEM)
+    finally:
+        print("closed", file=sys.stderr)
 
 def blocking():
     yield ITEM
@@ -628,19 +635,9 @@ def stuck():
     go.release()
     lock_again(mutex)
 
-def closed():
-    try:
-        yield from itertools.repeat(ITEM)
-    finally:
-        print("closed", file=sys.stderr)
-
 def idle():
     yield ITEM
     yield from itertools.repeat(None)
-
-def broken():
-    yield ITEM
-    raise OSError("no sensor")
 """
 
 
@@ -665,36 +662,45 @@ def heed_signals() -> None:
         signal.signal(number, signal.SIG_DFL)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP], ids=lambda n: n.name)
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+LOOPS: list[tuple[str, tuple[str, ...]]] = [
+    ("sources:endless", ("--period", "1ms")),
+    ("sources:endless", ("--period", "3600s")),
+    ("sources:blocking", ("--period", "1ms")),
+    ("-", ("--period", "1ms")),
+    ("sources:endless", ()),
+    ("sources:blocking", ()),
+    ("-", ()),
+    ("sources:endless", ("--supervised", "--deadline", "3600s")),  # a hand-over may take long on a busy machine
+]
+TOLD_TO_STOP = draws([*zip(LOOPS, SIGNALS * 3, strict=False)], [*product(LOOPS, SIGNALS)])
+"""Loops and what tells them so: each signal with and without a period."""
+
+
 @pytest.mark.parametrize(
-    ("items", "options"),
-    [
-        ("sources:endless", ("--period", "1ms")),
-        ("sources:endless", ("--period", "3600s")),
-        ("sources:blocking", ("--period", "1ms")),
-        ("-", ("--period", "1ms")),
-        ("sources:endless", ()),
-        ("sources:blocking", ()),
-        ("-", ()),
-        ("sources:endless", ("--supervised", "--deadline", "3600s")),  # a hand-over may take long on a busy machine
-    ],
-    ids=lambda value: value if isinstance(value, str) else " ".join(value) or "without a period",
+    ("loop", "number"),
+    TOLD_TO_STOP,
+    ids=lambda value: value.name if isinstance(value, signal.Signals) else " ".join([value[0], *value[1]]),
 )
-def test_a_process_told_to_stop_writes_its_summary_and_ends_well(
-    items: str, options: tuple[str, ...], number: signal.Signals, bundle_folder: Path, tmp_path: Path
+def test_a_process_told_to_stop_closes_its_source_writes_its_summary_and_ends_well(
+    loop: tuple[str, tuple[str, ...]], number: signal.Signals, bundle_folder: Path, tmp_path: Path
 ) -> None:
-    metrics = tmp_path / "metrics.jsonl"
+    (items, options), metrics = loop, tmp_path / "metrics.jsonl"
     with started(bundle_folder, tmp_path, items, "--metrics-json", str(metrics), *options) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
+        assert process.stdin
+        assert process.stdout
+        assert process.stderr
         if items == "-":
             process.stdin.write("[1, 2, 3]\n")
             process.stdin.flush()
         first = process.stdout.readline()
         process.send_signal(number)
         *rest, last = process.stdout.read().splitlines()
+        error = process.stderr.read()
         assert process.wait() == 0
 
+    if items == "sources:endless":
+        assert error.splitlines()[-1] == "closed"
     summary = json.loads(last)["summary"]
     answers = [json.loads(line) for line in (first, *rest)]
     assert summary["items"] == len(answers)
@@ -736,34 +742,34 @@ def test_a_process_that_the_source_left_behind_holds_up_nothing(bundle_folder: P
     assert json.loads(out)["summary"]["items"] == 1
 
 
-@pytest.mark.parametrize("options", [(), ("--period", "1ms")], ids=["without a period", "period"])
-def test_the_source_is_closed(options: tuple[str, ...], bundle_folder: Path, tmp_path: Path) -> None:
-    with started(bundle_folder, tmp_path, "sources:closed", *options) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
-        process.send_signal(signal.SIGTERM)
-        _, error = process.communicate()
+@pytest.mark.filterwarnings("ignore:The bundle was built for deadlines")
+def test_a_source_that_breaks_is_a_failure_of_the_process(
+    bundle_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", str(bundle_folder), SPACE, "--items", f"{__name__}:broken", "--period", "5ms"]) == 1
+    out, error = capsys.readouterr()
 
-    assert error.splitlines()[-1] == "closed"
-
-
-def test_a_source_that_breaks_is_a_failure_of_the_process(bundle_folder: Path, tmp_path: Path) -> None:
-    with started(bundle_folder, tmp_path, "sources:broken", "--period", "1ms") as process:
-        out, error = process.communicate()
-
-    assert process.returncode == 1
     assert "OSError: no sensor" in error
     assert json.loads(out.splitlines()[-1])["summary"]["loop"]["ended"] == "the source broke"
 
 
-def test_a_line_that_cannot_be_read_is_counted_and_not_answered(bundle_folder: Path, tmp_path: Path) -> None:
-    with started(bundle_folder, tmp_path, "-", "--period", "1ms") as process:
-        out, error = process.communicate("[1, 2]\nnonsense\n[3]\n")
+def broken() -> Iterator[Any]:
+    yield np.arange(9.0)
+    raise OSError("no sensor")
+
+
+@pytest.mark.filterwarnings("ignore:The bundle was built for deadlines")
+def test_a_line_that_cannot_be_read_is_counted_and_not_answered(
+    bundle_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"[1, 2]\nnonsense\n[3]\n")))
+    assert main(["run", str(bundle_folder), SPACE, "--items", "-", "--period", "5ms"]) == 1
+    out, error = capsys.readouterr()
 
     *answers, last = map(json.loads, out.splitlines())
     assert len(answers) == 2
     assert all(answer["reason"] != "size failed" for answer in answers)
-    assert (last["summary"]["unreadable"], process.returncode) == (1, 1)
+    assert last["summary"]["unreadable"] == 1
     assert "Line 2" in error
 
 
@@ -779,7 +785,7 @@ def test_the_service_manager_and_the_device_are_told_from_beginning_to_end(bundl
         told = {"NOTIFY_SOCKET": f"@{address}", "WATCHDOG_USEC": "1000000"}
         with started(bundle_folder, tmp_path, "sources:idle", "--quiet", *options, **told) as process:
             messages = [manager.recv(4096).decode()]
-            while messages.count("WATCHDOG=1") < 3:
+            while messages.count("WATCHDOG=1") < 2:
                 messages.append(manager.recv(4096).decode())
             process.terminate()
             while not messages[-1].startswith("STOPPING=1"):

@@ -14,6 +14,7 @@ from polydom_runtime.loop.rehearsals import CROWDED, CROWDED_OUT, NO_ROOM, REST
 from polydom_runtime.loop.wakeups import SlackCollector, Sleeper
 from polydom_runtime.prediction import Prediction
 from polydom_runtime.testing import ManualClock
+from tests.draws import draws
 
 US, MS = 1_000, 1_000_000
 PERIOD, DEADLINE = 10 * MS, 2 * MS
@@ -104,7 +105,7 @@ def test_item_is_answered_when_it_is_due_although_the_loop_rehearses() -> None:
     oversleep=st.lists(st.integers(0, 12 * MS), min_size=1, max_size=5),
     overrun=st.sampled_from(["skip", "catch up", "latest"]),
 )
-@settings(max_examples=30)
+@settings(max_examples=draws(10, 30))
 def test_every_item_is_accounted_for_whatever_rehearsals_take(
     takes: list[int], work: list[int], oversleep: list[int], overrun: Any
 ) -> None:

@@ -71,13 +71,12 @@ class SleepyWorld(World):
 
     def measured(self, items: Sequence[Any] = ITEMS, **options: Any) -> CostSamples:
         timers = replace(Timers.of(self.clock), sleep=self.sleep)
-        return measure(self.space, items, timers=timers, **{"rounds": 12, "seconds": 30.0, **options})
+        return measure(self.space, items, timers=timers, **{"rounds": 12, "n_sizes": 8, "seconds": 30.0, **options})
 
 
 @pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> SleepyWorld:
+def world(bare_machine: None, monkeypatch: pytest.MonkeyPatch) -> SleepyWorld:
     made = SleepyWorld()
-    monkeypatch.setattr("polydom_runtime.measuring.bench.kernels", dict)
     monkeypatch.setattr("polydom_runtime.measuring.bench.reference_models", lambda: {"a model": made.model})
     return made
 
@@ -135,7 +134,7 @@ def test_some_hundred_items_are_drawn(world: SleepyWorld) -> None:
 def test_slow_items_are_answered_once_or_twice_in_a_third_of_the_time(world: SleepyWorld) -> None:
     items = [np.ones(n) for n in range(1, 1000)]
     world.seconds = dict.fromkeys(world.seconds, 5e-3)  # an answer takes 20 ms
-    samples = world.measured(items, seconds=20.0, rounds=1000, n_sizes=8)
+    samples = world.measured(items, seconds=20.0, rounds=1000)
 
     spent = sum(answers.seconds.sum() for answers in samples.items.values())
     assert 20 <= len(samples.items["hot"].sizes) < MAX_ITEMS
@@ -162,7 +161,7 @@ def test_limits_grow_with_the_measurement() -> None:
 def test_item_on_which_a_feature_fails_is_left_out_and_told(world: SleepyWorld) -> None:
     items = [np.ones(n) for n in range(1, 60)]
     world.failing_size = 47
-    samples = world.measured(items, n_sizes=8)
+    samples = world.measured(items)
 
     assert 47.0 not in samples.items["hot"].sizes
     assert len(samples.items["hot"].sizes) == len(items) - 1
@@ -200,9 +199,9 @@ def test_killed_answers_go_on(world: SleepyWorld, tmp_path: Path, chunks: int) -
     journal = FragileJournal(file)
     journal.left = chunks
     with pytest.raises(Killed):
-        world.measured(journal=journal)
+        world.measured(journal=journal, n_sizes=12)
     rounds = len(world.calls)
-    samples = world.measured(journal=FileJournal(file, resume=True))
+    samples = world.measured(journal=FileJournal(file, resume=True), n_sizes=12)
 
     again = load_costs(file)
     assert len(world.calls) - rounds < rounds  # the rounds at the sizes were not repeated
@@ -249,6 +248,7 @@ def test_step_is_computed_once_for_an_answer_right_before_its_first_feature(worl
     assert answers.index("half") + 1 == min(answers.index("mean"), answers.index("spread"))
 
 
+@pytest.mark.usefixtures("world")
 def test_space_without_steps_is_answered_too() -> None:
     clock = ManualClock(step_ns=10)
     space = FeatureSpace([Feature("mean", lambda x: [x.mean()])], size=len)

@@ -60,9 +60,16 @@ def of_version_1(file: Path) -> Path:
     return file
 
 
+@pytest.fixture(scope="module")
+def sound_bytes(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    return written(tmp_path_factory.mktemp("costs") / "pi.costs").read_bytes()
+
+
 @pytest.fixture
-def costs(tmp_path: Path) -> Path:
-    return written(tmp_path / "pi.costs")
+def costs(tmp_path: Path, sound_bytes: bytes) -> Path:
+    file = tmp_path / "pi.costs"
+    file.write_bytes(sound_bytes)
+    return file
 
 
 def test_samples_come_back(costs: Path) -> None:

@@ -25,9 +25,8 @@ ITEMS = [np.ones(n) for n in (100, 1, 10, 50, 1000, 2, 5, 20, 200, 500)]
 
 
 @pytest.fixture(autouse=True)
-def no_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave out what only the hardware clock could time; the command's tests run it."""
-    monkeypatch.setattr("polydom_runtime.measuring.bench.kernels", dict)
+def no_models(bare_machine: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out the reference models too, which only the hardware clock could time."""
     monkeypatch.setattr("polydom_runtime.measuring.bench.reference_models", dict)
 
 
@@ -72,7 +71,7 @@ def test_units_are_interleaved(world: World) -> None:
 
 
 def test_measuring_stops_when_time_is_up(world: World) -> None:
-    samples = measure(world.space, ITEMS, rounds=1000, seconds=1e-6, precision=0.0, clock=world.clock)
+    samples = measure(world.space, ITEMS, rounds=1000, seconds=1e-6, precision=0.0, clock=ticking(world))
 
     assert samples.stopped == f"time was up after {samples.n_rounds} rounds"
     assert 10 <= samples.n_rounds < 1000
@@ -80,8 +79,7 @@ def test_measuring_stops_when_time_is_up(world: World) -> None:
 
 def test_measuring_stops_when_all_is_known(world: World) -> None:
     """Times that never vary are known as soon as there are batches to compare."""
-    world.clock = ManualClock(step_ns=100)
-    samples = measure(world.space, ITEMS, seconds=1e9, rounds=4000, clock=world.clock)
+    samples = measure(world.space, ITEMS, n_sizes=8, seconds=1e9, rounds=4000, clock=ticking(world))
 
     assert samples.stopped == f"known to within 5% after {samples.n_rounds} rounds"
 

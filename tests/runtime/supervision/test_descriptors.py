@@ -9,17 +9,23 @@ import pytest
 from polydom_runtime import SupervisedPredictor
 from polydom_runtime.supervision.shared_block import new_memory
 
-from .test_supervisor import answer_by_worker, children, supervised, wait_until
+from .test_supervisor import answer_by_worker, children, restart_nursery, supervised, wait_until
 
 STANDARD = (0, 1, 2)
 
 
 @pytest.fixture(scope="module")
-def predictor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SupervisedPredictor]:
+def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SupervisedPredictor]:
     with supervised(tmp_path_factory.mktemp("shared") / "b") as shared:
-        answer_by_worker(shared)
-        wait_until(lambda: len(children(shared.nursery_pid)) == 2)
         yield shared
+
+
+@pytest.fixture
+def predictor(started: SupervisedPredictor) -> SupervisedPredictor:
+    """One with a worker at work and one that waits."""
+    answer_by_worker(started)
+    wait_until(lambda: len(children(started.nursery_pid)) == 2)
+    return started
 
 
 def opened(pid: int) -> dict[int, str]:
@@ -68,16 +74,14 @@ def test_no_process_can_cut_the_shared_memory() -> None:
 
 
 def test_a_worker_needs_nothing_that_the_environment_says_about_trust(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    predictor: SupervisedPredictor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its bundle is the checked one of the supervisor."""
-    with supervised(tmp_path / "b") as own:
-        before = answer_by_worker(own)
-        monkeypatch.setenv("POLYDOM_TRUST", "/nowhere")
-        os.kill(own.nursery_pid, 9)
-        wait_until(lambda: own.nursery_restarts)
+    before = answer_by_worker(predictor)
+    monkeypatch.setenv("POLYDOM_TRUST", "/nowhere")
+    restart_nursery(predictor)
 
-        assert before[:3] == answer_by_worker(own)[:3]
+    assert before[:3] == answer_by_worker(predictor)[:3]
 
 
 def test_name_of_the_folder_may_be_any_bytes(tmp_path: Path) -> None:

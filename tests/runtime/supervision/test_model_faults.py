@@ -14,6 +14,7 @@ from polydom_runtime.policy.failures import FIRST_PAUSE
 from polydom_runtime.supervision import keeper
 from polydom_runtime.supervision.supervisor import SupervisedPredictor
 from tests.bundle_parts import changed
+from tests.draws import draws
 from tests.runtime import supervised_space as faults
 from tests.runtime.conftest import make_bundle, write
 from tests.runtime.model_faults import of_model, switch
@@ -31,8 +32,17 @@ def own_children() -> list[int]:
     return [int(pid) for task in Path("/proc/self/task").glob("*/children") for pid in task.read_text().split()]
 
 
+@pytest.fixture(scope="module")
+def predictor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SupervisedPredictor]:
+    """One for all tests that leave nothing behind."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(*switch())
+        with supervised(tmp_path_factory.mktemp("shared") / "b", space=SPACE) as shared:
+            yield shared
+
+
 @pytest.fixture
-def predictor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SupervisedPredictor]:
+def own_predictor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SupervisedPredictor]:
     monkeypatch.setenv(*switch())
     with supervised(tmp_path / "b", space=SPACE) as own:
         yield own
@@ -63,6 +73,9 @@ def test_model_that_ends_its_process_is_not_run_by_the_supervisor(predictor: Sup
 @pytest.mark.parametrize("fault", [faults.HOLDS_THE_LOCK, faults.CRASHES])
 def test_model_that_keeps_ending_workers_is_left_out(predictor: SupervisedPredictor, fault: int) -> None:
     """The worker that hangs is lost when the next item comes, so the third failure is known at the fourth item."""
+    answer_by_worker(predictor)
+    told = predictor.causes.counts.get(MODEL, 0)
+
     for _ in range(3):
         predictor.predict_one(item(of_model(fault)))
     answer = predictor.predict_one(item(of_model(fault)))
@@ -72,18 +85,18 @@ def test_model_that_keeps_ending_workers_is_left_out(predictor: SupervisedPredic
     assert predictor.trace.features == [0, 1]
     assert predictor.out == {MODEL}
     assert predictor.failures == {MODEL: 3}
-    assert predictor.causes.counts == {MODEL: 3}
+    assert predictor.causes.counts[MODEL] == told + 3
 
 
-def test_model_that_is_out_is_tried_again_and_comes_back(predictor: SupervisedPredictor) -> None:
+def test_model_that_is_out_is_tried_again_and_comes_back(own_predictor: SupervisedPredictor) -> None:
     for _ in range(3):
-        predictor.predict_one(item(of_model(faults.CRASHES)))
-    without = [predictor.predict_one(item()).features for _ in range(FIRST_PAUSE - 1)]
-    tried = predictor.predict_one(item())
+        own_predictor.predict_one(item(of_model(faults.CRASHES)))
+    without = [own_predictor.predict_one(item()).features for _ in range(FIRST_PAUSE - 1)]
+    tried = own_predictor.predict_one(item())
 
     assert without == [("mean", "spread")] * (FIRST_PAUSE - 1)
     assert tried.features == ALL
-    assert (predictor.out, predictor.failures) == (frozenset(), {})
+    assert (own_predictor.out, own_predictor.failures) == (frozenset(), {})
 
 
 def test_models_are_tried_on_extreme_rows_before_any_item(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,7 +113,7 @@ def test_model_that_crashes_when_it_is_loaded_is_named(tmp_path: Path, monkeypat
         supervised(tmp_path / "b", space=SPACE)
 
 
-@pytest.mark.parametrize("fault", HANGS)
+@pytest.mark.parametrize("fault", draws([faults.HOLDS_THE_LOCK], HANGS))
 def test_model_that_hangs_when_it_is_loaded_is_named(
     fault: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

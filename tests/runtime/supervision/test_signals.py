@@ -9,6 +9,7 @@ import subprocess
 import sys
 from contextlib import suppress
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import pytest
 
 from polydom_runtime.bundles.references import References, stored
 from tests.bundle_parts import changed
+from tests.draws import draws
 from tests.runtime import supervised_space as faults
 from tests.runtime.conftest import make_bundle, write
 from tests.runtime.loop.test_monitor import heed_signals
@@ -30,7 +32,8 @@ HANGS = faults.HOLDS_THE_LOCK
 PROGRAM = """
 import sys
 from polydom_runtime.__main__ import main
-from polydom_runtime.supervision import keeper, supervisor
+from polydom_runtime.supervision import hand_over, keeper, supervisor
+hand_over.ASLEEP_S = 1e-4
 keeper.MODEL_S = supervisor.WARM_UP_S = supervisor.START_S = 10_000.0
 keeper.START_NS = 10_000 * 10**9
 sys.exit(main())
@@ -53,8 +56,8 @@ WHERE: dict[str, dict[str, Any]] = {
     "the load of a model": {"at_load": HANGS},
     "the comparison": {"reference": HANGS},
 }
-EACH_WHERE = [(where, signal.SIGTERM) for where in WHERE]
-EACH_SIGNAL = [("the load of a model", number) for number in (signal.SIGINT, signal.SIGHUP)]
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+CASES = draws([*zip(WHERE, SIGNALS * 2, strict=True)], [*product(WHERE, SIGNALS)])
 
 
 def make_folder(folder: Path, reference: float = 0.0) -> Path:
@@ -84,7 +87,7 @@ def hung_below(pid: int) -> list[int]:
     return found
 
 
-@pytest.mark.parametrize(("where", "number"), [*EACH_WHERE, *EACH_SIGNAL])
+@pytest.mark.parametrize(("where", "number"), CASES)
 def test_signal_ends_every_process_whatever_hangs(where: str, number: signal.Signals, tmp_path: Path) -> None:
     what = WHERE[where]
     (tmp_path / "sources.py").write_text(SOURCE.format(firsts=what.get("firsts", [])))

@@ -1,12 +1,10 @@
 """A cluster does the training: joblib's dask backend on two workers, one of which dies."""
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import joblib
-import pytest
 from distributed import Client, LocalCluster
 from sklearn.linear_model import LogisticRegression
 
@@ -19,48 +17,33 @@ from .slow_score import FatalOnce
 US = task.US
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Client]:
-    """Two worker processes, and joblib told to use them."""
-    with (
-        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
-        Client(cluster) as client,
-        joblib.parallel_config(backend="dask"),
-    ):
-        yield client
-
-
-def search(**changes: Any) -> PolyDomSearch:
-    given = {"estimator": LogisticRegression(), "space": task.space, "deadline": (50 * US, 400 * US), "cv": 2}
-    return PolyDomSearch(**(given | changes))
+def built(out: Path, scoring: Any) -> PolyDomSearch:
+    """Return a fitted search whose bundle has been written."""
+    deadline = (50 * US, 400 * US)
+    search = PolyDomSearch(LogisticRegression(), task.space, deadline=deadline, cv=2, scoring=scoring, max_trainings=10)
+    search.fit(*task.items(45), costs=task.costs)
+    search.export(out)
+    return search
 
 
 def found(fitted: PolyDomSearch) -> Any:
     return fitted.expanded_, fitted.candidates_, fitted.index_.intervals
 
 
-@pytest.fixture(scope="module")
-def near() -> PolyDomSearch:
-    """The same search by local workers."""
-    with joblib.parallel_config(backend="loky"):
-        return search(n_jobs=2).fit(*task.items(90), costs=task.costs)
-
-
-def test_cluster_builds_what_local_workers_build(cluster: Client, near: PolyDomSearch, tmp_path: Path) -> None:
-    fitted = search().fit(*task.items(90), costs=task.costs)
-    fitted.export(tmp_path / "far")
-    with joblib.parallel_config(backend="loky"):
-        near.export(tmp_path / "near")
-
-    assert found(fitted) == found(near)
-    assert load_bundle(tmp_path / "far").models == load_bundle(tmp_path / "near").models
-
-
-def test_worker_killed_at_work_costs_nothing(cluster: Client, near: PolyDomSearch, tmp_path: Path) -> None:
+def test_cluster_builds_what_this_process_builds_though_a_worker_is_killed_at_work(tmp_path: Path) -> None:
     fatal = FatalOnce(str(tmp_path), calls=6, spared=os.getpid())
-    before = set(cluster.run(os.getpid).values())
-    fitted = search(scoring=fatal).fit(*task.items(90), costs=task.costs)
-
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+        joblib.parallel_config(backend="dask"),
+    ):
+        before = set(client.run(os.getpid).values())
+        far = built(tmp_path / "far", fatal)
+        lost = before - set(client.run(os.getpid).values())
     assert (tmp_path / "killed").exists()
-    assert len(before - set(cluster.run(os.getpid).values())) == 1
-    assert found(fitted) == found(near)
+    with joblib.parallel_config(backend="threading", n_jobs=2):  # as many sets are in work at a time
+        near = built(tmp_path / "near", fatal)
+
+    assert len(lost) == 1
+    assert found(far) == found(near)
+    assert load_bundle(tmp_path / "far").models == load_bundle(tmp_path / "near").models

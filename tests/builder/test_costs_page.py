@@ -25,7 +25,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "costs-of-errors.md").read_text()
 
 def test_code_runs_and_the_limit_is_an_eleventh() -> None:
     (code,) = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
-    signals, kinds = task.items(90)
+    signals, kinds = task.items(45)
     labels = ["fault" if kind == "loud" else "ok" for kind in kinds]
     names: dict[str, Any] = {"space": task.space, "items": signals, "labels": labels}
     exec(code.replace("fit(items, labels)", "fit(items, labels, costs=costs)"), names | {"costs": task.costs}, names)

@@ -12,6 +12,7 @@ from polydom_runtime import Predictor
 from polydom_runtime.testing import ManualClock
 from tests.builder import task
 from tests.builder.searches import LOGISTIC, fit
+from tests.builder.shared_memory import shared_memory
 
 US = task.US
 ITEMS, LABELS = task.items(60)
@@ -19,7 +20,7 @@ ITEMS, LABELS = task.items(60)
 
 @pytest.mark.parametrize("lambdas", [None, (0.0,), (math.inf,)])
 def test_greedy_bundle_walks_its_sequence_on_the_node(lambdas: Any, tmp_path: Path) -> None:
-    greedy = GreedySearch(LOGISTIC, task.space, deadline=(50 * US, 400 * US), cv=3)
+    greedy = GreedySearch(LOGISTIC, task.space, deadline=(50 * US, 400 * US), cv=2, memory=shared_memory())
     if lambdas:
         greedy.set_params(lambdas=lambdas)
     bundle = fit(greedy).export(tmp_path / "greedy")
@@ -41,7 +42,7 @@ def test_greedy_bundle_walks_its_sequence_on_the_node(lambdas: Any, tmp_path: Pa
 
 def test_greedy_stops_where_the_time_is_spent(tmp_path: Path) -> None:
     """Each look at the clock costs 30 µs, so a few features and no more can be afforded."""
-    greedy = GreedySearch(LOGISTIC, task.space, deadline=200 * US, cv=3, lambdas=(0.0,))
+    greedy = GreedySearch(LOGISTIC, task.space, deadline=200 * US, cv=2, memory=shared_memory(), lambdas=(0.0,))
     fit(greedy).export(tmp_path / "greedy")
     whole = Predictor.load(tmp_path / "greedy", task.space, clock=ManualClock())
     hurried = Predictor.load(tmp_path / "greedy", task.space, clock=ManualClock(step_ns=30_000))
@@ -55,12 +56,14 @@ def test_greedy_stops_where_the_time_is_spent(tmp_path: Path) -> None:
 def test_greedy_needs_sound_lambdas() -> None:
     for wrong in ((-1.0,), (math.nan,), ()):
         with pytest.raises(LatticeError, match=r"λ|lambda"):
-            fit(GreedySearch(LOGISTIC, task.space, deadline=400 * US, cv=3, lambdas=wrong))
+            fit(GreedySearch(LOGISTIC, task.space, deadline=400 * US, cv=2, memory=shared_memory(), lambdas=wrong))
 
 
 def test_limited_sequences_answer_on_the_node(tmp_path: Path) -> None:
     """Five features: six trainings find the first one, four more the second one, and the eleventh is too few."""
-    greedy = GreedySearch(LOGISTIC, task.space, deadline=400 * US, cv=3, lambdas=(0.0,), max_trainings=11)
+    greedy = GreedySearch(
+        LOGISTIC, task.space, deadline=400 * US, cv=2, memory=shared_memory(), lambdas=(0.0,), max_trainings=11
+    )
     fit(greedy).export(tmp_path / "greedy")
     predictor = Predictor.load(tmp_path / "greedy", task.space, clock=ManualClock())
 
@@ -77,6 +80,6 @@ def test_limits_of_greedy_are_checked_first(limit: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("lambdas", ["abc", 0.5, None, (0, None)])
 def test_lambdas_are_numbers(lambdas: object) -> None:
-    search = GreedySearch(LOGISTIC, task.space, lambdas=lambdas, deadline=400 * US, cv=2)  # type: ignore[arg-type]
+    search = GreedySearch(LOGISTIC, task.space, lambdas=lambdas, deadline=400 * US, cv=2, memory=shared_memory())  # type: ignore[arg-type]
     with pytest.raises(TrainingError, match="lambdas must be a sequence"):
         search.fit(ITEMS, LABELS, costs=task.costs)

@@ -14,11 +14,12 @@ from sklearn.svm import SVC
 
 from polydom_builder import GreedySearch, PolyDomSearch
 from polydom_builder.exceptions import TrainingError
-from polydom_runtime import Predictor
+from polydom_runtime import FeatureSpace, Predictor
 from polydom_runtime.exceptions import DeadlineError, ItemError
 from polydom_runtime.testing import ManualClock
 from tests.builder import task
 from tests.builder.searches import LOGISTIC, fit, search
+from tests.builder.shared_memory import shared_memory
 
 US = task.US
 ITEMS, LABELS = task.items(60, seed=1)
@@ -27,7 +28,9 @@ DEADLINES = np.geomspace(50 * US, 400 * US, 60)
 
 @pytest.fixture(scope="module")
 def greedy() -> GreedySearch:
-    return fit(GreedySearch(LOGISTIC, task.space, deadline=(50 * US, 400 * US), cv=2, lambdas=(0.0,)))
+    return fit(
+        GreedySearch(LOGISTIC, task.space, deadline=(50 * US, 400 * US), cv=2, memory=shared_memory(), lambdas=(0.0,))
+    )
 
 
 def quick(**changes: Any) -> PolyDomSearch:
@@ -125,7 +128,10 @@ def half_of_right(model: Any, rows: NDArray[Any], labels: NDArray[Any]) -> float
     ],
 )
 def test_score_is_by_the_scoring_of_the_search(scoring: Any, expected: Callable[[PolyDomSearch], float]) -> None:
-    found = fit(search(scoring=scoring, alpha=1.0, cv=2))
+    three = FeatureSpace(task.space.features[:3], size=len)
+    found = quick(space=three, scoring=scoring, alpha=1.0, max_trainings=None).fit(
+        *task.items(90), costs=task.costs.part(range(3))
+    )
 
     assert found.score(ITEMS, LABELS, DEADLINES) == pytest.approx(expected(found))
 

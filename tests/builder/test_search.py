@@ -86,13 +86,14 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(
     "estimator",
-    [LogisticRegression(), RandomForestClassifier(20, max_depth=4, random_state=0), KNeighborsClassifier(5)],
+    [LogisticRegression(), RandomForestClassifier(5, max_depth=4, random_state=0), KNeighborsClassifier(5)],
     ids=lambda e: type(e).__name__,
 )
 def test_any_classifier_goes_from_host_to_node(estimator: Any, measured: Path, tmp_path: Path) -> None:
     """Costs are measured here, once; model runs too, of each classifier."""
     items, labels = task.items(90)
-    built = search(estimator=estimator, deadline=1.0, quantile=0.5, alpha=1.5, memory=measured).fit(items, labels)
+    few = {"deadline": 1.0, "quantile": 0.5, "cv": 2, "max_trainings": 4, "memory": measured}
+    built = search(estimator=estimator, **few).fit(items, labels)
     built.export(tmp_path / "any.bundle")
     predictor = Predictor.load(tmp_path / "any.bundle", task.space)
 
@@ -104,7 +105,7 @@ def test_any_classifier_goes_from_host_to_node(estimator: Any, measured: Path, t
 def test_integer_and_boolean_labels_come_back_as_they_were(tmp_path: Path) -> None:
     items, _ = task.items(90)
     for labels in ([7 * (k % 3) - 3 for k in range(90)], [k % 3 == 0 for k in range(90)]):
-        search().fit(items, labels, costs=task.costs).export(tmp_path / "labels.bundle")
+        search(cv=2, max_trainings=6).fit(items, labels, costs=task.costs).export(tmp_path / "labels.bundle")
         predictor = Predictor.load(tmp_path / "labels.bundle", task.space, clock=ManualClock())
         answers = [predictor.predict_one(x).label for x in items]
         assert {type(a) for a in answers} == {type(labels[0])}

@@ -22,8 +22,8 @@ from tests.builder import board, task
 from tests.builder.searches import LOGISTIC, search
 
 US = task.US
-ESTIMATORS = {"lines": LOGISTIC, "trees": ExtraTreesClassifier(20, max_depth=6, random_state=0)}
-LARGE = 9000
+ESTIMATORS = {"lines": LOGISTIC, "trees": ExtraTreesClassifier(8, max_depth=6, random_state=0)}
+LARGE = 4000
 """The trees have more bytes, whatever set they are of."""
 
 
@@ -36,7 +36,7 @@ class ByLength(GivenTimer):
 
 @pytest.fixture(scope="module")
 def mixed() -> PolyDomSearch:
-    return fit()
+    return fit(early_stop=0.1)
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +50,7 @@ def fit(**changes: Any) -> PolyDomSearch:
     """Return a search by both estimators, timed `ByLength`, on classes that lines cannot tell apart well."""
     given = {
         "estimator": ESTIMATORS,
+        "cv": 2,
         "deadline": (40 * US, 700 * US),
         "alpha": 1.0,
         "tolerance": 0.1,
@@ -113,7 +114,7 @@ def test_the_promise_is_proven(mixed: PolyDomSearch, folder: Path) -> None:
 
 def test_models_of_another_estimator_do_not_stand_for_the_proven_sets(tmp_path: Path) -> None:
     """For long deadlines trees explore the lattice; the promise needs models that score as theirs do."""
-    found = fit(deadline=(400 * US, 700 * US), slowdown=1.0)
+    found = fit(deadline=(600 * US, 700 * US), slowdown=1.0)
     bundle = found.export(tmp_path / "task.bundle")
     proof = load_proof(tmp_path / "task.bundle")
     worse = tuple(replace(m, accuracy=m.accuracy - 1e-3 * (m.estimator == "trees")) for m in bundle.models)
@@ -161,23 +162,22 @@ def test_the_limit_of_trainings_holds_for_all_together(most: int) -> None:
     assert trained(fit(max_trainings=most, tolerance=0.1, alpha=1.5)) <= most
 
 
-def test_each_model_stops_early_by_its_own_confidence(tmp_path: Path) -> None:
-    found = fit(early_stop=0.1)
+def test_each_model_stops_early_by_its_own_confidence(folder: Path) -> None:
+    models = load_bundle(folder).models
 
-    bundle = found.export(tmp_path / "task.bundle")
-
-    calibrations = {name: {m.calibration for m in bundle.models if m.estimator == name} for name in ("lines", "trees")}
-    assert {m.estimator for m in bundle.models} == calibrations.keys()
+    calibrations = {name: {m.calibration for m in models if m.estimator == name} for name in ("lines", "trees")}
+    assert {m.estimator for m in models} == calibrations.keys()
     assert None not in calibrations["lines"] | calibrations["trees"]
     assert calibrations["lines"].isdisjoint(calibrations["trees"])
-    assert all(m.stop is not None for m in bundle.models)
+    assert all(m.stop is not None for m in models)
 
 
 def test_a_build_that_starts_again_trains_nothing(tmp_path: Path) -> None:
-    first = fit(memory=str(tmp_path / "cache"))
+    few = {"max_trainings": 8, "alpha": 1.5, "memory": str(tmp_path / "cache")}
+    first = fit(**few)
     kept = sorted(tmp_path.rglob("*"))
 
-    second = fit(memory=str(tmp_path / "cache"))
+    second = fit(**few)
 
     assert first.scores_ == second.scores_
     assert kept == sorted(tmp_path.rglob("*"))

@@ -17,9 +17,11 @@ from polydom_runtime.__main__ import main as node_main
 from polydom_runtime.items.packed import write_packed
 from tests.builder import task
 from tests.builder.searches import fit, search
+from tests.builder.shared_memory import shared_memory
 from tests.runtime.bundles.test_estimators import write_two_models_of_one_set
 
 SPACE = "tests.builder.task:space"
+CACHED = ["--cv", "2", "--cache", str(shared_memory())]
 
 
 @pytest.fixture
@@ -37,7 +39,8 @@ def test_build_writes_a_bundle(
     command = ["build", SPACE, "--items", source.replace("FILE", str(items)), "--deadline", "1s", "--out", str(out)]
     device = ["--profile", str(board_costs)] if source != "FILE" else []
     named = ["--name", "bats", "--bundle-version", "1.2", "--built-by", "Ada"]
-    assert main([*command, "--alpha", "1.5", "--cache", str(cache), *device, *named]) == 0
+    few = ["--alpha", "1.5", "--cv", "2", "--max-trainings", "5"]
+    assert main([*command, *few, "--cache", str(cache), *device, *named]) == 0
 
     said = capsys.readouterr().out
     assert "an index of " in said
@@ -54,7 +57,7 @@ def test_build_with_confidence_lets_the_node_abstain(
 ) -> None:
     given = [SPACE, "--items", str(items), "--deadline", "1s"]
     command = [*given, "--out", str(tmp_path / "sure"), "--profile", str(board_costs), "--lattice", lattice]
-    assert main(["build", *command, "--confidence"]) == 0
+    assert main(["build", *command, *CACHED, "--max-trainings", "6", "--confidence"]) == 0
     capsys.readouterr()
     assert node_main(["run", str(tmp_path / "sure"), *given, "--abstain-below", "0.999", "--quiet"]) == 0
 
@@ -106,9 +109,10 @@ def test_build_needs_weights_for_all_items_or_none(capsys: pytest.CaptureFixture
     ids=lambda c: next(iter(c)) + next(iter(c.values())),
 )
 def test_user_errors_are_one_line_and_exit_code_2(
-    changes: dict[str, str], items: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    changes: dict[str, str], items: Path, board_costs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = {"--items": str(items), "--deadline": "1s", "--out": str(tmp_path / "x.bundle"), "--alpha": "2"}
+    arguments |= {"--profile": str(board_costs), "--cv": "2", "--max-trainings": "4"}
     pairs = [word for pair in (arguments | changes).items() for word in pair]
 
     assert main(["build", SPACE, *pairs]) == 2
@@ -142,14 +146,14 @@ def test_command_builds_greedy_and_limited_bundles(
 ) -> None:
     monkeypatch.chdir(Path(__file__).parents[2])
     common = ["build", "tests.builder.task:space", "--items", "tests.builder.task:pairs", "--deadline", "20ms:40ms"]
-    common += ["--cv", "3", "--scoring", "balanced_accuracy", "--quantile", "0.9", "--profile", str(board_costs)]
+    common += [*CACHED, "--quantile", "0.9", "--profile", str(board_costs)]
 
     assert main([*common, "--lattice", "greedy-cost", "--out", str(tmp_path / "greedy")]) == 0
     assert "an index of 1 sequences" in capsys.readouterr().out
     assert main([*common, "--lattice", "greedy", "--max-trainings", "6", "--out", str(tmp_path / "one-by-one")]) == 0
     assert "the search scored 6 sets (32 sets are possible, with the empty one)" in capsys.readouterr().out
     limited = ["--max-trainings", "5", "--tolerance", "0.05", "--sizes", "8:1500", "--max-features", "4"]
-    limited += ["--correction", "none"]
+    limited += ["--correction", "none", "--scoring", "balanced_accuracy"]
     assert main([*common, *limited, "--out", str(tmp_path / "limited")]) == 0
     said = capsys.readouterr().out
     assert "the search scored 5 sets (8 sets are possible, with the empty one)" in said
@@ -162,7 +166,7 @@ def test_command_tells_sets_that_the_search_scored_from_prefixes_that_only_the_e
     board_costs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(Path(__file__).parents[2])
-    task = ["tests.builder.task:space", "--items", "tests.builder.task:pairs", "--deadline", "20ms:40ms", "--cv", "3"]
+    task = ["tests.builder.task:space", "--items", "tests.builder.task:pairs", "--deadline", "20ms:40ms", *CACHED]
     few = ["--profile", str(board_costs), "--quantile", "0.9", "--max-trainings", "2", "--correction", "none"]
 
     assert main(["build", *task, *few, "--out", str(tmp_path / "few")]) == 0
@@ -215,7 +219,7 @@ def test_build_says_what_limits_left_out_and_inspect_shows_what_models_buy(
 ) -> None:
     monkeypatch.chdir(Path(__file__).parents[2])
     common = ["build", "tests.builder.task:space", "--items", "tests.builder.task:pairs", "--deadline", "100us:40ms"]
-    common += ["--cv", "3", "--quantile", "0.9", "--profile", str(board_costs), "--out", str(tmp_path / "b")]
+    common += [*CACHED, "--quantile", "0.9", "--profile", str(board_costs), "--out", str(tmp_path / "b")]
 
     assert main([*common, "--max-models", "2", "--max-memory", "1MB"]) == 0
     said = capsys.readouterr().out

@@ -59,7 +59,7 @@ def test_build_states_the_costs_and_both_commands_tell_them(
     out = str(tmp_path / "x.bundle")
     command = ["build", "tests.builder.task:space", "--items", "tests.builder.task:pairs", "--deadline", "1s"]
     options = ["--costs-of-errors", str(tmp_path / "costs.csv"), "--profile", str(board_costs), "--lattice", lattice]
-    assert main([*command, "--out", out, *options]) == 0
+    assert main([*command, "--out", out, *options, "--cv", "2", "--max-trainings", "6"]) == 0
 
     assert load_bundle(out).error_costs is not None
     capsys.readouterr()

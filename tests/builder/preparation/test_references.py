@@ -17,7 +17,7 @@ ITEMS, LABELS = task.items(60)
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     found = tmp_path_factory.mktemp("references") / "b.bundle"
-    search(deadline=0.001).fit(ITEMS, LABELS, costs=task.costs).export(found)
+    search(deadline=0.001, cv=2, max_trainings=4).fit(ITEMS, LABELS, costs=task.costs).export(found)
     return found
 
 
@@ -47,7 +47,9 @@ def test_feature_that_was_edited_since_the_build_is_refused(folder: Path, change
 def test_feature_with_chance_in_it_is_not_compared(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     noisy = edited("noise", lambda v: [float(rng.normal())])
-    search(deadline=0.001, space=noisy).fit(ITEMS, LABELS, costs=task.costs).export(tmp_path / "b.bundle")
+    search(deadline=0.001, space=noisy, cv=2, max_trainings=4).fit(ITEMS, LABELS, costs=task.costs).export(
+        tmp_path / "b.bundle"
+    )
 
     Predictor.load(tmp_path / "b.bundle", noisy)
     with pytest.raises(BundleMismatchError, match="level"):

@@ -29,6 +29,7 @@ from polydom_runtime.bundles.schema import pack_floats
 from polydom_runtime.costs import CostFunction
 from polydom_runtime.exceptions import BundleFormatError
 from tests.bundle_parts import changed
+from tests.draws import draws
 from tests.runtime.conftest import US, make_bundle, write
 
 
@@ -331,31 +332,29 @@ def test_every_missing_file_is_noticed(bundle_folder: Path) -> None:
 def test_every_cut_is_noticed(bundle_folder: Path) -> None:
     for file in files(bundle_folder):
         content = file.read_bytes()
-        for length in range(len(content)):
-            file.write_bytes(content[:length])
+        for length in range(len(content) - 1, -1, -draws(5, 1)):
+            os.truncate(file, length)
             with pytest.raises(BundleFormatError):
                 load_bundle(bundle_folder)
         file.write_bytes(content)
 
 
 def test_every_flipped_byte_is_noticed(bundle_folder: Path) -> None:
-    for file in files(bundle_folder):
-        content = file.read_bytes()
-        for position in range(len(content)):
-            flipped = bytearray(content)
-            flipped[position] ^= 0x40
-            file.write_bytes(flipped)
-            with pytest.raises(BundleFormatError):
-                load_bundle(bundle_folder)
-        file.write_bytes(content)
+    for path in files(bundle_folder):
+        with path.open("r+b", buffering=0) as file:
+            for position, byte in list(enumerate(path.read_bytes()))[:: draws(5, 1)]:
+                os.pwrite(file.fileno(), bytes([byte ^ 0x40]), position)
+                with pytest.raises(BundleFormatError):
+                    load_bundle(bundle_folder)
+                os.pwrite(file.fileno(), bytes([byte]), position)
 
 
 def test_damage_behind_a_right_digest_raises_nothing_else() -> None:
     """Whoever writes a wrong index may write its digest too: the schema itself must hold."""
     content = encode(made_for_regimes())
     rng = random.Random(0)
-    for position in range(len(content)):
-        for change in (0x01, 0x80, rng.randrange(1, 256)):
+    for position in range(0, len(content), draws(3, 1)):
+        for change in rng.sample([0x01, 0x80, rng.randrange(1, 256)], draws(1, 3)):
             altered = bytearray(content)
             altered[position] ^= change
             with contextlib.suppress(BundleFormatError, AssertionError):

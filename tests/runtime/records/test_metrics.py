@@ -195,13 +195,13 @@ def test_memory_is_flat(metrics: Metrics) -> None:
         return tracemalloc.get_traced_memory()[0]
 
     tracemalloc.start()
-    before, after = add(0, 5_000), add(5_000, 20_000)
+    before, after = add(0, 4_000), add(4_000, 8_000)
     tracemalloc.stop()
 
     assert after - before < 2_000
     for counts, most in ((metrics.reasons, MAX_REASONS), (metrics.answers, MAX_SETS)):
         assert len(counts) == most + 1
-        assert counts[OTHER] == 20_000 - most
+        assert counts[OTHER] == 8_000 - most
 
 
 class Sample(NamedTuple):

@@ -32,6 +32,7 @@ from polydom_runtime.records.flight_file import CRC, MAX_FILE_BYTES, MAX_REASON_
 from polydom_runtime.records.recorder import FlightRecorder, header_of, load_flight, read_flight
 from polydom_runtime.records.ring_file import KEPT
 from tests.bundle_parts import changed
+from tests.draws import draws
 from tests.runtime.conftest import US, World, make_bundle
 from tests.runtime.records.test_metrics import ANSWER, Watched, files_of_at_most, options, traced
 
@@ -204,13 +205,13 @@ for _ in sys.stdin:
 
 
 def test_kill_at_any_instant_leaves_all_but_the_record_being_written(bundle_folder: Path, file: Path) -> None:
-    """A process that starts others, each of which records until it is killed: 25 times, at random instants."""
+    """A process that starts others, each of which records until it is killed, at a random instant."""
     command, moments = [sys.executable, "-c", WRITER, str(bundle_folder), str(file)], random.Random(0)
     last, pipe = 0, subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
         assert process.stdin
         assert process.stdout
-        for _ in range(25):
+        for _ in range(draws(8, 25)):
             print("next", file=process.stdin, flush=True)
             pid = int(process.stdout.readline())
             time.sleep(moments.uniform(0.0, 0.01))

@@ -17,10 +17,11 @@ from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.exceptions import UpdateError
 from polydom_runtime.updates.install import install
 from polydom_runtime.updates.rollback import roll_back
+from tests.draws import draws
 
 from .nodes import current_in, rubbish
 
-KILLS = 40
+KILLS = draws(8, 40)
 
 
 def main(root: Path, folders: list[Path]) -> None:

@@ -11,11 +11,12 @@ import pytest
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.exceptions import UpdateError
 from polydom_runtime.updates.install import install
+from tests.draws import draws
 
 from .disk import Disk, failing, kill
 from .nodes import current_in, installed
 
-NODES, STEPS = 1000, 45
+NODES, STEPS = draws(160, 1000), 45
 """The number of nodes, and one that is above the calls that an install makes."""
 
 

@@ -9,7 +9,7 @@ from polydom_runtime.bundles.bundle import Bundle
 ROOT = Path(__file__).parents[3]
 
 
-def test_forty_kills_leave_a_sound_release_each(tmp_path: Path, bundles: list[Bundle]) -> None:
+def test_each_kill_leaves_a_sound_release(tmp_path: Path, bundles: list[Bundle]) -> None:
     folders = [str(bundle.path) for bundle in bundles]
     command = [sys.executable, "-m", "tests.runtime.updates.killing", str(tmp_path / "root"), *folders]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)

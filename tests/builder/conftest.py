@@ -1,10 +1,12 @@
-"""Tests of the builder measure shortly: none of them says how long something takes."""
+"""Tests of the builder measure and replay shortly: none of them says how long something takes."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from polydom_builder import PolyDomSearch
+from polydom_builder.bundling import quantiles
 from polydom_builder.costs import measuring
 from tests.builder.board import write_costs
 from tests.builder.searches import fit, search
@@ -13,6 +15,14 @@ from tests.builder.searches import fit, search
 @pytest.fixture(autouse=True)
 def short_measurements(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measuring, "SECONDS", 0.5)
+
+
+@pytest.fixture(autouse=True, scope="package")
+def few_replays() -> Iterator[None]:
+    """An export chooses times by few replayed answers, unless a test is about that."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(quantiles, "N_TRIALS", 300)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -13,6 +13,8 @@ from tests.builder.shared_memory import shared_memory
 US = task.US
 Search = TypeVar("Search", PolyDomSearch, GreedySearch)
 LOGISTIC = make_pipeline(StandardScaler(), LogisticRegression())
+FEW: dict[Any, dict[str, Any]] = {PolyDomSearch: {"alpha": 1.02}, GreedySearch: {"lambdas": (0.0,)}}
+"""Parameters by which each kind of search trains few sets."""
 QUERIES = [(n, c * US) for n in (8, 30, 100, 400, 1000, 2000) for c in (50, 70, 100, 150, 200, 300, 400)]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score
+from sklearn.naive_bayes import GaussianNB
 
 from polydom_builder import PolyDomSearch
 from polydom_builder.bundling.corrected_scores import half_widths
@@ -53,7 +54,8 @@ def test_the_best_of_sets_that_know_nothing_is_stated_nearly_as_the_prior(correc
     """The labels are shuffled, so all that a set scores above the prior is luck."""
     items, labels = task.items(150)
     shuffled = np.random.default_rng(0).permutation(labels).tolist()
-    found = search(alpha=1.0, lattice="all", correction=correction).fit(items, shuffled, costs=task.costs)
+    given = {"estimator": GaussianNB(), "alpha": 1.0, "lattice": "all", "correction": correction}
+    found = search(**given).fit(items, shuffled, costs=task.costs)
     bundle = found.export(tmp_path / "luck.bundle")
 
     best = max(bundle.models, key=lambda m: m.accuracy)
@@ -63,7 +65,7 @@ def test_the_best_of_sets_that_know_nothing_is_stated_nearly_as_the_prior(correc
 
 
 def test_nested_searches_see_no_held_out_item_of_their_fold() -> None:
-    found = search(correction="nested").fit(*task.items(120), costs=task.costs)
+    found = search(estimator=GaussianNB(), correction="nested").fit(*task.items(120), costs=task.costs)
     nested = nested_trainers(found.trainer_, 3, None)
 
     assert 3 == len(found.nested_) == len(nested)
@@ -104,7 +106,7 @@ def test_any_scoring_and_weights_give_finite_intervals(scoring: str, weighted: b
     weights = [0.0 if k % 12 == 0 else 1.0 + k % 2 for k in range(120)]
     fit = {"groups": [k % 12 for k in range(120)], "sample_weight": weights if weighted else None}
 
-    bundle = exported(tmp_path / "any.bundle", 120, fit, scoring=scoring)
+    bundle = exported(tmp_path / "any.bundle", 120, fit, estimator=GaussianNB(), alpha=1.1, scoring=scoring)
 
     assert np.isfinite([(m.accuracy, *(m.estimate or [np.nan])) for m in bundle.models]).all()
 
@@ -121,7 +123,9 @@ def test_without_scores_of_blocks_nothing_is_corrected(
     changes: dict[str, Any], groups: list[int] | None, tmp_path: Path
 ) -> None:
     with pytest.warns(UserWarning, match="are not corrected"):
-        bundle = exported(tmp_path / "whole.bundle", fit={"groups": groups}, **changes)
+        bundle = exported(
+            tmp_path / "whole.bundle", fit={"groups": groups}, estimator=GaussianNB(), alpha=1.1, **changes
+        )
 
     assert {None} == {m.estimate for m in bundle.models}
 

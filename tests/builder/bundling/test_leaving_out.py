@@ -18,6 +18,7 @@ from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.bundles.shipping import Limits
 from polydom_runtime.exceptions import PolyDomError
 from tests.builder import task
+from tests.builder.bundling.shipped_scores import mean_score_of
 from tests.builder.searches import fit, search
 
 US = task.US
@@ -25,17 +26,6 @@ US = task.US
 
 def exported(folder: Path, **changes: Any) -> Bundle:
     return fit(search(alpha=1.0, **changes)).export(folder / "small.bundle")
-
-
-def mean_score(bundle: Bundle, orders: set[tuple[int, ...]], sizes: Any, deadlines: Any) -> float:
-    """Return the mean score of the best of some models that fits, by the definition."""
-    candidates = [bundle.candidate(bundle.model_of_order[order]) for order in orders]
-    scores = [
-        max([bundle.prior.accuracy, *(c.accuracy for c in candidates if c.cost(size) <= deadline)])
-        for size in sizes
-        for deadline in deadlines
-    ]
-    return float(np.mean(scores))
 
 
 def test_without_limits_nothing_is_left_out(folder: Path) -> None:
@@ -71,12 +61,12 @@ def test_the_models_that_are_shipped_lose_least_within_the_limits(
         and count <= limit.get("max_models", 9)
         and sum(files[order] for order in chosen) <= limit.get("max_memory", 10**6)
     ]
-    best = max(mean_score(whole, orders, stated.sizes, stated.deadlines) for orders in allowed)
+    mean_score = mean_score_of(whole, stated.sizes, stated.deadlines)
+    best = max(mean_score(whole.model_of_order[order] for order in orders) for orders in allowed)
     shipped = {model.order for model in bundle.models}
     assert shipped in allowed
-    assert [best] * 3 == pytest.approx(
-        [stated.score, stated.bound, mean_score(bundle, shipped, stated.sizes, stated.deadlines)]
-    )
+    reached = mean_score_of(bundle, stated.sizes, stated.deadlines)(range(len(bundle.models)))
+    assert [best] * 3 == pytest.approx([stated.score, stated.bound, reached])
     assert whole.shipping.whole == pytest.approx(stated.whole)
 
 

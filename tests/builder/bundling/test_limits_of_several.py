@@ -6,7 +6,6 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from polydom_builder import PolyDomSearch, verify_bundle
@@ -18,6 +17,7 @@ from polydom_runtime.bundles.shipping import Limits
 from polydom_runtime.device.memory import memory_need
 from polydom_runtime.testing import ManualClock
 from tests.builder import task
+from tests.builder.bundling.shipped_scores import mean_score_of
 from tests.builder.test_several_estimators import US, fit
 
 
@@ -40,20 +40,6 @@ def limited(found: PolyDomSearch, **limits: int) -> Iterator[PolyDomSearch]:
         found.limits_ = before
 
 
-def mean_score(bundle: Bundle, numbers: Any, sizes: Any, deadlines: Any) -> float:
-    """Return the mean score of the best of some models that fits, by the definition."""
-    found = [bundle.candidate(number) for number in numbers]
-    return float(
-        np.mean(
-            [
-                max([bundle.prior.accuracy, *(c.accuracy for c in found if c.cost(size) <= deadline)])
-                for size in sizes
-                for deadline in deadlines
-            ]
-        )
-    )
-
-
 def test_shipped_models_of_all_estimators_lose_least_within_the_limit(
     mixed: PolyDomSearch, whole: Bundle, tmp_path: Path
 ) -> None:
@@ -71,10 +57,11 @@ def test_shipped_models_of_all_estimators_lose_least_within_the_limit(
         for chosen in combinations(numbers, count)
         if all(len(m.order) == 1 or quick[m.order[:-1]] in chosen for m in (whole.models[k] for k in chosen))
     ]
-    best = max(mean_score(whole, chosen, stated.sizes, stated.deadlines) for chosen in allowed)
+    best = max(map(mean_score_of(whole, stated.sizes, stated.deadlines), allowed))
+    reached = mean_score_of(bundle, stated.sizes, stated.deadlines)(range(len(bundle.models)))
     assert len(bundle.models) <= 3
     assert stated.score >= best - 1e-9
-    assert stated.score == pytest.approx(mean_score(bundle, range(len(bundle.models)), stated.sizes, stated.deadlines))
+    assert stated.score == pytest.approx(reached)
     assert stated.score <= stated.bound <= stated.whole
     assert verify_bundle(tmp_path / "few.bundle").ok
     assert {left.estimator for left in stated.left_out} <= {"lines", "trees"}

@@ -1,5 +1,6 @@
 """The times that a bundle plans with: chosen for each deadline and regime by replays, and checked on others."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -20,14 +21,22 @@ from polydom_runtime.measuring.cost_samples import Pauses
 from polydom_runtime.unit_times import UnitTimes
 from tests.builder.bundling.devices import US, Device, jittery, rarely_slow, slow
 from tests.bundle_parts import changed
+from tests.draws import draws
 
 ALLOWED = 0.01
 SIZES = [50.0]
 
 
+@pytest.fixture(autouse=True, scope="module")
+def many_trials() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(quantiles, "N_TRIALS", 2000)
+        yield
+
+
 @pytest.fixture
 def few_trials(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(quantiles, "N_TRIALS", 400)
+    monkeypatch.setattr(quantiles, "N_TRIALS", 240)
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +60,7 @@ def test_one_choice_for_all_deadlines_breaks_the_promise_at_the_shortest(unstead
     """It is the best choice by the sums over all deadlines, and has few enough late answers there."""
     planned = unsteady.target().planned
     half, _ = halves(unsteady.samples())
-    trials, fresh = Trials.as_they_came(half, 1000), held_out(unsteady)
+    trials, fresh = Trials.as_they_came(half, 500), held_out(unsteady)
     pairs = [(planned[p], planned[g]) for p in (0.5, 0.99) for g in (0.9, 0.95, 0.99)]
     results = {pair: late_and_score(chosen, trials, *pair) for pair in pairs}
     most = SHARE_OF_PROMISE * ALLOWED * len(trials) * N_DEADLINES
@@ -63,8 +72,9 @@ def test_one_choice_for_all_deadlines_breaks_the_promise_at_the_shortest(unstead
 
 
 def held_out(device: Device, regime: Regime = "hot") -> Trials:
-    """Return 10,000 answers that nothing was chosen by."""
-    return Trials.as_they_came(device.samples(seed=7, n_rounds=50), 10_000, regime)
+    """Return some thousands of answers that nothing was chosen by."""
+    n_rounds = draws(15, 50)
+    return Trials.as_they_came(device.samples(seed=7, n_rounds=n_rounds), 200 * n_rounds, regime)
 
 
 @pytest.mark.parametrize("adapt", [False, True])
@@ -161,8 +171,8 @@ def test_calm_estimate_is_bounded_on_a_device_that_is_often_slow(monkeypatch: py
     assert bundle.times.calm == 1.3
 
 
-@pytest.mark.usefixtures("few_trials")
-def test_promise_of_a_device_with_pauses_is_planned_for_what_they_leave() -> None:
+def test_promise_of_a_device_with_pauses_is_planned_for_what_they_leave(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quantiles, "N_TRIALS", 400)
     device = Device(rarely_slow)
     bundle = changed(device.bundle(), origin=CostOrigin("a board", notes=("warm",)))
     pauses = Pauses(1.0, (1e-3,) * 500)  # with all features, an answer takes 88 µs

@@ -23,11 +23,11 @@ from polydom_runtime.__main__ import main as node_main
 from polydom_runtime.bundles.confidence import RiskPoint
 from polydom_runtime.testing import ManualClock
 from tests.builder import task
-from tests.builder.searches import LOGISTIC
+from tests.builder.searches import search
 
 SEARCH: dict[str, Any] = {"deadline": (0.02, 1.0), "cv": 3, "confidence": True, "max_mismatches": 20}
 ESTIMATORS = {
-    "forest": RandomForestClassifier(20, max_depth=5, random_state=0),
+    "forest": RandomForestClassifier(10, max_depth=5, random_state=0),
     "bayes": GaussianNB(),
     "linear SVC": make_pipeline(StandardScaler(), LinearSVC()),
     "SVC": make_pipeline(StandardScaler(), SVC()),
@@ -48,8 +48,8 @@ def right_and_sure(predictor: Predictor, binary: bool = False) -> tuple[np.ndarr
 def test_fresh_answers_are_right_as_often_as_they_say(name: str, binary: bool, tmp_path: Path) -> None:
     items, labels = task.items(300)
     wanted = [label == "loud" for label in labels] if binary else labels
-    bundle = PolyDomSearch(ESTIMATORS[name], task.space, **SEARCH).fit(items, wanted, costs=task.costs)
-    bundle.export(tmp_path / "sure.bundle")
+    found = search(estimator=ESTIMATORS[name], **SEARCH).fit(items, wanted, costs=task.costs)
+    found.export(tmp_path / "sure.bundle")
     right, sure = right_and_sure(Predictor.load(tmp_path / "sure.bundle", task.space, clock=ManualClock()), binary)
     half = sure >= np.median(sure)
 
@@ -60,8 +60,8 @@ def test_fresh_answers_are_right_as_often_as_they_say(name: str, binary: bool, t
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("sure") / "sure.bundle"
-    search = PolyDomSearch(GaussianNB(), task.space, early_stop=0.02, **SEARCH)
-    search.fit(*task.items(300), costs=task.costs).export(folder)
+    found = search(estimator=GaussianNB(), early_stop=0.02, **SEARCH)
+    found.fit(*task.items(300), costs=task.costs).export(folder)
     return folder
 
 
@@ -91,8 +91,8 @@ def test_a_wanted_accuracy_is_reached_on_fresh_items(folder: Path) -> None:
 
 def test_a_greedy_bundle_states_confidences_too(tmp_path: Path) -> None:
     options = {**SEARCH, "deadline": 1.0}
-    search = GreedySearch(LogisticRegression(), task.space, lambdas=(0.0,), **options)
-    bundle = search.fit(*task.items(120), costs=task.costs).export(tmp_path / "greedy.bundle")
+    found = GreedySearch(LogisticRegression(), task.space, lambdas=(0.0,), **options)
+    bundle = found.fit(*task.items(120), costs=task.costs).export(tmp_path / "greedy.bundle")
     answer = Predictor.load(tmp_path / "greedy.bundle", task.space).predict_one(task.items(1)[0][0])
 
     assert answer.confidence is not None
@@ -103,8 +103,8 @@ def test_a_greedy_bundle_states_confidences_too(tmp_path: Path) -> None:
 
 
 def test_a_bundle_states_no_confidence_unless_asked(tmp_path: Path) -> None:
-    search = PolyDomSearch(GaussianNB(), task.space, **{**SEARCH, "confidence": False})
-    bundle = search.fit(*task.items(90), costs=task.costs).export(tmp_path / "plain.bundle")
+    found = search(estimator=GaussianNB(), **{**SEARCH, "confidence": False})
+    bundle = found.fit(*task.items(90), costs=task.costs).export(tmp_path / "plain.bundle")
 
     assert bundle.confidence is None
     assert {model.calibration for model in bundle.models} == {None}
@@ -144,8 +144,8 @@ def test_items_that_a_model_abstains_from_are_not_answered_at_any_threshold() ->
 def test_bundle_whose_models_abstain_states_what_it_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     signals, labels = task.items(240)
     costs = {(a, b): 1.0 for a in set(labels) for b in set(labels) if a != b} | {(a, None): 0.2 for a in set(labels)}
-    found = PolyDomSearch(LOGISTIC, task.space, deadline=400 * task.US, cv=3, confidence=True, costs_of_errors=costs)
-    bundle = found.set_params(max_mismatches=3).fit(signals, labels, costs=task.costs).export(tmp_path / "x")
+    found = search(deadline=400 * task.US, confidence=True, costs_of_errors=costs, max_mismatches=3)
+    bundle = found.fit(signals, labels, costs=task.costs).export(tmp_path / "x")
     new, truth = task.items(600, seed=1)
     node = Predictor.load(tmp_path / "x", task.space, clock=ManualClock())
     answers = [node.predict_one(item) for item in new]

@@ -11,7 +11,7 @@ from polydom_builder.exceptions import ComparisonError
 from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples
 from tests.builder.board import samples
 
-OLD = samples()
+OLD = samples().rounds(slice(40))
 
 
 def slower(unit: str, factor: float) -> CostSamples:

@@ -21,10 +21,11 @@ from polydom_builder.paper import expand_layers
 from polydom_builder.verification.proof_checks import omissions, pair_faults
 from polydom_runtime.bundles.index import Candidate
 from polydom_runtime.costs import CostFunction, total
+from tests.draws import draws
 from tests.property import strategies as own
 from tests.property.lattice_oracle import ROUNDING, score_of, worst_ratio
 
-law = settings(max_examples=25, derandomize=True)
+law = settings(max_examples=draws(12, 25), derandomize=True)
 
 Parts = Mapping[Any, CostFunction]
 

@@ -50,15 +50,20 @@ def with_items() -> CostSamples:
     return replace(made, items=items, pauses=Pauses.of(9.0, [0.5, 0.5, 2e-3]))
 
 
-def test_exceedance_is_checked_on_held_out_items() -> None:
+@pytest.fixture(scope="module")
+def rows_of_items() -> list[CostRow]:
+    return report_costs(with_items(), 0.99)
+
+
+def test_exceedance_is_checked_on_held_out_items(rows: list[CostRow], rows_of_items: list[CostRow]) -> None:
     """A worst case that was fitted at the sizes does not hold for items whose content takes twice as long."""
     made = with_items()
-    row = report_costs(made, 0.99)[0]
+    row = rows_of_items[0]
     typical = [fit_cost(made.sizes, made.of(row.unit), 0.99).worst(n) for n in made.items["hot"].sizes]
 
     assert (made.items["hot"].seconds[0] > np.array(typical)[:, None]).mean() > 0.15
     assert row.exceeded_by_items <= 0.02
-    assert all(math.isnan(row.exceeded_by_items) for row in report_costs(samples(), 0.99))
+    assert all(math.isnan(row.exceeded_by_items) for row in rows)
 
 
 def test_exceedance_is_told_where_one_half_of_the_items_says_nothing_of_the_other() -> None:
@@ -72,9 +77,11 @@ def test_exceedance_is_told_where_one_half_of_the_items_says_nothing_of_the_othe
     assert row.exceeded_by_items == pytest.approx(0.5)
 
 
-def test_report_tells_pauses_sleeps_and_spreads(capsys: pytest.CaptureFixture[str]) -> None:
+def test_report_tells_pauses_sleeps_and_spreads(
+    rows_of_items: list[CostRow], capsys: pytest.CaptureFixture[str]
+) -> None:
     made = with_items()
-    print_costs(made, report_costs(made, 0.99), 0.99)
+    print_costs(made, rows_of_items, 0.99)
     text = capsys.readouterr().out
 
     assert "pauses, which are in no time below: 3 in 9 s of work, the longest 500 ms" in text

@@ -8,11 +8,12 @@ from hypothesis import strategies as st
 from polydom_builder.costs.fitting import choose_basis, fit_cost
 from polydom_builder.exceptions import FitError
 from polydom_runtime.costs import CostFunction
+from tests.draws import draws
 
 SIZES = np.geomspace(10.0, 1e5, 12)
 
 
-@settings(max_examples=60)
+@settings(max_examples=draws(25, 60))
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0.9, 0.99, 1.0]), st.integers(1, 12))
 def test_worst_case_is_never_below_the_quantile(seed: int, quantile: float, n_sizes: int) -> None:
     rng = np.random.default_rng(seed)

@@ -23,12 +23,14 @@ from polydom_runtime.exceptions import MeasurementError
 from polydom_runtime.measuring.fingerprint import VERSION
 from tests.builder import task
 from tests.builder.board import LINEAR_SECONDS, SIZES, samples
+from tests.builder.shared_memory import shared_memory
 
 US = 1e-6
 
 
 def search(**changes: Any) -> PolyDomSearch:
     parameters = {"estimator": LogisticRegression(), "space": task.space, "deadline": 0.001, "cv": 3, "alpha": 2.0}
+    parameters["memory"] = shared_memory()
     return PolyDomSearch(**parameters | changes)
 
 

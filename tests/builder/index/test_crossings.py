@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from polydom_builder.index.crossings import crossings, order
 from polydom_runtime.costs import CostFunction, basis_terms
+from tests.draws import draws
 from tests.property.cost_strategies import integer_costs, real_costs
 
-laws = settings(max_examples=100)
+laws = settings(max_examples=draws(40, 100))
 curves = st.one_of(integer_costs(), real_costs(), real_costs(low=-15.0, high=3.0))
 largest = st.sampled_from([1.0, 100.0, 1e4, 1e9])
 

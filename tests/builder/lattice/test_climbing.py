@@ -5,11 +5,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polydom_builder.lattice.climbing import climb
+from tests.draws import draws
 
 FEATURES = 5
 
 
-@settings(max_examples=60)
+@settings(max_examples=draws(25, 60))
 @given(st.integers(0, 2**32), st.sets(st.integers(0, 2**FEATURES - 1), max_size=8))
 def test_climb_ends_where_no_single_feature_helps(seed: int, trained: set[int]) -> None:
     """Nothing known is lost or trained again, what does not fit is not trained, and the end is a local best."""

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from polydom_builder.exceptions import LatticeError
 from polydom_builder.lattice.greedy import PAPER_LAMBDAS, greedy_sequences
+from tests.draws import draws
 from tests.synthetic import costs, scores
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "lattice_figure.json").read_text())
@@ -193,7 +194,7 @@ def greedy_one_by_one(
 lattices = st.tuples(st.integers(1, 5), st.sampled_from(["cf1", "cfinf", "saturating"]), st.integers(0, 10**6))
 
 
-@settings(max_examples=50)
+@settings(max_examples=draws(20, 50))
 @given(lattices, st.sampled_from(PAPER_LAMBDAS))
 def test_every_step_has_the_largest_gain(lattice: tuple[int, str, int], weight: float) -> None:
     """No contender gains more than the feature chosen, up to rounding (gains tie where features do not help)."""
@@ -218,7 +219,7 @@ def test_every_step_has_the_largest_gain(lattice: tuple[int, str, int], weight: 
         now = chosen
 
 
-@settings(max_examples=50)
+@settings(max_examples=draws(20, 50))
 @given(lattices)
 def test_every_prefix_is_trained_once_and_few_others(lattice: tuple[int, str, int]) -> None:
     """Each order holds every feature; F calls; no more trainings than the paper's |L|·F²."""

@@ -11,7 +11,7 @@ import pytest
 
 from polydom_builder.costs.set_costs import SetCosts
 from polydom_builder.exceptions import LatticeError
-from polydom_builder.lattice import expand_best_first, feasible
+from polydom_builder.lattice import expand_best_first, feasible, promise
 from polydom_builder.lattice.candidates import select_candidates
 from polydom_builder.lattice.covers import Costs
 from polydom_builder.lattice.region import QueryRegion
@@ -219,10 +219,12 @@ def test_costs_may_be_any_callable_with_n_features() -> None:
     assert select_candidates(trained, Plain(), EVERYTHING) == [0, 1]
 
 
-def test_same_search_twice_trains_the_same_sets() -> None:
-    """Sampling inside is seeded; of 2048 sets in doubt, each of its three samples takes a part."""
-    costs = SetCosts([CostFunction.of(constant=i, linear=20.0 - i) for i in range(11)])
-    a = np.sqrt(np.bitwise_count(np.arange(1 << 11)) / 11.0)
+def test_same_search_twice_trains_the_same_sets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sampling inside is seeded; of 256 sets in doubt, each of its three samples takes a part."""
+    monkeypatch.setattr(promise, "FIRST_ROUND", (64, 16))
+    monkeypatch.setattr(promise, "SECOND_ROUND", (8, 128))
+    costs = SetCosts([CostFunction.of(constant=i, linear=20.0 - i) for i in range(8)])
+    a = np.sqrt(np.bitwise_count(np.arange(1 << 8)) / 8.0)
 
     first, second = (expand_best_first(costs, EVERYTHING, lambda m: a[m], alpha=1.3) for _ in range(2))
 

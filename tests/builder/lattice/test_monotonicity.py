@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from polydom_builder.exceptions import LatticeError
 from polydom_builder.lattice import estimate_tolerance, monotonicity, violations
+from tests.draws import draws
 from tests.property import strategies as own
 
-law = settings(max_examples=80, derandomize=True)
+law = settings(max_examples=draws(40, 80), derandomize=True)
 
 some_scores = st.dictionaries(st.integers(0, 31), st.sampled_from((0.5, 0.6, 0.7)) | st.floats(-1.0, 1.0), max_size=32)
 

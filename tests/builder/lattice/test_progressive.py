@@ -21,10 +21,11 @@ from polydom_builder.lattice.monotonicity import estimate_tolerance
 from polydom_builder.lattice.region import QueryRegion
 from polydom_runtime.costs import CostFunction
 from tests.builder.lattice.test_lattice import EVERYTHING, constant_costs, flat
+from tests.draws import draws
 from tests.property import strategies as own
 from tests.property.lattice_oracle import ROUNDING, score_of, worst_ratio
 
-law = settings(max_examples=25, derandomize=True)
+law = settings(max_examples=draws(12, 25), derandomize=True)
 
 ALPHAS = (2.0, 1.5, 1.2, 1.1, 1.02, 1.0)
 falling = st.lists(st.sampled_from(ALPHAS), min_size=1, unique=True).map(lambda alphas: sorted(alphas, reverse=True))

@@ -25,10 +25,11 @@ from polydom_builder.verification.proof_file import PROOF_FILE, load_proof
 from polydom_runtime.costs import CostFunction
 from polydom_runtime.exceptions import BundleFormatError
 from tests.builder.proofs import save_proof
+from tests.draws import draws
 from tests.property import strategies as own
 from tests.property.lattice_oracle import score_of
 
-law = settings(max_examples=25, derandomize=True)
+law = settings(max_examples=draws(12, 25), derandomize=True)
 
 ANY = QueryRegion((1, 100))
 

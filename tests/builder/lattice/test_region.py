@@ -6,6 +6,7 @@ import pytest
 from polydom_builder.lattice import expand_best_first
 from polydom_builder.lattice.region import QueryRegion
 from tests import synthetic
+from tests.draws import draws
 from tests.property.lattice_oracle import score_of
 
 
@@ -13,7 +14,7 @@ from tests.property.lattice_oracle import score_of
 def test_what_is_fixed_at_build_time_saves_trainings_and_changes_no_answer(narrow: QueryRegion) -> None:
     """Prob-n0-Fixed and Prob-c0-Fixed against Prob-General, at the queries that they share."""
     trained = np.zeros(2)
-    for seed in range(6):
+    for seed in range(draws(2, 6)):
         rng = np.random.default_rng(seed)
         costs, scores = synthetic.costs(8, rng), synthetic.scores("cfinf", 8, rng)
         regions = (QueryRegion(synthetic.SIZES), narrow)

@@ -19,10 +19,11 @@ from polydom_builder.lattice.region import QueryRegion
 from polydom_runtime.costs import CostFunction
 from tests import synthetic
 from tests.builder.lattice.test_lattice import EVERYTHING, constant_costs
+from tests.draws import draws
 from tests.property import strategies as own
 from tests.property.lattice_oracle import ROUNDING, score_of, worst_ratio
 
-law = settings(max_examples=30, derandomize=True)
+law = settings(max_examples=draws(15, 30), derandomize=True)
 
 
 class Oracle:

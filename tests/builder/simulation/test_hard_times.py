@@ -17,6 +17,7 @@ from polydom_runtime.bundles.index import Interval
 from polydom_runtime.bundles.model_entry import ModelEntry
 from polydom_runtime.device.calibration import REFERENCES
 from polydom_runtime.measuring.cost_samples import CostSamples, ItemSamples, units_of
+from tests.draws import draws
 
 US = 1e-6
 ROUNDS, MODEL = 4, 15 * US
@@ -99,7 +100,7 @@ def transformed(with_items: bool) -> Callable[[float], Outcome]:
 def test_transforms_of_awkward_sizes_are_late_no_more_often_than_promised_once_items_are_measured() -> None:
     """With twelve measured sizes, none of which is awkward, the same replay breaks the promise by far."""
     answered, believed = transformed(True), transformed(False)
-    deadlines = np.geomspace(80 * US, 400 * US, 8).tolist()
+    deadlines = np.geomspace(80 * US, 400 * US, draws(4, 8)).tolist()
 
     late = [answered(deadline).missed / 3000 for deadline in deadlines]
     assert max(late) <= 0.01, late

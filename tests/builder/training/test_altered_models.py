@@ -10,12 +10,12 @@ from polydom_runtime.exceptions import BundleFormatError
 from polydom_runtime.kernels.kernel import Kernel
 from polydom_runtime.kernels.tensors import UnknownModel
 from tests.builder.training.estimator_zoo import CLASSIFIERS, REGRESSORS, WIDTH, exported, items
+from tests.draws import draws
 
 Rows = NDArray[np.float32]
 
-PER_MODEL = 100
-COMPARED = 6
-"""So many altered models of each kind are loaded by onnxruntime too, which takes most of the time."""
+PER_MODEL, COMPARED = draws((50, 3), (100, 6))
+"""So many altered models of each kind are read, and so many loaded by onnxruntime too, which takes most of the time."""
 
 MODELS = [*((name, 2) for name in CLASSIFIERS), *((name, 0) for name in REGRESSORS)]
 

@@ -78,7 +78,9 @@ def test_edited_scorer_does_not_keep_its_scores(written: Callable[[str], Any], t
 
     def best(line: str) -> float:
         scorer = make_scorer(written(line).share)
-        fitted = search(scoring=scorer, memory=str(tmp_path / "cache")).fit(items, labels, costs=task.costs)
+        fitted = search(scoring=scorer, memory=str(tmp_path / "cache"), cv=2, alpha=1.2).fit(
+            items, labels, costs=task.costs
+        )
         return max(fitted.expanded_.values())
 
     assert best("SCALE = 0.5\n") == pytest.approx(0.5 * best("SCALE = 1.0\n"))

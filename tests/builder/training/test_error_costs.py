@@ -22,7 +22,8 @@ from polydom_runtime import ManualClock, Predictor
 from polydom_runtime.bundles.error_costs import ErrorCosts
 from polydom_runtime.features import members
 from tests.builder import task
-from tests.builder.searches import LOGISTIC, search
+from tests.builder.searches import FEW, LOGISTIC, search
+from tests.builder.shared_memory import shared_memory
 
 ITEMS, SIGNALS = task.items(120)
 FAULTS = ["fault" if label == "loud" else "ok" for label in SIGNALS]
@@ -32,8 +33,15 @@ SAME = {(a, b): 1 for a in ("calm", "loud", "slow") for b in ("calm", "loud", "s
 
 
 def fitted(costs: Any = COSTS, labels: Any = FAULTS, kind: Any = PolyDomSearch, **changes: Any) -> Any:
-    given = {"estimator": LOGISTIC, "space": task.space, "deadline": 400 * task.US, "cv": 3} | changes
+    given = {"estimator": LOGISTIC, "space": task.space, "deadline": 400 * task.US, "cv": 3}
+    given |= {"memory": shared_memory(), **FEW[kind]} | changes
     return kind(costs_of_errors=costs, **given).fit(ITEMS, labels, costs=task.costs)
+
+
+@pytest.fixture(scope="module")
+def by_cost() -> Any:
+    """A search with the costs of errors, fitted once; no test alters it."""
+    return fitted(alpha=None)
 
 
 def mean_cost(labels: Any, answers: Any) -> float:
@@ -81,10 +89,10 @@ def test_early_stops_by_accuracy_are_refused() -> None:
         fitted(early_stop=0.01)
 
 
-def test_cost_of_a_right_answer_changes_no_choice() -> None:
+def test_cost_of_a_right_answer_changes_no_choice(by_cost: Any) -> None:
     dearer = {pair: cost + 2.0 for pair, cost in COSTS.items()} | {("fault", "fault"): 2.0, ("ok", "ok"): 2.0}
 
-    assert fitted().trainer_.errors == fitted(dearer).trainer_.errors
+    assert by_cost.trainer_.errors == fitted(dearer).trainer_.errors
 
 
 def test_labels_and_costs_may_be_of_numpy() -> None:
@@ -180,19 +188,17 @@ def test_estimator_may_see_labels_or_their_numbers() -> None:
     assert by_number.scores([0b11110])[0] > 0.0
 
 
-def test_score_below_the_best_constant_answer_counts_as_0() -> None:
-    found = fitted()
-
-    assert found.trainer_.mean("level", [-0.3, 0.1]) == 0.0
-    assert min(found.expanded_.values()) >= 0.0
+def test_score_below_the_best_constant_answer_counts_as_0(by_cost: Any) -> None:
+    assert by_cost.trainer_.mean("level", [-0.3, 0.1]) == 0.0
+    assert min(by_cost.expanded_.values()) >= 0.0
 
 
-def test_scoring_of_the_user_wins() -> None:
+def test_scoring_of_the_user_wins(by_cost: Any) -> None:
     found = fitted(scoring="balanced_accuracy")
 
     assert found.expanded_[0] == 0.5
     assert scoring_name(found.trainer_.scoring) == "balanced_accuracy"
-    assert scoring_name(fitted().trainer_.scoring) == "cost_saved"
+    assert scoring_name(by_cost.trainer_.scoring) == "cost_saved"
 
 
 def test_equal_costs_give_the_answers_of_the_estimator() -> None:
@@ -205,12 +211,12 @@ def test_equal_costs_give_the_answers_of_the_estimator() -> None:
     assert same.scores(masks) == pytest.approx(saved)
 
 
-def test_costs_lower_the_mean_cost_on_new_items() -> None:
+def test_costs_lower_the_mean_cost_on_new_items(by_cost: Any) -> None:
     signals, kinds = task.items(600, seed=1)
     labels = ["fault" if kind == "loud" else "ok" for kind in kinds]
-    plain, by_cost = (mean_cost(labels, fitted(costs).predict(signals)) for costs in (None, COSTS))
+    plain, with_costs = (mean_cost(labels, found.predict(signals)) for found in (fitted(None), by_cost))
 
-    assert by_cost < 0.9 * plain
+    assert with_costs < 0.9 * plain
 
 
 def test_bundle_whose_prior_is_to_abstain_verifies(tmp_path: Path) -> None:
@@ -238,14 +244,15 @@ def test_host_answers_as_the_node_does(labels: Any, unsure: bool, tmp_path: Path
     assert np.allclose(found.predict_proba(new).sum(axis=1), 1.0)
 
 
-def test_host_scores_by_the_costs_of_the_training() -> None:
-    found = fitted()
+def test_host_scores_by_the_costs_of_the_training(by_cost: Any) -> None:
     new, kinds = task.items(300, seed=2)
     labels = ["fault" if kind == "loud" else "ok" for kind in kinds]
 
-    assert 1.0 - mean_cost(labels, found.predict(new)) / found.trainer_.errors.constant == found.score(new, labels)
+    assert 1.0 - mean_cost(labels, by_cost.predict(new)) / by_cost.trainer_.errors.constant == by_cost.score(
+        new, labels
+    )
     with pytest.raises(TrainingError, match=r"one of the training. Got .*odd"):
-        found.score(new, ["odd"] * 300)
+        by_cost.score(new, ["odd"] * 300)
 
 
 def test_probabilities_may_be_there_only_after_the_fit() -> None:
@@ -261,7 +268,9 @@ def test_search_with_costs_is_cloned_and_changed() -> None:
     assert found.set_params(estimator=LogisticRegression(C=0.1), estimator__C=2.0).estimator.C == 2.0
 
 
-def test_other_costs_have_another_place_in_the_cache() -> None:
-    keys = {fitted(costs, scoring="accuracy").trainer_.key for costs in (None, COSTS, COSTS | {("ok", "fault"): 2.0})}
+def test_other_costs_have_another_place_in_the_cache(by_cost: Any) -> None:
+    known = by_cost.trainer_.errors
+    others = None, known, replace(known, costs=((0.0, 5.0), (2.0, 0.0)))
+    keys = {replace(by_cost.trainer_, errors=errors).key for errors in others}
 
     assert len(keys) == 3

@@ -10,12 +10,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
-from polydom_builder import PolyDomSearch
 from polydom_builder.verification.verify import verify_bundle
 from polydom_runtime import Predictor
 from polydom_runtime.items.packed import write_packed
 from polydom_runtime.testing import ManualClock
 from tests.builder import task
+from tests.builder.searches import search
 
 US = task.US
 RIDGE = make_pipeline(StandardScaler(), Ridge())
@@ -31,8 +31,8 @@ def sizes_of_noise(count: int = 200, seed: int = 0) -> tuple[list[np.ndarray], l
 @pytest.mark.parametrize("model", [RIDGE, DecisionTreeRegressor(max_depth=5, random_state=0)])
 def test_regressor_answers_on_the_node_as_on_the_host(model: object, tmp_path: Path) -> None:
     items, spreads = sizes_of_noise()
-    search = PolyDomSearch(model, task.space, deadline=400 * US, alpha=1.05).fit(items, spreads, costs=task.costs)
-    bundle = search.export(tmp_path / "spread.bundle")
+    found = search(estimator=model, deadline=400 * US, alpha=1.05).fit(items, spreads, costs=task.costs)
+    bundle = found.export(tmp_path / "spread.bundle")
     predictor = Predictor.load(tmp_path / "spread.bundle", task.space, clock=ManualClock())
     new, truth = sizes_of_noise(60, seed=1)
 
@@ -41,8 +41,8 @@ def test_regressor_answers_on_the_node_as_on_the_host(model: object, tmp_path: P
     assert all(type(answer.label) is float for answer in answers)
     for x, answer in zip(new, answers, strict=True):
         order = [task.space.names.index(name) for name in answer.features]
-        row = task.space.extract_all(x)[None, np.concatenate([search.trainer_.table.columns[i] for i in sorted(order)])]
-        assert answer.label == pytest.approx(float(search.trainer_.fit(order).predict(row)[0]), rel=1e-4, abs=1e-4)
+        row = task.space.extract_all(x)[None, np.concatenate([found.trainer_.table.columns[i] for i in sorted(order)])]
+        assert answer.label == pytest.approx(float(found.trainer_.fit(order).predict(row)[0]), rel=1e-4, abs=1e-4)
     errors = np.array([answer.label for answer in answers]) - truth
     assert 1.0 - errors.var() / np.var(truth) > 0.6
     assert verify_bundle(tmp_path / "spread.bundle").ok
@@ -50,15 +50,15 @@ def test_regressor_answers_on_the_node_as_on_the_host(model: object, tmp_path: P
 
 def test_prior_of_a_regressor_is_the_mean_and_is_worth_nothing() -> None:
     items, spreads = sizes_of_noise()
-    search = PolyDomSearch(RIDGE, task.space, deadline=400 * US, alpha=1.2).fit(items, spreads, costs=task.costs)
+    found = search(estimator=RIDGE, deadline=400 * US, alpha=1.2).fit(items, spreads, costs=task.costs)
 
-    assert search.prior_ == (pytest.approx(np.mean(spreads)), 0.0)
+    assert found.prior_ == (pytest.approx(np.mean(spreads)), 0.0)
 
 
 def test_item_without_time_for_any_feature_gets_the_mean(tmp_path: Path) -> None:
     items, spreads = sizes_of_noise()
-    search = PolyDomSearch(RIDGE, task.space, deadline=400 * US).fit(items, spreads, costs=task.costs)
-    search.export(tmp_path / "spread.bundle")
+    found = search(estimator=RIDGE, deadline=400 * US, alpha=1.2).fit(items, spreads, costs=task.costs)
+    found.export(tmp_path / "spread.bundle")
     predictor = Predictor.load(tmp_path / "spread.bundle", task.space, clock=ManualClock())
 
     answer = predictor.predict_one(np.zeros(0))
@@ -70,11 +70,11 @@ def test_scores_of_a_regressor_are_r2_by_default() -> None:
     from sklearn.model_selection import cross_val_score
 
     items, spreads = sizes_of_noise()
-    search = PolyDomSearch(LinearRegression(), task.space, deadline=400 * US).fit(items, spreads, costs=task.costs)
+    found = search(estimator=LinearRegression(), deadline=400 * US, alpha=1.0).fit(items, spreads, costs=task.costs)
     rows = np.stack([task.space.extract_all(x) for x in items])
 
-    expected = cross_val_score(LinearRegression(), rows, spreads, cv=5).mean()
-    assert search.expanded_[0b11111] == pytest.approx(expected, rel=1e-4)
+    expected = cross_val_score(LinearRegression(), rows, spreads, cv=3).mean()
+    assert found.expanded_[0b11111] == pytest.approx(expected, rel=1e-4)
 
 
 def test_node_command_reports_the_error_of_a_regressor(
@@ -84,7 +84,8 @@ def test_node_command_reports_the_error_of_a_regressor(
 
     monkeypatch.chdir(Path(__file__).parents[2])
     items, spreads = sizes_of_noise(40)
-    PolyDomSearch(RIDGE, task.space, deadline=0.1, cv=3).fit(items, spreads, costs=task.costs).export(tmp_path / "b")
+    found = search(estimator=RIDGE, deadline=0.1, alpha=1.1).fit(items, spreads, costs=task.costs)
+    found.export(tmp_path / "b")
     write_packed(tmp_path / "items.npz", items, spreads)
 
     arguments = [str(tmp_path / "b"), "tests.builder.task:space", "--items", str(tmp_path / "items.npz")]

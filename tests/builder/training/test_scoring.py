@@ -11,14 +11,13 @@ from sklearn.metrics import f1_score, make_scorer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from polydom_builder import PolyDomSearch
 from polydom_builder.verification.verify import verify_bundle
 from polydom_runtime import Predictor
 from polydom_runtime.testing import ManualClock
 from tests.builder import task
+from tests.builder.searches import LOGISTIC, search
 
 US = task.US
-LOGISTIC = make_pipeline(StandardScaler(), LogisticRegression())
 F1 = make_scorer(f1_score, pos_label="slow")
 
 
@@ -33,9 +32,9 @@ def test_rare_class_scored_by_f1_from_host_to_node(tmp_path: Path) -> None:
     """The prior never names the rare class, so it scores 0, and any set that finds it beats it at any alpha."""
     items, labels = rare_slow()
     balanced = make_pipeline(StandardScaler(), LogisticRegression(class_weight="balanced"))
-    search = PolyDomSearch(balanced, task.space, deadline=(50 * US, 400 * US), scoring=F1, alpha=1.1)
-    search.fit(items, labels, costs=task.costs)
-    bundle = search.export(tmp_path / "rare.bundle")
+    found = search(estimator=balanced, scoring=F1, alpha=1.1)
+    found.fit(items, labels, [k // 12 for k in range(len(items))], costs=task.costs)
+    bundle = found.export(tmp_path / "rare.bundle")
     predictor = Predictor.load(tmp_path / "rare.bundle", task.space, clock=ManualClock())
 
     assert labels.count("slow") < len(labels) / 4
@@ -51,9 +50,8 @@ def test_held_out_items_may_lack_a_class_without_a_warning() -> None:
     classes = sorted(set(labels))
     by_class = [k // 120 if label == classes[0] else 100 + k // 20 for k, label in enumerate(labels)]
 
-    found = PolyDomSearch(LOGISTIC, task.space, deadline=400 * US, scoring="balanced_accuracy").fit(
-        items, labels, groups=by_class, costs=task.costs
-    )
+    found = search(deadline=400 * US, scoring="balanced_accuracy", cv=5, alpha=None, max_trainings=5)
+    found.fit(items, labels, groups=by_class, costs=task.costs)
 
     assert found.expanded_[0b11111] > 0.5
 
@@ -62,17 +60,17 @@ def test_held_out_items_may_lack_a_class_without_a_warning() -> None:
 def test_other_scores_are_those_of_scikit_learn(scoring: str, tmp_path: Path) -> None:
     from sklearn.model_selection import cross_val_score
 
-    items, labels = task.items()
-    search = PolyDomSearch(LOGISTIC, task.space, deadline=400 * US, scoring=scoring, correction=None).fit(
-        items, labels, costs=task.costs
-    )
+    items, labels = task.items(120)
+    found = search(deadline=400 * US, scoring=scoring, correction=None, alpha=None, max_trainings=5)
+    found.fit(items, labels, [k // 12 for k in range(120)], costs=task.costs)
     rows = np.stack([task.space.extract_all(x) for x in items])
-    bundle = search.export(tmp_path / "b")
+    expected = cross_val_score(LOGISTIC, rows, labels, scoring=scoring, cv=found.trainer_.splits).mean()
+    bundle = found.export(tmp_path / "b")
 
-    assert search.expanded_[0b11111] == pytest.approx(cross_val_score(LOGISTIC, rows, labels, scoring=scoring).mean())
+    assert found.expanded_[0b11111] == pytest.approx(expected)
     for entry in bundle.models:
-        if entry.mask in search.expanded_:
-            assert entry.accuracy == pytest.approx(search.expanded_[entry.mask], abs=2e-3)
+        if entry.mask in found.expanded_:
+            assert entry.accuracy == pytest.approx(found.expanded_[entry.mask], abs=2e-3)
 
 
 def share_of_right(model: Any, rows: Any, labels: Any) -> float:
@@ -90,8 +88,8 @@ def share_of_right(model: Any, rows: Any, labels: Any) -> float:
     ids=["default", "text", "scorer", "function"],
 )
 def test_bundle_states_its_scoring(scoring: Any, name: str, tmp_path: Path) -> None:
-    found = PolyDomSearch(LOGISTIC, task.space, deadline=400 * US, cv=2, scoring=scoring)
-    bundle = found.fit(*task.items(60), costs=task.costs).export(tmp_path / "b")
+    found = search(deadline=400 * US, cv=2, scoring=scoring, correction=None, alpha=None, max_trainings=3)
+    bundle = found.fit(*task.items(60), [k // 6 for k in range(60)], costs=task.costs).export(tmp_path / "b")
 
     assert bundle.promise.scoring == name
 
@@ -102,11 +100,11 @@ def test_average_precision_needs_no_probabilities(tmp_path: Path) -> None:
     items, labels = rare_slow()
     model = make_pipeline(StandardScaler(), SGDClassifier(loss="hinge", random_state=0))
     numbers = [int(label == "slow") for label in labels]
-    search = PolyDomSearch(model, task.space, deadline=400 * US, scoring="average_precision", alpha=1.1)
-    bundle = search.fit(items, numbers, costs=task.costs).export(tmp_path / "b")
+    found = search(estimator=model, deadline=400 * US, scoring="average_precision", alpha=1.1)
+    bundle = found.fit(items, numbers, costs=task.costs).export(tmp_path / "b")
 
     for entry in bundle.models:
-        if entry.mask in search.expanded_:
-            assert entry.accuracy == pytest.approx(search.expanded_[entry.mask], abs=2e-3)
-    assert max(search.expanded_.values()) > 0.8
-    assert math.isclose(bundle.prior[1], search.expanded_[0])
+        if entry.mask in found.expanded_:
+            assert entry.accuracy == pytest.approx(found.expanded_[entry.mask], abs=2e-3)
+    assert max(found.expanded_.values()) > 0.8
+    assert math.isclose(bundle.prior[1], found.expanded_[0])

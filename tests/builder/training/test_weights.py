@@ -1,6 +1,7 @@
 """Sample weights: in the estimator, the scorer, the prior, early stops and the cache."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ from polydom_builder.exceptions import TrainingError
 from polydom_builder.training.onnx import OnnxVersions
 from polydom_builder.training.weights import weight_parameter
 from tests.builder import task
+from tests.builder.searches import FEW
+from tests.builder.shared_memory import shared_memory
 
 ITEMS, LABELS = task.items(120)
 LOGISTIC = LogisticRegression(max_iter=2000, tol=1e-8)
@@ -31,7 +34,7 @@ ONE_SPLIT = [(np.arange(60), np.arange(60, 120))]
 def fitted(
     weights: Any, estimator: Any = LOGISTIC, labels: Any = LABELS, kind: Any = PolyDomSearch, **changes: Any
 ) -> Any:
-    search = kind(estimator, task.space, **({"deadline": 400 * task.US, "cv": 2} | changes))
+    search = kind(estimator, task.space, **({"deadline": 400 * task.US, "cv": 2, "memory": shared_memory()} | changes))
     return search.fit(ITEMS, labels, costs=task.costs, sample_weight=weights)
 
 
@@ -56,13 +59,13 @@ def test_weight_of_two_is_an_item_given_twice(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", [PolyDomSearch, GreedySearch])
 def test_prior_is_the_class_of_most_weight_and_scores_its_share(kind: Any) -> None:
-    found = fitted([2.0 if label == "slow" else 1.0 for label in LABELS], SCALED, kind=kind)
+    found = fitted([2.0 if label == "slow" else 1.0 for label in LABELS], SCALED, kind=kind, **FEW[kind])
 
     assert found.prior_ == (2, pytest.approx(0.5))
 
 
 def test_early_stops_see_items_with_a_weight_above_0_only() -> None:
-    found = fitted([k % 2 + 0.5 * (k % 4 == 0) for k in range(120)], SCALED)
+    found = fitted([k % 2 + 0.5 * (k % 4 == 0) for k in range(120)], SCALED, alpha=2.0)
     about = found.families_[0], [(0, 1)], task.space.names, OnnxVersions(), 0
     (model,) = export_models(*about, lambda _: None, sure=True)
     held_out = model.held_out
@@ -76,7 +79,7 @@ def test_prior_of_a_regression_is_the_weighted_mean() -> None:
     numbers = [float(np.std(x)) for x in ITEMS]
     weights = np.linspace(0.0, 3.0, 120)
 
-    assert fitted(weights, Ridge(), numbers).prior_[0] == pytest.approx(np.average(numbers, weights=weights))
+    assert fitted(weights, Ridge(), numbers, alpha=2.0).prior_[0] == pytest.approx(np.average(numbers, weights=weights))
 
 
 @pytest.mark.parametrize(
@@ -112,7 +115,7 @@ def test_folds_need_weights_above_0_in_both_parts_and_for_each_class() -> None:
 def test_items_of_weight_0_are_not_tried_before_the_search() -> None:
     """The first items of each class have weight 0, so that nothing can be learned from them."""
     odd, even = np.arange(1, 120, 2), np.arange(0, 120, 2)
-    assert fitted([0.0] * 75 + [1.0] * 45, cv=[(odd, even)]).expanded_
+    assert fitted([0.0] * 75 + [1.0] * 45, cv=[(odd, even)], alpha=2.0).expanded_
 
 
 def test_estimator_or_scorer_that_takes_no_weights_is_refused() -> None:
@@ -132,11 +135,11 @@ def recall_of_all(model: Any, rows: Any, labels: Any, sample_weight: Any = None)
 
 
 def test_scorer_may_ignore_weights() -> None:
-    own, known = fitted([0.5] * 120, scoring=recall_of_all), fitted(None, scoring="balanced_accuracy")
-    both = own.expanded_.keys() & known.expanded_.keys()
+    own = fitted([0.5] * 120, scoring=recall_of_all, alpha=2.0).trainer_
+    known = fitted(None, scoring="balanced_accuracy", alpha=2.0).trainer_
+    masks = [0b1, 0b110, 0b11111]
 
-    assert len(both) > 10
-    assert [own.expanded_[m] for m in both] == pytest.approx([known.expanded_[m] for m in both], abs=0.1)
+    assert own.scores(masks) == pytest.approx(known.scores(masks), abs=0.1)
 
 
 def test_weights_go_where_scikit_learn_takes_them() -> None:
@@ -165,7 +168,7 @@ def test_weights_go_where_scikit_learn_takes_them() -> None:
 )
 def test_pipelines_and_grids_learn_with_weights(estimator: Any) -> None:
     weights = np.linspace(0.1, 2.0, 120)
-    found = fitted(weights, estimator)
+    found = fitted(weights, estimator, alpha=2.0)
     rows = found.trainer_.table.rows_of(range(5))
     expected = estimator.fit(rows, np.array(LABELS), logisticregression__sample_weight=weights).predict_proba(rows)
 
@@ -173,6 +176,7 @@ def test_pipelines_and_grids_learn_with_weights(estimator: Any) -> None:
 
 
 def test_other_weights_have_another_place_in_the_cache() -> None:
-    keys = {fitted(weights).trainer_.key for weights in (None, [1.0] * 120, [2.0] * 120)}
+    trainer = fitted(None, alpha=2.0).trainer_
+    keys = {replace(trainer, weights=weights).key for weights in (None, np.ones(120), np.full(120, 2.0))}
 
     assert len(keys) == 3

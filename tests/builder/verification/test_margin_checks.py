@@ -25,6 +25,7 @@ from polydom_runtime.costs import CostFunction
 from polydom_runtime.exceptions import BundleFormatError
 from tests.builder.lattice.noisy_world import NoisyWorld, noisy_world
 from tests.builder.proofs import save_proof
+from tests.draws import draws
 
 
 def proof_of(world: NoisyWorld, most: int = 1000) -> Proof:
@@ -58,14 +59,14 @@ def times(place: int, factor: float) -> Callable[[tuple[float, ...]], tuple[floa
 @pytest.mark.parametrize("noise", [1e-4, 0.01, 0.2])
 def test_an_honest_margin_is_confirmed(n_features: int, noise: float) -> None:
     """Whether scores are sure or not, and whether the search was ended early."""
-    for seed in range(3):
+    for seed in range(draws(1, 3)):
         world = noisy_world(seed, n_features, noise=noise)
 
         assert [*margin_faults(proof_of(world))] == []
         assert [*margin_faults(proof_of(world, most=8))] == []
 
 
-@pytest.mark.parametrize("seed", [2, 4])
+@pytest.mark.parametrize("seed", draws([2], [2, 4]))
 @pytest.mark.parametrize("free", [False, True], ids=["", "with a feature that costs nothing"])
 def test_margins_of_regions_of_any_form_are_confirmed(seed: int, free: bool) -> None:
     """One size, one budget, one of both, and any budget."""
@@ -103,7 +104,7 @@ def test_of_many_features_a_part_of_the_sets_is_weighed() -> None:
         return 0.9 - 0.4 * np.exp(-0.3 * sums)[:, None] + luck + own
 
     region, errors = QueryRegion((1, 100), (300.0, 300.0)), PairedErrors(parts, np.full(20, 0.05))
-    score = LimitedScore(lambda m: parts(m).mean(axis=1), 2, "two sets", 40, None, lambda: 0.0)
+    score = LimitedScore(lambda m: parts(m).mean(axis=1), 2, "two sets", 28, None, lambda: 0.0)
     found = expand_by_gain(costs, region, score, noise=errors.typical)
     kept = select_within_noise(found.expanded, costs, region, errors, 0.5)
     margin = margin_of(found, kept, costs, region, errors)

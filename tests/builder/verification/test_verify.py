@@ -11,9 +11,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 import polydom_builder
 from polydom_builder import PolyDomSearch, QueryRegion
@@ -36,11 +33,12 @@ from tests.builder import task
 from tests.builder.proofs import save_proof
 from tests.builder.searches import fit, search
 from tests.bundle_parts import changed
+from tests.draws import draws
 from tests.property import strategies as own
 from tests.property.lattice_oracle import score_of
 
 US = task.US
-law = settings(max_examples=15, derandomize=True)
+law = settings(max_examples=draws(8, 15), derandomize=True)
 
 REGIONS = {
     "any budget": None,
@@ -49,19 +47,17 @@ REGIONS = {
 }
 
 
-def proof_of(search: PolyDomSearch) -> Proof:
-    kept = [candidate.mask for candidate in search.candidates_]
-    slack: dict[str, Any] = {"alpha": search.alpha_, "tolerance": search.tolerance_}
-    return prove(search.expanded_, kept, search.set_costs_, search.region_, **slack, grounds=search._grounds)
+def proof_of(found: PolyDomSearch) -> Proof:
+    kept = [candidate.mask for candidate in found.candidates_]
+    slack: dict[str, Any] = {"alpha": found.alpha_, "tolerance": found.tolerance_}
+    return prove(found.expanded_, kept, found.set_costs_, found.region_, **slack, grounds=found._grounds)
 
 
 @pytest.fixture(scope="module", params=list(REGIONS.values()), ids=list(REGIONS))
 def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Bundle, Proof]:
     folder = tmp_path_factory.mktemp("built") / "task.bundle"
-    model = make_pipeline(StandardScaler(), LogisticRegression())
-    search = PolyDomSearch(model, task.space, deadline=request.param, cv=3)
-    bundle = search.fit(*task.items(), costs=task.costs).export(folder)
-    return folder, bundle, proof_of(search)
+    found = fit(search(deadline=request.param, alpha=None))
+    return folder, found.export(folder), proof_of(found)
 
 
 def test_a_bundle_and_its_proof_verify_from_their_files(built: tuple[Path, Bundle, Proof]) -> None:

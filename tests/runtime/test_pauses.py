@@ -1,8 +1,10 @@
-"""Freed memory stays in the process, and what the caller has frozen stays frozen."""
+"""Freed memory stays in the process, and the garbage collector is left as the caller had it."""
 
 import gc
 import subprocess
 import sys
+
+import pytest
 
 from polydom_runtime.pauses import collector_off
 
@@ -40,3 +42,16 @@ def test_what_the_caller_has_frozen_stays_frozen() -> None:
     with collector_off():
         pass
     assert gc.get_freeze_count()
+
+
+@pytest.mark.parametrize("is_on", [False, True])
+def test_the_collector_is_off_within_the_block_and_then_as_it_was(is_on: bool) -> None:
+    (gc.enable if is_on else gc.disable)()
+    try:
+        with collector_off():
+            within = gc.isenabled()
+        after = gc.isenabled()
+    finally:
+        gc.enable()
+
+    assert (within, after) == (False, is_on)

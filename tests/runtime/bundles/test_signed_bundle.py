@@ -63,6 +63,13 @@ def test_the_environment_demands_a_signature(folder: Path, tmp_path: Path, monke
         load_bundle(folder)
 
 
+def test_an_empty_list_of_keys_trusts_nobody(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POLYDOM_TRUST", "")
+
+    with pytest.raises(SignatureError, match="There must be a file of trusted keys"):
+        load_bundle(folder)
+
+
 def test_a_path_is_no_trust(folder: Path) -> None:
     with pytest.raises(SignatureError, match=r"trust must be a Trust\. Got 'lab\.pub'\. Write trust=Trust\.from_files"):
         load_bundle(folder, "lab.pub")  # type: ignore[arg-type]

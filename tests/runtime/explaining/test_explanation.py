@@ -11,6 +11,7 @@ import pytest
 from polydom_runtime import Predictor
 from polydom_runtime.__main__ import main
 from polydom_runtime.bundles.index_file import load_bundle
+from polydom_runtime.explaining.alternatives import with_alternatives
 from polydom_runtime.explaining.explanation import Explanation
 from polydom_runtime.explaining.text import explanation_text
 from polydom_runtime.items.packed import write_packed
@@ -85,6 +86,16 @@ def test_time_before_the_call_is_lost(bundle_folder: Path, world: World) -> None
     assert found.work[0].left_ns == 60_000
     assert found.planned is None
     assert "40 µs were over at the call" in explanation_text(found)
+
+
+def test_sets_lack_the_time_in_which_the_item_waited_too(bundle_folder: Path, world: World) -> None:
+    predictor = predictor_of(bundle_folder, world, 100 * US)
+    answer = predictor.predict_one(ITEM, world.clock() - 40_000)
+    found = Explanation.of(answer, predictor.trace, predictor.bundle.names, 100_000)
+
+    told = with_alternatives(found, predictor.bundle, "anytime")
+    assert told.better
+    assert {one.needs_ns - one.lacks_ns for one in (*told.better, *told.cheaper)} == {60_000}
 
 
 def test_item_without_a_size_has_an_explanation(bundle_folder: Path, world: World) -> None:

@@ -35,6 +35,21 @@ def test_offer_without_anybody_who_waits_is_gone() -> None:
     assert pace._left == 0.0
 
 
+def test_each_wait_needs_an_offer_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    pace, offers = Pace(60.0), []
+
+    def offer_instead_of_waiting(most: float) -> bool:
+        offers.append(0.01)
+        pace.offer(offers[-1])
+        return True
+
+    monkeypatch.setattr(pace._told, "wait", offer_instead_of_waiting)
+    pace.wait(0.01)
+    pace.wait(0.01)
+
+    assert len(offers) == 2
+
+
 def test_does_not_wait_for_ever() -> None:
     pace = Pace(0.0)
     pace.wait(1e9)

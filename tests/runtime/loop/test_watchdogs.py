@@ -171,3 +171,16 @@ def test_a_watchdog_that_waits_for_nothing_is_told_nothing() -> None:
     pulse.beat()
 
     assert watchdog.alive == [0]
+
+
+def test_a_watchdog_that_was_not_reached_is_told_at_the_next_beat() -> None:
+    clock = ManualClock()
+    watchdog = Counting(clock, 10.0, fails={1, 2})
+    pulse = Pulse([watchdog], clock)
+    pulse.ready("")
+    clock.advance(seconds=10.0)
+    for _ in range(4):
+        pulse.beat()
+        clock.advance(seconds=1.0)
+
+    assert watchdog.alive == [0, 12_000_000_000]

@@ -264,6 +264,19 @@ def test_guard_leaves_time_for_the_rest_of_dispatch() -> None:
     assert (answer.features, answer.deadline_met) == (("a",), True)
 
 
+def test_times_as_planned_lead_to_the_target_of_the_start_and_more_time_to_a_better_one() -> None:
+    """`b` is planned with 10 µs and its guard is 60, so that {a, b} fits 76 µs after the start and not 27."""
+    planned = unit_times("abc", [microseconds(10.0)] * 3, (), microseconds(2.0))
+    costs = [microseconds(10.0), microseconds(60.0), microseconds(10.0)]
+    world = LatticeWorld(lattice_bundle([0.3, 0.5, 0.4, 0.9, 0.8, 0.6, 0.4, 0.85], costs, planned=planned))
+    world.taken["b"] = 10_000
+
+    answers = [world.predictor(deadline * US).predict_one(1.0) for deadline in (10, 30, 50, 70, 90)]
+
+    assert {answer.reason for answer in answers} == {"planned"}
+    assert [answer.features for answer in answers] == [(), ("c",), ("c",), ("c",), ("a", "b")]
+
+
 @pytest.mark.parametrize(("deadline", "features"), [(73, ()), (75, ("a",))])
 def test_after_a_failure_no_model_starts_that_would_be_late(deadline: int, features: tuple[str, ...]) -> None:
     """`b` fails 52 µs after the start: the model of `a` and the rest of dispatch take 22 more; that of both took 1."""

@@ -4,12 +4,17 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from polydom_builder import QueryRegion
+from polydom_builder.costs.set_costs import SetCosts
 from polydom_builder.exceptions import LatticeError
+from polydom_builder.exploration import Exploration
 from polydom_builder.lattice.monotonicity import estimate_tolerance
+from polydom_builder.lattice.paired_errors import PairedErrors
 from polydom_builder.verification.verify import verify_bundle
-from polydom_runtime import Predictor
+from polydom_runtime import CostFunction, Predictor
 from polydom_runtime.exceptions import BundleFormatError
 from tests.builder import task
 from tests.builder.searches import QUERIES, fit, search
@@ -41,6 +46,31 @@ def test_all_indexes_answer_alike() -> None:
 
     for other in others:
         assert [ours.best(n, c).mask for n, c in QUERIES] == [other.best(n, c).mask for n, c in QUERIES]
+
+
+def test_nothing_that_fits_an_item_is_better_than_the_best_set_by_one_feature() -> None:
+    """Where features may do harm, the best-first search climbs from its best set; small items count too."""
+    region, small_only = QueryRegion((10.0, 1000.0), (1.0, 100.0)), 0
+    errors = PairedErrors(lambda masks: np.zeros((len(masks), 1)), np.ones(1))
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        costs = SetCosts([CostFunction.of(rng.uniform(1, 30), linear=rng.uniform(0.0, 0.05)) for _ in range(5)])
+        scores = [0.1, *rng.permutation(np.linspace(0.5, 0.9, 31)).tolist()]
+
+        def score(masks: list[int], scores: list[float] = scores) -> list[float]:
+            return [scores[mask] for mask in masks]
+
+        found = Exploration(
+            *(costs, region, score, "best-first", (1.0,), 0.0, 1.0),
+            *(None, None, 1, errors, 0.0),
+        ).run()
+
+        best = max(found.expanded, key=found.expanded.__getitem__)
+        near = [best ^ 1 << i for i in range(5)]
+        if best != 0b11111:
+            assert [m for m in near if costs(m)(10.0) <= 100.0 and scores[m] > scores[best]] == []
+            small_only += any(costs(m)(10.0) <= 100.0 < costs(m)(1000.0) for m in near)
+    assert small_only >= 5
 
 
 def test_tolerance_is_estimated_from_what_was_trained() -> None:

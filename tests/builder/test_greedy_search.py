@@ -40,6 +40,25 @@ def test_greedy_bundle_walks_its_sequence_on_the_node(lambdas: Any, tmp_path: Pa
         assert costs == sorted(costs)
 
 
+@pytest.mark.parametrize("weight", [3.0, 10.0, 100.0])
+def test_lambda_is_the_score_that_a_millisecond_must_gain(weight: float, every_score: list[float]) -> None:
+    """By brute force; taken for a second's, each of these λs would give another sequence."""
+    greedy = GreedySearch(LOGISTIC, task.space, deadline=400 * US, cv=3, memory=shared_memory(), lambdas=(weight,))
+    fit(greedy)
+
+    def best(unit: float) -> tuple[int, ...]:
+        order: tuple[int, ...] = ()
+        while left := [i for i in range(len(task.space)) if i not in order]:
+            sets = {i: sum(1 << j for j in (*order, i)) for i in left}
+            seconds = {i: greedy.set_costs_(mask)(greedy.median_size_) for i, mask in sets.items()}
+            gains = {i: every_score[mask] - weight * seconds[i] / unit for i, mask in sets.items()}
+            order += (max(left, key=gains.__getitem__),)
+        return order
+
+    assert best(1e-3) != best(1.0)
+    assert greedy.sequences_ == [best(1e-3)]
+
+
 def test_greedy_stops_where_the_time_is_spent(tmp_path: Path) -> None:
     """Each look at the clock costs 30 µs, so a few features and no more can be afforded."""
     greedy = GreedySearch(LOGISTIC, task.space, deadline=200 * US, cv=2, memory=shared_memory(), lambdas=(0.0,))

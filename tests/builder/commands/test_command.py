@@ -9,14 +9,15 @@ from typing import Any
 import pytest
 
 from polydom_builder import PolyDomSearch
-from polydom_builder.__main__ import COMMANDS, main
+from polydom_builder.__main__ import COMMANDS, main, parser
 from polydom_builder.commands.arguments import deadlines
+from polydom_builder.commands.build import search_for
 from polydom_builder.exceptions import TrainingError
 from polydom_runtime import Predictor, load_bundle
 from polydom_runtime.__main__ import main as node_main
 from polydom_runtime.items.packed import write_packed
 from tests.builder import task
-from tests.builder.searches import fit, search
+from tests.builder.searches import LOGISTIC, fit, search
 from tests.builder.shared_memory import shared_memory
 from tests.runtime.bundles.test_estimators import write_two_models_of_one_set
 
@@ -80,6 +81,64 @@ def test_build_hands_over_groups_and_weights(tmp_path: Path, monkeypatch: pytest
     assert main([*command, "--out", str(tmp_path / "x.bundle")]) == 2
 
     assert given == [groups, weights]
+
+
+NEEDED = {"--items": "x.npz", "--deadline": "1s", "--out": "x.bundle", "--estimator": "tests.builder.searches:LOGISTIC"}
+OF_ANY_SEARCH: dict[str, tuple[str, str, Any]] = {
+    "--deadline": ("1ms:10ms", "deadline", (0.001, 0.01)),
+    "--estimator": ("lines=tests.builder.searches:LOGISTIC", "estimator", {"lines": LOGISTIC}),
+    "--scoring": ("f1_macro", "scoring", "f1_macro"),
+    "--cv": ("7", "cv", 7),
+    "--sizes": ("10:500", "size_range", (10.0, 500.0)),
+    "--max-features": ("8", "max_features", 8),
+    "--max-trainings": ("9", "max_trainings", 9),
+    "--max-seconds": ("60", "max_seconds", 60.0),
+    "--quantile": ("0.9", "quantile", 0.9),
+    "--confidence": ("", "confidence", True),
+    "--jobs": ("2", "n_jobs", 2),
+    "--cache": ("kept", "memory", "kept"),
+}
+"""A value of each option on the command line, and the parameter of the search that it is for, with its value."""
+
+OF_A_PROMISE: dict[str, tuple[str, str, Any]] = {
+    "--alpha": ("1.1", "alpha", 1.1),
+    "--tolerance": ("auto", "tolerance", "auto"),
+    "--max-models": ("3", "max_models", 3),
+    "--max-memory": ("20MB", "max_memory", "20MB"),
+    "--lattice": ("layers", "lattice", "layers"),
+    "--slowdown": ("3", "slowdown", 3.0),
+    "--early-stop": ("0.01", "early_stop", 0.01),
+    "--correction": ("none", "correction", None),
+}
+OF_NO_SEARCH = {"--items", "--out", "--sign", "--costs-of-errors", "--profile"}
+OF_NO_SEARCH |= {"--name", "--bundle-version", "--built-by", "--help"}
+
+
+def asked(**changes: str) -> dict[str, Any]:
+    """Return the parameters of the search that a command line asks for; an option without a value is a switch."""
+    words = [f"{name}={value}" if value else name for name, value in (NEEDED | changes).items()]
+    arguments = parser(["build"]).parse_args(["build", SPACE, *words])
+    found: dict[str, Any] = search_for(arguments, task.space).get_params(deep=False)
+    return found
+
+
+@pytest.mark.parametrize("lattice", ["by-gain", "greedy"])
+def test_each_option_of_a_build_reaches_its_parameter_of_the_search_and_no_other(lattice: str) -> None:
+    options = OF_ANY_SEARCH | (OF_A_PROMISE if lattice == "by-gain" else {})
+    usual = asked(**{"--lattice": lattice})
+
+    for option, (text, name, value) in options.items():
+        assert usual[name] != value
+        assert asked(**{"--lattice": lattice, option: text}) == usual | {name: value}, option
+
+
+def test_every_option_of_a_build_is_known_to_reach_the_search_or_not_to_be_for_it() -> None:
+    command = argparse.ArgumentParser()
+    importlib.import_module("polydom_builder.commands.build").add_arguments(command)
+
+    named = {max(action.option_strings, key=len) for action in command._actions if action.option_strings}
+    assert named <= OF_ANY_SEARCH.keys() | OF_A_PROMISE.keys() | OF_NO_SEARCH
+    assert OF_ANY_SEARCH.keys() | OF_A_PROMISE.keys() <= named
 
 
 def some_weighted() -> list[Any]:

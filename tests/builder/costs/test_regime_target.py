@@ -58,6 +58,16 @@ def test_whole_answers_keep_the_promise_in_each_regime(target: Target, regime: R
     assert (taken > planned[:, None]).mean() <= 0.01
 
 
+@pytest.mark.parametrize("regime", ["rehearsed", "cold"])
+def test_the_guard_of_each_regime_has_the_times_at_the_promised_quantile(target: Target, regime: Regime) -> None:
+    there, whole = target.regimes[regime], (1 << len(task.space)) - 1
+
+    assert there.guarded == there.planned[0.99]
+    assert there.guarded.quantile == 0.99
+    for n in (8, 100, 2000):
+        assert there.guarded.of_set(whole)(n) > there.planned[0.9].of_set(whole)(n)
+
+
 def test_regimes_stay_with_the_features_that_a_pre_selection_leaves(target: Target) -> None:
     part = target.part([2, 0])
 

@@ -51,6 +51,16 @@ def test_a_shared_step_is_no_choice_but_may_be_made_quicker(bundle: Bundle) -> N
     assert found.gained == pytest.approx(0.2)
 
 
+def test_a_step_is_used_wherever_any_of_its_features_is(bundle: Bundle) -> None:
+    """No set has both of them: at some deadlines neither fits, at some ``quick`` alone, at some ``slow`` is better."""
+    steps = (StepTime("shared", 0b011, CostFunction.of(20 * US)),)
+    found = by_name(changed(bundle, steps=steps, budgets=(20 * US, 200 * US)))
+
+    quick, slow = found["quick"].used, found["slow"].used
+    assert 0.0 < quick < quick + slow < 1.0
+    assert found["shared"].used == pytest.approx(quick + slow)
+
+
 def test_the_one_that_gains_most_comes_first(bundle: Bundle) -> None:
     assert worths(IndexView.of_bundle(bundle))[0].name == "slow"
 

@@ -56,6 +56,16 @@ def test_search_as_printed_trains_several_times_what_it_must() -> None:
     assert np.mean(layers) == 95
 
 
+@pytest.mark.parametrize(("full", "n_trained"), [(0.78, 2), (0.82, 4), (0.88, 4), (0.92, 4)])
+def test_search_as_printed_subtracts_the_tolerance_before_alpha_multiplies(full: float, n_trained: int) -> None:
+    """Single features are sandwiched if the full set scores at most 2 · (.5 - .1) = .8, not 2 · .5 - .1 = .9."""
+    scores = [0.5, 0.6, 0.6, full]
+
+    trained = expand_as_printed(2, lambda masks: [scores[m] for m in masks], alpha=2.0, tolerance=0.1)
+
+    assert n_trained == len(trained)
+
+
 @law
 @given(st.data(), st.integers(0, 5), own.alphas, own.tolerances)
 def test_search_as_printed_leaves_out_what_any_trained_pair_sandwiches(

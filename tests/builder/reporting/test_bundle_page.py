@@ -5,11 +5,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from polydom_builder import GreedySearch
 from polydom_builder.reporting.bundle_page import bundle_page
 from polydom_builder.reporting.page import Table
+from polydom_builder.reporting.replayed import replayed
+from polydom_builder.simulation.trials import Trials
 from polydom_runtime import load_bundle
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.bundle_times import CostOrigin
@@ -142,6 +145,22 @@ def test_bundles_of_every_kind_get_a_sound_page(kind: str, words: list[str]) -> 
 
     assert titles(root) == SECTIONS
     assert [part for part in words if part not in text(root)] == []
+
+
+def test_late_answers_lower_a_replayed_score_and_its_interval_alike() -> None:
+    """Each model's interval ends at its score, and is a tenth wide; an answer that is late counts as 0 in all three."""
+    bundle = kinds()["confidences"]
+    trials = Trials.typical(bundle, np.geomspace(1.0, 1000.0, 40).tolist())
+    slow = trials.slowed(np.where(np.arange(40) % 4, 1.0, 1000.0))
+
+    (usual,), (late,) = (replayed(bundle, there, [150 * US]) for there in (trials, slow))
+
+    assert usual.outcome.missed == 0
+    assert late.outcome.missed >= 10
+    for row in (usual, late):
+        by_models = sum(answer.deadline_met and bool(answer.features) for answer in row.outcome.answers)
+        assert by_models > 0
+        assert row.interval == pytest.approx((row.outcome.score - 0.1 * by_models / 40, row.outcome.score))
 
 
 def test_doubts_are_warnings() -> None:

@@ -1,9 +1,11 @@
 """How sets are scored: folds, groups, given test items, and scorers that fit the labels."""
 
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
@@ -12,6 +14,9 @@ from sklearn.svm import SVR
 
 from polydom_builder import PolyDomSearch
 from polydom_builder.exceptions import TrainingError
+from polydom_builder.training.cache import Cache
+from polydom_builder.training.trainer import Trainer
+from polydom_runtime.bundles.error_costs import ErrorCosts
 from tests.builder import task
 from tests.builder.searches import LOGISTIC, search
 
@@ -22,6 +27,34 @@ def few(estimator: Any = LOGISTIC, labels: Any = LABELS, groups: Any = None, **c
     """Return a search fitted on sixty items."""
     parameters = {"deadline": 400 * task.US, "cv": 2, "alpha": 1.0} | changes
     return search(estimator=estimator, **parameters).fit(ITEMS, labels, groups, costs=task.costs)
+
+
+OF_NO_SCORE: dict[str, Any] = {"n_jobs": 2, "memory": Cache()}
+"""Other values of the fields that change how scores are found, and not the scores."""
+
+
+def test_the_key_of_cached_scores_tells_everything_apart_that_a_score_depends_on(fitted: PolyDomSearch) -> None:
+    trainer = fitted.trainer_
+    ones = np.ones(len(trainer.table.targets))
+    others: dict[str, Any] = {
+        "estimator": clone(trainer.estimator).set_params(logisticregression__C=2.0),
+        "table": replace(trainer.table, rows=trainer.table.rows + 1),
+        "splits": [(test, train) for train, test in trainer.splits],
+        "scoring": "balanced_accuracy",
+        "names": trainer.names[::-1],
+        "by_number": not trainer.by_number,
+        "weights": ones,
+        "groups": ones.tolist(),
+        "errors": ErrorCosts(((0.0, 1.0, 1.0), (1.0, 0.0, 1.0), (1.0, 2.0, 0.0)), 0.5),
+        "sharpness": 2.0,
+        "routed": not trainer.routed,
+    }
+
+    keys = {name: replace(trainer, **{name: value}).key for name, value in (others | OF_NO_SCORE).items()}
+
+    assert keys.keys() == {field.name for field in fields(Trainer)}
+    assert [name for name in others if keys[name] == trainer.key] == []
+    assert {keys[name] for name in OF_NO_SCORE} == {trainer.key}
 
 
 def test_trained_sets_are_scored_by_cross_validation(fitted: PolyDomSearch) -> None:

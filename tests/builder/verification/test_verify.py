@@ -319,6 +319,23 @@ def test_every_wrong_lower_witness_is_found(data: st.DataObject, tolerance: floa
                 assert lines == []
 
 
+@pytest.mark.parametrize(("tolerance", "worth", "is_valid"), [(0.1, 0.85, False), (0.1, 0.95, True), (0.0, 0.85, True)])
+def test_an_untrained_set_may_score_more_than_its_upper_witness_by_the_tolerance(
+    tolerance: float, worth: float, is_valid: bool
+) -> None:
+    """The full set scores .8, and so an untrained set up to .9: more than the .85 that the empty set answers with."""
+    costs = SetCosts([task.costs.features[0], task.costs.features[1]])
+    masks, trained = np.array([0b00, 0b01, 0b10, 0b11]), np.array([0b00, 0b11])
+    lower, upper = np.zeros(4, dtype=np.int32), np.array([0, 1, 1, 1], dtype=np.int32)
+    scores, kept, unknown = np.array([worth, 0.8]), trained[:1], np.full(1, np.nan)
+    region = QueryRegion((1, 9))
+    proof = Proof(masks, lower, upper, True, trained, scores, kept, unknown, costs, region, 1.0, tolerance)
+
+    lines = [f"set {mask:#b} may score 0.9, but its lower witness 0b0 is worth only 0.85" for mask in (0b01, 0b10)]
+    assert [*pair_faults(proof)] == ([] if is_valid else lines)
+    assert [*omissions(proof)] == []
+
+
 @law
 @given(st.data())
 def test_every_wrong_upper_witness_is_found(data: st.DataObject) -> None:

@@ -158,4 +158,16 @@ BUILDER_FAULTS = (
         "    return 0 * run_command(",
         ("tests/builder/commands/test_command.py",),
     ),
+    Fault(
+        "thresholds of histogram boosting are rounded to the nearest float32",
+        f"{PACKAGE}/training/onnx.py",
+        "nearest > thresholds, np.nextafter(",
+        "nearest > np.inf, np.nextafter(",
+    ),
+    Fault(
+        "a model of whole-number features is refused for ties of its neighbours",
+        f"{PACKAGE}/training/onnx.py",
+        "found.append(model.predict(rows if exact else moved(rows, rng)))",
+        "found.append(OnnxModel(onnx_bytes, classifies).predict(rows))",
+    ),
 )

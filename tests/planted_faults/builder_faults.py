@@ -10,6 +10,7 @@ BUILDER_FAULTS = (
         f"{PACKAGE}/exceptions.py",
         "class TrainingError(PolyDomError, ValueError):",
         "class TrainingError(PolyDomError):",
+        tests=("tests/builder/preselection/test_preselection.py",),
     ),
     Fault(
         "of too many units for a picture, the cheapest are drawn",
@@ -59,6 +60,7 @@ BUILDER_FAULTS = (
         f"{PACKAGE}/index/envelope.py",
         "key=lambda c: (-c.accuracy, c.mask.bit_count(), c.mask)",
         "key=lambda c: (-c.accuracy, -c.mask.bit_count(), c.mask)",
+        tests=("tests/property/test_index_references.py",),
     ),
     Fault(
         "the paper's search takes the tolerance from the score after it was multiplied by alpha",
@@ -96,6 +98,7 @@ BUILDER_FAULTS = (
         f"{PACKAGE}/preparation/inputs.py",
         "(budgets[0] / slowdown, budgets[1])",
         "(budgets[0], budgets[1])",
+        tests=("tests/builder/test_search.py",),
     ),
     Fault(
         "a climb skips sets that fit small items only",
@@ -126,6 +129,7 @@ BUILDER_FAULTS = (
         f"{PACKAGE}/search.py",
         "self._within = bundle.index if bundle.shipping.n_left_out else self.index_",
         "self._within = self.index_",
+        tests=("tests/builder/bundling/test_limits_of_several.py",),
     ),
     Fault(
         "a greedy search takes lambda for the score that a second must gain, and not a millisecond",

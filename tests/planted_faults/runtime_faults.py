@@ -10,6 +10,7 @@ RUNTIME_FAULTS = (
         f"{PACKAGE}/exceptions.py",
         "class SignatureError(BundleFormatError):",
         "class SignatureError(PolyDomError, ValueError):",
+        tests=("tests/runtime/bundles/test_signed_bundle.py",),
     ),
     Fault(
         "the 11th to the 19th failure of a feature are reported, too",
@@ -130,6 +131,7 @@ RUNTIME_FAULTS = (
         f"{PACKAGE}/predictor.py",
         "course.start = min(arrived + self._deadline_ns - self._budget_ns, start)",
         "course.start = arrived",
+        tests=("tests/runtime/policy/test_arrival.py",),
     ),
     Fault(
         "two processes may measure into the same file",
@@ -190,6 +192,7 @@ RUNTIME_FAULTS = (
         f"{PACKAGE}/commands/scores.py",
         "return float(found[self._numbers[1]])",
         "return float(found[1])",
+        tests=("tests/builder/commands/test_scores.py",),
     ),
     Fault(
         "python -m polydom_runtime always ends with the code 0",

@@ -1,5 +1,6 @@
 """A real broker, which can be killed and started again, and what it says that it has received."""
 
+import fcntl
 import re
 import socket
 import subprocess
@@ -22,7 +23,10 @@ class Broker:
 
     def __init__(self, folder: Path, access: str = "allow_anonymous true") -> None:
         script = Path(__file__).with_name("mosquitto.sh")
-        found = subprocess.run([script, ROOT / "build" / "mosquitto"], stdout=subprocess.PIPE, text=True)
+        (ROOT / "build").mkdir(exist_ok=True)
+        with open(ROOT / "build" / "mosquitto.lock", "w") as lock:  # several workers may look for it at a time
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            found = subprocess.run([script, ROOT / "build" / "mosquitto"], stdout=subprocess.PIPE, text=True)
         assert found.returncode == 0, "mosquitto must be installed: apt-get install mosquitto"
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))

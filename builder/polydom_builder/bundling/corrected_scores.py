@@ -120,7 +120,7 @@ def correction_of(
     else:
         rows = {mask: row for row, mask in enumerate(scores)}
         lost = optimism(parts, shares, [Chosen(rows[c.mask], sets.among(c)) for c in choices])
-    limits, rising = score_range(scoring_name(trainer.scoring)), np.argsort(sets.scores)
+    limits, rising = score_range(scoring_name(trainer.scoring)), np.argsort(sets.scores, kind="stable")
     widths = half_widths(parts, shares, len(trainer.table.targets), limits)
     return Correction(*_levels(scores, choices, lost), sets.scores[rising], widths[rising], limits)
 

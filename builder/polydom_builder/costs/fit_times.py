@@ -131,7 +131,8 @@ def _needed(cost: CostFunction, items: ItemSamples, times: Floats, quantile: flo
 
 def _bands(items: ItemSamples, most: int) -> list[NDArray[np.intp]]:
     """Return the positions of items of like size, about equally many in each band."""
-    return np.array_split(np.argsort(items.sizes), max(1, min(most, items.seconds[0].size // BAND_ANSWERS)))
+    rising = np.argsort(items.sizes, kind="stable")
+    return np.array_split(rising, max(1, min(most, items.seconds[0].size // BAND_ANSWERS)))
 
 
 def over_items(values: Floats, quantile: float) -> float:

@@ -140,7 +140,7 @@ def _bound(choices: Choices, best: Floats) -> float:
     gains = np.maximum(choices.worth - best, 0.0) @ choices.weights
     bounds = [float(np.maximum(choices.worth.max(axis=0, initial=choices.prior), best) @ choices.weights)]
     for costs, limit in zip(choices.costs.T, choices.limits.tolist(), strict=True):
-        order = np.argsort(-gains / costs)
+        order = np.argsort(-gains / costs, kind="stable")
         before = np.cumsum(costs[order]) - costs[order]
         parts = np.clip((limit - before) / costs[order], 0.0, 1.0)
         bounds.append(float(best @ choices.weights + parts @ gains[order]))

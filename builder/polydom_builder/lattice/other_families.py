@@ -111,7 +111,7 @@ class OtherFamilies:
         fits = self._grid.fits(weights_of(self.costs[family.name], sets)).any(axis=0)
         sets = sets[fits & ~np.isin(sets, [*family.trainer.known])]
         prices = weights_of(self.costs[family.name], sets) @ basis_terms(self.region.typical_size)
-        sets = sets[np.argsort(-prices)]
+        sets = sets[np.argsort(-prices, kind="stable")]
         chosen: list[int] = sets[np.linspace(0, len(sets) - 1, min(count, len(sets))).astype(int)].tolist()
         return chosen
 

@@ -17,7 +17,7 @@ from .models import InputRow, ModelRunner, onnxruntime_version
 MOST_ROWS = 400
 """Of the rows on which engines are compared; as many rows again lie between two of them."""
 
-PRECISION = 1e-5
+PRECISION = 3e-6
 """Of the numbers of a regressor; see `unexplained`."""
 
 
@@ -52,7 +52,10 @@ def agreeing_engines(onnx_bytes: bytes, rows: Rows, n_classes: int) -> tuple[Eng
     tried = np.concatenate([some, 0.7 * some[1:] + 0.3 * some[:-1]]).astype(np.float32)
     found, expected = (_each(run, row, tried) for run in (kernel, runner))
     precision = 0.0 if n_classes else PRECISION
-    wrong = unexplained(found, expected, lambda some: answers_around(onnx_bytes, tried[some], n_classes), precision)
+    try:
+        wrong = unexplained(found, expected, lambda some: answers_around(onnx_bytes, tried[some], n_classes), precision)
+    except (UnknownModel, BundleFormatError):  # with other numbers it is not sound
+        return ("onnxruntime",)
     return ("onnxruntime",) if wrong.any() else ENGINES
 
 

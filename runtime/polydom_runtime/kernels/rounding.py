@@ -52,7 +52,8 @@ def moved_graph(graph: Graph, rng: np.random.Generator) -> Graph:
     exponents = {node.inputs[1] for node in graph.nodes if node.kind == "Pow"}
     nodes, constants, names = [], dict(graph.constants), LEAVES if leaves_only else TERMS
     for node in graph.nodes:
-        changed = {name: moved(node.attributes[name], rng) for name in sorted(names & node.attributes.keys())}
+        found = {name: node.attributes[name] for name in sorted(names & node.attributes.keys())}
+        changed = {name: moved(numbers, rng) for name, numbers in found.items() if isinstance(numbers, np.ndarray)}
         nodes.append(replace(node, attributes={**node.attributes, **changed}))
     for name, array in graph.constants.items():
         if array.dtype.kind == "f" and not leaves_only and name not in exponents:

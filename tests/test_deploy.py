@@ -20,10 +20,10 @@ from polydom_builder.signing.sign import sign_folder
 from polydom_builder.signing.signing_key import SigningKey, make_keys
 from polydom_runtime import load_bundle
 from polydom_runtime.bundles.identity import Identity
-from polydom_runtime.following.following_predictor import Reloads
+from polydom_runtime.delivery.following_predictor import Reloads
+from polydom_runtime.delivery.releases import current_digest
 from polydom_runtime.records.metrics import Metrics
 from polydom_runtime.records.prometheus import prometheus_text
-from polydom_runtime.updates.releases import current_digest
 from tests.bundle_parts import changed
 from tests.runtime.conftest import make_bundle, write
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from .exceptions import ComparisonError, ExportError, FitError, LatticeError, RegionError, TrainingError
 
 if TYPE_CHECKING:
-    from .costs.set_costs import SetCosts
     from .greedy_search import GreedySearch
-    from .lattice.region import QueryRegion
     from .preselection import BlockSelector
     from .search import PolyDomSearch
+    from .sets.region import QueryRegion
+    from .sets.set_costs import SetCosts
     from .signing.signing_key import SigningKey
     from .verification import verify_bundle
 
@@ -24,7 +24,7 @@ _LAZY = {
     "GreedySearch": "greedy_search",
     "PolyDomSearch": "search",
     "QueryRegion": "lattice.region",
-    "SetCosts": "costs.set_costs",
+    "SetCosts": "sets.set_costs",
     "SigningKey": "signing.signing_key",
     "verify_bundle": "verification",
 }

@@ -11,14 +11,14 @@ from .lattice.by_gain import Step, expand_by_gain
 from .lattice.candidates import select_candidates
 from .lattice.climbing import climb
 from .lattice.grounds import Grounds
-from .lattice.inputs import CostsOfSets
 from .lattice.limits import LimitedScore
 from .lattice.monotonicity import estimate_tolerance
 from .lattice.paired_errors import PairedErrors
 from .lattice.progressive import expand_progressively, proven_alpha
-from .lattice.region import QueryRegion
 from .lattice.within_noise import grounds_of, margin_of, select_within_noise, warn_if_all_is_noise
 from .paper import expand_all, expand_as_printed, expand_layers, select_as_printed
+from .sets.inputs import CostsOfSets
+from .sets.region import QueryRegion
 
 SEARCHES = ("by-gain", "best-first", "layers", "as-printed", "all")
 

@@ -11,25 +11,25 @@ from polydom_runtime.bundles.bundle import Bundle, Promise, StoredIndex
 from polydom_runtime.bundles.identity import Identity
 from polydom_runtime.bundles.index import Candidate
 from polydom_runtime.bundles.references import References
+from polydom_runtime.describing.outlook_table import outlook_table
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.items.kinds import ItemKind
 from polydom_runtime.measuring.cost_samples import CostSamples
 from polydom_runtime.measuring.fingerprint import source_fingerprint
-from polydom_runtime.policy.outlook_table import outlook_table
 
 from .bundling.assembly import check_memory, draft_bundle, model_entries, models_of
 from .bundling.bundle_folder import write_bundle
 from .bundling.export import ExportedModel, Order, export_models, models_to_export
 from .bundling.quantiles import with_chosen_times
 from .bundling.risks import with_risks
-from .costs.combined_costs import Combine
-from .costs.costs_of_sets import costs_of_sets
 from .costs.model_timers import ModelTimer
 from .costs.target import Target
-from .lattice.inputs import CostsOfSets
 from .preparation.parameters import is_sure
 from .preparation.preparation import Prepared
 from .preparation.progress import progress_bar
+from .sets.combined_costs import Combine
+from .sets.costs_of_sets import costs_of_sets
+from .sets.inputs import CostsOfSets
 from .signing.signing_key import SigningKey
 from .training.families import Family, named
 from .training.trainer import Trainer

@@ -23,8 +23,8 @@ from polydom_runtime.policy.deadline import MAX_SECONDS, ROUNDING, doubt
 
 from .displays.plots import Plots
 from .fitted_search import promised_budgets
-from .lattice.region import QueryRegion
 from .preparation.inputs import item_size
+from .sets.region import QueryRegion
 from .training.chosen_models import ChosenModels, has_probabilities
 from .training.families import Family
 from .training.labels import Targets, checked_labels

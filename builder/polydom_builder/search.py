@@ -23,9 +23,11 @@ from .bundling.export import ExportedModel, models_to_export, plan_order
 from .bundling.identity import given_identity
 from .bundling.leaving_out import FEW, Which, promising_models, within_limits
 from .bundling.risks import calibrated, held_out_of
-from .costs.combined_costs import Combine
 from .costs.model_limits import keeps
 from .exploration import SEARCHES, Exploration, Explored
+from .families.family_choice import choice_text, chosen_families
+from .families.family_limits import FamilyLimits
+from .families.other_families import OtherFamilies
 from .fitted_search import (
     candidate,
     draft,
@@ -38,18 +40,16 @@ from .fitted_search import (
 )
 from .host_answers import HostAnswers
 from .index import build_index
-from .index.expected_queries import ExpectedQueries
 from .lattice.monotonicity import check_assumption
-from .lattice.other_families import OtherFamilies
 from .lattice.paired_errors import PairedErrors
 from .lattice.proof import prove
 from .paper import INDEXES
-from .preparation.family_choice import choice_text, chosen_families
-from .preparation.family_limits import FamilyLimits
 from .preparation.model_limits import checked_limits_of_models, fitting_families, with_memory
 from .preparation.parameters import check_choice, checked_slacks, is_sure, lattice_of
 from .preparation.preparation import prepare
 from .preparation.progress import counted_scores
+from .sets.combined_costs import Combine
+from .sets.expected_queries import ExpectedQueries
 from .signing.signing_key import SigningKey, check_key
 from .training.families import Family
 from .training.nested_folds import nested_trainers
@@ -149,7 +149,7 @@ class PolyDomSearch(HostAnswers):
     tolerance_quantile : float
         The quantile of the violations that "auto" takes; 1 is the largest violation.
     combine : callable, optional
-        The cost of a set, if it is not the sum of its features' costs: see `polydom_builder.costs.combined_costs`.
+        The cost of a set, if it is not the sum of its features' costs: see `polydom_builder.sets.combined_costs`.
     lattice : {"by-gain", "best-first", "layers", "as-printed", "all"}, optional
         The search for feature sets. "by-gain" trains the sets from which most is expected, until little is left to
         gain; it is the default, unless `alpha` or `tolerance` is given. "best-first" proves a promise for these;

@@ -11,14 +11,14 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from polydom_builder.costs.costs_of_sets import costs_of_sets
 from polydom_builder.costs.fit_times import REFERENCE_MODEL
 from polydom_builder.costs.target import Target
 from polydom_builder.evaluation.baselines import best_single_set
 from polydom_builder.greedy_search import GreedySearch
 from polydom_builder.lattice.greedy import PAPER_LAMBDAS
-from polydom_builder.lattice.inputs import CostsOfSets
 from polydom_builder.search import PolyDomSearch
+from polydom_builder.sets.costs_of_sets import costs_of_sets
+from polydom_builder.sets.inputs import CostsOfSets
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.bundles.regimes import Regime

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import numpy as np
 
-from polydom_builder.costs.costs_of_sets import costs_of_sets
 from polydom_builder.costs.fit_times import REFERENCE_MODEL
 from polydom_builder.costs.fitting import CostFit
-from polydom_builder.costs.report import report_costs
-from polydom_builder.costs.set_costs import SetCosts
 from polydom_builder.costs.target import Target
 from polydom_builder.lattice.greedy import PAPER_LAMBDAS
-from polydom_builder.lattice.inputs import weights_of
-from polydom_builder.lattice.region import QueryRegion, evaluate
+from polydom_builder.reporting.cost_report import report_costs
+from polydom_builder.sets.costs_of_sets import costs_of_sets
+from polydom_builder.sets.inputs import weights_of
+from polydom_builder.sets.region import QueryRegion, evaluate
+from polydom_builder.sets.set_costs import SetCosts
 from polydom_runtime import FeatureSpace
 from polydom_runtime.arrays import Floats
 from polydom_runtime.features import members

@@ -9,8 +9,8 @@ from matplotlib.ticker import EngFormatter
 
 from polydom_builder.drawing.style import headline
 from polydom_builder.drawing.ticks import linear_axis, log_axis
-from polydom_builder.lattice.inputs import weights_of
-from polydom_builder.lattice.region import evaluate
+from polydom_builder.sets.inputs import weights_of
+from polydom_builder.sets.region import evaluate
 
 from .figures import band, legend, panels, quartiles
 from .results import Row, where

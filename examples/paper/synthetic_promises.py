@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from polydom_builder.drawing.style import COLOURS, headline
 from polydom_builder.drawing.ticks import linear_axis
-from polydom_builder.lattice.inputs import weights_of
+from polydom_builder.sets.inputs import weights_of
 from polydom_runtime.arrays import Floats
 from polydom_runtime.costs import basis_terms
 

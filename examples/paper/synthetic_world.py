@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polydom_builder.lattice.region import QueryRegion
+from polydom_builder.sets.region import QueryRegion
 
 from .generator import N_FEATURES, SIZES, costs, scores
 from .systems import World

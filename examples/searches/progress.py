@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from examples.paper.results import Row
-from polydom_builder.index.expected_queries import ExpectedQueries
+from polydom_builder.sets.expected_queries import ExpectedQueries
 from polydom_runtime.bundles.index import Candidate
 
 from .setting import Setting

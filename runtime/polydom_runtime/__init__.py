@@ -36,9 +36,9 @@ from .prediction import Prediction
 from .unit_times import UnitTimes
 
 if TYPE_CHECKING:
+    from .delivery.following_predictor import FollowingPredictor
     from .device.device_profile import DeviceProfile
     from .explaining.explanation import Explanation
-    from .following.following_predictor import FollowingPredictor
     from .items.packed import write_packed
     from .items.sources import Arrived, space_of
     from .loop.loop_counts import LoopCounts, LoopSummary, Miss
@@ -65,7 +65,7 @@ _LAZY = {
     "DeviceProfile": "device.device_profile",
     "EnergyBudget": "policy.energy",
     "Explanation": "explaining.explanation",
-    "FollowingPredictor": "following.following_predictor",
+    "FollowingPredictor": "delivery.following_predictor",
     "HardwareWatchdog": "loop.watchdogs",
     "Lateness": "loop.wakeups",
     "LoopCounts": "loop.loop_counts",

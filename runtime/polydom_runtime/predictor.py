@@ -34,8 +34,8 @@ from .policy.reasons import reason_of
 from .policy.rehearsal import ANSWER_NS, KeptItems
 from .policy.slowdown import FADING, Slowdown
 from .policy.states import State, reachable
-from .policy.trace import Trace
 from .prediction import AnyPredictor, Policy, Prediction, labels_of, policy_for
+from .trace import Trace
 
 if TYPE_CHECKING:
     from .explaining.explanation import Explanation

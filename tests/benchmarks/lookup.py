@@ -8,7 +8,7 @@ from timeit import Timer
 import numpy as np
 
 from polydom_builder.index.envelope import build_index
-from polydom_builder.lattice.region import QueryRegion
+from polydom_builder.sets.region import QueryRegion
 from polydom_runtime.bundles.index import Candidate, PolyDomIndex
 from polydom_runtime.costs import CostFunction, basis_terms
 

@@ -10,7 +10,7 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
 from polydom_builder.lattice import expand_best_first
-from polydom_builder.lattice.region import QueryRegion
+from polydom_builder.sets.region import QueryRegion
 from polydom_builder.training.cache import Cache
 from polydom_builder.training.folds import make_splits
 from polydom_builder.training.labels import Targets

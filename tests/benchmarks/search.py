@@ -8,8 +8,8 @@ import numpy as np
 from polydom_builder import SetCosts
 from polydom_builder.index.envelope import build_index
 from polydom_builder.lattice import expand_best_first
-from polydom_builder.lattice.region import QueryRegion
 from polydom_builder.paper import expand_layers
+from polydom_builder.sets.region import QueryRegion
 from polydom_runtime import Candidate, CostFunction
 from tests.synthetic import SIZES, costs, scores
 

@@ -23,11 +23,11 @@ from typing import Any
 import numpy as np
 
 from polydom_runtime.bundles.index_file import load_bundle
+from polydom_runtime.delivery.install import install
+from polydom_runtime.delivery.releases import current_release
+from polydom_runtime.delivery.rollback import roll_back
 from polydom_runtime.exceptions import PolyDomError, UpdateError
 from polydom_runtime.supervision.keeper import own_command, own_environment
-from polydom_runtime.updates.install import install
-from polydom_runtime.updates.releases import current_release
-from polydom_runtime.updates.rollback import roll_back
 from tests.bundle_parts import changed
 from tests.runtime.conftest import make_bundle, write
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from polydom_builder import QueryRegion
-from polydom_builder.costs.set_costs import SetCosts
 from polydom_builder.exceptions import LatticeError
 from polydom_builder.exploration import Exploration
 from polydom_builder.lattice.monotonicity import estimate_tolerance
 from polydom_builder.lattice.paired_errors import PairedErrors
+from polydom_builder.sets.set_costs import SetCosts
 from polydom_builder.verification.verify import verify_bundle
 from polydom_runtime import CostFunction, Predictor
 from polydom_runtime.exceptions import BundleFormatError

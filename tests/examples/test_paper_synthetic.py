@@ -24,7 +24,7 @@ from examples.paper.synthetic_world import synthetic_world as world_of
 from examples.paper.systems import AS_PRINTED, BEST_FIRST, INDEXES, greedy, greedy_acc, greedy_cost, poly_dom
 from polydom_builder.drawing import saving
 from polydom_builder.drawing.style import style
-from polydom_builder.lattice.region import QueryRegion
+from polydom_builder.sets.region import QueryRegion
 
 TINY = Scale(seeds=2, most_features=4, default_features=5, table_features=6, queries=1_000, timed_queries=5)
 FEW = {name: synthetic.FIGURES[name] for name in ("index_sizes", "promises")}

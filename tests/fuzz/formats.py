@@ -13,8 +13,8 @@ from typing import Any
 import msgpack
 
 from polydom_runtime.device import tune_file
+from polydom_runtime.frames import FRAME, frames
 from polydom_runtime.measuring import costs_file
-from polydom_runtime.measuring.frames import FRAME, frames
 from polydom_runtime.records.flight_file import CRC, MAGIC, PAGE, decoded_header
 
 from . import npz, protobuf, seeds, tar, uses

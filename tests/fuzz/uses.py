@@ -29,6 +29,7 @@ from polydom_runtime.certification.certificate import Certificate
 from polydom_runtime.commands import flight, info
 from polydom_runtime.commands.scores import score_of
 from polydom_runtime.costs import CostFunction
+from polydom_runtime.delivery.packed import unpacked
 from polydom_runtime.device.calibration import KERNELS
 from polydom_runtime.device.device_profile import DeviceProfile, dump
 from polydom_runtime.device.tune import tuned
@@ -42,7 +43,6 @@ from polydom_runtime.policy.energy import EnergyBudget
 from polydom_runtime.records.metrics import Metrics
 from polydom_runtime.records.metrics_files import JsonLines, PrometheusText
 from polydom_runtime.records.recorder import FlightRecorder, load_flight
-from polydom_runtime.updates.packed import unpacked
 from tests.bundle_parts import bundle_of
 from tests.runtime.conftest import make_bundle, write
 from tests.runtime.node_space import space

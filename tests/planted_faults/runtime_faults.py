@@ -177,13 +177,13 @@ RUNTIME_FAULTS = (
     ),
     Fault(
         "an install removes the release before the current one if that cannot be read now",
-        f"{PACKAGE}/updates/retention.py",
+        f"{PACKAGE}/delivery/retention.py",
         "stay = {current, *earlier[-1:], *islice(",
         "stay = {current, *islice(",
     ),
     Fault(
         "work in the background begins by an offer of time that is over",
-        f"{PACKAGE}/following/pace.py",
+        f"{PACKAGE}/delivery/pace.py",
         "self._left, self._wanted = 0.0, True",
         "self._wanted = True",
     ),

@@ -4,7 +4,7 @@ import math
 
 from hypothesis import strategies as st
 
-from polydom_builder.lattice.region import QueryRegion
+from polydom_builder.sets.region import QueryRegion
 from polydom_runtime.bundles.index import Candidate
 from polydom_runtime.costs import CostFunction
 

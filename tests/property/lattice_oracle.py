@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from polydom_builder.costs.set_costs import SetCosts
-from polydom_builder.lattice.region import QueryRegion, evaluate
+from polydom_builder.sets.region import QueryRegion, evaluate
+from polydom_builder.sets.set_costs import SetCosts
 
 ROUNDING = 1e-9
 

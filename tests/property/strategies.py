@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from polydom_builder.costs.set_costs import SetCosts
-from polydom_builder.lattice.region import QueryRegion
+from polydom_builder.sets.region import QueryRegion
+from polydom_builder.sets.set_costs import SetCosts
 from polydom_runtime.costs import ZERO, CostFunction
 
 weights = st.just(0.0) | st.floats(0.01, 100.0) | st.integers(1, 3).map(float)

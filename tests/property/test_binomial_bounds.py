@@ -5,13 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import beta, binom
 
-from polydom_runtime.certification.binomial import (
-    SamplingPlan,
-    items_needed,
-    lower_bound,
-    misses_allowed,
-    upper_bound,
-)
+from polydom_runtime.binomial import SamplingPlan, items_needed, lower_bound, misses_allowed, upper_bound
 
 counts = st.integers(1, 1_000_000).flatmap(lambda items: st.tuples(st.integers(0, min(items, 2_000)), st.just(items)))
 confidences = st.sampled_from([0.5, 0.9, 0.95, 0.99, 0.999])

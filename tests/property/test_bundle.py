@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polydom_builder.index.envelope import build_index
-from polydom_builder.lattice.region import QueryRegion
+from polydom_builder.sets.region import QueryRegion
 from polydom_runtime import CostFunction
 from polydom_runtime.bundles.assumption import Assumption
 from polydom_runtime.bundles.bundle import Bundle, BundleSpace, Prior, Promise, StoredIndex

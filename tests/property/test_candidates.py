@@ -7,11 +7,11 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polydom_builder.costs.set_costs import SetCosts
 from polydom_builder.lattice import expand_best_first, feasible
 from polydom_builder.lattice.candidates import select_candidates
-from polydom_builder.lattice.covers import Costs
 from polydom_builder.paper import expand_layers
+from polydom_builder.sets.covers import Costs
+from polydom_builder.sets.set_costs import SetCosts
 from tests.draws import draws
 from tests.property import strategies as own
 from tests.property.lattice_oracle import ROUNDING, score_of, worst_ratio

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from polydom_builder.index.envelope import build_index
-from polydom_builder.lattice.region import QueryRegion
+from polydom_builder.sets.region import QueryRegion
 from polydom_runtime.bundles.index import Candidate, Staircase
 from polydom_runtime.costs import CostFunction
 from tests.draws import draws

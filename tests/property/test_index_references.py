@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from polydom_builder.index import build_index
 from polydom_builder.index.crossings import crossings
-from polydom_builder.lattice.region import QueryRegion
 from polydom_builder.paper import INDEXES, AllCrossingsIndex, ScanIndex, sweep_index
 from polydom_builder.paper.sweep import intersections
+from polydom_builder.sets.region import QueryRegion
 from polydom_runtime.bundles.index import Candidate, PolyDomIndex
 from polydom_runtime.costs import CostFunction
 from tests import synthetic

@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from polydom_builder.costs.set_costs import SetCosts
 from polydom_builder.lattice import expand_best_first
-from polydom_builder.lattice.covers import Costs
-from polydom_builder.lattice.region import evaluate
 from polydom_builder.paper import expand_layers
+from polydom_builder.sets.covers import Costs
+from polydom_builder.sets.region import evaluate
+from polydom_builder.sets.set_costs import SetCosts
 from tests.draws import draws
 from tests.property import strategies as own
 from tests.property.lattice_oracle import ROUNDING, score_of, worst_ratio

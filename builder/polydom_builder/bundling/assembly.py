@@ -4,12 +4,12 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 
-from polydom_builder.costs.combined_costs import Combine
-from polydom_builder.costs.costs_of_sets import costs_of_sets
 from polydom_builder.costs.model_timers import ModelTimer
 from polydom_builder.costs.target import Target
 from polydom_builder.index import build_index
-from polydom_builder.lattice.region import QueryRegion
+from polydom_builder.sets.combined_costs import Combine
+from polydom_builder.sets.costs_of_sets import costs_of_sets
+from polydom_builder.sets.region import QueryRegion
 from polydom_builder.training.scoring import scoring_name
 from polydom_builder.training.trainer import Trainer
 from polydom_runtime.bundles.bundle import Bundle, BundleSpace, Prior, Promise, StoredIndex

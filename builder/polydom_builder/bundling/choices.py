@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from polydom_builder.lattice.inputs import CostsOfSets, weights_of
-from polydom_builder.lattice.region import QueryRegion
+from polydom_builder.sets.inputs import CostsOfSets, weights_of
+from polydom_builder.sets.region import QueryRegion
 from polydom_runtime.arrays import Floats, Masks
 from polydom_runtime.bundles.index import PolyDomIndex
 from polydom_runtime.costs import basis_terms

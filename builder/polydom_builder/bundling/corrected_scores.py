@@ -15,8 +15,8 @@ import numpy as np
 from scipy.stats import t as student
 from sklearn.isotonic import isotonic_regression
 
-from polydom_builder.lattice.inputs import CostsOfSets
-from polydom_builder.lattice.region import QueryRegion
+from polydom_builder.sets.inputs import CostsOfSets
+from polydom_builder.sets.region import QueryRegion
 from polydom_builder.training.scoring import scoring_name
 from polydom_builder.training.trainer import Trainer
 from polydom_runtime.arrays import Floats

@@ -7,9 +7,9 @@ import numpy as np
 
 from polydom_builder.costs.model_limits import check_any_fits, costs_of_models, keeps
 from polydom_builder.index.exact_choice import best_choice
-from polydom_builder.index.expected_queries import ExpectedQueries
 from polydom_builder.index.model_choice import Choices, greedy_choice
-from polydom_builder.lattice.region import QueryRegion
+from polydom_builder.sets.expected_queries import ExpectedQueries
+from polydom_builder.sets.region import QueryRegion
 from polydom_runtime.arrays import Bools, Floats
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index import Candidate

@@ -11,8 +11,8 @@ from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.decoding import MAX_MODEL_BYTES
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.bundles.opened_folder import opened_folder
+from polydom_runtime.delivery.packed import unpack
 from polydom_runtime.files import replace_file
-from polydom_runtime.updates.packed import unpack
 
 from .source_date import source_date
 

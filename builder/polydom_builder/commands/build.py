@@ -20,13 +20,13 @@ from polydom_runtime.bundles.index_file import index_sha256
 from polydom_runtime.commands.arguments import positive, share
 from polydom_runtime.commands.outcome import Outcome
 from polydom_runtime.commands.terminal import say, show
+from polydom_runtime.describing.promise_text import promise_text
 from polydom_runtime.device.device_profile import DeviceProfile
 from polydom_runtime.exceptions import ItemError, ProfileError
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.items.sources import UNLABELLED, Sample, samples, space_of
 from polydom_runtime.measuring.cost_samples import CostSamples
 from polydom_runtime.measuring.costs_file import load_costs
-from polydom_runtime.policy.promise_text import promise_text
 
 from .arguments import count, deadlines, size_range, slack
 from .error_costs_file import read_error_costs

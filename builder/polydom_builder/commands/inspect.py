@@ -14,11 +14,11 @@ from polydom_runtime.bundles.regimes import REGIMES
 from polydom_runtime.commands.arguments import duration
 from polydom_runtime.commands.outcome import Outcome
 from polydom_runtime.costs import format_seconds
+from polydom_runtime.describing.outlook_table import COLUMNS, RegimeOutlook, estimate_notes, outlooks
+from polydom_runtime.describing.promise_text import promise_text, score_text
+from polydom_runtime.describing.risk_table import risk_table
 from polydom_runtime.exceptions import DeadlineError
 from polydom_runtime.policy.deadline import too_short
-from polydom_runtime.policy.outlook_table import COLUMNS, RegimeOutlook, estimate_notes, outlooks
-from polydom_runtime.policy.promise_text import promise_text, score_text
-from polydom_runtime.policy.risk_table import risk_table
 
 from .model_table import model_data, model_table
 from .tables import print_table, print_text

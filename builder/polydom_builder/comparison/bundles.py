@@ -8,9 +8,9 @@ from typing import Any
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index import Candidate
 from polydom_runtime.costs import CostFunction
+from polydom_runtime.describing.promise_text import promise_text
 from polydom_runtime.device.memory import memory_need
 from polydom_runtime.measuring.cost_samples import DISPATCH
-from polydom_runtime.policy.promise_text import promise_text
 from polydom_runtime.records.metrics import finite
 from polydom_runtime.unit_times import UnitTimes
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from polydom_runtime.bundles.html_table import html_table
 from polydom_runtime.costs import format_seconds
+from polydom_runtime.html_table import html_table
 
 from .index_view import IndexView
 

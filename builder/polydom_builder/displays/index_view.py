@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from polydom_builder.fitted_search import promised_budgets
-from polydom_builder.index.expected_queries import ExpectedQueries
+from polydom_builder.sets.expected_queries import ExpectedQueries
 from polydom_builder.simulation.report import spread_deadlines
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.greedy import GreedyIndex

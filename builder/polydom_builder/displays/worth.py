@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from polydom_builder.index.expected_queries import ExpectedQueries
+from polydom_builder.sets.expected_queries import ExpectedQueries
 from polydom_runtime.arrays import Floats, Masks
 from polydom_runtime.bundles.greedy import GreedyIndex
 from polydom_runtime.bundles.index import Candidate

@@ -9,8 +9,8 @@ import numpy as np
 
 from polydom_builder.bundling.export import Order, plan_order
 from polydom_builder.lattice import expand_best_first
-from polydom_builder.lattice.region import QueryRegion
 from polydom_builder.search import PolyDomSearch
+from polydom_builder.sets.region import QueryRegion
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.policy.loaded_models import LoadedModels
 from polydom_runtime.prediction import labels_of

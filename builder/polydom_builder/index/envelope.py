@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 
-from polydom_builder.lattice.region import QueryRegion
+from polydom_builder.sets.region import QueryRegion
 from polydom_runtime.bundles.index import Candidate, Interval, PolyDomIndex
 from polydom_runtime.costs import CostFunction
 

@@ -6,13 +6,13 @@ from itertools import islice
 import numpy as np
 
 from polydom_builder.exceptions import LatticeError
+from polydom_builder.sets.covers import Costs
+from polydom_builder.sets.inputs import CostsOfSets, Score, ask, check_parameters, weights_of
+from polydom_builder.sets.region import QueryRegion
 
-from .covers import Costs
 from .feasible import sets_in_doubt
-from .inputs import CostsOfSets, Score, ask, check_parameters, weights_of
 from .open_sets import OpenSets
 from .promise import Promise
-from .region import QueryRegion
 
 AHEAD = 100
 """For every 100 trained sets, one more set is chosen at a time.
@@ -78,7 +78,7 @@ def expand_best_first(
     it settles all other sets:
 
     >>> from polydom_runtime.costs import CostFunction
-    >>> from polydom_builder.costs.set_costs import SetCosts
+    >>> from polydom_builder.sets.set_costs import SetCosts
     >>> costs = SetCosts([CostFunction.of(linear=w) for w in (1, 2, 4)])
     >>> def score(masks):
     ...     return [0.8 if m & 1 else 0.6 if m else 0.5 for m in masks]

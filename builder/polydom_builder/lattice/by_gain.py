@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from polydom_builder.sets.inputs import CostsOfSets, Score, ask, check_parameters, weights_of
+from polydom_builder.sets.query_grid import QueryGrid
+from polydom_builder.sets.region import QueryRegion
 from polydom_runtime.arrays import Bools, Floats, Masks
 
-from .inputs import CostsOfSets, Score, ask, check_parameters, weights_of
 from .limits import Spent
-from .query_grid import QueryGrid
-from .region import QueryRegion
 from .set_pool import SetPool
 from .set_process import Guesses, SetProcess, Shape
 
@@ -149,7 +149,7 @@ def expand_by_gain(
     Feature 0 is worth .3, feature 1 nothing, feature 2 little. Each costs as much as the one before and half of it:
 
     >>> from polydom_runtime.costs import CostFunction
-    >>> from polydom_builder.costs.set_costs import SetCosts
+    >>> from polydom_builder.sets.set_costs import SetCosts
     >>> costs = SetCosts([CostFunction.of(linear=w) for w in (1, 2, 4)])
     >>> def score(masks):
     ...     return [0.5 + 0.3 * (m & 1) + 0.01 * (m >> 2) for m in masks]

@@ -6,12 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polydom_builder.exceptions import LatticeError
+from polydom_builder.sets.covers import Costs
+from polydom_builder.sets.inputs import CostsOfSets, check_parameters, weights_of
+from polydom_builder.sets.region import QueryRegion, evaluate
 from polydom_runtime.arrays import Floats
 
-from .covers import Costs
 from .feasible import sets_in_doubt
-from .inputs import CostsOfSets, check_parameters, weights_of
-from .region import QueryRegion, evaluate
 
 
 def select_candidates(
@@ -62,7 +62,7 @@ def select_candidates(
     dropped itself, so the full set is kept:
 
     >>> from polydom_runtime.costs import CostFunction
-    >>> from polydom_builder.costs.set_costs import SetCosts
+    >>> from polydom_builder.sets.set_costs import SetCosts
     >>> costs = SetCosts([CostFunction.of(1), CostFunction.of(1)])
     >>> expanded = {0: 0.701, 1: 0.77, 2: 0.77, 3: 0.846}
     >>> select_candidates(expanded, costs, QueryRegion((1, 100)), alpha=1.1)

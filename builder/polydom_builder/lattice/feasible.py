@@ -6,10 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polydom_builder.exceptions import LatticeError
-
-from .covers import Costs
-from .inputs import CostsOfSets, weights_of
-from .region import QueryRegion, evaluate
+from polydom_builder.sets.covers import Costs
+from polydom_builder.sets.inputs import CostsOfSets, weights_of
+from polydom_builder.sets.region import QueryRegion, evaluate
 
 Sets = tuple[NDArray[np.int64], NDArray[np.float64]]
 
@@ -55,7 +54,7 @@ def feasible_sets(costs: CostsOfSets, region: QueryRegion, enough: Costs, limit:
     Three features that cost 1, 2, 4 and a budget of 5:
 
     >>> from polydom_runtime.costs import CostFunction
-    >>> from polydom_builder.costs.set_costs import SetCosts
+    >>> from polydom_builder.sets.set_costs import SetCosts
     >>> costs = SetCosts([CostFunction.of(1), CostFunction.of(2), CostFunction.of(4)])
     >>> region = QueryRegion((1, 9), (5, 5))
     >>> feasible_sets(costs, region, Costs(np.empty((0, 6)), region))[0]

@@ -7,8 +7,8 @@ from functools import cache
 from itertools import chain
 
 from polydom_builder.exceptions import LatticeError
+from polydom_builder.sets.inputs import Score, check_parameters
 
-from .inputs import Score, check_parameters
 from .limits import LimitedScore, Spent
 
 PAPER_LAMBDAS = (0.0, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0)

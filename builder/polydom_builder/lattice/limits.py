@@ -4,8 +4,7 @@ import math
 from collections.abc import Callable
 
 from polydom_builder.exceptions import LatticeError
-
-from .inputs import Score, ask
+from polydom_builder.sets.inputs import Score, ask
 
 
 class Spent(Exception):

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from .covers import Costs
+from polydom_builder.sets.covers import Costs
 
 
 class OpenSets:
@@ -26,7 +26,7 @@ class OpenSets:
     The empty set scores .5, the full set .58. At alpha = 1.2 every set is settled, as .5 · 1.2 >= .58; at alpha = 1.1
     the single features are in doubt:
 
-    >>> from polydom_builder.lattice.region import QueryRegion
+    >>> from polydom_builder.sets.region import QueryRegion
     >>> weights = np.eye(6)[[2, 2, 2, 2]] * [[0], [1], [2], [3]]
     >>> costs = Costs(weights, QueryRegion((1, 9)))
     >>> for alpha in (1.2, 1.1):

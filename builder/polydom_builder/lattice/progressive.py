@@ -9,15 +9,15 @@ from itertools import pairwise
 import numpy as np
 
 from polydom_builder.exceptions import LatticeError
+from polydom_builder.sets.covers import Costs
+from polydom_builder.sets.inputs import CostsOfSets, Score, check_parameters, weights_of
+from polydom_builder.sets.region import QueryRegion
 from polydom_runtime.arrays import Floats, Masks
 
 from .best_first import expand_best_first
-from .covers import Costs
 from .feasible import sets_in_doubt
-from .inputs import CostsOfSets, Score, check_parameters, weights_of
 from .limits import LimitedScore, Spent
 from .monotonicity import estimate_tolerance
-from .region import QueryRegion
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ def expand_progressively(
     search with α = 1.2, not the one with α = 1, and prove a smaller α than 1.2, namely .8 / .7:
 
     >>> from polydom_runtime.costs import CostFunction
-    >>> from polydom_builder.costs.set_costs import SetCosts
+    >>> from polydom_builder.sets.set_costs import SetCosts
     >>> costs = SetCosts([CostFunction.of(linear=w) for w in (1, 2, 4)])
     >>> def score(masks):
     ...     return [0.5 + 0.1 * m.bit_count() for m in masks]
@@ -173,7 +173,7 @@ def proven_alpha(
     {1} was not trained. It scores at most .75, the score of the full set. {0}, which costs less, scores .5:
 
     >>> from polydom_runtime.costs import CostFunction
-    >>> from polydom_builder.costs.set_costs import SetCosts
+    >>> from polydom_builder.sets.set_costs import SetCosts
     >>> costs = SetCosts([CostFunction.of(1), CostFunction.of(2)])
     >>> proven_alpha({0: 0.25, 1: 0.5, 3: 0.75}, costs, QueryRegion((1, 100)), tolerance=0.0)
     1.5

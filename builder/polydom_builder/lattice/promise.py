@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from polydom_builder.sets.covers import Costs
+from polydom_builder.sets.inputs import CostsOfSets, weights_of
+from polydom_builder.sets.region import QueryRegion, evaluate
 from polydom_runtime.arrays import Floats, Masks
 from polydom_runtime.costs import basis_terms
 
-from .covers import Costs
-from .inputs import CostsOfSets, weights_of
 from .open_sets import OpenSets
-from .region import QueryRegion, evaluate
 from .surrogate import POINT_SHARES, Surrogate
 
 FIRST_ROUND = 512, 128

@@ -6,16 +6,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from polydom_builder.costs.set_costs import SetCosts
 from polydom_builder.exceptions import LatticeError
+from polydom_builder.sets.covers import Costs
+from polydom_builder.sets.inputs import CostsOfSets, check_parameters, weights_of
+from polydom_builder.sets.region import QueryRegion
+from polydom_builder.sets.set_costs import SetCosts
+from polydom_builder.sets.tabled_costs import TabledCosts, smallest_outside
 from polydom_runtime.arrays import Floats, Masks
 
-from .covers import Costs
 from .feasible import sets_in_doubt
 from .grounds import Grounds
-from .inputs import CostsOfSets, check_parameters, weights_of
-from .region import QueryRegion
-from .tabled_costs import TabledCosts, smallest_outside
 
 Positions = NDArray[np.int32]
 

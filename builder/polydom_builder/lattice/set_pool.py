@@ -4,11 +4,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from polydom_builder.sets.inputs import CostsOfSets, weights_of
+from polydom_builder.sets.query_grid import QueryGrid
+from polydom_builder.sets.region import QueryRegion, evaluate
 from polydom_runtime.arrays import Bools, Floats, Masks
 
-from .inputs import CostsOfSets, weights_of
-from .query_grid import QueryGrid
-from .region import QueryRegion, evaluate
 from .set_process import Guesses
 
 WHOLE = 16

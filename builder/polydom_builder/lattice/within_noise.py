@@ -6,16 +6,16 @@ from dataclasses import astuple
 
 import numpy as np
 
+from polydom_builder.sets.covers import Costs
+from polydom_builder.sets.inputs import CostsOfSets, weights_of
+from polydom_builder.sets.query_grid import QueryGrid
+from polydom_builder.sets.region import QueryRegion
 from polydom_runtime.arrays import Bools, Floats
 
 from .by_gain import CHANCE, Gained
 from .candidates import rising
-from .covers import Costs
 from .grounds import Grounds
-from .inputs import CostsOfSets, weights_of
 from .paired_errors import PairedErrors
-from .query_grid import QueryGrid
-from .region import QueryRegion
 
 DRAWS = 400
 

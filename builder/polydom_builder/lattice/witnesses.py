@@ -7,11 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polydom_builder.exceptions import LatticeError
+from polydom_builder.sets.covers import Costs
+from polydom_builder.sets.inputs import CostsOfSets, ask, check_parameters, weights_of
+from polydom_builder.sets.region import QueryRegion, evaluate
 from polydom_runtime.arrays import Bools, Floats
-
-from .covers import Costs
-from .inputs import CostsOfSets, ask, check_parameters, weights_of
-from .region import QueryRegion, evaluate
 
 Rows = NDArray[np.intp]
 
@@ -84,7 +83,7 @@ def fewest_trainings(
     covers it, and .5 · 1.2 < .8. These three settle all others:
 
     >>> from polydom_runtime.costs import CostFunction
-    >>> from polydom_builder.costs.set_costs import SetCosts
+    >>> from polydom_builder.sets.set_costs import SetCosts
     >>> costs = SetCosts([CostFunction.of(linear=w) for w in (1, 2, 4)])
     >>> scores = np.where(np.arange(8) & 1, 0.8, 0.5)
     >>> fewest_trainings(scores, costs, QueryRegion((1, 500)), alpha=1.2)

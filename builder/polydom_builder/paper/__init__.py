@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from polydom_builder.index import build_index
-from polydom_builder.lattice.region import QueryRegion
+from polydom_builder.sets.region import QueryRegion
 from polydom_runtime.bundles.index import Candidate
 
 from .all_crossings import AllCrossingsIndex

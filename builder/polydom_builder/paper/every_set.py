@@ -1,7 +1,7 @@
 """The paper's Naive-Expand-All: train every feature set."""
 
 from polydom_builder.exceptions import LatticeError
-from polydom_builder.lattice.inputs import Score, ask, check_parameters
+from polydom_builder.sets.inputs import Score, ask, check_parameters
 
 from .layers import MAX_DENSE_FEATURES
 

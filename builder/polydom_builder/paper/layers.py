@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polydom_builder.exceptions import LatticeError
-from polydom_builder.lattice.inputs import Score, ask, check_parameters
+from polydom_builder.sets.inputs import Score, ask, check_parameters
 
 MAX_DENSE_FEATURES = 24
 """Three arrays over all feature sets: 0.4 GB at 24 features."""

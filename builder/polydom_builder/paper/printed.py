@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from polydom_builder.exceptions import LatticeError
-from polydom_builder.lattice.covers import Costs
-from polydom_builder.lattice.inputs import CostsOfSets, Score, ask, check_parameters, weights_of
-from polydom_builder.lattice.region import QueryRegion, evaluate
+from polydom_builder.sets.covers import Costs
+from polydom_builder.sets.inputs import CostsOfSets, Score, ask, check_parameters, weights_of
+from polydom_builder.sets.region import QueryRegion, evaluate
 
 from .layers import MAX_DENSE_FEATURES
 
@@ -179,7 +179,7 @@ def select_as_printed(
     full set, .77 · 1.1 >= .846. The answer to the budget 2 scores .69 instead of .846 / 1.1 = .769:
 
     >>> from polydom_runtime.costs import CostFunction
-    >>> from polydom_builder.costs.set_costs import SetCosts
+    >>> from polydom_builder.sets.set_costs import SetCosts
     >>> costs = SetCosts([CostFunction.of(1), CostFunction.of(1)])
     >>> expanded = {0: 0.69, 1: 0.77, 2: 0.77, 3: 0.846}
     >>> select_as_printed(expanded, costs, QueryRegion((1, 100)), alpha=1.1)

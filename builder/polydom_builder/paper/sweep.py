@@ -8,7 +8,7 @@ from functools import cmp_to_key
 from heapq import heappop, heappush
 from itertools import groupby
 
-from polydom_builder.lattice.region import QueryRegion
+from polydom_builder.sets.region import QueryRegion
 from polydom_runtime.bundles.index import Candidate, Interval, PolyDomIndex
 from polydom_runtime.costs import CostFunction
 

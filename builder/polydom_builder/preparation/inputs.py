@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from sklearn.base import is_classifier
 
 from polydom_builder.exceptions import TrainingError
-from polydom_builder.lattice.region import QueryRegion
+from polydom_builder.sets.region import QueryRegion
 from polydom_builder.training.cache import Cache
 from polydom_builder.training.error_costs import checked_error_costs, scoring_by_costs
 from polydom_builder.training.families import named, named_estimators

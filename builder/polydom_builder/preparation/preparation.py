@@ -12,8 +12,8 @@ from polydom_builder.costs.measuring import measure_here
 from polydom_builder.costs.model_timers import ModelTimer, model_timer
 from polydom_builder.costs.target import Target
 from polydom_builder.exceptions import TrainingError
-from polydom_builder.lattice.region import QueryRegion
 from polydom_builder.preselection import BlockSelector
+from polydom_builder.sets.region import QueryRegion
 from polydom_builder.training.conversion import converted_models
 from polydom_builder.training.data_fingerprint import data_fingerprint
 from polydom_builder.training.families import Family, named

@@ -4,10 +4,10 @@ from pathlib import Path
 
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.costs import format_seconds
-from polydom_runtime.policy.first_answer import first_answer
-from polydom_runtime.policy.lateness import longest_step
-from polydom_runtime.policy.outlook_table import ONLY_PRIOR, regimes_text
-from polydom_runtime.policy.promise_text import promise_text, score_text
+from polydom_runtime.describing.first_answer import first_answer
+from polydom_runtime.describing.lateness import longest_step
+from polydom_runtime.describing.outlook_table import ONLY_PRIOR, regimes_text
+from polydom_runtime.describing.promise_text import promise_text, score_text
 from polydom_runtime.trust import SIGNATURE_FILE
 
 from .page import Facts, Section

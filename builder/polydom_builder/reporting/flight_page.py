@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from polydom_builder.drawing.flight_trace import draw_flight
 from polydom_builder.exceptions import FitError
-from polydom_runtime.certification.binomial import upper_bound
+from polydom_runtime.binomial import upper_bound
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.records.flight_file import Flight, FlightHeader
 from polydom_runtime.records.flight_record import FlightRecord

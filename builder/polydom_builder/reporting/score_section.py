@@ -9,14 +9,14 @@ from polydom_builder.displays.index_view import IndexView
 from polydom_builder.drawing.lateness import LateCurve, draw_late
 from polydom_builder.drawing.score_curves import ScoreCurve, draw_scores
 from polydom_builder.drawing.score_names import SINGLE
+from polydom_runtime.binomial import lower_bound, upper_bound
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.bundle_times import BundleTimes
 from polydom_runtime.bundles.estimates import CONFIDENCE
 from polydom_runtime.bundles.outlook import Outlook
 from polydom_runtime.bundles.regimes import REGIMES
-from polydom_runtime.certification.binomial import lower_bound, upper_bound
 from polydom_runtime.costs import format_seconds
-from polydom_runtime.policy.promise_text import promise_text
+from polydom_runtime.describing.promise_text import promise_text
 
 from .figures import figure, percent
 from .page import Picture, Section, Table

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from polydom_builder.index.crossings import crossings
-from polydom_builder.lattice.region import QueryRegion
+from polydom_builder.sets.region import QueryRegion
 from polydom_runtime.arrays import Floats
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index import Candidate

@@ -7,7 +7,7 @@ import numpy as np
 
 from polydom_builder.lattice.grounds import Grounds
 from polydom_builder.lattice.proof import Proof
-from polydom_builder.lattice.tabled_costs import TabledCosts
+from polydom_builder.sets.tabled_costs import TabledCosts
 from polydom_runtime.arrays import Bools, Floats, Masks
 from polydom_runtime.costs import basis_terms
 

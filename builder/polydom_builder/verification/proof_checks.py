@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from polydom_builder.costs.set_costs import SetCosts
 from polydom_builder.index.crossings import order
 from polydom_builder.lattice.proof import Proof
-from polydom_builder.lattice.region import QueryRegion
-from polydom_builder.lattice.tabled_costs import TabledCosts, smallest_outside
+from polydom_builder.sets.region import QueryRegion
+from polydom_builder.sets.set_costs import SetCosts
+from polydom_builder.sets.tabled_costs import TabledCosts, smallest_outside
 from polydom_runtime.arrays import Bools, Floats, Masks
 from polydom_runtime.costs import CostFunction, basis_terms
 

@@ -10,11 +10,11 @@ from zipfile import ZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from polydom_builder.costs.set_costs import SetCosts
-from polydom_builder.lattice.inputs import check_parameters
 from polydom_builder.lattice.proof import Proof
-from polydom_builder.lattice.region import QueryRegion
-from polydom_builder.lattice.tabled_costs import TabledCosts
+from polydom_builder.sets.inputs import check_parameters
+from polydom_builder.sets.region import QueryRegion
+from polydom_builder.sets.set_costs import SetCosts
+from polydom_builder.sets.tabled_costs import TabledCosts
 from polydom_runtime.bundles import schema
 from polydom_runtime.costs import BASIS, HUGE, ZERO, CostFunction, basis_terms
 from polydom_runtime.exceptions import BundleFormatError

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from polydom_builder.costs.model_limits import keeps
-from polydom_builder.costs.set_costs import SetCosts
 from polydom_builder.lattice.proof import Proof
-from polydom_builder.lattice.region import QueryRegion
+from polydom_builder.sets.region import QueryRegion
+from polydom_builder.sets.set_costs import SetCosts
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.costs import CostFunction
 

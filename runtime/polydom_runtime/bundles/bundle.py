@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from polydom_runtime.costs import CostFunction, format_seconds
 from polydom_runtime.exceptions import BundleMismatchError
 from polydom_runtime.features import FeatureSpace
+from polydom_runtime.html_table import html_table
 from polydom_runtime.items.kinds import ItemKind
 from polydom_runtime.unit_times import UnitTimes, step_users
 
@@ -17,7 +18,6 @@ from .bundle_times import BundleTimes
 from .confidence import Confidence
 from .error_costs import ErrorCosts
 from .greedy import GreedyIndex
-from .html_table import html_table
 from .identity import Identity
 from .index import Candidate, Interval, PolyDomIndex
 from .model_entry import ModelEntry

@@ -8,15 +8,15 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 
+from polydom_runtime.binomial import Look, SamplingPlan, misses_allowed
 from polydom_runtime.causes import printable
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.device.jitter import Jitter
 from polydom_runtime.exceptions import CertificateError
 from polydom_runtime.files import replace_file
-from polydom_runtime.records.histogram import Histogram
+from polydom_runtime.histogram import Histogram
 from polydom_runtime.records.metrics import MAX_REASONS, BoundedCounter
 
-from .binomial import Look, SamplingPlan, misses_allowed
 from .plain_json import is_of, plain_json
 
 if TYPE_CHECKING:

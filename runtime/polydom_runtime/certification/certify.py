@@ -10,16 +10,16 @@ from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from polydom_runtime.binomial import SamplingPlan, lower_bound, upper_bound
 from polydom_runtime.clock import Clock, hardware_clock
 from polydom_runtime.device.jitter import Jitter, wake_up_jitter
 from polydom_runtime.exceptions import ItemError
+from polydom_runtime.histogram import Histogram
 from polydom_runtime.loop.pace import Pace
 from polydom_runtime.loop.wakeups import precise_timers
 from polydom_runtime.pauses import collector_off
-from polydom_runtime.records.histogram import Histogram
 from polydom_runtime.records.metrics import OTHER, summary
 
-from .binomial import SamplingPlan, lower_bound, upper_bound
 from .certificate import Certificate, Claim, Evidence
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from polydom_runtime import __version__
+from polydom_runtime.binomial import MAX_MISSES, SamplingPlan
 from polydom_runtime.bundles.index_file import index_sha256
-from polydom_runtime.certification.binomial import MAX_MISSES, SamplingPlan
 from polydom_runtime.certification.certificate import Claim
 from polydom_runtime.certification.certify import certify
 from polydom_runtime.certification.load import UnderLoad, loads

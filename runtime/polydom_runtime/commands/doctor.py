@@ -11,9 +11,9 @@ from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.device.board import Board
 from polydom_runtime.diagnosis.access_finding import check_access
 from polydom_runtime.diagnosis.doctor import examine
-from polydom_runtime.diagnosis.findings import as_text, exit_code, finding
 from polydom_runtime.diagnosis.software_findings import check_features
 from polydom_runtime.exceptions import BundleFormatError, BundleMismatchError, SignatureError
+from polydom_runtime.findings import as_text, exit_code, finding
 from polydom_runtime.items.sources import space_of
 from polydom_runtime.trust import VARIABLE
 

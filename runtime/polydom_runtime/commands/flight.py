@@ -14,11 +14,11 @@ from polydom_runtime.exceptions import BundleMismatchError, RecordingError
 from polydom_runtime.explaining.alternatives import with_alternatives
 from polydom_runtime.explaining.explanation import Explanation
 from polydom_runtime.explaining.text import explanation_text
-from polydom_runtime.policy.trace import Trace
 from polydom_runtime.prediction import Policy, Prediction
 from polydom_runtime.records.flight_file import Flight, FlightHeader, load_flight
 from polydom_runtime.records.flight_record import FlightRecord
 from polydom_runtime.records.metrics import Metrics, finite
+from polydom_runtime.trace import Trace
 
 from .outcome import Outcome
 from .terminal import show

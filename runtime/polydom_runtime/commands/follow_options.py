@@ -16,7 +16,7 @@ from .terminal import say
 from .tuned_bundle import trust_of
 
 if TYPE_CHECKING:
-    from polydom_runtime.following.following_predictor import FollowingPredictor, Single
+    from polydom_runtime.delivery.following_predictor import FollowingPredictor, Single
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -63,10 +63,10 @@ def following(
     make : callable
         Makes a predictor as `arguments` ask for it.
     """
-    from polydom_runtime.following.check import check_bundle  # only here, since most nodes follow nothing
-    from polydom_runtime.following.following_predictor import FollowingPredictor
-    from polydom_runtime.updates.releases import CURRENT
-    from polydom_runtime.updates.rollback import roll_back
+    from polydom_runtime.delivery.check import check_bundle  # only here, since most nodes follow nothing
+    from polydom_runtime.delivery.following_predictor import FollowingPredictor
+    from polydom_runtime.delivery.releases import CURRENT
+    from polydom_runtime.delivery.rollback import roll_back
 
     def make_another() -> "Single":
         bundle = load_bundle(arguments.bundle, trust_of(arguments))

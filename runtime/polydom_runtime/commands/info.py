@@ -12,10 +12,10 @@ from polydom_runtime.bundles.estimates import CONFIDENCE
 from polydom_runtime.bundles.regimes import REGIMES
 from polydom_runtime.causes import printable
 from polydom_runtime.costs import format_seconds
-from polydom_runtime.policy.lateness import longest_step
-from polydom_runtime.policy.outlook_table import outlook_table, regimes_text
-from polydom_runtime.policy.promise_text import promise_text, score_text
-from polydom_runtime.policy.risk_table import risk_table
+from polydom_runtime.describing.lateness import longest_step
+from polydom_runtime.describing.outlook_table import outlook_table, regimes_text
+from polydom_runtime.describing.promise_text import promise_text, score_text
+from polydom_runtime.describing.risk_table import risk_table
 from polydom_runtime.trust import SIGNATURE_FILE
 
 from .arguments import add_trust, add_tune

@@ -4,13 +4,13 @@ import argparse
 import sys
 from dataclasses import asdict
 
+from polydom_runtime.delivery.fitness import check_fitness
+from polydom_runtime.delivery.install import install
+from polydom_runtime.delivery.packed import unpacked
 from polydom_runtime.device.board import Board
 from polydom_runtime.device.probe import probe
-from polydom_runtime.diagnosis.findings import as_text
+from polydom_runtime.findings import as_text
 from polydom_runtime.items.sources import space_of
-from polydom_runtime.updates.fitness import check_fitness
-from polydom_runtime.updates.install import install
-from polydom_runtime.updates.packed import unpacked
 
 from .arguments import add_trust
 from .outcome import Outcome

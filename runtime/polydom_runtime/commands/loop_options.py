@@ -8,8 +8,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from polydom_runtime.costs import format_seconds
-from polydom_runtime.diagnosis.findings import Finding
 from polydom_runtime.exceptions import LoopError
+from polydom_runtime.findings import Finding
 from polydom_runtime.loop import realtime
 from polydom_runtime.loop.loop_counts import LoopSummary, Miss
 from polydom_runtime.loop.monitor import Monitor

@@ -16,9 +16,9 @@ from .arguments import duration
 from .terminal import say
 
 if TYPE_CHECKING:
-    from polydom_runtime.policy.trace import Trace
     from polydom_runtime.prediction import AnyPredictor, Prediction
     from polydom_runtime.records.metrics import Publishing
+    from polydom_runtime.trace import Trace
 
 
 class Records:

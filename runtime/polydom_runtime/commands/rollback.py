@@ -2,7 +2,7 @@
 
 import argparse
 
-from polydom_runtime.updates.rollback import SHORTEST, roll_back
+from polydom_runtime.delivery.rollback import SHORTEST, roll_back
 
 from .arguments import add_trust
 from .outcome import Outcome

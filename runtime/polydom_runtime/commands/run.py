@@ -33,7 +33,7 @@ from .terminal import say
 from .tuned_bundle import bundle_of, trust_of
 
 if TYPE_CHECKING:
-    from polydom_runtime.following.following_predictor import FollowingPredictor, Single
+    from polydom_runtime.delivery.following_predictor import FollowingPredictor, Single
     from polydom_runtime.publishing.publisher import MqttPublisher
     from polydom_runtime.supervision.supervisor import SupervisedPredictor
 

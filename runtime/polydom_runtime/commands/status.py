@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from polydom_runtime.causes import printable
-from polydom_runtime.updates.releases import current_digest, releases
+from polydom_runtime.delivery.releases import current_digest, releases
 
 from .arguments import add_trust
 from .exit_code import ExitCode

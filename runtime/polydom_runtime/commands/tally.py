@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.histogram import Histogram
 from polydom_runtime.items.sources import UNLABELLED
 from polydom_runtime.prediction import Prediction
-from polydom_runtime.records.histogram import Histogram
 from polydom_runtime.records.metrics import MAX_ERRORS, MAX_REASONS, MAX_SETS, PRIOR, BoundedCounter, labelled
 
 from .scores import score_of

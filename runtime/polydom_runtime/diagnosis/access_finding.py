@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from .findings import Finding, finding
+from polydom_runtime.findings import Finding, finding
 
 
 def check_access(paths: Iterable[Path]) -> Finding:

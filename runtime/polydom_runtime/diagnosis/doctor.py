@@ -11,11 +11,11 @@ from polydom_runtime.device.board import Board
 from polydom_runtime.device.jitter import Jitter, Permissions, permissions, wake_up_jitter
 from polydom_runtime.device.probe import Probe, probe
 from polydom_runtime.exceptions import BundleFormatError
+from polydom_runtime.findings import Finding, as_text, exit_code, finding
 from polydom_runtime.measuring.cost_samples import Pauses
 from polydom_runtime.measuring.stopwatch import pauses_now
 from polydom_runtime.measuring.timers import Timers
 
-from .findings import Finding, as_text, exit_code, finding
 from .machine_findings import (
     check_busy,
     check_governor,

@@ -9,10 +9,9 @@ from polydom_runtime.device.board import Board
 from polydom_runtime.device.jitter import Jitter, Permissions
 from polydom_runtime.device.memory import memory_need
 from polydom_runtime.device.timer import reading_ns, step_back_ns, timer_tick_ns
+from polydom_runtime.findings import Finding, Level, finding
 from polydom_runtime.measuring.cost_samples import Pauses
 from polydom_runtime.measuring.disturbances import BUSY_SHARE, QUOTA_CURE
-
-from .findings import Finding, Level, finding
 
 COARSEST_TICK_NS = 10_000
 MAX_WAKE_UP_NS = 1_000_000

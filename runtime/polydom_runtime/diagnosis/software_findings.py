@@ -14,9 +14,8 @@ from polydom_runtime.device.board import Board
 from polydom_runtime.device.probe import Probe
 from polydom_runtime.exceptions import BundleFormatError, BundleMismatchError
 from polydom_runtime.features import FeatureSpace
+from polydom_runtime.findings import Finding, Level, finding
 from polydom_runtime.measuring.stamps import THREAD_VARIABLES
-
-from .findings import Finding, Level, finding
 
 REQUIRED = {"onnxruntime": ">=1.20,<1.29", "numpy": ">=1.24"}
 """The versions that the runtime is made for, equal to the dependencies of its package."""

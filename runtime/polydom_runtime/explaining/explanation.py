@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from polydom_runtime.features import members
 from polydom_runtime.policy.states import Move
-from polydom_runtime.policy.trace import Trace
 from polydom_runtime.prediction import Prediction
+from polydom_runtime.trace import Trace
 
 
 @dataclass(frozen=True, slots=True)

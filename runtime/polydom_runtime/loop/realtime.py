@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from polydom_runtime.device.board import Board
-from polydom_runtime.diagnosis.findings import Finding, finding
+from polydom_runtime.findings import Finding, finding
 
 from .wakeups import set_timer_slack
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from polydom_runtime.clock import Clock
+from polydom_runtime.histogram import Histogram
 from polydom_runtime.prediction import Rehearsing
-from polydom_runtime.records.histogram import Histogram
 
 if TYPE_CHECKING:
     from polydom_runtime.prediction import Answering

@@ -18,8 +18,8 @@ from typing import Literal, get_args
 from polydom_runtime.clock import Clock, hardware_clock
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.exceptions import DeadlineError, LoopError
+from polydom_runtime.histogram import Histogram
 from polydom_runtime.pauses import collector_off
-from polydom_runtime.records.histogram import Histogram
 
 NAP_NS = 100_000_000
 """A longer sleep is split into naps, so that the loop can be stopped and keeps watchdogs alive meanwhile."""

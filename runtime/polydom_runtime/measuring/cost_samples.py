@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polydom_runtime.arrays import Floats
-from polydom_runtime.bundles.html_table import html_table
 from polydom_runtime.bundles.regimes import Regime
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.exceptions import MeasurementError
 from polydom_runtime.features import FeatureSpace
+from polydom_runtime.html_table import html_table
 
 MIN_SECONDS, MAX_SECONDS, MAX_SIZE = 1e-12, 1e6, 1e15
 """Limits of the seconds of a call and of the size of an item; beyond them, fits lose numerical precision."""

@@ -12,10 +12,10 @@ from typing import Any
 
 from polydom_runtime.causes import uncontrolled
 from polydom_runtime.exceptions import MeasurementError
+from polydom_runtime.frames import frames
 
 from .cost_samples import CostSamples
 from .decoding import add_frame, decoded_header, unsound
-from .frames import frames
 from .measurement import Measurement, SamplesHeader
 from .stamps import stamp_fault
 

@@ -13,11 +13,11 @@ from polydom_runtime.arrays import Floats
 from polydom_runtime.bundles.regimes import Regime
 from polydom_runtime.exceptions import MeasurementError
 from polydom_runtime.files import open_kept, sync_folder
+from polydom_runtime.frames import frame, frames, has_frame
 
 from .costs_file import MAGIC, MAX_FILE_BYTES, VERSION, start_of_frames
 from .decoding import add_frame, decoded_header
 from .disturbances import Disturbances
-from .frames import frame, frames, has_frame
 from .measurement import Measurement, SamplesHeader
 
 NOTHING = Disturbances()

@@ -4,8 +4,7 @@ from collections.abc import Callable
 
 from polydom_runtime.features import members
 from polydom_runtime.pauses import Usage
-
-from .trace import Trace
+from polydom_runtime.trace import Trace
 
 K_IN_A_ROW = 3
 """With this many failures in a row a feature is out."""

@@ -18,7 +18,7 @@ from polydom_runtime.bundles.bundle import Label
 from polydom_runtime.bundles.identity import Identity, is_word
 from polydom_runtime.exceptions import RecordingError
 from polydom_runtime.features import MAX_FEATURES, members
-from polydom_runtime.measuring.frames import frame, frames
+from polydom_runtime.frames import frame, frames
 
 from .flight_record import FlightRecord
 

@@ -5,13 +5,13 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from .histogram import Histogram
+from polydom_runtime.histogram import Histogram
 
 if TYPE_CHECKING:
     from polydom_runtime.bundles.identity import Identity
-    from polydom_runtime.policy.trace import Trace
     from polydom_runtime.prediction import Prediction
     from polydom_runtime.publishing.publisher import PublishingCounts
+    from polydom_runtime.trace import Trace
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
 MAX_REASONS, MAX_SETS, MAX_ERRORS = 200, 100, 50

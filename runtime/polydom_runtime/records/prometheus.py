@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
-from .histogram import Histogram
+from polydom_runtime.histogram import Histogram
+
 from .metrics import QUANTILES, Metrics, known_as
 
 EDGES_NS = tuple(step << k for k in range(13, 33) for step in (2, 3))

@@ -33,8 +33,8 @@ from .flight_record import FlightRecord
 from .ring_file import Allocate, open_ring
 
 if TYPE_CHECKING:
-    from polydom_runtime.policy.trace import Trace
     from polydom_runtime.prediction import AnyPredictor, Prediction
+    from polydom_runtime.trace import Trace
 
 __all__ = ["Flight", "FlightRecord", "FlightRecorder", "load_flight", "read_flight"]
 

@@ -21,8 +21,8 @@ from polydom_runtime.policy.abstention import least_confidence
 from polydom_runtime.policy.deadline import checked_deadline
 from polydom_runtime.policy.loaded_models import NO_NUMBER, LoadedModel
 from polydom_runtime.policy.rehearsal import KeptItems
-from polydom_runtime.policy.trace import Trace
 from polydom_runtime.prediction import AnyPredictor, Policy, Prediction, policy_for
+from polydom_runtime.trace import Trace
 
 from .fallback import MIN_MARGIN_NS, Fallback, StageNames
 from .keeper import Keeper

@@ -12,7 +12,7 @@ from polydom_builder.exceptions import ExportError
 from polydom_builder.signing.sign import sign_folder
 from polydom_builder.signing.signing_key import SigningKey, make_keys
 from polydom_runtime import BundleFormatError, Trust, load_bundle
-from polydom_runtime.updates.packed import unpacked
+from polydom_runtime.delivery.packed import unpacked
 from tests.runtime.conftest import make_bundle, write
 from tests.runtime.test_planted import give_away
 

@@ -11,8 +11,8 @@ import pytest
 from polydom_builder.__main__ import main
 from polydom_runtime.device.device_profile import DeviceProfile
 from polydom_runtime.exceptions import ProfileError
+from polydom_runtime.frames import frame, frames
 from polydom_runtime.measuring.costs_file import load_costs, start_of_frames
-from polydom_runtime.measuring.frames import frame, frames
 from polydom_runtime.records.recorder import FlightRecorder
 from tests.builder.board import write_costs
 from tests.hostile_texts import HOSTILE, controls, printed, spoil, spoilt_bundle

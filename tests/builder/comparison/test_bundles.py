@@ -14,8 +14,8 @@ from polydom_builder.exceptions import ComparisonError
 from polydom_runtime import Bundle
 from polydom_runtime.bundles.identity import Identity
 from polydom_runtime.bundles.index import Interval
+from polydom_runtime.describing.promise_text import promise_text
 from polydom_runtime.device.memory import memory_need
-from polydom_runtime.policy.promise_text import promise_text
 from polydom_runtime.unit_times import UnitTimes
 from tests.bundle_parts import changed
 from tests.runtime.bundles.test_estimators import with_two_models_of_one_set

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from polydom_builder.index.envelope import build_index
-from polydom_builder.lattice.region import QueryRegion
+from polydom_builder.sets.region import QueryRegion
 from polydom_runtime.bundles.index import Candidate, PolyDomIndex, Staircase
 from polydom_runtime.costs import CostFunction, basis_terms
 

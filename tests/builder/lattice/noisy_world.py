@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polydom_builder.costs.set_costs import SetCosts
 from polydom_builder.lattice.paired_errors import PairedErrors
-from polydom_builder.lattice.region import QueryRegion
+from polydom_builder.sets.region import QueryRegion
+from polydom_builder.sets.set_costs import SetCosts
 from polydom_runtime.arrays import Floats
 from polydom_runtime.costs import CostFunction
 

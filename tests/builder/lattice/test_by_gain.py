@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from polydom_builder.costs.set_costs import SetCosts
 from polydom_builder.lattice import expand_best_first
 from polydom_builder.lattice.by_gain import Gained, expand_by_gain
 from polydom_builder.lattice.limits import LimitedScore, Spent
-from polydom_builder.lattice.query_grid import QueryGrid
-from polydom_builder.lattice.region import QueryRegion
 from polydom_builder.lattice.within_noise import margin_of, select_within_noise
+from polydom_builder.sets.query_grid import QueryGrid
+from polydom_builder.sets.region import QueryRegion
+from polydom_builder.sets.set_costs import SetCosts
 from polydom_runtime.arrays import Floats
 from polydom_runtime.costs import CostFunction
 from tests.draws import draws

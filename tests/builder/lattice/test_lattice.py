@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from polydom_builder.costs.set_costs import SetCosts
 from polydom_builder.exceptions import LatticeError
 from polydom_builder.lattice import expand_best_first, feasible, promise
 from polydom_builder.lattice.candidates import select_candidates
-from polydom_builder.lattice.covers import Costs
-from polydom_builder.lattice.region import QueryRegion
 from polydom_builder.paper import expand_layers
+from polydom_builder.sets.covers import Costs
+from polydom_builder.sets.region import QueryRegion
+from polydom_builder.sets.set_costs import SetCosts
 from polydom_runtime.costs import CostFunction
 
 GOLDEN = Path(__file__).parents[2] / "golden"

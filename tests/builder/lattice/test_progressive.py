@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from polydom_builder.costs.set_costs import SetCosts
 from polydom_builder.exceptions import LatticeError
 from polydom_builder.lattice import expand_best_first, expand_progressively, feasible, progressive, proven_alpha
 from polydom_builder.lattice.candidates import select_candidates
-from polydom_builder.lattice.covers import Costs
 from polydom_builder.lattice.monotonicity import estimate_tolerance
-from polydom_builder.lattice.region import QueryRegion
+from polydom_builder.sets.covers import Costs
+from polydom_builder.sets.region import QueryRegion
+from polydom_builder.sets.set_costs import SetCosts
 from polydom_runtime.costs import CostFunction
 from tests.builder.lattice.test_lattice import EVERYTHING, constant_costs, flat
 from tests.draws import draws

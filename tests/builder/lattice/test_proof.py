@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polydom_builder.costs.set_costs import SetCosts
 from polydom_builder.exceptions import LatticeError
 from polydom_builder.lattice import expand_best_first, feasible
 from polydom_builder.lattice.candidates import select_candidates
 from polydom_builder.lattice.proof import Proof, prove
-from polydom_builder.lattice.region import QueryRegion
-from polydom_builder.lattice.tabled_costs import TabledCosts, smallest_outside
 from polydom_builder.paper import expand_layers
+from polydom_builder.sets.region import QueryRegion
+from polydom_builder.sets.set_costs import SetCosts
+from polydom_builder.sets.tabled_costs import TabledCosts, smallest_outside
 from polydom_builder.verification.proof_checks import omissions, pair_faults
 from polydom_builder.verification.proof_file import PROOF_FILE, load_proof
 from polydom_runtime.costs import CostFunction

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from polydom_builder.costs.set_costs import SetCosts
 from polydom_builder.lattice.paired_errors import PairedErrors
-from polydom_builder.lattice.region import QueryRegion
 from polydom_builder.lattice.within_noise import select_within_noise, warn_if_all_is_noise
+from polydom_builder.sets.region import QueryRegion
+from polydom_builder.sets.set_costs import SetCosts
 from polydom_runtime.costs import CostFunction
 
 COSTS = SetCosts([CostFunction.of(1.0), CostFunction.of(2.0)])

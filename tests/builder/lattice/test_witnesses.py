@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from polydom_builder.costs.set_costs import SetCosts
 from polydom_builder.exceptions import LatticeError
 from polydom_builder.lattice import expand_best_first, fewest_trainings
-from polydom_builder.lattice.covers import Costs
-from polydom_builder.lattice.region import QueryRegion
+from polydom_builder.sets.covers import Costs
+from polydom_builder.sets.region import QueryRegion
+from polydom_builder.sets.set_costs import SetCosts
 from polydom_runtime.costs import CostFunction
 from tests import synthetic
 from tests.builder.lattice.test_lattice import EVERYTHING, constant_costs

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polydom_builder.costs.set_costs import SetCosts
 from polydom_builder.exceptions import LatticeError
-from polydom_builder.lattice.covers import Costs
-from polydom_builder.lattice.region import QueryRegion
 from polydom_builder.paper import expand_all, expand_as_printed, expand_layers, select_as_printed
+from polydom_builder.sets.covers import Costs
+from polydom_builder.sets.region import QueryRegion
+from polydom_builder.sets.set_costs import SetCosts
 from tests import synthetic
 from tests.builder.lattice.test_lattice import EVERYTHING, constant_costs, flat, load, mask_of, scores_of
 from tests.property import strategies as own

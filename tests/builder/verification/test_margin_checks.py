@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from polydom_builder.costs.set_costs import SetCosts
 from polydom_builder.lattice.by_gain import expand_by_gain
 from polydom_builder.lattice.grounds import Grounds
 from polydom_builder.lattice.limits import LimitedScore
 from polydom_builder.lattice.paired_errors import PairedErrors
 from polydom_builder.lattice.progressive import proven_alpha
 from polydom_builder.lattice.proof import Proof, prove
-from polydom_builder.lattice.region import QueryRegion
-from polydom_builder.lattice.tabled_costs import TabledCosts
 from polydom_builder.lattice.within_noise import grounds_of, margin_of, select_within_noise
+from polydom_builder.sets.region import QueryRegion
+from polydom_builder.sets.set_costs import SetCosts
+from polydom_builder.sets.tabled_costs import TabledCosts
 from polydom_builder.verification.margin_checks import margin_faults
 from polydom_builder.verification.proof_checks import omissions, pair_faults
 from polydom_builder.verification.proof_file import PROOF_FILE, load_proof

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 import polydom_builder
 from polydom_builder import PolyDomSearch, QueryRegion
-from polydom_builder.costs.set_costs import SetCosts
 from polydom_builder.index.envelope import build_index
 from polydom_builder.lattice import expand_best_first
 from polydom_builder.lattice.candidates import select_candidates
 from polydom_builder.lattice.proof import Proof, prove
-from polydom_builder.lattice.region import evaluate
-from polydom_builder.lattice.tabled_costs import TabledCosts
+from polydom_builder.sets.region import evaluate
+from polydom_builder.sets.set_costs import SetCosts
+from polydom_builder.sets.tabled_costs import TabledCosts
 from polydom_builder.verification.proof_checks import TIE, covers, omissions, pair_faults
 from polydom_builder.verification.proof_file import PROOF_FILE, load_proof
 from polydom_builder.verification.verify import verify, verify_bundle

@@ -13,9 +13,9 @@ from polydom_runtime.bundles.confidence import Calibration, Confidence, Risk, Ri
 from polydom_runtime.bundles.decoding import decode
 from polydom_runtime.bundles.encoding import encode
 from polydom_runtime.bundles.schema import pack_floats
+from polydom_runtime.describing.risk_table import risk_table
 from polydom_runtime.exceptions import BundleFormatError, BundleMismatchError, ConfidenceError
 from polydom_runtime.policy.abstention import least_confidence
-from polydom_runtime.policy.risk_table import risk_table
 from tests.bundle_parts import changed
 from tests.runtime.bundles.test_odd_values import altered
 from tests.runtime.conftest import make_bundle

@@ -12,8 +12,8 @@ from polydom_runtime.bundles.decoding import decode
 from polydom_runtime.bundles.encoding import encode
 from polydom_runtime.bundles.error_costs import ErrorCosts
 from polydom_runtime.bundles.schema import pack_floats
+from polydom_runtime.describing.promise_text import score_text
 from polydom_runtime.exceptions import BundleFormatError
-from polydom_runtime.policy.promise_text import score_text
 from tests.bundle_parts import changed
 from tests.runtime.conftest import make_bundle
 

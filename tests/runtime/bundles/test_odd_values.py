@@ -24,10 +24,10 @@ from polydom_runtime.bundles.estimates import Estimate
 from polydom_runtime.bundles.index_file import DIGEST_FILE, INDEX_FILE, digest_line, load_bundle
 from polydom_runtime.bundles.references import References, stored
 from polydom_runtime.bundles.schema import pack_floats
+from polydom_runtime.describing.outlook_table import outlook_table
+from polydom_runtime.describing.risk_table import risk_table
 from polydom_runtime.exceptions import BundleFormatError, BundleMismatchError, DeadlineError
 from polydom_runtime.items.kinds import ItemKind
-from polydom_runtime.policy.outlook_table import outlook_table
-from polydom_runtime.policy.risk_table import risk_table
 from tests.bundle_parts import changed
 from tests.draws import draws
 from tests.runtime.bundles.test_bundle import made_for_regimes

@@ -12,8 +12,8 @@ from polydom_runtime.bundles.encoding import encode
 from polydom_runtime.bundles.schema import pack_floats
 from polydom_runtime.bundles.shipping import Amount, LeftOut, Limits, Shipping, encoded
 from polydom_runtime.costs import CostFunction
+from polydom_runtime.describing.promise_text import promise_text
 from polydom_runtime.exceptions import BundleFormatError
-from polydom_runtime.policy.promise_text import promise_text
 from tests.bundle_parts import changed
 from tests.runtime.conftest import make_bundle
 

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from polydom_runtime import Predictor
+from polydom_runtime.binomial import SamplingPlan
 from polydom_runtime.bundles.index_file import DIGEST_FILE
-from polydom_runtime.certification.binomial import SamplingPlan
 from polydom_runtime.certification.certificate import Certificate, Claim
 from polydom_runtime.certification.certify import MAX_REPEATED, certify, endless, longest_pause
 from polydom_runtime.commands.certify import add_arguments, plan_of, run

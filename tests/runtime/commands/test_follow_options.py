@@ -12,7 +12,7 @@ import pytest
 from polydom_runtime import Predictor, load_bundle, write_packed
 from polydom_runtime.__main__ import main
 from polydom_runtime.commands import follow_options, run
-from polydom_runtime.following import check
+from polydom_runtime.delivery import check
 from tests.bundle_parts import changed
 from tests.runtime.conftest import make_bundle, write
 

@@ -15,7 +15,7 @@ from polydom_runtime.certification.certificate import Certificate
 from polydom_runtime.commands.terminal import say, show
 from polydom_runtime.device.tune import RegimeTune, Tune
 from polydom_runtime.device.tune_file import this_machine, write_tune
-from polydom_runtime.diagnosis.findings import Finding, as_text
+from polydom_runtime.findings import Finding, as_text
 from polydom_runtime.records.recorder import FlightRecorder
 from tests.bundle_parts import changed
 from tests.hostile_texts import HOSTILE, controls, printed, spoil, spoilt_bundle

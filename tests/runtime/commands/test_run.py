@@ -18,12 +18,12 @@ from polydom_runtime import FeatureSpace
 from polydom_runtime.__main__ import main
 from polydom_runtime.bundles.confidence import Calibration, Confidence, Risk, RiskPoint
 from polydom_runtime.bundles.index_file import load_bundle
+from polydom_runtime.delivery.install import install
+from polydom_runtime.delivery.releases import current_release
 from polydom_runtime.items.packed import write_packed
 from polydom_runtime.items.sources import Arrived
 from polydom_runtime.records.recorder import read_flight
 from polydom_runtime.supervision.keeper import own_command, own_environment
-from polydom_runtime.updates.install import install
-from polydom_runtime.updates.releases import current_release
 from tests.bundle_parts import changed
 from tests.draws import draws
 from tests.runtime.conftest import make_bundle, write

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from polydom_runtime.exceptions import MeasurementError
+from polydom_runtime.frames import frame
 from polydom_runtime.measuring.cost_samples import MAX_PAUSES, Pauses
 from polydom_runtime.measuring.costs_file import MAGIC, NEVER_COLD, SamplesHeader, load_costs
 from polydom_runtime.measuring.disturbances import Disturbances
-from polydom_runtime.measuring.frames import frame
 from polydom_runtime.measuring.journal import FileJournal
 
 HEADER = SamplesHeader(

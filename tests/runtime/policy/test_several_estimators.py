@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.describing.lateness import longest_step
 from polydom_runtime.features import members
-from polydom_runtime.policy.lateness import longest_step
 from polydom_runtime.policy.slowdown import Slowdown
 from polydom_runtime.policy.states import reachable
 from polydom_runtime.prediction import Policy

@@ -22,14 +22,14 @@ from prometheus_client.parser import text_string_to_metric_families
 from polydom_runtime import Bundle, Prediction, Predictor
 from polydom_runtime.bundles.identity import Identity
 from polydom_runtime.commands.record_options import add_arguments, open_records
+from polydom_runtime.delivery.following_predictor import Reloads
 from polydom_runtime.exceptions import RecordingError
-from polydom_runtime.following.following_predictor import Reloads
-from polydom_runtime.policy.trace import Trace
+from polydom_runtime.histogram import MAX_NS, RELATIVE_ERROR, Histogram
 from polydom_runtime.prediction import Policy
-from polydom_runtime.records.histogram import MAX_NS, RELATIVE_ERROR, Histogram
 from polydom_runtime.records.metrics import MAX_REASONS, MAX_SETS, OTHER, PRIOR, QUANTILES, Metrics
 from polydom_runtime.records.metrics_files import JsonLines, MetricsOutput, PrometheusText, Regularly
 from polydom_runtime.records.prometheus import EDGES_NS, prometheus_text
+from polydom_runtime.trace import Trace
 from tests.bundle_parts import changed
 from tests.runtime.conftest import US, World, make_bundle
 

@@ -1,0 +1,46 @@
+"""Whether a bundle can work on this machine, before it is installed."""
+
+from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.device.board import Board
+from polydom_runtime.device.probe import Probe
+from polydom_runtime.diagnosis.machine_findings import check_memory
+from polydom_runtime.diagnosis.software_findings import check_bundle, check_costs, check_features
+from polydom_runtime.exceptions import UpdateError
+from polydom_runtime.features import FeatureSpace
+from polydom_runtime.findings import Finding
+
+
+def check_fitness(bundle: Bundle, board: Board, found: Probe | str, space: FeatureSpace | None = None) -> list[Finding]:
+    """Return what may make answers late here: the doctor's findings about a bundle that are no reason to refuse it.
+
+    Parameters
+    ----------
+    bundle : Bundle
+    board : Board
+        The source of facts about the machine.
+    found : Probe or str
+        The result of a child process that tries onnxruntime, or why it failed.
+    space : FeatureSpace, optional
+        The features of this machine, to compare with those of the build.
+
+    Raises
+    ------
+    UpdateError
+        If a model does not run, or the memory is too small.
+    BundleMismatchError
+        If the features are not those of the build, or give other numbers.
+    """
+    models = check_bundle(bundle, found)
+    others = [check_memory(board, [model.size_bytes for model in bundle.models]), check_costs(bundle, board, found)]
+    if space is not None:
+        bundle.check_features(space)
+        others.append(check_features(bundle, space))
+    problems = [models] * (models.level != "ok") + [finding for finding in others if finding.level == "problem"]
+    if problems:
+        got = "; ".join(f"{finding.check}: {finding.found}" for finding in problems)
+        raise UpdateError(f"The bundle must be able to work on this machine. Got {got}. {_sentence(problems[0].fix)}")
+    return [finding for finding in others if finding.level != "ok"]
+
+
+def _sentence(fix: str) -> str:
+    return f"{fix[:1].upper()}{fix[1:]}."

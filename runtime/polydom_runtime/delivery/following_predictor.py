@@ -1,0 +1,313 @@
+"""A predictor that answers by the bundle that its folder holds now."""
+
+import os
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.index_file import DIGEST_FILE
+from polydom_runtime.bundles.model_entry import MODEL_FOLDER
+from polydom_runtime.bundles.opened_folder import read_bounded
+from polydom_runtime.causes import raised, report
+from polydom_runtime.clock import Clock, hardware_clock
+from polydom_runtime.exceptions import BundleFormatError, PolyDomError
+from polydom_runtime.prediction import AnyPredictor, Policy, Prediction
+from polydom_runtime.predictor import Predictor
+from polydom_runtime.supervision.supervisor import SupervisedPredictor
+from polydom_runtime.trace import Trace
+
+from .background import Background
+from .pace import Pace
+from .trial import Record, Trial
+
+if TYPE_CHECKING:
+    from polydom_runtime.explaining.explanation import Explanation
+
+LOOK_EVERY_NS = 1_000_000_000
+"""Nanoseconds between two looks at the folder."""
+
+CLOSE_S = 1.0
+"""The time that a load may go on when all is closed."""
+
+PATIENCE = 200
+"""After so many items without enough time for a rehearsal, a new predictor takes over without one."""
+
+Single = Predictor | SupervisedPredictor
+
+Identity = tuple[int, ...]
+
+
+class Reloads(NamedTuple):
+    """What became of new bundles.
+
+    Attributes
+    ----------
+    taken : int
+        Those that took over.
+    refused : int
+        Those that could not be used.
+    sent_back : int
+        Those that took over, and answered late or failed too often: the one before took over again.
+    error : str
+        Why the last one was refused or sent back; empty if none was.
+    """
+
+    taken: int = 0
+    refused: int = 0
+    sent_back: int = 0
+    error: str = ""
+
+
+class FollowingPredictor:
+    """Answers by the bundle that a folder holds now, item by item. For one thread at a time.
+
+    When the folder holds another bundle, a second thread makes a predictor for it, beside the running one. Between two
+    items, in the loop's spare time, this rehearses and takes over. If it cannot be made, the running one stays. If the
+    first answers are late, or fail, more often than promised, the one before takes over again.
+
+    Parameters
+    ----------
+    predictor : Predictor or SupervisedPredictor
+        The first one.
+    folder : str or path
+        Where its bundle is: a folder that is replaced in one step, or a link to one. If files are copied over the old
+        ones, call `look` at the end.
+    make : callable
+        Makes a predictor for the bundle that the folder holds now, with the deadline of the first one. Called in the
+        second thread.
+    trial : int
+        How many answers decide whether a new bundle stays; 0 for no trial.
+    on_change : callable
+        Called with the predictor that has taken over, between two items.
+    on_sent_back : callable
+        Called with the SHA-256 of a bundle that was sent back, in the second thread: to put the folder back, too.
+    clock : Clock
+    pace : Pace, optional
+        Of the second thread.
+
+    Attributes
+    ----------
+    current : Predictor or SupervisedPredictor
+        The one that answers.
+    reloads : Reloads
+    record : Record
+        Counts of the answers of `current`.
+
+    Notes
+    -----
+    `on_slack` must be called between items, as `Monitor` does.
+    """
+
+    def __init__(
+        self,
+        predictor: Single,
+        folder: str | os.PathLike[str],
+        make: Callable[[], Single],
+        *,
+        trial: int = 1000,
+        on_change: Callable[[Single], object] = lambda _: None,
+        on_sent_back: Callable[[str], object] = lambda _: None,
+        clock: Clock = hardware_clock,
+        pace: Pace | None = None,
+    ) -> None:
+        self.current = predictor
+        self.deadline = predictor.deadline
+        self.reloads, self.record = Reloads(), Record()
+        self._digest_file = Path(folder) / DIGEST_FILE
+        self._make, self._trial_items = make, trial
+        self.on_change, self._on_sent_back = on_change, on_sent_back
+        self._clock = clock
+        self._pace = pace or Pace()
+        self._seen = self._identity() if self._holds(predictor) else None  # it may have changed since the first load
+        self._due_ns = 0
+        self._room_s = 3.0 * self.deadline + 0.002  # a rehearsal takes less than two answers
+        self._ready: Single | None = None
+        self._waited = 0
+        self._trial: Trial | None = None
+        self._before: tuple[Single, Record] | None = None
+        self._is_loading = self._goes_back = False
+        self._lock = Lock()  # of `reloads`
+        self._counts, self._restarts = Counter[str](), 0
+        self._background = Background(self._pace)
+
+    def look(self) -> None:
+        """Load the bundle that the folder holds now, unless it is the running one. May be called by signal handlers."""
+        if not self._is_loading and self._ready is None:
+            self._is_loading = True
+            self._seen = self._identity()
+            self._background.do(self._load)
+
+    def on_slack(self, seconds_left: float) -> None:
+        """Use the time between two items: look at the folder, and let a new predictor take over."""
+        self._pace.offer(seconds_left)
+        if (now := self._clock()) >= self._due_ns:
+            self._due_ns = now + LOOK_EVERY_NS
+            if self._identity() not in (self._seen, None):
+                self.look()
+        if self._trial is not None:
+            self._judge(self._trial)
+        elif self._goes_back:  # the trial was over before that was known
+            self._goes_back = False
+            self.look()
+        if self._ready is not None:
+            self._waited += 1
+            if seconds_left >= self._room_s or self._waited > PATIENCE:
+                self._take_over(self._ready)
+
+    def predict_one(self, item: Any, arrived_ns: int | None = None) -> Prediction:
+        """Return the answer for one item, as the current predictor does."""
+        answer = self.current.predict_one(item, arrived_ns)
+        self.record.add(answer)
+        return answer
+
+    def explain(self, item: Any) -> "Explanation":
+        """As the current predictor; the answer counts as any other."""
+        found = self.current.explain(item)
+        self.record.add(found.answer)
+        return found
+
+    def warm_up(self, item: Any) -> object:
+        """As the current predictor."""
+        return self.current.warm_up(item)
+
+    def rehearse(self) -> None:
+        """As the current predictor."""
+        self.current.rehearse()
+
+    def expect_slowdown(self, at_least: float) -> None:
+        """As `Predictor.expect_slowdown`, where the current predictor can."""
+        if (expect := getattr(self.current, "expect_slowdown", None)) is not None:
+            expect(at_least)
+
+    def close(self) -> None:
+        """Close all predictors that can be closed, and end the second thread; one that hangs ends with the process."""
+        self._background.close(CLOSE_S)
+        for predictor in (self.current, self._ready, self._before and self._before[0]):
+            _close(predictor)
+
+    @property
+    def bundle(self) -> Bundle:  # noqa: D102
+        return self.current.bundle
+
+    @property
+    def policy(self) -> Policy:  # noqa: D102
+        return self.current.policy
+
+    @property
+    def trace(self) -> Trace:  # noqa: D102
+        return self.current.trace
+
+    @property
+    def slowdown(self) -> float:  # noqa: D102
+        return self.current.slowdown
+
+    @property
+    def n_oversized(self) -> int:  # noqa: D102
+        return self.current.n_oversized
+
+    @property
+    def failures(self) -> Mapping[str, int]:  # noqa: D102
+        return self.current.failures
+
+    @property
+    def out(self) -> frozenset[str]:  # noqa: D102
+        return self.current.out
+
+    def supervised(self) -> tuple[Counter[str], int]:
+        """Return `counts` and `restarts` of all supervised predictors so far, as of a `SupervisedPredictor`."""
+        here = [p for p in (self.current, self._before and self._before[0]) if isinstance(p, SupervisedPredictor)]
+        return sum((p.counts for p in here), self._counts), self._restarts + sum(p.restarts for p in here)
+
+    def _identity(self) -> Identity | None:
+        """Return what changes with the bundle in the folder; None if there is none now."""
+        with suppress(OSError):
+            index, models = os.stat(self._digest_file), os.stat(self._digest_file.with_name(MODEL_FOLDER))
+            return index.st_dev, index.st_ino, index.st_mtime_ns, models.st_ino, models.st_mtime_ns
+        return None
+
+    def _take_over(self, new: Single) -> None:
+        self._ready, self._waited = None, 0
+        old, record = self.current, self.record
+        with suppress(Exception):  # a rehearsal only
+            new.keep_items_of(old)
+            new.rehearse()
+        self.current, self.record = new, Record()
+        self._count("taken")
+        # One that is taken over during a trial has the bundle before the trial to go back to.
+        before, done = (self._before, old) if self._before is not None else ((old, record), None)
+        if self._trial_items:
+            self._before, self._trial = before, Trial(new, before[1], self._trial_items, self.record)
+        else:
+            done = old
+        if done is not None:
+            self._background.do(lambda: self._retire(done))
+        self.on_change(new)
+
+    def _judge(self, trial: Trial) -> None:
+        """End a trial: keep the new predictor, or let the one before take over again."""
+        failure = trial.failure
+        if self._before is None or not (failure or self._goes_back or trial.is_over):
+            return
+        (old, record), done = self._before, self._before[0]
+        self._before = self._trial = None
+        if failure or self._goes_back:
+            done, self.current, self.record = self.current, old, record
+            self.on_change(old)
+        if failure:
+            digest = done.bundle.sha256
+            self._failed("sent_back", f"{digest[:12]}: {failure}. The bundle before answers again")
+            self._background.do(lambda: self._on_sent_back(digest))
+        self._goes_back = False
+        self._background.do(lambda: self._retire(done))
+
+    def _failed(self, what: str, error: str) -> None:
+        self._count(what, error)
+        report(f"a new bundle was {what.replace('_', ' ')}. {error}")
+
+    def _count(self, what: str, error: str | None = None) -> None:
+        with self._lock:
+            count, last = getattr(self.reloads, what) + 1, self.reloads.error if error is None else error
+            self.reloads = self.reloads._replace(error=last, **{what: count})
+
+    def _load(self) -> None:
+        try:
+            before, new = self._before, None
+            if before is not None and self._holds(before[0]):  # somebody rolled back during the trial
+                self._goes_back = True
+            elif not self._holds(self.current):
+                new = self._make()
+            if new is not None and new.bundle.sha256 == self.current.bundle.sha256:
+                _close(new)
+                new = None
+            self._ready = new
+        except Exception as e:
+            self._failed("refused", str(e) if isinstance(e, PolyDomError) else raised(e))
+        finally:
+            self._is_loading = False
+
+    def _holds(self, predictor: Single) -> bool:
+        """Return whether the folder holds the bundle of a predictor."""
+        with suppress(BundleFormatError):
+            return read_bounded(self._digest_file, 4096)[:64] == predictor.bundle.sha256.encode()
+        return False
+
+    def _retire(self, predictor: Single) -> None:
+        """Close a predictor that answers no more, when that delays no item."""
+        self._pace.before_opening(sum(model.size_bytes for model in predictor.bundle.models))
+        if isinstance(predictor, SupervisedPredictor):
+            self._counts.update(predictor.counts)
+            self._restarts += predictor.restarts
+        _close(predictor)
+
+
+def _close(predictor: Single | None) -> None:
+    if isinstance(predictor, SupervisedPredictor):
+        predictor.close()
+
+
+if TYPE_CHECKING:
+    _: type[AnyPredictor] = FollowingPredictor

@@ -1,0 +1,91 @@
+"""The trial of a new bundle: whether it answers late, or fails, more often than it should."""
+
+from bisect import bisect_right
+from dataclasses import dataclass
+
+from polydom_runtime.binomial import lower_bound
+from polydom_runtime.prediction import AnyPredictor, Prediction
+
+CONFIDENCE = 0.999
+"""A bundle that keeps its promise is sent back with a chance of 1 in 1,000."""
+
+LEAST_RATE = 0.001
+"""So many late or failed answers are normal in any case: one in 1,000."""
+
+
+@dataclass
+class Record:
+    """Counts of the answers of one predictor.
+
+    Parameters
+    ----------
+    items, late, failed : int
+        All answers, those after the deadline, and those on whose account something failed: a feature or a model raised,
+        or the supervisor had to answer.
+    """
+
+    items: int = 0
+    late: int = 0
+    failed: int = 0
+
+    def add(self, answer: Prediction) -> None:
+        """Count an answer."""
+        self.items += 1
+        if not answer.deadline_met:
+            self.late += 1
+        if answer.error or answer.reason.startswith("supervised"):
+            self.failed += 1
+
+
+class Trial:
+    """The trial of a new predictor over its first answers.
+
+    Parameters
+    ----------
+    predictor : AnyPredictor
+        The new one. Its bundle promises how many answers are late.
+    before : Record
+        Of the old one: the new one may be late and fail as often.
+    items : int
+        How many answers decide.
+    record : Record
+        Of the new one, to which answers are added elsewhere.
+    """
+
+    def __init__(self, predictor: AnyPredictor, before: Record, items: int, record: Record) -> None:
+        self._items, self._record = items, record
+        late = max(_promised(predictor), _share(before.late, before.items))
+        self.most_late = _most(items, late)
+        self.most_failed = _most(items, _share(before.failed, before.items))
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the new predictor has answered enough items."""
+        return self._record.items >= self._items
+
+    @property
+    def failure(self) -> str:
+        """Why the new predictor is worse than promised; empty if it is not."""
+        for what, count, most in (
+            ("were late", self._record.late, self.most_late),
+            ("had failures", self._record.failed, self.most_failed),
+        ):
+            if count > most:
+                return f"{count} of its first {self._record.items} answers {what}; at most {most} were expected"
+        return ""
+
+
+def _promised(predictor: AnyPredictor) -> float:
+    """Return the share of late answers that the bundle promises for the nearest deadline; 0 if it says nothing."""
+    times = predictor.bundle.times
+    nearest = min(times.outlook, key=lambda o: abs(o.deadline - predictor.deadline), default=None)
+    return nearest.late if nearest is not None else 0.0
+
+
+def _share(count: int, items: int) -> float:
+    return max(count / items if items else 0.0, LEAST_RATE)
+
+
+def _most(items: int, rate: float) -> int:
+    """Return the most events in so many items that are not yet a sign of a higher rate."""
+    return bisect_right(range(1, items + 1), rate, key=lambda events: lower_bound(events, items, CONFIDENCE))

@@ -1,0 +1,1 @@
+"""What a bundle promises, in words and tables."""

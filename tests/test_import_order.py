@@ -68,7 +68,7 @@ import polydom_runtime.items.sources, numpy
 from polydom_runtime import Predictor, __version__
 import polydom_runtime
 if TYPE_CHECKING:
-    from polydom_runtime.trace import Trace
+    from polydom_runtime.policy.plan import Plan
 def late():
     from polydom_runtime.device import board
 """

@@ -23,7 +23,7 @@ _LAZY = {
     "BlockSelector": "preselection",
     "GreedySearch": "greedy_search",
     "PolyDomSearch": "search",
-    "QueryRegion": "lattice.region",
+    "QueryRegion": "sets.region",
     "SetCosts": "sets.set_costs",
     "SigningKey": "signing.signing_key",
     "verify_bundle": "verification",

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
+from polydom_builder.costs.cost_report import report_costs
 from polydom_builder.costs.fit_times import REFERENCE_MODEL
 from polydom_builder.costs.fitting import CostFit
 from polydom_builder.costs.target import Target
 from polydom_builder.lattice.greedy import PAPER_LAMBDAS
-from polydom_builder.reporting.cost_report import report_costs
 from polydom_builder.sets.costs_of_sets import costs_of_sets
 from polydom_builder.sets.inputs import weights_of
 from polydom_builder.sets.region import QueryRegion, evaluate

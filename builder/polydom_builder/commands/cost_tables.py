@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from polydom_builder.reporting.cost_report import CostRow
+from polydom_builder.costs.cost_report import CostRow
 from polydom_runtime.bundles.regimes import Regime
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.measuring.cost_samples import CostSamples, Pauses

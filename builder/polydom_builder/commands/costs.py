@@ -4,8 +4,8 @@ import argparse
 from dataclasses import asdict
 from pathlib import Path
 
+from polydom_builder.costs.cost_report import plot_costs, report_costs
 from polydom_builder.drawing.extra import check_extra
-from polydom_builder.reporting.cost_report import plot_costs, report_costs
 from polydom_runtime.commands.arguments import share
 from polydom_runtime.commands.outcome import Outcome
 from polydom_runtime.commands.terminal import show

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from polydom_builder.reporting.cost_report import CostRow, report_costs
+from polydom_builder.costs.cost_report import CostRow, report_costs
 from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples
 
 from .comparison import Comparison, Fact, TimeChange, TimeKind, Units, check_common, common_sizes, time_changes

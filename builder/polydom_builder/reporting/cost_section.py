@@ -5,12 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
+from polydom_builder.costs.cost_report import report_costs
 from polydom_builder.displays.index_view import IndexView
 from polydom_builder.drawing.unit_bars import MOST_UNITS, UnitBar, draw_units
 from polydom_runtime.costs import CostFunction, format_seconds
 from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples
 
-from .cost_report import report_costs
 from .figures import figure, percent, rows_high
 from .page import Picture, Section, Table
 

@@ -12,7 +12,7 @@ import pytest
 
 from polydom_builder.__main__ import main
 from polydom_builder.commands.cost_tables import print_costs
-from polydom_builder.reporting.cost_report import report_costs
+from polydom_builder.costs.cost_report import report_costs
 from polydom_runtime import Bundle
 from polydom_runtime.bundles.outlook import Outlook
 from tests.builder.board import samples

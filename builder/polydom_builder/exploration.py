@@ -27,31 +27,22 @@ Score = Callable[[list[int]], list[float]]
 
 @dataclass(frozen=True, slots=True)
 class Explored:
-    """The result of an exploration.
-
-    Parameters
-    ----------
-    expanded : dict of int to float
-        Score of each trained set.
-    kept : list of int
-        Masks of the candidates.
-    alpha, tolerance : float
-        α and e for which the promise holds; α is infinite if none is proven.
-    margin : float, optional
-        By how much, with 95 % certainty, another set may be better than the one that answers, at each size and budget.
-    steps : list of Step
-        How far a search by gain was after each training.
-    grounds : Grounds, optional
-        What the margin rests on.
-    """
+    """The result of an exploration."""
 
     expanded: dict[int, float]
+    """Score of each trained set."""
     kept: list[int]
+    """Masks of the candidates."""
     alpha: float
     tolerance: float
+    """α and e for which the promise holds; α is infinite if none is proven."""
     margin: float | None = None
+    """By how much, with 95 % certainty, another set may be better than the one that answers, at each size and
+    budget."""
     steps: Sequence[Step] = ()
+    """How far a search by gain was after each training."""
     grounds: Grounds | None = None
+    """What the margin rests on."""
 
     @property
     def candidates(self) -> dict[int, float]:
@@ -61,56 +52,37 @@ class Explored:
 
 @dataclass
 class Exploration:
-    """A search of the lattice.
-
-    Parameters
-    ----------
-    costs : CostsOfSets
-    region : QueryRegion
-    score : callable
-        Trains sets and returns their scores.
-    lattice : {"by-gain", "best-first", "layers", "as-printed", "all"}
-        The search.
-    alphas : tuple of float
-        Falling values of α; a single one unless the trainings are limited.
-    tolerance : float or None
-        e; None estimates it from the pairs of trained sets.
-    quantile : float
-        The quantile of their violations that the estimate takes.
-    max_trainings, max_seconds : optional
-        The limits of a best-first search.
-    batch : int
-        The number of sets that are trained at a time.
-    errors : PairedErrors
-        Of the scores of the sets that were trained.
-    standard_errors : float
-        By so many, a set must be better than a cheaper one that a search by gain keeps.
-    shown : callable
-        Is told each step of a search by gain.
-    """
+    """A search of the lattice."""
 
     costs: CostsOfSets
     region: QueryRegion
     score: Score
+    """Trains sets and returns their scores."""
     lattice: str
+    """The search."""
     alphas: tuple[float, ...]
+    """Falling values of α; a single one unless the trainings are limited."""
     tolerance: float | None
+    """e; None estimates it from the pairs of trained sets."""
     quantile: float
+    """The quantile of their violations that the estimate takes."""
     max_trainings: int | None
     max_seconds: float | None
+    """The limits of a best-first search."""
     batch: int
+    """The number of sets that are trained at a time."""
     errors: PairedErrors
+    """Of the scores of the sets that were trained."""
     standard_errors: float
+    """By so many, a set must be better than a cheaper one that a search by gain keeps."""
     shown: Callable[[Step], object] = lambda step: None
+    """Is told each step of a search by gain."""
 
     def run(self) -> Explored:
         """Train the sets that the search chooses, and keep those that no other kept set can replace.
 
-        Raises
-        ------
-        LatticeError
-            If a score or parameter is out of range, too many sets are in doubt, or the trainings within the limits
-            prove no promise.
+        Raises `LatticeError` if a score or parameter is out of range, too many sets are in doubt, or the trainings
+        within the limits prove no promise.
         """
         self._scores: dict[int, float] = {}
         if self.lattice == "by-gain":

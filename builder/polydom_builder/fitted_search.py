@@ -65,12 +65,7 @@ class FittedSearch(Protocol):
 def publish(search: Any, prepared: Prepared, combine: Combine | None = None) -> None:
     """Set the attributes that both searches have before they train.
 
-    Parameters
-    ----------
-    search : PolyDomSearch or GreedySearch
-    prepared : Prepared
-    combine : callable, optional
-        The rule for the cost of features together; their sum if not given.
+    `combine`: the rule for the cost of features together; their sum if not given.
     """
     search.region_, search.space_, search.dropped_ = prepared.region, prepared.space, prepared.dropped
     search.target_, search.samples_ = prepared.target, prepared.samples
@@ -118,10 +113,7 @@ def warn_if_useless(scores: Mapping[int, float]) -> None:
 def export_orders(search: FittedSearch, chosen: Sequence[tuple[Order, str]]) -> list[ExportedModel]:
     """Train, export and check a model for every given order of features and its estimator, and for every prefix.
 
-    Raises
-    ------
-    ExportError
-        If a model cannot be exported, or its labels differ from scikit-learn's.
+    Raises `ExportError` if a model cannot be exported, or its labels differ from scikit-learn's.
     """
     quickest = min(search.families_, key=lambda family: family.seconds)
     every, found = models_to_export(chosen, quickest.name), {}
@@ -157,18 +149,8 @@ def draft(
 ) -> Bundle:
     """Return a bundle with worst cases only and with every exported model, still without an index.
 
-    Parameters
-    ----------
-    search : PolyDomSearch or GreedySearch
-        Fitted.
-    exported : sequence of ExportedModel
-    promise : Promise
-    combine : callable, optional
-        The rule for the cost of features together; their sum if not given.
-    stored : StoredIndex, optional
-        The sequences of a greedy bundle.
-    identity : Identity
-        What the user gave.
+    `search`: fitted. `combine`: the rule for the cost of features together; their sum if not given. `stored`: the
+    sequences of a greedy bundle. `identity`: what the user gave.
     """
     entries = model_entries(search.timer_, search.target_, exported, combine)
     bundle = draft_bundle(
@@ -192,24 +174,10 @@ def write_fitted(
 ) -> Bundle:
     """Choose the times that a bundle plans with, and write and return it; print what its deadlines buy if verbose.
 
-    Parameters
-    ----------
-    search : PolyDomSearch or GreedySearch
-        Fitted.
-    folder : str or path
-    bundle : Bundle
-        With worst cases only.
-    exported : sequence of ExportedModel
-        At least the models of the bundle.
-    proof : bytes, optional
-        The content of the proof file.
-    key : SigningKey, optional
-        The key to sign with.
+    `search`: fitted. `bundle`: with worst cases only. `exported`: at least the models of the bundle. `proof`: the
+    content of the proof file. `key`: the key to sign with.
 
-    Raises
-    ------
-    ExportError
-        If the models do not fit the memory of the target, or the folder cannot be written.
+    Raises `ExportError` if the models do not fit the memory of the target, or the folder cannot be written.
     """
     check_memory(bundle, search.target_)
     bundle = with_chosen_times(bundle, search.target_, search.samples_, search.sizes_, 1.0 - search.quantile)

@@ -64,28 +64,16 @@ class HostAnswers(Plots, NamedParameters):
     def predict(self, items: Iterable[Any], deadline: Deadline = None) -> NDArray[Any]:
         """Return the answer to each item, without timing: see `HostAnswers`.
 
-        Parameters
-        ----------
-        items : sequence of n_items items
-            Of the same kind as those of the fit.
-        deadline : float or sequence of n_items floats, optional
-            Seconds, for all items or for each; the longest that the search was fitted for if not given.
+        `items`: of the same kind as those of the fit. `deadline`: seconds, for all items or for each; the longest that
+        the search was fitted for if not given.
 
-        Returns
-        -------
-        array of shape (n_items,)
-            Labels as they were given, or numbers of a regressor; the prior where no set fits.
+        The result (shape (n_items,)): labels as they were given, or numbers of a regressor; the prior where no set
+        fits.
 
-        Raises
-        ------
-        NotFittedError
-            If the search is not fitted.
-        ItemError, FeatureError
-            If there are no items, one is of another kind, or its size or a feature cannot be computed.
-        DeadlineError
-            If a deadline is not positive, or missing although the search was fitted for any budget.
-        TrainingError
-            If a model cannot be trained or cannot answer.
+        Raises `NotFittedError` if the search is not fitted. Raises `ItemError`, `FeatureError` if there are no items,
+        one is of another kind, or its size or a feature cannot be computed. Raises `DeadlineError` if a deadline is not
+        positive, or missing although the search was fitted for any budget. Raises `TrainingError` if a model cannot be
+        trained or cannot answer.
         """
         chosen, numbers = self._chosen(items, deadline)
         answers: NDArray[Any] = self.trainer_.presented(chosen).predict(numbers)
@@ -98,10 +86,7 @@ class HostAnswers(Plots, NamedParameters):
         Only if the estimator has them. Where no set fits, the prior has probability 1, or if it is to abstain,
         each label its share.
 
-        Parameters
-        ----------
-        items, deadline
-            As in `predict`, which raises the same errors.
+        `items`, `deadline`: as in `predict`, which raises the same errors.
         """
         chosen, numbers = self._chosen(items, deadline)
         probabilities: NDArray[Any] = chosen.predict_proba(numbers)
@@ -118,18 +103,10 @@ class HostAnswers(Plots, NamedParameters):
 
         A `scoring` function of your own gets the numbers of the items in place of rows of features.
 
-        Parameters
-        ----------
-        items, deadline
-            As in `predict`, which raises the same errors.
-        labels : sequence of n_items labels
-        sample_weight : sequence of n_items numbers of at least 0, optional
-            How much each item counts.
+        `items`, `deadline`: as in `predict`, which raises the same errors. `sample_weight` (at least 0): how much each
+        item counts.
 
-        Raises
-        ------
-        TrainingError
-            If there is not one label and one weight for each item, or the scorer cannot score them.
+        Raises `TrainingError` if there is not one label and one weight for each item, or the scorer cannot score them.
         """
         items = self._checked(items)
         truth, weights = checked_labels(labels, len(items)), checked_weights(sample_weight, len(items))
@@ -142,20 +119,14 @@ class HostAnswers(Plots, NamedParameters):
     def features_used(self, items: Iterable[Any], deadline: Deadline = None) -> list[tuple[str, ...]]:
         """Return the names of the features of the set that answers each item, in the order of their computation.
 
-        Parameters
-        ----------
-        items, deadline
-            As in `predict`. No feature is computed.
+        `items`, `deadline`: as in `predict`. No feature is computed.
         """
         return [candidate.features for candidate in self._candidates(self._checked(items), deadline)]
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return the names of the features that the shipped sets use, in the order of `space`.
 
-        Parameters
-        ----------
-        input_features : object
-            Ignored: items have no columns.
+        `input_features`: ignored: items have no columns.
         """
         check_is_fitted(self, "index_")
         used = {name for candidate in self.shipped_candidates() for name in candidate.features}

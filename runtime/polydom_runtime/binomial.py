@@ -111,29 +111,20 @@ class SamplingPlan:
     likelihood at a higher rate to that at r is a supermartingale that starts at 1 if p <= r, and so is the mean of the
     ratios. By Ville's inequality (1939) it ever reaches 1 / (1 - confidence) with at most the probability
     1 - confidence, however often it is looked at.
-
-    Parameters
-    ----------
-    rate : float
-        The claimed rate r: above 0 and below 1.
-    confidence : float
-        At least 0.5 and below 1.
-    looks : tuple of Look
-        In rising order of items.
     """
 
     rate: float
+    """The claimed rate r: above 0 and below 1."""
     confidence: float
+    """At least 0.5 and below 1."""
     looks: tuple[Look, ...]
+    """In rising order of items."""
 
     @classmethod
     def single_look(cls, rate: float, confidence: float, misses: int = 0) -> "SamplingPlan":
         """Return the plan that decides once: after the fewest items that prove the rate with at most `misses` misses.
 
-        Raises
-        ------
-        CertificateError
-            If the rate, the confidence or the number of misses is out of range.
+        Raises `CertificateError` if the rate, the confidence or the number of misses is out of range.
         """
         _check(rate, confidence, misses)
         return cls(rate, confidence, (Look(items_needed(rate, confidence, misses), misses),))
@@ -144,13 +135,9 @@ class SamplingPlan:
 
         It needs more items than a single look, but one miss does not end it.
 
-        Raises
-        ------
-        CertificateError
-            If the rate, the confidence or the number of misses is out of range.
-
-        >>> SamplingPlan.many_looks(0.001, 0.99, most_misses=2).looks
-        (Look(items=5296, misses=0), Look(items=8060, misses=1), Look(items=10443, misses=2))
+        Raises `CertificateError` if the rate, the confidence or the number of misses is out of range. Raises >>>
+        `SamplingPlan`.`many_looks`(`0`.`001`, `0`.`99`, `most_misses`=`2`).`looks`. Raises (`Look`(`items`=`5296`,
+        `misses`=`0`), `Look`(`items`=`8060`, `misses`=`1`), `Look`(`items`=`10443`, `misses`=`2`)).
         """
         _check(rate, confidence, most_misses)
         return cls(rate, confidence, tuple(_spending(rate, 1.0 - confidence, most_misses)))

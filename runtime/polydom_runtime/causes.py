@@ -96,12 +96,7 @@ def report_failure(part: str, n: int, error: BaseException | str) -> None:
 class Causes:
     """Counts the failures of each part, and reports the first one, the tenth, the hundredth and so on.
 
-    Attributes
-    ----------
-    counts : dict of str to int
-        Failures by part.
-    muted : bool
-        Whether failures are neither counted nor reported, as in a rehearsal.
+    `counts`: failures by part. `muted`: whether failures are neither counted nor reported, as in a rehearsal.
     """
 
     __slots__ = ("counts", "muted")

@@ -190,10 +190,7 @@ def read_only(item: Any) -> Any:
 def checked_space(space: object) -> FeatureSpace:
     """Return a feature space.
 
-    Raises
-    ------
-    FeatureError
-        If it is something else.
+    Raises `FeatureError` if it is something else.
     """
     if not isinstance(space, FeatureSpace):
         raise FeatureError(f"The space must be a FeatureSpace. Got {shown(space)}. Import the module that has it.")

@@ -23,21 +23,12 @@ AT_FDCWD, RENAME_EXCHANGE = -100, 2
 def replace_file(file: str | os.PathLike[str], content: bytes, *, sync: bool = True) -> None:
     """Write a file so that at any instant, also after a kill, either the whole old or the whole new file is there.
 
-    Parameters
-    ----------
-    file : path
-        The file to replace or create. Of a link, it is the file that it points at.
-    content : bytes
-        The whole new content.
-    sync : bool
-        Whether the content must be on the disk before it replaces the old file, and the new name at the end. Otherwise
-        both have only been handed to the operating system.
+    `file`: the file to replace or create. Of a link, it is the file that it points at. `content`: the whole new
+    content. `sync`: whether the content must be on the disk before it replaces the old file, and the new name at the
+    end. Otherwise both have only been handed to the operating system.
 
-    Raises
-    ------
-    OSError
-        If the new file cannot be written, or the name is that of something else; the old one then stays as it is. Also
-        if another user made a link on the way.
+    Raises `OSError` if the new file cannot be written, or the name is that of something else; the old one then stays as
+    it is. Also if another user made a link on the way.
     """
     with replacing(file, sync=sync) as stream:
         stream.write(content)
@@ -49,15 +40,9 @@ def replacing(file: str | os.PathLike[str], *, sync: bool = True) -> Iterator[Bi
 
     The new file has `DATA_MODE`, whatever the old one had: that may be somebody else's.
 
-    Parameters
-    ----------
-    file, sync
-        As for `replace_file`.
+    `file`, `sync`: as for `replace_file`.
 
-    Raises
-    ------
-    OSError
-        As for `replace_file`.
+    Raises `OSError` as for `replace_file`.
     """
     target = followed(file)
     if target.exists() and not target.is_file():
@@ -81,11 +66,8 @@ def replacing(file: str | os.PathLike[str], *, sync: bool = True) -> Iterator[Bi
 def new_file(file: Path, mode: int = DATA_MODE, *, sync: bool = True) -> Iterator[BinaryIO]:
     """Make a file that is not there yet, and give a stream for its content, which is on the disk at the end if `sync`.
 
-    Raises
-    ------
-    OSError
-        If there is anything of this name, even a link to nothing, or the file cannot be written; then a part of it may
-        be there.
+    Raises `OSError` if there is anything of this name, even a link to nothing, or the file cannot be written; then a
+    part of it may be there.
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     with open(os.open(file, flags, mode), "wb") as stream:
@@ -104,20 +86,11 @@ def write_file(file: Path, content: bytes, mode: int = DATA_MODE, *, sync: bool 
 def open_kept(file: str | os.PathLike[str], flags: int, *, special: bool = False) -> int:
     """Open a file that is kept and changed, and return its descriptor. With ``O_CREAT`` it may be new.
 
-    Parameters
-    ----------
-    file : path
-        Of a link, it is the file that it points at.
-    flags : int
-        As for `os.open`, without ``O_TRUNC``.
-    special : bool
-        Whether it may be a pipe or a device, which is then opened without waiting.
+    `file`: of a link, it is the file that it points at. `flags`: as for `os.open`, without ``O_TRUNC``. `special`:
+    whether it may be a pipe or a device, which is then opened without waiting.
 
-    Raises
-    ------
-    OSError
-        If it cannot be opened, is of another kind, or may have been put there by another user; also if another user
-        made a link on the way.
+    Raises `OSError` if it cannot be opened, is of another kind, or may have been put there by another user; also if
+    another user made a link on the way.
     """
     path = followed(file)
     _warn_if_shared(path.parent)
@@ -155,10 +128,7 @@ def followed(file: str | os.PathLike[str]) -> Path:
     Others could make a program write elsewhere. Linux refuses them only in folders such as ``/tmp``, and not on every
     machine.
 
-    Raises
-    ------
-    OSError
-        If there is another link on the way, or there are too many.
+    Raises `OSError` if there is another link on the way, or there are too many.
     """
     path = Path(file).absolute()
     for _ in range(MOST_LINKS):
@@ -194,10 +164,7 @@ def _warn_if_shared(folder: Path) -> None:
 def sync_folder(folder: Path) -> None:
     """Let the names in a folder reach the disk: otherwise a power cut may undo a rename.
 
-    Raises
-    ------
-    OSError
-        If that fails, other than on a file system that cannot do it.
+    Raises `OSError` if that fails, other than on a file system that cannot do it.
     """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:

@@ -12,36 +12,24 @@ WORST_FIRST: tuple[Level, ...] = ("problem", "warning", "ok")
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of one check.
-
-    Parameters
-    ----------
-    check : str
-        The name of the check.
-    level : str
-        ``problem``: answers will fail or miss deadlines; ``warning``: they may be late at times; ``ok``.
-    found : str
-        The state that was found, with figures.
-    why : str
-        Why it matters for deadlines.
-    fix : str
-        The command or setting that corrects it; empty if it is ok.
-    """
+    """The result of one check."""
 
     check: str
+    """The name of the check."""
     level: Level
+    """``problem``: answers will fail or miss deadlines; ``warning``: they may be late at times; ``ok``."""
     found: str
+    """The state that was found, with figures."""
     why: str
+    """Why it matters for deadlines."""
     fix: str = ""
+    """The command or setting that corrects it; empty if it is ok."""
 
 
 def finding(check: str, level: Level, found: str, why: str, fix: str = "") -> Finding:
     """Return a finding; without the fix if the level is ``ok``.
 
-    Parameters
-    ----------
-    check, level, found, why, fix : str
-        As in `Finding`.
+    `check`, `level`, `found`, `why`, `fix`: as in `Finding`.
     """
     return Finding(check, level, found, why, "" if level == "ok" else fix)
 

@@ -23,10 +23,7 @@ N_BUCKETS = (MAX_BITS - BITS + 2) * HALF
 class Histogram:
     """Counts durations in buckets whose width grows with the duration; needs 10 kB.
 
-    Attributes
-    ----------
-    total_ns, longest_ns : int
-        The sum of all durations and the longest one; both exact.
+    `total_ns`, `longest_ns`: the sum of all durations and the longest one; both exact.
 
     Examples
     --------

@@ -18,10 +18,7 @@ def keep_freed_memory(keep: bool = True) -> bool:
     page faults every time, and their number depends on the memory that the process has freed before: times measured in
     one process do not hold in another. If memory is kept, each page is faulted in only once.
 
-    Returns
-    -------
-    bool
-        Whether the C library has such a setting (glibc has).
+    The result: whether the C library has such a setting (glibc has).
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is None:
@@ -62,18 +59,12 @@ def memory_kept() -> Iterator[None]:
 
 
 class Usage(NamedTuple):
-    """What a thread has used so far.
-
-    Attributes
-    ----------
-    cpu_ns : int
-        Processor time in nanoseconds.
-    waits : int
-        How often it has given up the processor by itself, to wait for something.
-    """
+    """What a thread has used so far."""
 
     cpu_ns: int
+    """Processor time in nanoseconds."""
     waits: int
+    """How often it has given up the processor by itself, to wait for something."""
 
 
 def own_usage() -> Usage:

@@ -63,10 +63,7 @@ class Prediction(NamedTuple):
 class Answering(Protocol):
     """The part of a predictor that a loop asks for; a predictor of one's own needs no more.
 
-    Attributes
-    ----------
-    deadline : float
-        In seconds.
+    `deadline`: in seconds.
     """
 
     @property
@@ -90,20 +87,9 @@ class Rehearsing(Answering, Protocol):
 class AnyPredictor(Rehearsing, Protocol):
     """What `Predictor` and `SupervisedPredictor` have in common.
 
-    Attributes
-    ----------
-    bundle : Bundle
-    policy : {"anytime", "strict"}
-    trace : Trace
-        What was done for the last item, and when.
-    slowdown : float
-        The estimate after the last item, at least 1.
-    n_oversized : int
-        Items that were larger than any measured one.
-    failures : mapping of str to int
-        Failures in a row by feature.
-    out : frozenset of str
-        The features that are out of the choice because they kept failing.
+    `trace`: what was done for the last item, and when. `slowdown`: the estimate after the last item, at least 1.
+    `n_oversized`: items that were larger than any measured one. `failures`: failures in a row by feature. `out`: the
+    features that are out of the choice because they kept failing.
     """
 
     @property
@@ -128,10 +114,7 @@ def policy_for(bundle: Bundle, asked: Policy) -> Policy:
     The any-time policy adds up the times of units. A greedy bundle has fixed sequences instead, and a bundle whose
     costs are not sums has times of whole sets.
 
-    Raises
-    ------
-    DeadlineError
-        If there is no such policy.
+    Raises `DeadlineError` if there is no such policy.
     """
     if asked not in get_args(Policy):
         raise DeadlineError(f"The policy must be 'anytime' or 'strict'. Got {asked!r}.")

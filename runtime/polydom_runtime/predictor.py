@@ -495,13 +495,7 @@ class Predictor:
     def _ask(self, model: LoadedModel, course: Course) -> tuple[int | float | None, bool, int]:
         """Ask a model that may stop early, if there is time for it.
 
-        Returns
-        -------
-        number : int or float, or None if it was not asked or failed
-        is_sure : bool
-            Whether the answer may stand.
-        asked_ns : int
-            The time that this took; 0 if the model is sure.
+        The result: whether the answer may stand. The result: the time that this took; 0 if the model is sure.
         """
         if model.stop > 1.0:
             return None, False, 0

@@ -17,15 +17,8 @@ from .features import Feature, FeatureSpace
 class Stage:
     """Computes one feature into its columns of the row; first its shared step, if that is not computed yet.
 
-    Parameters
-    ----------
-    feature : Feature
-    slot : int
-        Position of the value of the feature's step in the list of shared values; -1 without a step.
-    row : float32 array of shape (>= start + width,)
-        The input row of the model, which is written to.
-    start : int
-        The first column of the feature.
+    `slot`: position of the value of the feature's step in the list of shared values; -1 without a step. `row` (shape
+    (>= start + width,)): the input row of the model, which is written to. `start`: the first column of the feature.
     """
 
     __slots__ = ("_compute", "_extract", "_place", "_slot", "_width")
@@ -40,17 +33,10 @@ class Stage:
     def run(self, item: Any, shared: list[Any]) -> None:
         """Compute the feature of an item.
 
-        Parameters
-        ----------
-        item : object
-        shared : list
-            Values of the steps of this item, None where a step is not computed yet.
+        `shared`: values of the steps of this item, None where a step is not computed yet.
 
-        Raises
-        ------
-        FeatureError
-            If the extractor returns a number of values that is not the width. Other exceptions of the extractor or the
-            step pass through.
+        Raises `FeatureError` if the extractor returns a number of values that is not the width. Other exceptions of the
+        extractor or the step pass through.
         """
         if self._compute is None:
             source = item
@@ -76,15 +62,8 @@ def seems_finite(values: NDArray[np.float32], ones: NDArray[np.float32]) -> bool
 def stage_of(space: FeatureSpace, feature: int, row: NDArray[np.float32], start: int) -> Stage:
     """Return the stage of one feature of a space.
 
-    Parameters
-    ----------
-    space : FeatureSpace
-    feature : int
-        Position of the feature in the space.
-    row : float32 array of shape (>= start + width,)
-        The input row that the stage writes to.
-    start : int
-        The first column of the feature.
+    `feature`: position of the feature in the space. `row` (shape (>= start + width,)): the input row that the stage
+    writes to. `start`: the first column of the feature.
     """
     step = space.features[feature].step
     return Stage(space.features[feature], -1 if step is None else space.steps.index(step), row, start)

@@ -8,15 +8,9 @@ from polydom_runtime.costs import format_seconds
 class Trace:
     """The way to one answer. A predictor overwrites its trace with every item.
 
-    Attributes
-    ----------
-    size : float
-        Of the item; NaN if it has no size.
-    features : list of int
-        Positions of the features that were begun, in order, including those that failed.
-    marks : list of int
-        Clock readings in nanoseconds: the call, the start of each feature, the start of the model, the end. The time
-        that the item waited before the call is not among them.
+    `size`: of the item; NaN if it has no size. `features`: positions of the features that were begun, in order,
+    including those that failed. `marks`: clock readings in nanoseconds: the call, the start of each feature, the start
+    of the model, the end. The time that the item waited before the call is not among them.
     """
 
     __slots__ = ("features", "marks", "size")

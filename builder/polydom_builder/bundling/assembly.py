@@ -28,13 +28,7 @@ def model_entries(
 ) -> tuple[ModelEntry, ...]:
     """Return the entries of models, each with its own time of a run on the target.
 
-    Parameters
-    ----------
-    timer : ModelTimer
-    target : Target
-    exported : sequence of ExportedModel
-    combine : callable, optional
-        The rule for the cost of features together; their sum if not given.
+    `combine`: the rule for the cost of features together; their sum if not given.
     """
     whole = None if combine is None else costs_of_sets(target.worst, 0.0, combine)
     entries = []
@@ -61,18 +55,8 @@ def draft_bundle(
 ) -> Bundle:
     """Return a bundle with worst cases only and with every model, still without an index.
 
-    Parameters
-    ----------
-    space : FeatureSpace
-    trainer : Trainer
-        Its table has the labels.
-    target : Target
-    promise : Promise
-    models : tuple of ModelEntry
-    prior : (int or float, float)
-        The number of a class, or the value that a regressor gives, and the score of the answer without features.
-    stored : StoredIndex, optional
-        The sequences of a greedy bundle.
+    `trainer`: its table has the labels. `prior`: the number of a class, or the value that a regressor gives, and the
+    score of the answer without features. `stored`: the sequences of a greedy bundle.
     """
     return Bundle(
         BundleSpace(space.names, space.widths, tuple(trainer.table.classes.tolist())),
@@ -112,14 +96,8 @@ def quickest_models(entries: Sequence[ModelEntry]) -> dict[Order, int]:
 def with_stops(bundle: Bundle, models: Sequence[HeldOut], loss: float) -> Bundle:
     """Return the bundle with the confidences from which on its models answer early.
 
-    Parameters
-    ----------
-    bundle : Bundle
-        A calibrated one.
-    models : sequence of HeldOut
-        The held-out answers of its models.
-    loss : float
-        How much accuracy may be lost, at most, on the items that are answered early.
+    `bundle`: a calibrated one. `models`: the held-out answers of its models. `loss`: how much accuracy may be lost, at
+    most, on the items that are answered early.
     """
     calibrations = [entry.calibration for entry in bundle.models if entry.calibration is not None]
     stops = fit_stops(models, calibrations, loss)
@@ -130,10 +108,7 @@ def with_stops(bundle: Bundle, models: Sequence[HeldOut], loss: float) -> Bundle
 def check_memory(bundle: Bundle, target: Target) -> None:
     """Check that the models fit the memory of the target.
 
-    Raises
-    ------
-    ExportError
-        If they do not. The message names the largest model.
+    Raises `ExportError` if they do not. The message names the largest model.
     """
     names = [entry.name(bundle.names) for entry in bundle.models]
     target.check_memory(names, [entry.size_bytes for entry in bundle.models])

@@ -27,24 +27,12 @@ def write_bundle(
 
     After an interruption at any instant there is the old bundle or the new one, never a part of one.
 
-    Parameters
-    ----------
-    folder : str or path
-        A new folder, or an old bundle, which is replaced; of a link, the bundle that it points at.
-    bundle : Bundle
-    models : sequence of bytes
-        The ONNX bytes of its models, in their order.
-    proof : bytes, optional
-        The content of the proof file.
-    key : SigningKey, optional
-        The key to sign the bundle with, under its name, or that of the folder.
+    `folder`: a new folder, or an old bundle, which is replaced; of a link, the bundle that it points at. `models`: the
+    ONNX bytes of its models, in their order. `proof`: the content of the proof file. `key`: the key to sign the bundle
+    with, under its name, or that of the folder.
 
-    Raises
-    ------
-    ExportError
-        If `folder` exists and is not a bundle, or cannot be written.
-    BundleFormatError
-        If the written bundle cannot be read back.
+    Raises `ExportError` if `folder` exists and is not a bundle, or cannot be written. Raises `BundleFormatError` if the
+    written bundle cannot be read back.
     """
     target = checked_target(folder)
     try:

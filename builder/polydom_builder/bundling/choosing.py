@@ -40,17 +40,8 @@ class Chosen(NamedTuple):
 class Choosing:
     """Chooses for rising deadlines.
 
-    Parameters
-    ----------
-    bundle : Bundle
-    regime : {"hot", "rehearsed", "cold"}
-        That of the trials.
-    guards, plans : sequence of UnitTimes
-        The times to choose from, by rising quantile.
-    trials : (Trials, Trials)
-        Those to choose on, and those to check on.
-    start : Pair
-        The candidate with which the search begins at the first deadline.
+    `regime`: that of the trials. `guards`, `plans`: the times to choose from, by rising quantile. `trials`: those to
+    choose on, and those to check on. `start`: the candidate with which the search begins at the first deadline.
     """
 
     def __init__(
@@ -76,12 +67,7 @@ class Choosing:
         If those that are best on the first half break the promise on one of the halves, more careful ones are taken, up
         to worst cases.
 
-        Parameters
-        ----------
-        deadline : float
-            In seconds.
-        allowed : float
-            The promised share of late answers, from 0 to 1.
+        `deadline`: in seconds. `allowed`: the promised share of late answers, from 0 to 1.
         """
         merits: dict[Pair, Merit] = {}
         most, limit = round(SHARE_OF_PROMISE * allowed * len(self._one)), allowed * len(self._one)

@@ -50,23 +50,17 @@ Scores = Mapping[int, float]
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """From the measured score of a model to the one that is stated, and an interval.
-
-    Parameters
-    ----------
-    measured, corrected : float arrays of shape (n_chosen + 1,)
-        The prior's score and those of the chosen sets, by rising score; and what they are after the correction.
-    scores, widths : float arrays of shape (n_trained,)
-        The score of each trained set, rising, and half the width of its interval.
-    limits : (float, float)
-        The lowest and the highest possible score.
-    """
+    """From the measured score of a model to the one that is stated, and an interval."""
 
     measured: Floats
     corrected: Floats
+    """Shape (n_chosen + 1,). The prior's score and those of the chosen sets, by rising score; and what they are after
+    the correction."""
     scores: Floats
     widths: Floats
+    """Shape (n_trained,). The score of each trained set, rising, and half the width of its interval."""
     limits: tuple[float, float]
+    """The lowest and the highest possible score."""
 
     def __call__(self, model: ExportedModel) -> ExportedModel:
         """Return an exported model with its corrected score."""
@@ -91,18 +85,9 @@ def correction_of(
 
     Sets that were not trained are no rivals. So if a limit ends a search early, its scores may stay a little too high.
 
-    Parameters
-    ----------
-    scores : mapping of int to float
-        Of each trained set, by mask.
-    trainer : Trainer
-    costs : CostsOfSets
-    index : PolyDomIndex
-        Of the candidates, by these scores.
-    region : QueryRegion
-    nested : sequence of mappings of int to float, optional
-        For each fold, the scores of the candidates of a search without its held-out items. If not given, choices are
-        made again by the scores on most of the blocks.
+    `scores`: of each trained set, by mask. `index`: of the candidates, by these scores. `nested`: for each fold, the
+    scores of the candidates of a search without its held-out items. If not given, choices are made again by the scores
+    on most of the blocks.
     """
     parts, shares = trainer.parts(list(scores)), trainer.shares
     parts, shares = parts[:, shares > 0.0], shares[shares > 0.0]

@@ -23,13 +23,8 @@ def fit_stops(models: Sequence[HeldOut], calibrations: Sequence[Calibration], gi
     models are asked in turn, and a later one gets only the items on which the earlier ones were not sure; so the loss
     of all models together may be larger.
 
-    Parameters
-    ----------
-    models : sequence of HeldOut
-        The answers of each model, all on the same items.
-    calibrations : sequence of Calibration
-    given_up : float
-        The accuracy that may be lost on the stopped items, from 0 to 1.
+    `models`: the answers of each model, all on the same items. `given_up`: the accuracy that may be lost on the stopped
+    items, from 0 to 1.
     """
     best = max(models, key=lambda m: m.accuracy, default=None)
     return tuple(

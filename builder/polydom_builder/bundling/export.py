@@ -69,11 +69,7 @@ def models_to_export(chosen: Sequence[tuple[Order, str]], quickest: str) -> list
 
     Every prefix, and every set itself, has a model of the quickest estimator, so that an answer is never far away.
 
-    Parameters
-    ----------
-    chosen : sequence of (order, str)
-        The models that may answer by themselves, with their estimators; the empty set needs none.
-    quickest : str
+    `chosen`: the models that may answer by themselves, with their estimators; the empty set needs none.
 
     Examples
     --------
@@ -95,26 +91,12 @@ def export_models(
 ) -> list[ExportedModel]:
     """Train, convert, check and score a model for each order, in parallel and cached.
 
-    Parameters
-    ----------
-    family : Family
-    orders : sequence of orders
-        The features of each model, in the order of computation.
-    names : sequence of str
-        The names of all features, for error messages.
-    versions : OnnxVersions
-        The newest ONNX versions that the device loads.
-    max_mismatches : int
-        The number of items for which the label of the exported model may differ from scikit-learn's.
-    progress : callable
-        Called with 1 after each model.
-    sure : bool
-        Whether to keep the answers on held-out items, with their scores.
+    `orders`: the features of each model, in the order of computation. `names`: the names of all features, for error
+    messages. `versions`: the newest ONNX versions that the device loads. `max_mismatches`: the number of items for
+    which the label of the exported model may differ from scikit-learn's. `progress`: called with 1 after each model.
+    `sure`: whether to keep the answers on held-out items, with their scores.
 
-    Raises
-    ------
-    ExportError
-        If a model cannot be exported, or its labels differ from scikit-learn's.
+    Raises `ExportError` if a model cannot be exported, or its labels differ from scikit-learn's.
     """
     trainer = family.trainer
     export = trainer.memory.cache(_export_one, ignore=["trainer", "name"])

@@ -14,30 +14,21 @@ from polydom_runtime.arrays import Floats
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """The answers of a model on items that it was not trained on; items that weigh nothing are left out.
-
-    Parameters
-    ----------
-    hits : bool array of shape (n_answers,)
-        Whether each answer is right; where the model abstains, whether its most probable label is.
-    scores : float array of shape (n_answers,)
-        The probability or the decision value of each answer.
-    weights : float array of shape (n_answers,)
-        How much each item counts, above 0.
-    items : int array of shape (n_answers,)
-        The position of each item.
-    folds : int array of shape (n_answers,)
-        The number of the fold in which it was held out.
-    said : bool array of shape (n_answers,)
-        Whether the model gives the answer, and does not abstain.
-    """
+    """The answers of a model on items that it was not trained on; items that weigh nothing are left out."""
 
     hits: NDArray[np.bool_]
+    """Shape (n_answers,). Whether each answer is right; where the model abstains, whether its most probable label
+    is."""
     scores: Floats
+    """Shape (n_answers,). The probability or the decision value of each answer."""
     weights: Floats
+    """Shape (n_answers,). How much each item counts, above 0."""
     items: NDArray[np.intp]
+    """Shape (n_answers,). The position of each item."""
     folds: NDArray[np.intp]
+    """Shape (n_answers,). The number of the fold in which it was held out."""
     said: NDArray[np.bool_]
+    """Shape (n_answers,). Whether the model gives the answer, and does not abstain."""
 
     @property
     def accuracy(self) -> float:

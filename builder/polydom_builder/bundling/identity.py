@@ -18,10 +18,7 @@ from .source_date import source_date
 def given_identity(name: str, version: str, built_by: str) -> Identity:
     """Return the identity that a user gives to a bundle, and the time of ``SOURCE_DATE_EPOCH``, if it is set.
 
-    Raises
-    ------
-    ExportError
-        If a text is too long or not printable, or the time is not valid.
+    Raises `ExportError` if a text is too long or not printable, or the time is not valid.
     """
     for parameter, text in {"name": name, "version": version, "built_by": built_by}.items():
         if not is_word(text):

@@ -37,18 +37,8 @@ def promising_models(
 
     These are the best ones as far as `max_models` reaches, and good choices of few models among all trained sets.
 
-    Parameters
-    ----------
-    best : sequence of Which
-        Those that are best somewhere.
-    trained : iterable of (Which, Candidate)
-        Trained sets of few features, with the scores of the search.
-    prior : float
-        The score of the answer without features.
-    limits : Limits
-    grid : ExpectedQueries
-    quickest : str
-        The estimator that prefixes have models of.
+    `best`: those that are best somewhere. `trained`: trained sets of few features, with the scores of the search.
+    `prior`: the score of the answer without features. `quickest`: the estimator that prefixes have models of.
     """
     if not (limits.max_models or limits.max_bytes):
         return [*best]
@@ -68,21 +58,10 @@ def within_limits(
 ) -> Bundle:
     """Return the bundle with its index, and with the models that lose least of the mean score within the limits.
 
-    Parameters
-    ----------
-    draft : Bundle
-        With every model that may be shipped, without an index.
-    region : QueryRegion
-    limits : Limits
-    sizes : sequence of float
-        The sizes of the items that are expected.
-    searched : mapping of Which to Candidate
-        The models that are best somewhere, with the scores of the search, for those that were not exported.
+    `draft`: with every model that may be shipped, without an index. `sizes`: the sizes of the items that are expected.
+    `searched`: the models that are best somewhere, with the scores of the search, for those that were not exported.
 
-    Raises
-    ------
-    ExportError
-        If not even one model fits.
+    Raises `ExportError` if not even one model fits.
     """
     whole, prior = indexed(draft, region), draft.prior.accuracy
     candidates = [draft.candidate(number) for number in range(len(draft.models))]

@@ -26,16 +26,10 @@ def optimism(parts: Floats, shares: Floats, choices: Sequence[Chosen]) -> Floats
     had no part in this, and shows what a choice by scores is worth. What the original choice scores more there than the
     new one is luck. A set without rivals is chosen again each time, and loses nothing.
 
-    Parameters
-    ----------
-    parts : float array of shape (n_sets, n_blocks)
-        The score of each set on each block of held-out items. Blocks are independent of each other.
-    shares : float array of shape (n_blocks,)
-        How much each block counts in a score; more than 0. There are at least two.
-    choices : sequence of Chosen
+    `parts` (shape (n_sets, n_blocks)): the score of each set on each block of held-out items. Blocks are independent of
+    each other. `shares` (shape (n_blocks,)): how much each block counts in a score; more than 0. There are at least
+    two.
 
-    Notes
-    -----
     After the bootstrap bias corrected cross-validation of Tsamardinos, Greasidou and Borboudakis (2018), with two
     changes. A bootstrap sample doubles the variance of scores, so choices by it are worse than the original one, and it
     corrects too much; choices by four fifths are nearly as good. And both choices are compared on the same blocks, so

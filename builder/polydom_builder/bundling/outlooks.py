@@ -23,14 +23,8 @@ MANY_MODELS = 150
 def outlook_of(outcome: Outcome, deadline: float, pauses: float = 0.0) -> Outlook:
     """Return the outlook that the answers of a replay give.
 
-    Parameters
-    ----------
-    outcome : Outcome
-    deadline : float
-        In seconds.
-    pauses : float
-        The share of answers that a pause longer than the deadline hits. Replays have no pauses, so these answers are
-        late beside the late ones there.
+    `deadline`: in seconds. `pauses`: the share of answers that a pause longer than the deadline hits. Replays have no
+    pauses, so these answers are late beside the late ones there.
     """
     sets = Counter(answer.features for answer in outcome.answers)
     in_time = 1.0 - outcome.missed / len(outcome.answers)
@@ -53,12 +47,7 @@ def deadlines_in(bundle: Bundle, regime: Regime) -> list[float]:
 def typical_outlook(bundle: Bundle, regime: Regime, sizes: Sequence[float]) -> tuple[Outlook, ...]:
     """Return the outlook if everything takes its typical time: for times that cannot be replayed.
 
-    Parameters
-    ----------
-    bundle : Bundle
-    regime : {"hot", "rehearsed", "cold"}
-    sizes : sequence of float
-        The sizes of the items that are expected.
+    `sizes`: the sizes of the items that are expected.
     """
     shares = np.linspace(0.0, 1.0, N_TYPICAL)
     spread = np.quantile(np.clip(sizes, *bundle.promise.sizes), shares, method="nearest").tolist()

@@ -22,18 +22,10 @@ def pack(folder: str | os.PathLike[str], out: str | os.PathLike[str]) -> Bundle:
 
     Its times are 0, or those of ``SOURCE_DATE_EPOCH``.
 
-    Parameters
-    ----------
-    folder : str or path
-    out : str or path
-        The file, ``NAME.tar``, outside of the folder.
+    `out`: the file, ``NAME.tar``, outside of the folder.
 
-    Raises
-    ------
-    ExportError
-        If the file has another name, or cannot be written, or a file of the bundle does not fit into a tar.
-    BundleFormatError
-        If the bundle is not sound, or not signed as ``POLYDOM_TRUST`` demands.
+    Raises `ExportError` if the file has another name, or cannot be written, or a file of the bundle does not fit into a
+    tar. Raises `BundleFormatError` if the bundle is not sound, or not signed as ``POLYDOM_TRUST`` demands.
     """
     path, target = Path(folder).resolve(), Path(out).resolve()
     if target.suffix != ".tar" or target.is_relative_to(path):

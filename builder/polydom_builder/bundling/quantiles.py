@@ -48,18 +48,9 @@ def with_chosen_times(
     costs are estimates, or were given, nothing can be replayed: then the times are those at the default quantiles, and
     the outlook is that of typical times.
 
-    Parameters
-    ----------
-    bundle : Bundle
-        With worst cases only.
-    target : Target
-        Has the times at each quantile.
-    samples : CostSamples or None
-        The samples that are replayed; None if costs were given.
-    sizes : sequence of float
-        The sizes of the items that are expected.
-    allowed : float
-        The promised rate of late answers, from 0 to 1.
+    `bundle`: with worst cases only. `target`: has the times at each quantile. `samples`: the samples that are replayed;
+    None if costs were given. `sizes`: the sizes of the items that are expected. `allowed`: the promised rate of late
+    answers, from 0 to 1.
     """
     draft = _with_default_times(bundle, target)
 
@@ -121,12 +112,7 @@ def pause_note(pauses: Pauses, deadlines: Sequence[float], allowed: float, longe
 def allowed_for_work(paused: float, allowed: float) -> float:
     """Return the rate of late answers that pauses leave to the work that is planned; at least half of it.
 
-    Parameters
-    ----------
-    paused : float
-        The share of answers that a pause makes late.
-    allowed : float
-        The promised rate of late answers.
+    `paused`: the share of answers that a pause makes late. `allowed`: the promised rate of late answers.
     """
     return max(allowed - paused, 0.5 * allowed)
 

@@ -28,12 +28,7 @@ MIN_ANSWERS = 30
 def calibrated(bundle: Bundle, exported: Sequence[ExportedModel], trainer: Trainer) -> Bundle:
     """Return the bundle with the calibration of each model, and the share of the prior's class.
 
-    Parameters
-    ----------
-    bundle : Bundle
-    exported : sequence of ExportedModel
-        At least the models of the bundle, each with its held-out answers.
-    trainer : Trainer
+    `exported`: at least the models of the bundle, each with its held-out answers.
     """
     fits = [calibrate(found.scores, found.hits, found.weights) for found in held_out_of(bundle, exported)]
     models = tuple(replace(entry, calibration=fit) for entry, fit in zip(bundle.models, fits, strict=True))
@@ -62,14 +57,8 @@ def with_risks(bundle: Bundle, exported: Sequence[ExportedModel], trainer: Train
     Each held-out item is answered as an item of its size would be at the deadline, if all takes its typical time. Its
     confidence is by a calibration on other folds.
 
-    Parameters
-    ----------
-    bundle : Bundle
-        With the times that it plans with.
-    exported, trainer
-        As for `calibrated`.
-    sizes : sequence of float
-        The size of each item of the training; others, which are expected on the node, are spread over the items.
+    `bundle`: with the times that it plans with. `exported`, `trainer`: as for `calibrated`. `sizes`: the size of each
+    item of the training; others, which are expected on the node, are spread over the items.
     """
     if bundle.confidence is None:
         return bundle

@@ -15,10 +15,7 @@ MAX_DIGITS = 11
 def source_date() -> int | None:
     """Return the seconds since 1970 that ``SOURCE_DATE_EPOCH`` holds, or None without it.
 
-    Raises
-    ------
-    ExportError
-        If the variable holds anything else.
+    Raises `ExportError` if the variable holds anything else.
     """
     seconds = os.environ.get(EPOCH)
     if not seconds:

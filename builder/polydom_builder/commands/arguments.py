@@ -81,13 +81,8 @@ def size_range(text: str) -> tuple[float, float]:
 def add_replaying(command: argparse.ArgumentParser, *, deadlines: str, slower_than: str) -> None:
     """Add the arguments of every command that replays recorded times.
 
-    Parameters
-    ----------
-    command : ArgumentParser
-    deadlines : str
-        Those taken if none are given, for the help.
-    slower_than : str
-        The place of the recorded times, for the help.
+    `deadlines`: those taken if none are given, for the help. `slower_than`: the place of the recorded times, for the
+    help.
     """
     command.add_argument(
         "--deadline",

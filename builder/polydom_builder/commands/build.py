@@ -182,10 +182,7 @@ def _add_identity(command: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> Outcome:
     """Measure, train, index and export.
 
-    Raises
-    ------
-    PolyDomError
-        If something about the arguments, the items or the device is not as it must be.
+    Raises `PolyDomError` if something about the arguments, the items or the device is not as it must be.
     """
     space = space_of(arguments.space)
     identity = {"name": arguments.name, "version": arguments.bundle_version, "built_by": arguments.built_by}
@@ -251,10 +248,7 @@ def _scored(search: PolyDomSearch | GreedySearch) -> str:
 def whole_or_none(found: Sequence[Sample], name: str, source: str) -> list[Any] | None:
     """Return the group or the weight of each item; None if no item has one.
 
-    Raises
-    ------
-    ItemError
-        If some items have one and some have none.
+    Raises `ItemError` if some items have one and some have none.
     """
     values = [getattr(sample, name) for sample in found]
     if missing := sum(value is None for value in values):
@@ -267,10 +261,7 @@ def whole_or_none(found: Sequence[Sample], name: str, source: str) -> list[Any] 
 def search_for(arguments: argparse.Namespace, space: FeatureSpace) -> PolyDomSearch | GreedySearch:
     """Return the search that the command line asks for.
 
-    Raises
-    ------
-    FitError
-        If options of the promise are given for a greedy search.
+    Raises `FitError` if options of the promise are given for a greedy search.
     """
     common: dict[str, Any] = {
         "deadline": arguments.deadline,
@@ -307,10 +298,7 @@ def search_for(arguments: argparse.Namespace, space: FeatureSpace) -> PolyDomSea
 def device_of(names: Sequence[str]) -> CostSamples | DeviceProfile | None:
     """Return the device to plan for: measured costs before a profile; None stands for this machine.
 
-    Raises
-    ------
-    MeasurementError, ProfileError
-        If a file or name is not sound.
+    Raises `MeasurementError`, `ProfileError` if a file or name is not sound.
     """
     devices = [load_costs(name) if name.endswith(".costs") else DeviceProfile.named(name) for name in names]
     measured = [d for d in devices if isinstance(d, CostSamples)]

@@ -39,10 +39,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> Outcome:
     """Print what changed; exit code 1 if it is worse than allowed, with a line for each excess.
 
-    Raises
-    ------
-    PolyDomError
-        If a file is not sound, or the two cannot be compared.
+    Raises `PolyDomError` if a file is not sound, or the two cannot be compared.
     """
     found = compare_files(arguments.before, arguments.after)
     limits = Limits(arguments.max_score_loss, arguments.max_time_growth, arguments.max_size_growth)

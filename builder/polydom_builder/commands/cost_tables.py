@@ -21,13 +21,7 @@ AFTER_SLEEP: tuple[Regime, ...] = ("cold", "rehearsed")
 def print_costs(samples: CostSamples, rows: Sequence[CostRow], quantile: float) -> None:
     """Print what was measured, the costs of each unit, and what the times depend on.
 
-    Parameters
-    ----------
-    samples : CostSamples
-    rows : sequence of CostRow
-        As `report_costs` returns them.
-    quantile : float
-        The quantile of the worst case.
+    `rows`: as `report_costs` returns them. `quantile`: the quantile of the worst case.
     """
     device, sizes = samples.machine.get("device", "unknown device"), samples.sizes
     measured = f"{len(sizes)} sizes from {sizes[0]:g} to {sizes[-1]:g}, {samples.n_rounds} rounds; {samples.stopped}"

@@ -28,12 +28,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> Outcome:
     """Report on a file of measured costs.
 
-    Raises
-    ------
-    FitError
-        If pictures are asked for and matplotlib is not installed.
-    MeasurementError
-        If the file is not a sound costs file.
+    Raises `FitError` if pictures are asked for and matplotlib is not installed. Raises `MeasurementError` if the file
+    is not a sound costs file.
     """
     samples = load_costs(arguments.file)
     rows = report_costs(samples, arguments.quantile)

@@ -12,10 +12,7 @@ from polydom_runtime.policy.deadline import too_short
 def long_enough(bundle: Bundle, deadlines: Sequence[float], regime: Regime = "hot") -> list[float]:
     """Return the deadlines at which the bundle can answer; say why the others are left out.
 
-    Raises
-    ------
-    DeadlineError
-        If none is left.
+    Raises `DeadlineError` if none is left.
     """
     faults = {deadline: too_short(bundle.at(deadline, regime), deadline) for deadline in deadlines}
     if all(faults.values()):

@@ -87,35 +87,13 @@ def run_demo(
 ) -> list[dict[str, Any]]:
     """Build, run and compare; write ``results.json`` and ``accuracy.png`` beside the bundle.
 
-    Parameters
-    ----------
-    example : Path
-        The folder of ``surface.py``.
-    node : str
-        The Python of the node: any environment that has polydom_runtime.
-    out : Path
-        The folder of all results; a second run finds its work done there.
-    estimator : scikit-learn classifier or pipeline
-    deadlines : sequence of float
-        Seconds, rising.
-    n_jobs : int, optional
-        Workers; -1 for all processors.
-    count : int
-        Patches for training, and as many again for the test.
-    pace : Pace
-        Of the loop.
+    `example`: the folder of ``surface.py``. `node`: the Python of the node: any environment that has polydom_runtime.
+    `out`: the folder of all results; a second run finds its work done there. `deadlines`: seconds, rising. `n_jobs`:
+    workers; -1 for all processors. `count`: patches for training, and as many again for the test. `pace`: of the loop.
 
-    Returns
-    -------
-    list of dict
-        One result for each deadline.
+    The result: one result for each deadline.
 
-    Raises
-    ------
-    ItemError
-        If the example cannot be imported.
-    ExportError
-        If the node cannot run the bundle.
+    Raises `ItemError` if the example cannot be imported. Raises `ExportError` if the node cannot run the bundle.
     """
     surface = _import_surface(example)
     out.mkdir(parents=True, exist_ok=True)

@@ -13,39 +13,25 @@ LOOP_ITEMS = "loop.npz"
 
 
 class Pace(NamedTuple):
-    """The loop of the demo.
-
-    Attributes
-    ----------
-    period : float
-        Seconds from one item to the next.
-    items : int
-        The number of test items that it answers.
-    """
+    """The loop of the demo."""
 
     period: float = 0.02
+    """Seconds from one item to the next."""
     items: int = 250
+    """The number of test items that it answers."""
 
 
 class Looped(NamedTuple):
-    """The results of the loop at one deadline.
-
-    Attributes
-    ----------
-    items, late : int
-    in_time : float
-        The share of answers that were right and in time.
-    at_once : float
-        The same for the same items without sleeps between them.
-    rehearsing : float
-        The share of the time that was spent on rehearsals.
-    """
+    """The results of the loop at one deadline."""
 
     items: int
     late: int
     in_time: float
+    """The share of answers that were right and in time."""
     at_once: float
+    """The same for the same items without sleeps between them."""
     rehearsing: float
+    """The share of the time that was spent on rehearsals."""
 
 
 def write_loop_items(out: Path, items: list[Any], labels: list[Any], count: int) -> list[Any]:
@@ -59,10 +45,7 @@ def write_loop_items(out: Path, items: list[Any], labels: list[Any], count: int)
 def run_loop(node: Node, items: Path, deadline: float, pace: Pace, labels: list[Any]) -> Looped | None:
     """Answer the items in a loop, and once more without sleeps; None if the deadline is not shorter than the period.
 
-    Raises
-    ------
-    ExportError
-        If the node cannot run the bundle.
+    Raises `ExportError` if the node cannot run the bundle.
     """
     if deadline >= pace.period:
         return None

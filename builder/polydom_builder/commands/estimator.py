@@ -22,12 +22,8 @@ def given_estimator(references: Sequence[str]) -> Any:
 
     A name may stand in front, as in ``NAME=MODULE:OBJECT``; without one, that of the object is taken.
 
-    Raises
-    ------
-    ItemError
-        If a reference is malformed, or what it names does not exist.
-    TrainingError
-        If two have the same name.
+    Raises `ItemError` if a reference is malformed, or what it names does not exist. Raises `TrainingError` if two have
+    the same name.
     """
     pairs: list[tuple[str, str]] = []
     for reference in references:

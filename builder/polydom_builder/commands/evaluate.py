@@ -46,16 +46,10 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> Outcome:
     """Answer the items at each deadline, and print scores, late answers and times.
 
-    Raises
-    ------
-    BundleFormatError, BundleMismatchError
-        If the bundle is not sound, or of another space.
-    ItemError, FeatureError, TrainingError
-        If the items cannot be read, have no labels, or a feature of one cannot be computed.
-    DeadlineError
-        If all deadlines are shorter than dispatch alone takes.
-    ExportError
-        If the node cannot run the bundle.
+    Raises `BundleFormatError`, `BundleMismatchError` if the bundle is not sound, or of another space. Raises
+    `ItemError`, `FeatureError`, `TrainingError` if the items cannot be read, have no labels, or a feature of one cannot
+    be computed. Raises `DeadlineError` if all deadlines are shorter than dispatch alone takes. Raises `ExportError` if
+    the node cannot run the bundle.
     """
     bundle = load_bundle(arguments.bundle)
     test = Labelled.read(bundle.space_of(space_of(arguments.space)), arguments.items)

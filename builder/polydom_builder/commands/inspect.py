@@ -40,12 +40,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> Outcome:
     """Print the candidates, their cost functions, the staircase at the bundle's deadlines, and what deadlines buy.
 
-    Raises
-    ------
-    BundleFormatError
-        If the bundle is not sound.
-    DeadlineError
-        If the deadline is shorter than dispatch alone takes.
+    Raises `BundleFormatError` if the bundle is not sound. Raises `DeadlineError` if the deadline is shorter than
+    dispatch alone takes.
     """
     bundle = load_bundle(arguments.bundle)
     if arguments.deadline is not None and (fault := too_short(bundle, arguments.deadline)):
@@ -70,11 +66,7 @@ def run(arguments: argparse.Namespace) -> Outcome:
 def description(bundle: Bundle, deadline: float | None) -> dict[str, Any]:
     """Return the contents of a bundle as plain data; costs in seconds.
 
-    Parameters
-    ----------
-    bundle : Bundle
-    deadline : float or None
-        Seconds, of the staircase; those of the bundle if None.
+    `deadline`: seconds, of the staircase; those of the bundle if None.
     """
     wanted = {b for b in bundle.promise.budgets if 0.0 < b < float("inf")} if deadline is None else {deadline}
     estimates = {(tuple(bundle.names[i] for i in m.order), m.estimator): m.estimate for m in bundle.models}

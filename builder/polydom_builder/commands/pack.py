@@ -18,10 +18,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> Outcome:
     """Pack, and say what was packed.
 
-    Raises
-    ------
-    PolyDomError
-        If the bundle is not sound, or the file cannot be written.
+    Raises `PolyDomError` if the bundle is not sound, or the file cannot be written.
     """
     packed = pack(arguments.bundle, arguments.out)
     is_signed = (Path(arguments.bundle) / SIGNATURE_FILE).exists()

@@ -26,12 +26,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> Outcome:
     """Answer the recorded items once more on a virtual clock; print the results beside the recorded ones.
 
-    Raises
-    ------
-    BundleFormatError, RecordingError
-        If the bundle or the recording is not sound.
-    FitError
-        If the recording shares no feature with the bundle, or has no item with a size.
+    Raises `BundleFormatError`, `RecordingError` if the bundle or the recording is not sound. Raises `FitError` if the
+    recording shares no feature with the bundle, or has no item with a size.
     """
     bundle, flight = load_bundle(arguments.bundle), load_flight(arguments.file)
     trials = trials_of_flight(bundle, flight)

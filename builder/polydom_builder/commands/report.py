@@ -50,14 +50,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> Outcome:
     """Write the page, whole or not at all.
 
-    Raises
-    ------
-    FitError
-        If jinja2 or matplotlib is missing, options do not go together, or the costs are not those of the bundle.
-    BundleFormatError, RecordingError, ProfileError, MeasurementError
-        If a file is not sound.
-    DeadlineError
-        If all deadlines are too short.
+    Raises `FitError` if jinja2 or matplotlib is missing, options do not go together, or the costs are not those of the
+    bundle. Raises `BundleFormatError`, `RecordingError`, `ProfileError`, `MeasurementError` if a file is not sound.
+    Raises `DeadlineError` if all deadlines are too short.
     """
     check_extra("jinja2", "matplotlib")
     about = Path(arguments.about)

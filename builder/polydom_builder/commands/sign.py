@@ -33,10 +33,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> Outcome:
     """Sign, and say what was signed.
 
-    Raises
-    ------
-    SignatureError
-        If the bundle cannot be signed, or the options do not go together.
+    Raises `SignatureError` if the bundle cannot be signed, or the options do not go together.
     """
     if arguments.add and (arguments.name or arguments.expires):
         raise SignatureError("--add must be without --name and --expires: it signs the same again. Leave one out.")

@@ -42,16 +42,10 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> Outcome:
     """Answer items of the bundle's sizes on a virtual clock, and print scores, misses and times.
 
-    Raises
-    ------
-    BundleFormatError, MeasurementError
-        If the bundle or the costs file is not sound.
-    FitError
-        If the costs are not those of the bundle's features, or lack the times of answers after a sleep.
-    DeadlineError
-        If all deadlines are shorter than dispatch alone takes.
-    LoopError
-        If rehearsal is ruled out where there is no period.
+    Raises `BundleFormatError`, `MeasurementError` if the bundle or the costs file is not sound. Raises `FitError` if
+    the costs are not those of the bundle's features, or lack the times of answers after a sleep. Raises `DeadlineError`
+    if all deadlines are shorter than dispatch alone takes. Raises `LoopError` if rehearsal is ruled out where there is
+    no period.
     """
     bundle, samples = load_bundle(arguments.bundle), load_costs(arguments.costs)
     regime = _regime(arguments.period, arguments.no_rehearse)

@@ -27,15 +27,8 @@ def print_table(
     On a terminal long texts fold inside their columns. If all columns are too wide together, some follow in a further
     table, with the first column again.
 
-    Parameters
-    ----------
-    title : str
-    columns : sequence of str
-        Their names; those of columns of text end with a space.
-    rows : sequence of sequence of str
-        A text for each column.
-    notes : sequence of str
-        Lines under the table.
+    `columns`: their names; those of columns of text end with a space. `rows`: a text for each column. `notes`: lines
+    under the table.
     """
     if sys.stdout.isatty():
         _print_rich(title, columns, rows)

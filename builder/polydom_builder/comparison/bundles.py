@@ -26,10 +26,7 @@ Scores = Mapping[tuple[frozenset[str], str], tuple[tuple[str, ...], float]]
 def compare_bundles(before: Bundle, after: Bundle) -> Comparison:
     """Compare what two bundles are, promise and hold.
 
-    Raises
-    ------
-    ComparisonError
-        If they have no feature and no item size in common.
+    Raises `ComparisonError` if they have no feature and no item size in common.
     """
     units = Units.of(before.names, after.names)
     check_common("feature", units)

@@ -66,16 +66,7 @@ class AnswerChange:
 
 @dataclass(frozen=True, slots=True)
 class TimeChange:
-    """The time of a unit at one size, in seconds.
-
-    Parameters
-    ----------
-    unit : str
-    kind : {"typical", "worst case"}
-    size, before, after : float
-    noise : float or None
-        The ratio up to which a change may be chance, at least 1; None if it is not known.
-    """
+    """The time of a unit at one size, in seconds."""
 
     unit: str
     kind: TimeKind
@@ -83,6 +74,7 @@ class TimeChange:
     before: float
     after: float
     noise: float | None = None
+    """The ratio up to which a change may be chance, at least 1; None if it is not known."""
 
     @property
     def growth(self) -> float:
@@ -97,29 +89,19 @@ class TimeChange:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What changed between two bundles, or two costs files.
-
-    Parameters
-    ----------
-    kind : {"bundles", "costs"}
-    facts : mapping of str to Fact
-        Plain values by what they are.
-    units : Units
-        The features, or the measured units.
-    times : tuple of TimeChange
-        Of the units of both.
-    sets : tuple of SetChange
-        Of bundles: the feature sets that at least one ships.
-    answers : tuple of AnswerChange
-        Of bundles.
-    """
+    """What changed between two bundles, or two costs files."""
 
     kind: Literal["bundles", "costs"]
     facts: Mapping[str, Fact]
+    """Plain values by what they are."""
     units: Units
+    """The features, or the measured units."""
     times: tuple[TimeChange, ...]
+    """Of the units of both."""
     sets: tuple[SetChange, ...] = ()
+    """Of bundles: the feature sets that at least one ships."""
     answers: tuple[AnswerChange, ...] = ()
+    """Of bundles."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data for JSON: pairs are ``[before, after]``, a number that is not finite is None."""
@@ -159,17 +141,10 @@ def time_changes(
 def common_sizes(before: Sequence[float], after: Sequence[float], count: int) -> list[float]:
     """Return sizes from the smallest to the largest that both know, at equal ratios.
 
-    Parameters
-    ----------
-    before, after : sequence of float
-        Rising sizes that each knows; the first and the last one count.
-    count : int
-        How many; fewer if there is one size only.
+    `before`, `after`: rising sizes that each knows; the first and the last one count. `count`: how many; fewer if there
+    is one size only.
 
-    Raises
-    ------
-    ComparisonError
-        If no size is in both ranges.
+    Raises `ComparisonError` if no size is in both ranges.
     """
     low, high = max(before[0], after[0]), min(before[-1], after[-1])
     if low > high:
@@ -183,10 +158,7 @@ def common_sizes(before: Sequence[float], after: Sequence[float], count: int) ->
 def check_common(what: str, units: Units, ignored: Iterable[str] = ()) -> None:
     """Check that two have a unit in common.
 
-    Raises
-    ------
-    ComparisonError
-        If they have none.
+    Raises `ComparisonError` if they have none.
     """
     if not {*units.same} - {*ignored}:
         names = f"{', '.join(units.removed)}, and {', '.join(units.added)}"

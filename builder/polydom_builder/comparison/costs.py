@@ -23,10 +23,7 @@ def compare_costs(before: CostSamples, after: CostSamples) -> Comparison:
 
     Noise is what each file is known to: 95 % intervals, and the difference between two processes.
 
-    Raises
-    ------
-    ComparisonError
-        If they have no unit and no item size in common.
+    Raises `ComparisonError` if they have no unit and no item size in common.
     """
     units = Units.of(before.units, after.units)
     check_common("feature or step", units, ignored=[DISPATCH])

@@ -10,29 +10,20 @@ from .comparison import Comparison, growth
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a change may cost; what is None is not limited.
-
-    Parameters
-    ----------
-    score_loss : float, optional
-        How much the score of an answer may fall at any size and deadline that is compared.
-    time_growth : float, optional
-        The largest ratio of the times of a unit or an answer. Growth that may be noise does not count.
-    size_growth : float, optional
-        The largest ratio of the bytes of all models.
-    """
+    """What a change may cost; what is None is not limited."""
 
     score_loss: float | None = None
+    """How much the score of an answer may fall at any size and deadline that is compared."""
     time_growth: float | None = None
+    """The largest ratio of the times of a unit or an answer. Growth that may be noise does not count."""
     size_growth: float | None = None
+    """The largest ratio of the bytes of all models."""
 
     def exceeded(self, found: Comparison) -> list[str]:
         """Return a line for each excess.
 
-        Raises
-        ------
-        ComparisonError
-            If a limit is not one of this kind of comparison, or the scores are of different scorings.
+        Raises `ComparisonError` if a limit is not one of this kind of comparison, or the scores are of different
+        scorings.
         """
         if found.kind == "costs" and (self.score_loss, self.size_growth) != (None, None):
             raise ComparisonError("Limits of costs files must be --max-time-growth only. Leave the others out.")

@@ -15,12 +15,8 @@ from .costs import compare_costs
 def compare_files(before: str, after: str) -> Comparison:
     """Compare two bundle folders, or two costs files.
 
-    Raises
-    ------
-    ComparisonError
-        If they are of two kinds, or have nothing in common.
-    BundleFormatError, MeasurementError
-        If one is not sound.
+    Raises `ComparisonError` if they are of two kinds, or have nothing in common. Raises `BundleFormatError`,
+    `MeasurementError` if one is not sound.
     """
     kinds = _kind(before), _kind(after)
     if kinds[0] != kinds[1]:

@@ -55,15 +55,9 @@ def allowance_of(
     Each round of an item that was measured as it came is a whole answer. Without enough of these, each round at the
     measured sizes counts as an answer, too; the allowance is then enough for both kinds.
 
-    Parameters
-    ----------
-    space : FeatureSpace
-    samples : CostSamples
-    planned : UnitTimes
-        The times of single units in this regime, to which the allowance is added; with the time of the reference model.
-    quantile : float
-        The share of answers that may take no longer than their planned time and the allowance, from 0 to 1.
-    regime : {"hot", "rehearsed", "cold"}
+    `planned`: the times of single units in this regime, to which the allowance is added; with the time of the reference
+    model. `quantile`: the share of answers that may take no longer than their planned time and the allowance, from 0 to
+    1.
     """
     assert planned.model is not None
     costs = [*planned.terms, planned.dispatch, CostFunction.of(planned.model)]
@@ -99,25 +93,13 @@ def find_allowance(
 
     The sets tried are the empty set, each single feature, the k cheapest features and the k dearest, for every k.
 
-    Parameters
-    ----------
-    planned : float array of shape (n_units, n_sizes)
-        The planned time of each unit.
-    times : float array of shape (n_units, n_sizes, n_rounds)
-        The samples of these times.
-    users : sequence of int or None
-        For each unit the bit mask of the features that need it; None if every answer does, even one without features.
-    features : sequence of int
-        The number of the unit of each feature.
-    quantile : float
-        The promised share of answers in time, from 0 to 1.
-    n_stated : int
-        The number of units at the end that state their own time: the share is not taken of theirs.
+    `planned` (shape (n_units, n_sizes)): the planned time of each unit. `times` (shape (n_units, n_sizes, n_rounds)):
+    the samples of these times. `users`: for each unit the bit mask of the features that need it; None if every answer
+    does, even one without features. `features`: the number of the unit of each feature. `quantile`: the promised share
+    of answers in time, from 0 to 1. `n_stated`: the number of units at the end that state their own time: the share is
+    not taken of theirs.
 
-    Raises
-    ------
-    FitError
-        If the solver finds no allowance.
+    Raises `FitError` if the solver finds no allowance.
     """
     beyond, shared = times - planned[:, :, None], len(planned) - n_stated
     seconds, excess = [], []

@@ -43,10 +43,7 @@ class Ratio:
 def ratios(profile: DeviceProfile, here: Mapping[str, Floats]) -> dict[str, Ratio]:
     """Return the ratio of each kernel, from its samples on this machine and its time in the profile.
 
-    Raises
-    ------
-    FitError
-        If the samples lack a kernel.
+    Raises `FitError` if the samples lack a kernel.
     """
     if missing := KERNELS.keys() - here.keys():
         raise FitError(f"The cost samples must hold all calibration kernels. Missing: {sorted(missing)}.")

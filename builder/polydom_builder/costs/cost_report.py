@@ -25,27 +25,18 @@ others, 2009)."""
 
 @dataclass(frozen=True, slots=True)
 class CostRow:
-    """One unit of a report.
-
-    Parameters
-    ----------
-    unit : str
-    fit : CostFit
-    exceeded : float
-        The share of held-out samples above the worst case: each half of the rounds against a fit of the other half.
-    exceeded_by_items : float
-        The same for items as they come: each half of the items against a worst case that was raised until it held for
-        the other half. NaN if no items were measured.
-    typical_error, worst_error : float
-        How far the costs may be wrong, as a fraction: half a 95 % interval and the difference between processes.
-    """
+    """One unit of a report."""
 
     unit: str
     fit: CostFit
     exceeded: float
+    """The share of held-out samples above the worst case: each half of the rounds against a fit of the other half."""
     exceeded_by_items: float
+    """The same for items as they come: each half of the items against a worst case that was raised until it held for
+    the other half. NaN if no items were measured."""
     typical_error: float
     worst_error: float
+    """How far the costs may be wrong, as a fraction: half a 95 % interval and the difference between processes."""
 
 
 def report_costs(samples: CostSamples, quantile: float) -> list[CostRow]:
@@ -91,15 +82,8 @@ def exceed_rate(fit: CostFit, sizes: Floats, fresh: Floats) -> float:
 def plot_costs(samples: CostSamples, rows: Sequence[CostRow], quantile: float, folder: Path) -> None:
     """Draw the samples and both fits of each unit into ``folder``: four files each, for light and for dark pages.
 
-    Parameters
-    ----------
-    samples : CostSamples
-    rows : sequence of CostRow
-        As `report_costs` returns them.
-    quantile : float
-        The quantile of the worst case, for the note.
-    folder : Path
-        Made if it does not exist.
+    `rows`: as `report_costs` returns them. `quantile`: the quantile of the worst case, for the note. `folder`: made if
+    it does not exist.
     """
     from polydom_builder.drawing.saving import save
 

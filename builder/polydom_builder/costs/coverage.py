@@ -13,18 +13,10 @@ BEYOND = 1.25
 def check_coverage(samples: CostSamples, item_sizes: Sequence[float], wanted: tuple[float, float]) -> None:
     """Check that the samples are of enough sizes, and that these cover the wanted sizes.
 
-    Parameters
-    ----------
-    samples : CostSamples
-    item_sizes : sequence of float
-        The sizes of the items; if these have only few different sizes, fewer measured ones are enough.
-    wanted : (float, float)
-        The range of sizes that the bundle is built for.
+    `item_sizes`: the sizes of the items; if these have only few different sizes, fewer measured ones are enough.
+    `wanted`: the range of sizes that the bundle is built for.
 
-    Raises
-    ------
-    FitError
-        If they are of too few sizes, or the wanted ones lie too far beyond them.
+    Raises `FitError` if they are of too few sizes, or the wanted ones lie too far beyond them.
     """
     needed = min(MIN_SIZES, len(set(item_sizes)))
     if len(samples.sizes) < needed:

@@ -50,24 +50,13 @@ def fit_times(space: FeatureSpace, samples: CostSamples, quantiles: Iterable[flo
     factors, on the content, and on what ran before. So the quantile is one over items and rounds, among small and among
     large items, if many items were answered as they come. If their answers are few, they can only raise the times.
 
-    Parameters
-    ----------
-    space : FeatureSpace
-    samples : CostSamples
-        Samples of the units of this space; see `check_samples`.
-    quantiles : iterable of float
-        Quantiles of single calls, above 0 and at most 1.
+    `samples`: samples of the units of this space; see `check_samples`. `quantiles`: quantiles of single calls, above 0
+    and at most 1.
 
-    Returns
-    -------
-    dict of float to UnitTimes
-        The times at each quantile: for each unit the tightest cost function that is at least the quantile of its
-        samples at every measured size, or in every band of items of like size.
+    The result: the times at each quantile: for each unit the tightest cost function that is at least the quantile of
+    its samples at every measured size, or in every band of items of like size.
 
-    Raises
-    ------
-    FitError
-        If the solver finds no such cost function.
+    Raises `FitError` if the solver finds no such cost function.
     """
     steps = dict(step_users(space))
     names = (*space.names, *steps)
@@ -168,12 +157,8 @@ def reference_runs(items: ItemSamples) -> Floats:
 def check_samples(space: FeatureSpace, samples: CostSamples) -> None:
     """Check that samples are of a space and can be fitted.
 
-    Raises
-    ------
-    FitError
-        If they are of other features, the code of the features has changed since, or the reference models are missing.
-    MeasurementError
-        If their times or sizes are impossible.
+    Raises `FitError` if they are of other features, the code of the features has changed since, or the reference models
+    are missing. Raises `MeasurementError` if their times or sizes are impossible.
     """
     wanted = units_of(space)
     if samples.units != wanted:

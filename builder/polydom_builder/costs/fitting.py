@@ -21,45 +21,28 @@ GOOD_ENOUGH = 1.1
 
 @dataclass(frozen=True, slots=True)
 class CostFit:
-    """Two fits of the same samples.
-
-    Parameters
-    ----------
-    typical : CostFunction
-        Non-negative least squares on the median at each size (the paper's fit), in relative error.
-    worst : CostFunction
-        The tightest cost function that is, at every measured size, at least the chosen quantile of the samples and of
-        their fitted tail; see `polydom_runtime.measuring.tails`.
-    slack : float array of shape (n_sizes,)
-        How far `worst` lies above the samples' quantile at each size, as a fraction of it.
-    inflation : float array of shape (n_sizes,)
-        How far the quantile of the fitted tail lies above that of the samples, as a fraction of it: few samples cannot
-        show the rarest times. It is a part of the slack.
-    """
+    """Two fits of the same samples."""
 
     typical: CostFunction
+    """Non-negative least squares on the median at each size (the paper's fit), in relative error."""
     worst: CostFunction
+    """The tightest cost function that is, at every measured size, at least the chosen quantile of the samples and of
+    their fitted tail; see `polydom_runtime.measuring.tails`."""
     slack: Floats
+    """Shape (n_sizes,). How far `worst` lies above the samples' quantile at each size, as a fraction of it."""
     inflation: Floats
+    """Shape (n_sizes,). How far the quantile of the fitted tail lies above that of the samples, as a fraction of it:
+    few samples cannot show the rarest times. It is a part of the slack."""
 
 
 def fit_cost(sizes: Floats, samples: Floats, quantile: float = 0.999, typical: Floats | None = None) -> CostFit:
     """Fit the samples of one unit.
 
-    Parameters
-    ----------
-    sizes : float array of shape (n_sizes,)
-    samples : float array of shape (n_sizes, n_rounds)
-        Seconds.
-    quantile : float
-        The quantile of the worst case, above 0 and at most 1.
-    typical : float array of shape (n_sizes, n_rounds), optional
-        Samples that show the typical time more exactly, such as those of blocks of calls; `samples` if not given.
+    `sizes` has shape (n_sizes,). `samples` (shape (n_sizes, n_rounds)): seconds. `quantile`: the quantile of the worst
+    case, above 0 and at most 1. `typical` (shape (n_sizes, n_rounds)): samples that show the typical time more exactly,
+    such as those of blocks of calls; `samples` if not given.
 
-    Raises
-    ------
-    FitError
-        If a sample is not a positive, finite time, or the solver finds no worst case.
+    Raises `FitError` if a sample is not a positive, finite time, or the solver finds no worst case.
 
     Examples
     --------
@@ -123,16 +106,9 @@ def cover(sizes: Floats, targets: Floats, basis: Basis) -> CostFunction:
 
     A linear programme: minimise the sum of the relative slacks, subject to fit >= targets and weights >= 0.
 
-    Parameters
-    ----------
-    sizes, targets : float arrays of shape (n_sizes,)
-    basis : tuple of int
-        The positions of the growth terms in `BASIS`.
+    `sizes`, `targets` have shape (n_sizes,). `basis`: the positions of the growth terms in `BASIS`.
 
-    Raises
-    ------
-    FitError
-        If the solver finds no such function.
+    Raises `FitError` if the solver finds no such function.
     """
     terms, scales = _scaled_terms(sizes, basis)
     rows = terms / targets[:, None]

@@ -29,23 +29,10 @@ def measure_here(
 ) -> CostSamples:
     """Time the features on this machine, on items of all sizes and on some as they come; warn if it was busy meanwhile.
 
-    Parameters
-    ----------
-    space : FeatureSpace
-    items : list
-    quantile : float
-        The quantile that must be known well before the measurement may end early, from 0 to 1.
-    seed : int
-        The seed of the order in which units are timed.
-    memory : Cache
-        The cache.
-    bar : tqdm
-        A progress bar with a total of 100.
+    `quantile`: the quantile that must be known well before the measurement may end early, from 0 to 1. `seed`: the seed
+    of the order in which units are timed. `memory`: the cache. `bar`: a progress bar with a total of 100.
 
-    Raises
-    ------
-    MeasurementError
-        If the items or the times do not allow a measurement.
+    Raises `MeasurementError` if the items or the times do not allow a measurement.
     """
     of_sizes, as_they_come = chosen_items(space, items, N_SIZES), drawn_items(space, items, MAX_ITEMS, seed)
     chosen = [items[i] for i in sorted({*of_sizes, *as_they_come})]

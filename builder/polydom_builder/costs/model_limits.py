@@ -18,10 +18,7 @@ UNITS = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**
 def bytes_of(size: Any) -> int:
     """Return the bytes of a size such as ``"20MB"``, or of a number of bytes.
 
-    Raises
-    ------
-    TrainingError
-        If it is neither, or less than 1 byte.
+    Raises `TrainingError` if it is neither, or less than 1 byte.
 
     Examples
     --------
@@ -43,16 +40,9 @@ def bytes_of(size: Any) -> int:
 def costs_of_models(limits: Limits, sizes: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return what models take of each limit that is set, and what all may take together.
 
-    Parameters
-    ----------
-    limits : Limits
-    sizes : sequence of int
-        The bytes of each model file.
+    `sizes`: the bytes of each model file.
 
-    Returns
-    -------
-    costs : int array of shape (n_models, n_limits)
-    most : int array of shape (n_limits,)
+    The result has shape (n_models, n_limits). The result has shape (n_limits,).
     """
     memory = [memory_need([size]) - PROCESS_BYTES for size in sizes]
     columns = [
@@ -74,10 +64,7 @@ def keeps(limits: Limits, sizes: Sequence[int]) -> bool:
 def check_any_fits(limits: Limits, sizes: Sequence[int]) -> None:
     """Check that at least one of some models keeps the limits by itself.
 
-    Raises
-    ------
-    ExportError
-        If none does.
+    Raises `ExportError` if none does.
     """
     if not any(keeps(limits, [size]) for size in sizes):
         raise ExportError(

@@ -58,12 +58,7 @@ class ModelTimer(Protocol):
     def after_sleep(self, choice: Choice, regimes: Mapping[Regime, float]) -> dict[Regime, float]:
         """Return how much longer than hot a model runs in other regimes; empty if that cannot be timed here.
 
-        Parameters
-        ----------
-        choice : (tuple of int, bytes, str)
-            The model, and the engine that runs it.
-        regimes : dict of str to float
-            The seconds of sleep in each regime.
+        `choice`: the model, and the engine that runs it. `regimes`: the seconds of sleep in each regime.
         """
 
 
@@ -84,38 +79,25 @@ class GivenTimer:
 
 @dataclass(frozen=True)
 class PlacedTimer:
-    """Models are timed alone, here, and their times carried over to the device by those of reference models.
-
-    Parameters
-    ----------
-    trainer : Trainer
-        Its table has the inputs of the models.
-    device : dict of str to float
-        Seconds of the reference models on the device.
-    engines : tuple of {"onnxruntime", "numpy"}
-        Those that can run models on the device.
-    typical : UnitTimes
-        The typical times of features on the device.
-    size : float
-        The size of an item at which the times of sets are compared.
-    sure : bool
-        Whether models compute their scores beside the labels.
-    """
+    """Models are timed alone, here, and their times carried over to the device by those of reference models."""
 
     trainer: Trainer
+    """Its table has the inputs of the models."""
     device: Mapping[str, float]
+    """Seconds of the reference models on the device."""
     engines: tuple[Engine, ...]
+    """Those that can run models on the device."""
     typical: UnitTimes
+    """The typical times of features on the device."""
     size: float
+    """The size of an item at which the times of sets are compared."""
     sure: bool = False
+    """Whether models compute their scores beside the labels."""
 
     def __call__(self, models: Sequence[TimedModel]) -> list[ModelTime]:
         """Return the time of each model on the device, by the quicker engine.
 
-        Raises
-        ------
-        ExportError
-            If the device has no onnxruntime, and numpy has no kernel for a model.
+        Raises `ExportError` if the device has no onnxruntime, and numpy has no kernel for a model.
         """
         table, here, found = self.trainer.table, identity(), []
         by_engine = [ModelTimes(self.device, engine, self.sure) for engine in self.engines]
@@ -154,29 +136,19 @@ class PlacedTimer:
 
 @dataclass(frozen=True)
 class InPlaceTimer:
-    """Models are timed here, in real answers to items: the time right after the features of each.
-
-    Parameters
-    ----------
-    space : FeatureSpace
-    items : list
-        Some of the items, as they come.
-    n_classes : int
-        0 for regressors.
-    rows_of : callable
-        Takes the features of a model; returns rows of its inputs, on which engines must agree.
-    memory : Cache
-        The cache.
-    sure : bool
-        Whether models compute their scores beside the labels.
-    """
+    """Models are timed here, in real answers to items: the time right after the features of each."""
 
     space: FeatureSpace
     items: list[Any]
+    """Some of the items, as they come."""
     n_classes: int
+    """0 for regressors."""
     rows_of: Callable[[Order], NDArray[np.float32]]
+    """Takes the features of a model; returns rows of its inputs, on which engines must agree."""
     memory: Cache
+    """The cache."""
     sure: bool = False
+    """Whether models compute their scores beside the labels."""
 
     def __call__(self, models: Sequence[TimedModel]) -> list[ModelTime]:
         """Return the 0.9 quantile of the seconds of each model, by the quicker engine; all are timed in turns."""
@@ -228,20 +200,8 @@ def model_timer(
 ) -> ModelTimer:
     """Return the best way to know the times of models on a device.
 
-    Parameters
-    ----------
-    target : Target
-        The device.
-    space : FeatureSpace
-        The features of the models.
-    items : sequence
-    trainer : Trainer
-    seed : int
-        The seed of the choice of items.
-    size : float
-        A typical size.
-    sure : bool
-        Whether models compute their scores beside the labels.
+    `target`: the device. `space`: the features of the models. `seed`: the seed of the choice of items. `size`: a
+    typical size. `sure`: whether models compute their scores beside the labels.
     """
     if target.worst.model is not None:
         return GivenTimer(target.worst.model)

@@ -37,14 +37,8 @@ since its last answer. Measured on a virtual machine with features of 21 to 1,17
 class ModelTimes:
     """Seconds of one run on the device.
 
-    Parameters
-    ----------
-    device : dict of str to float
-        Seconds of the reference models there.
-    engine : {"onnxruntime", "numpy"}
-        Runs the model there. There must be reference models that it runs.
-    sure : bool
-        Whether models compute their scores beside the labels.
+    `device`: seconds of the reference models there. `engine`: runs the model there. There must be reference models that
+    it runs. `sure`: whether models compute their scores beside the labels.
     """
 
     def __init__(self, device: Mapping[str, float], engine: Engine = "onnxruntime", sure: bool = False) -> None:
@@ -60,21 +54,11 @@ class ModelTimes:
     def __call__(self, onnx_bytes: bytes, rows: NDArray[np.float32], n_classes: int, share: float = 1.0) -> float:
         """Return the seconds of a model on the device.
 
-        Parameters
-        ----------
-        onnx_bytes : bytes
-        rows : float32 array of shape (n_rows, width)
-            Inputs, a different one for each run.
-        n_classes : int
-            0 for a regressor.
-        share : float
-            The time of the features before the model, as a share of that of all features. They were all computed before
-            the first reference; after fewer of them, a model finds more of its code warm.
+        `rows` (shape (n_rows, width)): inputs, a different one for each run. `n_classes`: 0 for a regressor. `share`:
+        the time of the features before the model, as a share of that of all features. They were all computed before the
+        first reference; after fewer of them, a model finds more of its code warm.
 
-        Raises
-        ------
-        BundleFormatError
-            If the model cannot be run.
+        Raises `BundleFormatError` if the model cannot be run.
         """
         references = _references()
         run = _run_on(rows, onnx_bytes, n_classes, self.engine, self.sure)

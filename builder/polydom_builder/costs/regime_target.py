@@ -33,26 +33,16 @@ USUAL_SLEEP = 0.02
 
 
 class RegimeTarget(NamedTuple):
-    """The times of a device in one regime; see `Target` for the first four.
-
-    Attributes
-    ----------
-    worst : UnitTimes
-    planned : dict of float to UnitTimes
-    guarded : UnitTimes
-    reference_seconds : float
-    model_added : float
-        How much longer than in the regime ``hot`` the run of a model takes, in seconds.
-    asleep : float
-        The seconds of sleep before each answer.
-    """
+    """The times of a device in one regime; see `Target` for the first four."""
 
     worst: UnitTimes
     planned: Mapping[float, UnitTimes]
     guarded: UnitTimes
     reference_seconds: float
     model_added: float
+    """How much longer than in the regime ``hot`` the run of a model takes, in seconds."""
     asleep: float
+    """The seconds of sleep before each answer."""
 
     def part(self, features: tuple[int, ...]) -> "RegimeTarget":
         """Return the times of some of the features, in this order."""
@@ -74,16 +64,9 @@ def measured_regimes(
 ) -> dict[Regime, RegimeTarget]:
     """Return the times of every regime that was measured beside ``hot``.
 
-    Parameters
-    ----------
-    space : FeatureSpace
-    samples : CostSamples
-    hot : dict of float to UnitTimes
-        The hot times at the planning quantiles and the promised one, each with the time of the reference model.
-    quantile : float
-        The promised share of answers in time, from 0 to 1.
-    reference_seconds : float
-        The time that the reference model states in the regime ``hot``.
+    `hot`: the hot times at the planning quantiles and the promised one, each with the time of the reference model.
+    `quantile`: the promised share of answers in time, from 0 to 1. `reference_seconds`: the time that the reference
+    model states in the regime ``hot``.
     """
     return {
         regime: _measured(space, samples, regime, hot, quantile, reference_seconds)
@@ -125,18 +108,10 @@ def estimated_cold(
 ) -> RegimeTarget:
     """Return the times after a sleep on a device of which one constant is known for every unit and model.
 
-    Parameters
-    ----------
-    hot : dict of float to UnitTimes
-        The hot times at the planning quantiles, each with the ratio of the model's time.
-    feared : UnitTimes
-        The hot times whose sums are worst cases.
-    guarded : UnitTimes
-        The hot times at the promised quantile.
-    reference_seconds : float
-        The time that the reference model states in the regime ``hot``.
-    added : UncertainQuantity
-        The constant, in seconds. Careful times take it at its worst.
+    `hot`: the hot times at the planning quantiles, each with the ratio of the model's time. `feared`: the hot times
+    whose sums are worst cases. `guarded`: the hot times at the promised quantile. `reference_seconds`: the time that
+    the reference model states in the regime ``hot``. `added`: the constant, in seconds. Careful times take it at its
+    worst.
     """
     worst = added.value * added.uncertainty
 

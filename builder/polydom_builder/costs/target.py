@@ -30,57 +30,38 @@ __all__ = ["RegimeTarget", "Target"]
 
 @dataclass(frozen=True)
 class Target:
-    """The device that a bundle is built for. Make it with `given`, `measured` or `estimated`.
-
-    Parameters
-    ----------
-    worst : UnitTimes
-        The sums of these are the worst cases of whole sets, allowance included.
-    fits : dict of str to CostFit
-        The fits of each unit; empty if the costs were given.
-    models : dict of str to float
-        Seconds of the reference models on the device; not needed if `worst` has the time of a model.
-    origin : CostOrigin
-    versions : OnnxVersions
-        The newest ONNX versions that the device loads.
-    memory_bytes : int, optional
-        The memory that a process may use on the device.
-    planned : dict of float to UnitTimes
-        The times at each quantile that a plan may use; empty if the costs were given.
-    guarded : UnitTimes, optional
-        The times of single units at the promised quantile; None if the costs were given.
-    reference_seconds : float
-        The time that the reference model states on the device; 0 if the costs were given.
-    regimes : dict of str to RegimeTarget
-        The times of the regimes ``rehearsed`` and ``cold``; the other times are those of ``hot``. Empty if they were
-        never measured.
-    is_here : bool
-        Whether it is this machine, or one just like it, so that models can be timed here.
-    engines : tuple of {"onnxruntime", "numpy"}
-        Those that can run models there and whose times are known.
-    """
+    """The device that a bundle is built for. Make it with `given`, `measured` or `estimated`."""
 
     worst: UnitTimes
+    """The sums of these are the worst cases of whole sets, allowance included."""
     fits: Mapping[str, CostFit] = field(default_factory=dict)
+    """The fits of each unit; empty if the costs were given."""
     models: Mapping[str, float] = field(default_factory=dict)
+    """Seconds of the reference models on the device; not needed if `worst` has the time of a model."""
     origin: CostOrigin = field(default_factory=CostOrigin)
     versions: OnnxVersions = field(default_factory=OnnxVersions)
+    """The newest ONNX versions that the device loads."""
     memory_bytes: int | None = None
+    """The memory that a process may use on the device."""
     planned: Mapping[float, UnitTimes] = field(default_factory=dict)
+    """The times at each quantile that a plan may use; empty if the costs were given."""
     guarded: UnitTimes | None = None
+    """The times of single units at the promised quantile; None if the costs were given."""
     reference_seconds: float = 0.0
+    """The time that the reference model states on the device; 0 if the costs were given."""
     regimes: Mapping[Regime, RegimeTarget] = field(default_factory=dict)
+    """The times of the regimes ``rehearsed`` and ``cold``; the other times are those of ``hot``. Empty if they were
+    never measured."""
     is_here: bool = False
+    """Whether it is this machine, or one just like it, so that models can be timed here."""
     engines: tuple[Engine, ...] = ("onnxruntime",)
+    """Those that can run models there and whose times are known."""
 
     @classmethod
     def given(cls, space: FeatureSpace, worst: UnitTimes) -> "Target":
         """Return a device of which only the worst cases are known.
 
-        Raises
-        ------
-        FitError
-            If they are of other features or steps, or have no time of a model.
+        Raises `FitError` if they are of other features or steps, or have no time of a model.
         """
         if worst.model is None:
             raise FitError("Given costs must have the time of a model run. Got None. Give it as model=seconds.")
@@ -97,19 +78,10 @@ class Target:
     def measured(cls, space: FeatureSpace, samples: CostSamples, quantile: float) -> "Target":
         """Return the device on which the samples were measured.
 
-        Parameters
-        ----------
-        space : FeatureSpace
-        samples : CostSamples
-        quantile : float
-            The promised share of answers in time, from 0 to 1.
+        `quantile`: the promised share of answers in time, from 0 to 1.
 
-        Raises
-        ------
-        FitError, MeasurementError
-            If the samples are not of this space, or are impossible.
-        ExportError
-            If the device loads no ONNX version that can be exported.
+        Raises `FitError`, `MeasurementError` if the samples are not of this space, or are impossible. Raises
+        `ExportError` if the device loads no ONNX version that can be exported.
         """
         check_samples(space, samples)
         machine = samples.machine
@@ -137,21 +109,11 @@ class Target:
     def estimated(cls, space: FeatureSpace, samples: CostSamples, profile: DeviceProfile, quantile: float) -> "Target":
         """Return the device of a profile, with costs converted from samples of this machine.
 
-        Parameters
-        ----------
-        space : FeatureSpace
-        samples : CostSamples
-            Measured on this machine, calibration kernels included.
-        profile : DeviceProfile
-        quantile : float
-            The promised share of answers in time, from 0 to 1.
+        `samples`: measured on this machine, calibration kernels included. `quantile`: the promised share of answers in
+        time, from 0 to 1.
 
-        Raises
-        ------
-        FitError, MeasurementError
-            If the samples are not of this space, lack a calibration kernel, or are impossible.
-        ExportError
-            If the device loads no ONNX version that can be exported.
+        Raises `FitError`, `MeasurementError` if the samples are not of this space, lack a calibration kernel, or are
+        impossible. Raises `ExportError` if the device loads no ONNX version that can be exported.
         """
         check_samples(space, samples)
         times, references = _times(space, samples, quantile), reference_times(samples)
@@ -195,17 +157,9 @@ class Target:
     def check_memory(self, names: Sequence[str], sizes: Sequence[int]) -> None:
         """Check that models fit the memory of the device.
 
-        Parameters
-        ----------
-        names : sequence of str
-            A name for each model.
-        sizes : sequence of int
-            The size of each model file in bytes.
+        `names`: a name for each model. `sizes`: the size of each model file in bytes.
 
-        Raises
-        ------
-        ExportError
-            If they do not fit. The message names the largest model.
+        Raises `ExportError` if they do not fit. The message names the largest model.
         """
         needed = memory_need(sizes)
         if self.memory_bytes is not None and needed > self.memory_bytes:

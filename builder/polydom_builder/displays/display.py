@@ -11,15 +11,7 @@ from .index_view import IndexView
 class Display:
     """A picture of an index.
 
-    Parameters
-    ----------
-    view : IndexView
-
-    Attributes
-    ----------
-    ax_ : matplotlib Axes
-        Set by `plot`.
-    figure_ : matplotlib Figure
+    `ax_`: set by `plot`.
     """
 
     size: ClassVar[tuple[float, float]] = (8.0, 4.5)
@@ -35,18 +27,9 @@ class Display:
     def from_search(cls, search: Any, *, ax: Any = None) -> Self:
         """Draw a fitted search, and return the display.
 
-        Parameters
-        ----------
-        search : PolyDomSearch or GreedySearch
-        ax : matplotlib Axes, optional
-            A new figure is made if not given.
+        `ax`: a new figure is made if not given.
 
-        Raises
-        ------
-        NotFittedError
-            If the search is not fitted.
-        FitError
-            If matplotlib is not installed.
+        Raises `NotFittedError` if the search is not fitted. Raises `FitError` if matplotlib is not installed.
         """
         return cls(IndexView.of_search(search)).plot(ax)
 
@@ -58,10 +41,7 @@ class Display:
     def plot(self, ax: Any = None) -> Self:
         """Draw into the given axes, or into a new figure, and return the display.
 
-        Raises
-        ------
-        FitError
-            If matplotlib is not installed.
+        Raises `FitError` if matplotlib is not installed.
         """
         check_extra("matplotlib")
         from matplotlib import pyplot

@@ -9,10 +9,7 @@ from .worth import Worth, worths
 class FeatureDisplay(Display):
     """A bar for each feature and step: the planned score that would be gained if it took half its time.
 
-    Attributes
-    ----------
-    worths_ : list of Worth
-        The one that gains most first.
+    `worths_`: the one that gains most first.
     """
 
     worths_: list[Worth]

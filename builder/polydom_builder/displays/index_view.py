@@ -23,33 +23,22 @@ AROUND = (1.0 / 3.0, 2.0)
 
 @dataclass(frozen=True, slots=True)
 class IndexView:
-    """An index, the range that it is for, and the times that it was made with.
-
-    Parameters
-    ----------
-    names : tuple of str
-        Of the features.
-    index : PolyDomIndex or GreedyIndex
-    candidates : sequence of Candidate
-        All sets with a model: more than those of the index, perhaps. The first one is the empty set.
-    worst, typical : UnitTimes
-    sizes : tuple of float
-        Item sizes, each as likely as the others.
-    size_range, budgets : (float, float)
-        Of item sizes, and of deadlines in seconds.
-    scoring : str
-        The name of the score; empty if it is not known.
-    """
+    """An index, the range that it is for, and the times that it was made with."""
 
     names: tuple[str, ...]
+    """Of the features."""
     index: PolyDomIndex | GreedyIndex
     candidates: Sequence[Candidate]
+    """All sets with a model: more than those of the index, perhaps. The first one is the empty set."""
     worst: UnitTimes
     typical: UnitTimes
     sizes: tuple[float, ...]
+    """Item sizes, each as likely as the others."""
     size_range: tuple[float, float]
     budgets: tuple[float, float]
+    """Of item sizes, and of deadlines in seconds."""
     scoring: str
+    """The name of the score; empty if it is not known."""
 
     @classmethod
     def of_bundle(cls, bundle: Bundle) -> "IndexView":

@@ -17,24 +17,16 @@ N_COLUMNS, N_ROWS = 96, 160
 
 
 class Place(NamedTuple):
-    """Where a candidate answers.
-
-    Attributes
-    ----------
-    name : str
-        A letter, or two; A is that of the largest region.
-    candidate : Candidate
-    low, high : float arrays of shape (n_columns,)
-        The sizes between which it answers in each column of the map; NaN where it does not.
-    area : float
-        Its share of the map.
-    """
+    """Where a candidate answers."""
 
     name: str
+    """A letter, or two; A is that of the largest region."""
     candidate: Candidate
     low: Floats
     high: Floats
+    """Shape (n_columns,). The sizes between which it answers in each column of the map; NaN where it does not."""
     area: float
+    """Its share of the map."""
 
 
 class SetDisplay(Display):
@@ -70,11 +62,7 @@ def _edges(ends: Sequence[float], count: int) -> Floats:
 def places(view: IndexView, columns: Floats, edges: Floats) -> list[Place]:
     """Return where each candidate answers, the largest region first; O(columns · rows · log candidates).
 
-    Parameters
-    ----------
-    view : IndexView
-    columns, edges : float arrays of shapes (n_columns + 1,) and (n_rows + 1,)
-        The deadlines and the sizes between which the columns and the rows of the map lie.
+    `columns`, `edges`: the deadlines and the sizes between which the columns and the rows of the map lie.
     """
     middles = np.sqrt(edges[:-1] * edges[1:]).tolist()
     stairs = [view.index.at_deadline(deadline) for deadline in np.sqrt(columns[:-1] * columns[1:]).tolist()]

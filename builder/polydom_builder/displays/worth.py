@@ -19,23 +19,15 @@ Change = Callable[[Candidate], Candidate | None]
 
 
 class Worth(NamedTuple):
-    """What a feature, or a shared step, is worth, as a mean over item sizes and deadlines.
-
-    Attributes
-    ----------
-    name : str
-    lost : float or None
-        By how much the planned score falls without it; None for a step, which is no choice.
-    gained : float
-        By how much the planned score rises if it takes half its time.
-    used : float
-        The share of sizes and deadlines at which the set that answers needs it.
-    """
+    """What a feature, or a shared step, is worth, as a mean over item sizes and deadlines."""
 
     name: str
     lost: float | None
+    """By how much the planned score falls without it; None for a step, which is no choice."""
     gained: float
+    """By how much the planned score rises if it takes half its time."""
     used: float
+    """The share of sizes and deadlines at which the set that answers needs it."""
 
 
 def worths(view: IndexView) -> list[Worth]:

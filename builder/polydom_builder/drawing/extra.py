@@ -8,10 +8,7 @@ from polydom_builder.exceptions import FitError
 def check_extra(*modules: str) -> None:
     """Check that modules of the extra ``report`` are there.
 
-    Raises
-    ------
-    FitError
-        If one is not installed.
+    Raises `FitError` if one is not installed.
     """
     if missing := [name for name in modules if find_spec(name) is None]:
         raise FitError(

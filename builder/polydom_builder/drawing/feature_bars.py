@@ -14,16 +14,7 @@ MOST_FEATURES = 30
 def draw_bars(axes: Axes, names: Sequence[str], values: Sequence[float], colour: str, label: str) -> None:
     """Draw a bar for each feature, from top to bottom; of more than `MOST_FEATURES`, the first.
 
-    Parameters
-    ----------
-    axes : Axes
-    names : sequence of str
-    values : sequence of float
-        At least 0.
-    colour : str
-        A key of `COLOURS`.
-    label : str
-        What the values are.
+    `values`: at least 0. `colour`: a key of `COLOURS`. `label`: what the values are.
     """
     shown = list(zip(names, values, strict=True))[:MOST_FEATURES][::-1]
     axes.barh(range(len(shown)), [value for _, value in shown], height=0.62, color=COLOURS[colour])

@@ -20,15 +20,8 @@ Cost = Callable[[float], float]
 def draw_fits(axes: Axes, sizes: Floats, times: Floats, typical: Cost, worst: Cost) -> None:
     """Draw samples as points, both fits as lines, and the band between them.
 
-    Parameters
-    ----------
-    axes : Axes
-    sizes : float array of shape (n_sizes,)
-        Rising.
-    times : float array of shape (n_sizes, n_rounds)
-        In seconds.
-    typical, worst : callable
-        Return seconds for a size.
+    `sizes` (shape (n_sizes,)): rising. `times` (shape (n_sizes, n_rounds)): in seconds. `typical`, `worst`: return
+    seconds for a size.
     """
     chosen = np.linspace(0, times.shape[1] - 1, min(times.shape[1], MOST_SAMPLES)).round().astype(int)
     shown = np.sort(times, axis=1)[:, chosen]

@@ -17,12 +17,7 @@ def draw_flight(axes: Axes, numbers: Sequence[int], shares: Sequence[float], slo
     Of many answers, columns stand for some that follow each other: from the least to the largest share, with a line
     through the medians. Late answers are drawn one by one.
 
-    Parameters
-    ----------
-    axes : Axes
-    numbers : sequence of int
-        Of the items, rising.
-    shares, slowdowns : sequence of float
+    `numbers`: of the items, rising.
     """
     x, y, slow = (np.asarray(values, dtype=np.float64) for values in (numbers, shares, slowdowns))
     groups = np.array_split(np.arange(len(x)), min(len(x), MOST_COLUMNS))

@@ -14,22 +14,15 @@ APART = 1.015
 
 
 class LateCurve(NamedTuple):
-    """The late answers of one policy or regime.
-
-    Attributes
-    ----------
-    name : str
-    deadlines, shares : sequences of float
-        Deadlines in seconds; shares from 0 to 1.
-    low, high : sequence of float
-        The ends of the interval of each share; empty if they are not known.
-    """
+    """The late answers of one policy or regime."""
 
     name: str
     deadlines: Sequence[float]
     shares: Sequence[float]
+    """Deadlines in seconds; shares from 0 to 1."""
     low: Sequence[float] = ()
     high: Sequence[float] = ()
+    """The ends of the interval of each share; empty if they are not known."""
 
 
 def draw_late(axes: Axes, curves: Sequence[LateCurve]) -> None:

@@ -12,11 +12,7 @@ from .ticks import percent_axis
 def draw_risks(axes: Axes, curves: Mapping[str, Sequence[tuple[float, float]]]) -> None:
     """Draw the share of wrong answers against the share of items that get an answer.
 
-    Parameters
-    ----------
-    axes : Axes
-    curves : mapping of str to sequence of (coverage, risk)
-        By the name of the line; at most as many as `LOOKS`.
+    `curves`: by the name of the line; at most as many as `LOOKS`.
     """
     for look, (name, points) in zip(LOOKS, curves.items(), strict=False):
         axes.plot(*zip(*sorted(points), strict=True), **look.line, label=name)
@@ -29,11 +25,7 @@ def draw_risks(axes: Axes, curves: Mapping[str, Sequence[tuple[float, float]]]) 
 def draw_reliability(axes: Axes, points: Sequence[tuple[float, float, float]]) -> None:
     """Draw the share of right answers against the confidence; on the diagonal, answers are as right as they say.
 
-    Parameters
-    ----------
-    axes : Axes
-    points : sequence of (confidence, share of right answers, weight)
-        By rising confidence; the weight, from 0 to 1, is the area of a point.
+    `points`: by rising confidence; the weight, from 0 to 1, is the area of a point.
     """
     low = min((min(x, y) for x, y, _ in points), default=0.0)
     axes.plot([low, 1.0], [low, 1.0], color=COLOURS["rule"], linewidth=5.0, zorder=1.5, label="_diagonal")

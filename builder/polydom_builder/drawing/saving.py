@@ -24,17 +24,10 @@ def save(figure_maker: FigureMaker, path: Path) -> list[Path]:
     The background is transparent. The same picture gives the same bytes, with the same version of matplotlib. Letters
     are paths, so that they look the same everywhere.
 
-    Parameters
-    ----------
-    figure_maker : callable
-        Draws and returns the figure. Called once for each kind of page, inside the style.
-    path : Path
-        The folder and NAME.
+    `figure_maker`: draws and returns the figure. Called once for each kind of page, inside the style. `path`: the
+    folder and NAME.
 
-    Returns
-    -------
-    list of Path
-        The four files.
+    The result: the four files.
 
     Examples
     --------
@@ -65,19 +58,10 @@ def save(figure_maker: FigureMaker, path: Path) -> list[Path]:
 def inline_svg(figure_maker: FigureMaker, name: str, description: str) -> str:
     """Return a picture as an element of HTML that takes its colours from variables of the page, and its font.
 
-    Parameters
-    ----------
-    figure_maker : callable
-        As for `save`.
-    name : str
-        Of letters; no other picture of the page has it. The identifiers in the picture begin with it.
-    description : str
-        For those who cannot see it.
+    `figure_maker`: as for `save`. `name`: of letters; no other picture of the page has it. The identifiers in the
+    picture begin with it. `description`: for those who cannot see it.
 
-    Returns
-    -------
-    str
-        An ``svg`` element. All texts in it are escaped.
+    The result: an ``svg`` element. All texts in it are escaped.
     """
     stream = io.StringIO()
     with style(LIGHT, **{"svg.fonttype": "none"}):

@@ -23,40 +23,25 @@ MOST_MARKS = 12
 
 
 class ScoreCurve(NamedTuple):
-    """A line.
-
-    Attributes
-    ----------
-    name : str
-        `ANY_TIME`, `STRICT`, `SINGLE` or `ORACLE`.
-    deadlines : sequence of float
-        Rising, in seconds.
-    scores : sequence of float
-    low, high : sequence of float
-        The ends of an interval for each score; empty if they are not known.
-    late : sequence of float
-        The share of late answers at each deadline; empty if nothing was replayed.
-    """
+    """A line."""
 
     name: str
+    """`ANY_TIME`, `STRICT`, `SINGLE` or `ORACLE`."""
     deadlines: Sequence[float]
+    """Rising, in seconds."""
     scores: Sequence[float]
     low: Sequence[float] = ()
     high: Sequence[float] = ()
+    """The ends of an interval for each score; empty if they are not known."""
     late: Sequence[float] = ()
+    """The share of late answers at each deadline; empty if nothing was replayed."""
 
 
 def draw_scores(axes: Axes, curves: Sequence[ScoreCurve], budgets: tuple[float, float], score: str = "score") -> None:
     """Draw score against deadline.
 
-    Parameters
-    ----------
-    axes : Axes
-    curves : sequence of ScoreCurve
-    budgets : (float, float)
-        The deadlines that the bundle was built for, in seconds: marked if there are others in the picture.
-    score : str
-        The name of the score.
+    `budgets`: the deadlines that the bundle was built for, in seconds: marked if there are others in the picture.
+    `score`: the name of the score.
     """
     for name, look in LINES.items():
         for curve in (curve for curve in curves if curve.name == name):

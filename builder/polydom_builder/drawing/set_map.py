@@ -16,36 +16,22 @@ LEAST_AREA = 0.012
 
 
 class Region(NamedTuple):
-    """The part of the map where one set answers.
-
-    Attributes
-    ----------
-    name : str
-        Short, to be written into the region.
-    low, high : float arrays of shape (n_columns,)
-        The item sizes between which the set answers in each column; NaN where it does not.
-    area : float
-        Its share of the map, on logarithmic scales.
-    """
+    """The part of the map where one set answers."""
 
     name: str
+    """Short, to be written into the region."""
     low: Floats
     high: Floats
+    """Shape (n_columns,). The item sizes between which the set answers in each column; NaN where it does not."""
     area: float
+    """Its share of the map, on logarithmic scales."""
 
 
 def draw_map(axes: Axes, edges: Floats, sizes: tuple[float, float], regions: Sequence[Region]) -> None:
     """Draw a map of item size against deadline.
 
-    Parameters
-    ----------
-    axes : Axes
-    edges : float array of shape (n_columns + 1,)
-        The deadlines, in seconds, between which the columns lie.
-    sizes : (float, float)
-        The smallest and the largest.
-    regions : sequence of Region
-        By rising score: the higher it is, the darker the region.
+    `edges` (shape (n_columns + 1,)): the deadlines, in seconds, between which the columns lie. `sizes`: the smallest
+    and the largest. `regions`: by rising score: the higher it is, the darker the region.
     """
     for k, region in enumerate(regions):
         fill = (COLOURS["blue"], 0.06 + 0.7 * k / max(len(regions) - 1, 1))

@@ -58,21 +58,14 @@ COLOURS = Palette()
 
 
 class Look(NamedTuple):
-    """How a line looks. Lines of different looks differ in grey too.
-
-    Attributes
-    ----------
-    colour : str
-        A key of `COLOURS`.
-    dashes : str or (float, tuple of float)
-        A line style of matplotlib.
-    marker : str
-        A marker of matplotlib; empty for none.
-    """
+    """How a line looks. Lines of different looks differ in grey too."""
 
     colour: str
+    """A key of `COLOURS`."""
     dashes: str | tuple[float, tuple[float, ...]] = "-"
+    """A line style of matplotlib."""
     marker: str = ""
+    """A marker of matplotlib; empty for none."""
 
     @property
     def line(self) -> dict[str, Any]:
@@ -125,12 +118,7 @@ INKED = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytic
 def style(colours: Mapping[str, str] = LIGHT, **changes: Any) -> Iterator[None]:
     """Draw in the style of this project.
 
-    Parameters
-    ----------
-    colours : dict of str to str
-        `LIGHT` or `DARK`.
-    **changes : object
-        Other settings of matplotlib.
+    `colours`: `LIGHT` or `DARK`. `changes`: other settings of matplotlib.
     """
     own: dict[Any, Any] = {"axes.prop_cycle": cycler(color=[*colours.values()]), "grid.color": colours["rule"]}
     inked: dict[Any, Any] = dict.fromkeys(INKED, colours["ink"])

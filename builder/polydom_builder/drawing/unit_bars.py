@@ -12,21 +12,14 @@ MOST_UNITS, MOST_CHARS = 30, 24
 
 
 class UnitBar(NamedTuple):
-    """The times of one unit at one item size, in seconds.
-
-    Attributes
-    ----------
-    name : str
-    typical, worst : float
-        The median, and the worst case of the plan.
-    samples : sequence of float
-        Some measured times; empty if they are not known.
-    """
+    """The times of one unit at one item size, in seconds."""
 
     name: str
     typical: float
     worst: float
+    """The median, and the worst case of the plan."""
     samples: Sequence[float] = ()
+    """Some measured times; empty if they are not known."""
 
 
 def short(name: str) -> str:

@@ -32,51 +32,28 @@ def here(bundle: Bundle, space: FeatureSpace, items: Sequence[Any], policy: Poli
 
 
 class Node(NamedTuple):
-    """A process of another Python that answers items with a bundle.
-
-    Attributes
-    ----------
-    python : str
-        Any Python with polydom_runtime.
-    folder : Path
-        The folder that the process works in, such as that of the module with the feature space. Nothing else of this
-        process's paths is known there: ``PYTHONPATH`` is left out.
-    bundle : Path
-    space : str
-        ``MODULE:SPACE``.
-    """
+    """A process of another Python that answers items with a bundle."""
 
     python: str
+    """Any Python with polydom_runtime."""
     folder: Path
+    """The folder that the process works in, such as that of the module with the feature space. Nothing else of this
+    process's paths is known there: ``PYTHONPATH`` is left out."""
     bundle: Path
     space: str
+    """``MODULE:SPACE``."""
 
     def run(
         self, items: str | Path, deadline: float, *, period: float | None = None, options: Iterable[str] = ()
     ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
         """Answer items in a process of their own; all answers are printed at the end, none between two items.
 
-        Parameters
-        ----------
-        items : str or path
-            A packed file, or MODULE:FUNCTION.
-        deadline : float
-            Seconds.
-        period : float, optional
-            Seconds from one item to the next; the next one comes at once if not given.
-        options : iterable of str
-            More options of ``polydom-node run``.
+        `items`: a packed file, or MODULE:FUNCTION. `deadline`: seconds. `period`: seconds from one item to the next;
+        the next one comes at once if not given. `options`: more options of ``polydom-node run``.
 
-        Returns
-        -------
-        answers : list of dict
-            One for each item.
-        summary : dict
+        The result: one for each item.
 
-        Raises
-        ------
-        ExportError
-            If the node cannot run the bundle.
+        Raises `ExportError` if the node cannot run the bundle.
         """
         # The link is not resolved: it marks a virtual environment.
         python = os.path.abspath(shutil.which(self.python) or self.python)

@@ -32,27 +32,18 @@ def best_single_set(search: PolyDomSearch, deadline: float) -> Order:
 
 @dataclass(frozen=True, slots=True)
 class Baselines:
-    """The answers of both baselines to test items, by planned costs; overruns are not counted against them.
-
-    Parameters
-    ----------
-    best_single : callable
-        Returns the best set for all items, as an order of features, for a deadline in seconds.
-    chain : tuple of int
-        All features, cheapest first.
-    cost : callable
-        Returns the planned seconds of the whole answer of a set (a bit mask) to an item of some size.
-    answers : callable
-        Returns the answers of the model of an order of features to all items.
-    sizes : sequence of float
-        Of the test items.
-    """
+    """The answers of both baselines to test items, by planned costs; overruns are not counted against them."""
 
     best_single: Callable[[float], Order]
+    """Returns the best set for all items, as an order of features, for a deadline in seconds."""
     chain: Order
+    """All features, cheapest first."""
     cost: Callable[[int, float], float]
+    """Returns the planned seconds of the whole answer of a set (a bit mask) to an item of some size."""
     answers: Callable[[Order], Sequence[Any]]
+    """Returns the answers of the model of an order of features to all items."""
     sizes: Sequence[float]
+    """Of the test items."""
 
     def single(self, deadline: float) -> list[Any]:
         """Return the answers of the best single set that fits every item."""
@@ -72,11 +63,7 @@ class Baselines:
 def trained(search: PolyDomSearch, test: Labelled) -> Baselines:
     """Return the baselines of a fitted search, which trains any set that they need.
 
-    Parameters
-    ----------
-    search : PolyDomSearch
-    test : Labelled
-        With the features of the whole space of the search.
+    `test`: with the features of the whole space of the search.
     """
     trainer, classes = search.trainer_, search.trainer_.table.classes
     places = search.space_.column_slices()

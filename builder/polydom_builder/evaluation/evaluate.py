@@ -30,28 +30,13 @@ def evaluate(
 ) -> Evaluation:
     """Compare the answers of a bundle to labelled items with the truth, by deadline and by size.
 
-    Parameters
-    ----------
-    bundle : Bundle
-        As it was read: what `PolyDomSearch.export` returns has no models in it.
-    test : Labelled
-        Items that the bundle was not built with.
-    deadlines : sequence of float
-        Seconds.
-    policy : {"anytime", "strict"}
-    answering : callable, optional
-        What times the answers, such as `here` or `Node.answering`, with the same policy. Nothing is timed if not given.
-    baselines : Baselines, optional
-        Those that the models of the bundle allow, if not given.
-    n_bands : int
-        Into how many bands of sizes the items are divided, at most.
+    `bundle`: as it was read: what `PolyDomSearch.export` returns has no models in it. `test`: items that the bundle was
+    not built with. `deadlines`: seconds. `answering`: what times the answers, such as `here` or `Node.answering`, with
+    the same policy. Nothing is timed if not given. `baselines`: those that the models of the bundle allow, if not
+    given. `n_bands`: into how many bands of sizes the items are divided, at most.
 
-    Raises
-    ------
-    DeadlineError
-        If a deadline is shorter than dispatch alone takes.
-    ExportError
-        If a node cannot answer the items.
+    Raises `DeadlineError` if a deadline is shorter than dispatch alone takes. Raises `ExportError` if a node cannot
+    answer the items.
     """
     policy, baselines = policy_for(bundle, policy), baselines or shipped(bundle, test)
     everything, bands = np.arange(len(test.items)), size_bands(test.sizes, n_bands)

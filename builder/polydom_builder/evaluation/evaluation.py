@@ -8,44 +8,29 @@ from polydom_runtime.commands.outcome import plain
 
 
 class Score(NamedTuple):
-    """How good answers are.
-
-    Attributes
-    ----------
-    score : float or None
-        By the scoring of the bundle; None if that cannot be found from labels, as a score by probabilities.
-    low, high : float or None
-        Between these lies the score on new items of this kind, with a probability of
-        `polydom_runtime.bundles.estimates.CONFIDENCE`; None if there is only one group of items.
-    right : float or None
-        The share of right answers, late ones among them; None for a regression.
-    """
+    """How good answers are."""
 
     score: float | None
+    """By the scoring of the bundle; None if that cannot be found from labels, as a score by probabilities."""
     low: float | None
     high: float | None
+    """Between these lies the score on new items of this kind, with a probability of
+    `polydom_runtime.bundles.estimates.CONFIDENCE`; None if there is only one group of items."""
     right: float | None
+    """The share of right answers, late ones among them; None for a regression."""
 
 
 class Bin(NamedTuple):
-    """Answers of about the same confidence.
-
-    Attributes
-    ----------
-    low, high : float
-        The range of their confidences.
-    items : int
-    confidence : float
-        The mean of their confidences.
-    right : float
-        The share of right ones.
-    """
+    """Answers of about the same confidence."""
 
     low: float
     high: float
+    """The range of their confidences."""
     items: int
     confidence: float
+    """The mean of their confidences."""
     right: float
+    """The share of right ones."""
 
 
 def calibration_error(bins: Sequence[Bin]) -> float | None:
@@ -62,75 +47,48 @@ def calibration_error(bins: Sequence[Bin]) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """The times of the answers of a node.
-
-    Parameters
-    ----------
-    late : int
-    late_by : mapping of str to int
-        Late answers by the time that they took, divided by the deadline.
-    right_in_time : float or None
-        The share of items whose answers are right and in time; None for a regression. Here a late answer counts as
-        wrong; in scores it counts as the answer that it is.
-    elapsed : mapping of str to float
-        Quantiles of the seconds from the arrival of an item to its answer: ``p50``, ``p90``, ``p99``, ``max``.
-    elapsed_share : mapping of str to float
-        The same, divided by the deadline.
-    reasons : mapping of str to int
-        Of the answers; see `polydom_runtime.Prediction`.
-    """
+    """The times of the answers of a node."""
 
     late: int
     late_by: Mapping[str, int]
+    """Late answers by the time that they took, divided by the deadline."""
     right_in_time: float | None
+    """The share of items whose answers are right and in time; None for a regression. Here a late answer counts as
+    wrong; in scores it counts as the answer that it is."""
     elapsed: Mapping[str, float]
+    """Quantiles of the seconds from the arrival of an item to its answer: ``p50``, ``p90``, ``p99``, ``max``."""
     elapsed_share: Mapping[str, float]
+    """The same, divided by the deadline."""
     reasons: Mapping[str, int]
+    """Of the answers; see `polydom_runtime.Prediction`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The answers to all items, or to those of one size band, at one deadline.
-
-    Parameters
-    ----------
-    sizes : (float, float)
-        The smallest and the largest of the items.
-    items : int
-    systems : mapping of str to Score
-        ``node``: the timed answers, if there are any. ``planned``: those that the same policy gives if each unit takes
-        its typical time. ``single``: the best set that fits every item. ``cheap_first``: features added cheapest first,
-        until the time of the item is used. The last two are by planned costs, with no overrun counted against them.
-
-    For the node, or for ``planned`` if nothing was timed:
-
-    prior : int
-        The number of answers without features.
-    sets : mapping of str to int
-        How often each feature set answered, the most frequent first.
-    abstained : int
-        Answers that were withheld; they count in no score.
-    confusion : tuple of tuples of int
-        A row for each true class, a column for each answer, in the order of the classes of the evaluation; one more of
-        both if a label is none of these. Empty for a regression.
-    reliability : tuple of Bin
-        By rising confidence; empty if the bundle states none.
-    calibration_error : float or None
-        Of `reliability`.
-    timing : Timing or None
-        None if nothing was timed.
-    """
+    """The answers to all items, or to those of one size band, at one deadline."""
 
     sizes: tuple[float, float]
+    """The smallest and the largest of the items."""
     items: int
     systems: Mapping[str, Score]
+    """``node``: the timed answers, if there are any. ``planned``: those that the same policy gives if each unit takes
+    its typical time. ``single``: the best set that fits every item. ``cheap_first``: features added cheapest first,
+    until the time of the item is used. The last two are by planned costs, with no overrun counted against them."""
     prior: int
+    """The number of answers without features."""
     sets: Mapping[str, int]
+    """How often each feature set answered, the most frequent first."""
     abstained: int
+    """Answers that were withheld; they count in no score."""
     confusion: tuple[tuple[int, ...], ...]
+    """A row for each true class, a column for each answer, in the order of the classes of the evaluation; one more of
+    both if a label is none of these. Empty for a regression."""
     reliability: tuple[Bin, ...]
+    """By rising confidence; empty if the bundle states none."""
     calibration_error: float | None
+    """Of `reliability`."""
     timing: Timing | None
+    """None if nothing was timed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,26 +102,17 @@ class AtDeadline:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """How good the answers of a bundle are on labelled items.
-
-    Parameters
-    ----------
-    name, version, sha256 : str
-        Of the bundle.
-    scoring : str
-        The name of the score; empty if it is not known.
-    policy : {"anytime", "strict"}
-    classes : tuple of labels
-        Empty for a regression.
-    deadlines : tuple of AtDeadline
-    """
+    """How good the answers of a bundle are on labelled items."""
 
     name: str
     version: str
     sha256: str
+    """Of the bundle."""
     scoring: str
+    """The name of the score; empty if it is not known."""
     policy: str
     classes: tuple[Any, ...]
+    """Empty for a regression."""
     deadlines: tuple[AtDeadline, ...]
 
     def to_json(self) -> dict[str, Any]:

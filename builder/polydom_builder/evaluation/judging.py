@@ -24,20 +24,14 @@ Chosen = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Judged:
-    """The answers of one system, and the truth.
-
-    Parameters
-    ----------
-    bundle : Bundle
-    told, true : sequence of shape (n_items,)
-        Labels, or numbers of a regression; an answer that was withheld is None.
-    groups : sequence of shape (n_items,), optional
-    """
+    """The answers of one system, and the truth."""
 
     bundle: Bundle
     told: Sequence[Any]
     true: Sequence[Any]
+    """Shape (n_items,). Labels, or numbers of a regression; an answer that was withheld is None."""
     groups: Sequence[Any] | None = None
+    """Shape (n_items,)."""
 
     @cached_property
     def right(self) -> NDArray[np.bool_]:

@@ -17,25 +17,18 @@ from polydom_runtime.measuring.item_sizes import checked_items, checked_size
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """Test items, and what is known of them.
-
-    Parameters
-    ----------
-    items : sequence of shape (n_items,)
-    labels : sequence of shape (n_items,)
-        Classes, or numbers of a regression.
-    sizes : sequence of shape (n_items,)
-    rows : float32 array of shape (n_items, sum of widths)
-        All features of the bundle.
-    groups : sequence of shape (n_items,), optional
-        Items of one group are not independent of each other: intervals are drawn over groups.
-    """
+    """Test items, and what is known of them."""
 
     items: Sequence[Any]
+    """Shape (n_items,)."""
     labels: Sequence[Any]
+    """Shape (n_items,). Classes, or numbers of a regression."""
     sizes: Sequence[float]
+    """Shape (n_items,)."""
     rows: NDArray[np.float32]
+    """Shape (n_items, sum of widths). All features of the bundle."""
     groups: Sequence[Any] | None = None
+    """Shape (n_items,). Items of one group are not independent of each other: intervals are drawn over groups."""
 
     @classmethod
     def of(
@@ -43,19 +36,11 @@ class Labelled:
     ) -> "Labelled":
         """Compute the sizes and all features of items.
 
-        Parameters
-        ----------
-        space : FeatureSpace
-            With the features of the bundle only; see `Bundle.space_of`.
-        items, labels, groups
-            As for the class.
+        `space`: with the features of the bundle only; see `Bundle.space_of`. `items`, `labels`, `groups`: as for the
+        class.
 
-        Raises
-        ------
-        ItemError, FeatureError
-            If there are no items, or a size or a feature of one cannot be computed.
-        TrainingError
-            If there is not one label, or not one group, for each item.
+        Raises `ItemError`, `FeatureError` if there are no items, or a size or a feature of one cannot be computed.
+        Raises `TrainingError` if there is not one label, or not one group, for each item.
         """
         if not (found := checked_items(items)):
             raise ItemError("There must be items to evaluate a bundle on. Got none.")
@@ -72,10 +57,7 @@ class Labelled:
     def read(cls, space: FeatureSpace, source: str) -> "Labelled":
         """Read the items of a packed file or a function; see `of`. Their weights are not used.
 
-        Raises
-        ------
-        ItemError
-            If the source cannot be read, or is standard input, which a node could not read again.
+        Raises `ItemError` if the source cannot be read, or is standard input, which a node could not read again.
         """
         if source == "-":
             raise ItemError("The items must be a packed .npz file or MODULE:FUNCTION, to be read several times. Got -.")

@@ -17,26 +17,17 @@ QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Sums up parts of the answers at one deadline.
-
-    Parameters
-    ----------
-    systems : mapping of str to Judged
-        The first one is that of `answers`.
-    answers : sequence of Prediction, shape (n_items,)
-    sizes : sequence of shape (n_items,)
-        Of the items.
-    deadline : float
-        Seconds.
-    is_timed : bool
-        Whether the times of the answers are real ones.
-    """
+    """Sums up parts of the answers at one deadline."""
 
     systems: Mapping[str, Judged]
+    """The first one is that of `answers`."""
     answers: Sequence[Prediction]
     sizes: Sequence[float]
+    """Shape (n_items,). Of the items."""
     deadline: float
+    """Seconds."""
     is_timed: bool
+    """Whether the times of the answers are real ones."""
 
     def of(self, chosen: Chosen) -> Part:
         """Return what is to be said of some items: their positions."""

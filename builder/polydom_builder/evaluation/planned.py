@@ -16,10 +16,7 @@ from .labelled import Labelled
 def planned_answers(bundle: Bundle, test: Labelled, deadline: float, policy: Policy) -> list[Prediction]:
     """Return the answers to items if each unit and each model takes the time that it typically takes; nothing is timed.
 
-    Raises
-    ------
-    DeadlineError
-        If the deadline is shorter than dispatch alone takes.
+    Raises `DeadlineError` if the deadline is shorter than dispatch alone takes.
     """
     world = World(bundle, Trials.typical(bundle, test.sizes), {}, {}, test.rows)
 

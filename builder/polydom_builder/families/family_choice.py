@@ -41,16 +41,8 @@ def chosen_families(
 ) -> tuple[Family, ...]:
     """Return the families that are worth more trainings; first the one that is the best at most queries.
 
-    Parameters
-    ----------
-    families : sequence of Family
-        Their trainers keep the scores.
-    costs : mapping of str to CostsOfSets
-    region : QueryRegion
-    limits : FamilyLimits
-        If they allow no comparison, the first family is the only one left.
-    seed : int
-        Of the random sets.
+    `families`: their trainers keep the scores. `limits`: if they allow no comparison, the first family is the only one
+    left. `seed`: of the random sets.
     """
     grid, left = grid_of(families, costs, region), list(families)
     most = limits.to_compare

@@ -16,22 +16,14 @@ COMPARED, OTHERS = 6, 4
 
 @dataclass
 class FamilyLimits:
-    """The limits of a search with several estimators.
-
-    Parameters
-    ----------
-    families : sequence of Family
-        Their trainers know the sets that were trained.
-    trainings : int, optional
-    seconds : float, optional
-    clock : callable
-        Returns the time in seconds.
-    """
+    """The limits of a search with several estimators."""
 
     families: Sequence[Family]
+    """Their trainers know the sets that were trained."""
     trainings: int | None
     seconds: float | None
     clock: Callable[[], float] = time.monotonic
+    """Returns the time in seconds."""
 
     def __post_init__(self) -> None:
         self._began = self.clock()

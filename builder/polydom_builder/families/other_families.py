@@ -35,23 +35,15 @@ TINY = 1e-12
 
 @dataclass
 class OtherFamilies:
-    """Trains further models, the most promising first.
-
-    Parameters
-    ----------
-    families : sequence of Family
-        The first one has explored the lattice. Those that have trained nothing are left out.
-    costs : mapping of str to CostsOfSets
-        By the names of families.
-    region : QueryRegion
-    explored : mapping of int to float
-        The scores of the first family.
-    """
+    """Trains further models, the most promising first."""
 
     families: Sequence[Family]
+    """The first one has explored the lattice. Those that have trained nothing are left out."""
     costs: Mapping[str, CostsOfSets]
+    """By the names of families."""
     region: QueryRegion
     explored: Mapping[int, float]
+    """The scores of the first family."""
 
     def __post_init__(self) -> None:
         self._n = self.costs[self.families[0].name].n_features
@@ -80,12 +72,7 @@ class OtherFamilies:
     def better(self, kept: Sequence[int], times: float) -> list[tuple[Family, int]]:
         """Return the models of other families that are better, by more than the noise, than all cheaper ones.
 
-        Parameters
-        ----------
-        kept : sequence of int
-            The sets that are kept of the first family.
-        times : float, >= 0
-            The standard errors that make up the noise.
+        `kept`: the sets that are kept of the first family. `times` (>= 0): the standard errors that make up the noise.
         """
         first = self.families[0]
         models = {mask: (first, mask) for mask in kept}

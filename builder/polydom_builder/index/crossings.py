@@ -24,19 +24,10 @@ def crossings(f: CostFunction, g: CostFunction, low: float, high: float) -> list
     return, so that an index built from it agrees with a comparison of costs at every size. Where rounding hides the
     change, it is the zero of f - g. Curves that only touch, and identical curves, have no crossing.
 
-    Parameters
-    ----------
-    f, g : CostFunction
-    low, high : float
-        Sizes, 0 <= low <= high < inf.
+    `low`, `high`: sizes, 0 <= low <= high < inf.
 
-    Returns
-    -------
-    list of float
-        At most five sizes.
+    The result: at most five sizes.
 
-    Notes
-    -----
     O(1). With x = 1 + n the difference is P(x) + Q(x)·log x, where P is at most cubic and Q at most linear. Its second
     derivative times x² is a cubic polynomial, so it has at most 3 zeros, the slope at most 4 and the difference at most
     5, as by Rolle's theorem the derivative has a zero between any two zeros. So zeros are searched from the inside out:
@@ -56,17 +47,10 @@ def crossings(f: CostFunction, g: CostFunction, low: float, high: float) -> list
 def order(f: CostFunction, g: CostFunction, low: float, high: float) -> list[tuple[float, bool]]:
     """Return how f and g are ordered on [low, high], as pieces between their crossings; O(1).
 
-    Parameters
-    ----------
-    f, g : CostFunction
-    low, high : float
-        Sizes, 0 <= low <= high < inf.
+    `low`, `high`: sizes, 0 <= low <= high < inf.
 
-    Returns
-    -------
-    list of (float, bool)
-        The end of each piece and whether f < g in it. A piece begins after the end of the one before, and the last one
-        ends at `high`. The flags alternate. Inside a piece the curves may touch.
+    The result: the end of each piece and whether f < g in it. A piece begins after the end of the one before, and the
+    last one ends at `high`. The flags alternate. Inside a piece the curves may touch.
 
     Examples
     --------

@@ -18,23 +18,16 @@ NOBODY = -1
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of the envelope that is the cost of one candidate.
-
-    Parameters
-    ----------
-    owner : int
-        The position of the candidate.
-    start, end : float
-        The piece holds for start < n <= end.
-    low, high : float
-        The cost at `start` and at `end`.
-    """
+    """A part of the envelope that is the cost of one candidate."""
 
     owner: int
+    """The position of the candidate."""
     start: float
     end: float
+    """The piece holds for start < n <= end."""
     low: float
     high: float
+    """The cost at `start` and at `end`."""
 
 
 def build_index(candidates: Sequence[Candidate], region: QueryRegion) -> PolyDomIndex:
@@ -49,19 +42,12 @@ def build_index(candidates: Sequence[Candidate], region: QueryRegion) -> PolyDom
     c_hi and no better candidate fits c_lo. Costs rise with n, so this holds for n*(better, c_lo) < n <= n*(S, c_hi),
     where n*(S, c) is the largest size at which S fits c.
 
-    Parameters
-    ----------
-    candidates : sequence of Candidate
-        Must hold the empty set. It fits every budget, so candidates that are not more accurate are never an answer.
-    region : QueryRegion
+    `candidates`: must hold the empty set. It fits every budget, so candidates that are not more accurate are never an
+    answer.
 
-    Returns
-    -------
-    PolyDomIndex
-        Its candidates are the empty set and, by rising accuracy, those that are the answer to some query of the region.
+    The result: its candidates are the empty set and, by rising accuracy, those that are the answer to some query of the
+    region.
 
-    Notes
-    -----
     O(k log k + k · p + x) for k candidates, p pieces of L and x crossings with L.
 
     Examples

@@ -15,15 +15,8 @@ MAX_GROUPS, MAX_NODES = 20_000, 200
 def best_choice(choices: Choices) -> tuple[Bools, float]:
     """Return the best choice of models, or that of `greedy_choice` where the best one is not found.
 
-    Parameters
-    ----------
-    choices : Choices
-
-    Returns
-    -------
-    chosen : bool array of shape (n_models,)
-    bound : float
-        No choice within the limits scores more. It is the score of the choice if this was proved to be the best.
+    The result has shape (n_models,). The result: no choice within the limits scores more. It is the score of the choice
+    if this was proved to be the best.
     """
     chosen, bound = greedy_choice(choices)
     groups, gains = _groups(choices)
@@ -51,11 +44,8 @@ def _groups(choices: Choices) -> tuple[Integers, Floats]:
     For each query there is a group of the best model that fits, one of the best two, and so on. It gains the difference
     between the scores of its last model and of the next one. Many queries have the same groups.
 
-    Returns
-    -------
-    groups : int array of shape (n_groups, 2)
-        The last model of each, and the number of the group without it; -1 if it is the only one.
-    gains : float array of shape (n_groups,)
+    The result (shape (n_groups, 2)): the last model of each, and the number of the group without it; -1 if it is the
+    only one. The result has shape (n_groups,).
     """
     known: dict[tuple[int, int], int] = {}
     gains: list[float] = []

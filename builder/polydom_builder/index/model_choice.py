@@ -17,31 +17,22 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Choices:
-    """The models that may be chosen, what each is worth, and what each takes of the limits.
-
-    Parameters
-    ----------
-    parents : int array of shape (n_models,)
-        The number of the model without the last feature of the order; -1 for a model of one feature. Parents come
-        before their children.
-    worth : float array of shape (n_models, n_queries)
-        The score of each model where it fits, the prior elsewhere.
-    prior : float
-        The score of the answer without models; `worth` is never lower.
-    weights : float array of shape (n_queries,)
-        How much each query counts; the sum is 1.
-    costs : int array of shape (n_models, n_limits)
-        At least 1.
-    limits : int array of shape (n_limits,)
-        What the costs of all chosen models may be together; at least 1. There is at least one limit.
-    """
+    """The models that may be chosen, what each is worth, and what each takes of the limits."""
 
     parents: Integers
+    """Shape (n_models,). The number of the model without the last feature of the order; -1 for a model of one feature.
+    Parents come before their children."""
     worth: Floats
+    """Shape (n_models, n_queries). The score of each model where it fits, the prior elsewhere."""
     prior: float
+    """The score of the answer without models; `worth` is never lower."""
     weights: Floats
+    """Shape (n_queries,). How much each query counts; the sum is 1."""
     costs: Integers
+    """Shape (n_models, n_limits). At least 1."""
     limits: Integers
+    """Shape (n_limits,). What the costs of all chosen models may be together; at least 1. There is at least one
+    limit."""
 
     @cached_property
     def levels(self) -> list[NDArray[np.intp]]:
@@ -80,20 +71,10 @@ def greedy(choices: Choices, *, by_cost: bool) -> tuple[Bools, float]:
 
     What a model gains never grows with what is chosen already. So each step also bounds what any choice can score.
 
-    Parameters
-    ----------
-    choices : Choices
-    by_cost : bool
-        Whether the gain is divided by the largest share of a limit that the chain takes.
+    `by_cost`: whether the gain is divided by the largest share of a limit that the chain takes.
 
-    Returns
-    -------
-    chosen : bool array of shape (n_models,)
-    bound : float
-        No choice within the limits scores more.
+    The result has shape (n_models,). The result: no choice within the limits scores more.
 
-    Notes
-    -----
     O(n_models · n_queries) for each chain that is added.
 
     Examples

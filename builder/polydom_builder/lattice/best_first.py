@@ -37,38 +37,20 @@ def expand_best_first(
     wherever S does, and ub(S) is the lowest score of a trained strict superset plus the tolerance. So for each query of
     the region and each set S that fits, some trained set fits too, and α times its score is at least the score of S.
 
-    Parameters
-    ----------
-    costs : CostsOfSets
-        A SetCosts, or any callable with ``n_features`` that returns the cost function of a mask; at most 60 features.
-        A set must cost at least as much as its subsets. A method ``weights(masks)`` that returns an array of shape
-        ``(n_sets, 6)`` makes the search faster.
-    region : QueryRegion
-    score : callable
-        ``score(masks)`` trains a list of at most `batch` sets and returns their scores.
-    alpha : float, >= 1
-        α of Problem 1: the answer to a query may be worse than the best by this factor.
-    tolerance : float, >= 0
-        e, by which the score of a subset may exceed that of a superset.
-    batch : int, >= 1
-        Number of sets to train at a time, none of them a subset of another.
-    known : mapping of int to float, optional
-        Scores of sets that are trained already; they are not trained again.
+    `costs`: a SetCosts, or any callable with ``n_features`` that returns the cost function of a mask; at most 60
+    features. A set must cost at least as much as its subsets. A method ``weights(masks)`` that returns an array of
+    shape ``(n_sets, 6)`` makes the search faster. `score`: ``score(masks)`` trains a list of at most `batch` sets and
+    returns their scores. `alpha` (>= 1): α of Problem 1: the answer to a query may be worse than the best by this
+    factor. `tolerance` (>= 0): e, by which the score of a subset may exceed that of a superset. `batch` (>= 1): number
+    of sets to train at a time, none of them a subset of another. `known`: scores of sets that are trained already; they
+    are not trained again.
 
-    Returns
-    -------
-    dict of int to float
-        Score of each trained set, in the order of training, and of each known one. The full set is trained even if it
-        does not fit, since its score bounds the scores of all others.
+    The result: score of each trained set, in the order of training, and of each known one. The full set is trained even
+    if it does not fit, since its score bounds the scores of all others.
 
-    Raises
-    ------
-    LatticeError
-        If a parameter or a known set is out of range, a score is not finite, a score is negative with alpha > 1, or
-        more than 4 million sets are in doubt.
+    Raises `LatticeError` if a parameter or a known set is out of range, a score is not finite, a score is negative with
+    alpha > 1, or more than 4 million sets are in doubt.
 
-    Notes
-    -----
     O(n_sets · n_features) once and O(n_sets) in each round, for n_sets sets that fit and are in doubt.
 
     Examples

@@ -34,69 +34,44 @@ goes on even for little gain. Guesses are a little too sure, so the gains of man
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """How far a search has come.
-
-    Parameters
-    ----------
-    n_trained : int
-    gain : float
-        What the next training is expected to add to the best score that fits, in the mean over sizes and budgets.
-    possible : float
-        With a probability of 95 %, no untrained set exceeds those that can answer in its place by more than this.
-    noise : float
-        The typical standard error of the difference between a trained set and the one that answers in its place.
-    worth : float
-        The least gain that is worth a training: the search goes on while `gain` is above it.
-    """
+    """How far a search has come."""
 
     n_trained: int
     gain: float
+    """What the next training is expected to add to the best score that fits, in the mean over sizes and budgets."""
     possible: float
+    """With a probability of 95 %, no untrained set exceeds those that can answer in its place by more than this."""
     noise: float
+    """The typical standard error of the difference between a trained set and the one that answers in its place."""
     worth: float = 0.0
+    """The least gain that is worth a training: the search goes on while `gain` is above it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Untrained:
-    """What is guessed of the sets that were not trained.
-
-    Parameters
-    ----------
-    masks : int array of shape (n_sets,)
-    guesses : Guesses
-    shape : Shape
-        Of the process that guesses.
-    all_weighed : bool
-        Whether these are all sets that fit, and not a part of them.
-    """
+    """What is guessed of the sets that were not trained."""
 
     masks: Masks
+    """Shape (n_sets,)."""
     guesses: Guesses
     shape: Shape
+    """Of the process that guesses."""
     all_weighed: bool
+    """Whether these are all sets that fit, and not a part of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gained:
-    """The result of a search by gain.
-
-    Parameters
-    ----------
-    expanded : dict of int to float
-        Score of each trained set, in the order of training.
-    steps : list of Step
-    untrained : Untrained
-    is_spent : bool
-        Whether limits ended the search before it was done.
-    noise : float
-        The typical standard error of the difference between a trained set and the one that answers in its place.
-    """
+    """The result of a search by gain."""
 
     expanded: dict[int, float]
+    """Score of each trained set, in the order of training."""
     steps: list[Step]
     untrained: Untrained
     is_spent: bool
+    """Whether limits ended the search before it was done."""
     noise: float
+    """The typical standard error of the difference between a trained set and the one that answers in its place."""
 
 
 def expand_by_gain(
@@ -118,30 +93,13 @@ def expand_by_gain(
     The search is done when no gain is left that is worth a training, and no untrained set is likely to be much better.
     It may be ended at any time before: the sets with most to gain come first.
 
-    Parameters
-    ----------
-    costs : CostsOfSets
-        A set must cost at least as much as its subsets.
-    region : QueryRegion
-    score : callable
-        ``score(masks)`` trains a list of at most `batch` sets and returns their scores. It may raise `Spent`.
-    noise : callable
-        Returns the typical standard error of the difference between trained sets and those that answer in their place,
-        by set.
-    batch : int, >= 1
-        Number of sets to train at a time.
-    known : mapping of int to float, optional
-        Scores of sets that are trained already.
-    shown : callable
-        Is told each step.
+    `costs`: a set must cost at least as much as its subsets. `score`: ``score(masks)`` trains a list of at most `batch`
+    sets and returns their scores. It may raise `Spent`. `noise`: returns the typical standard error of the difference
+    between trained sets and those that answer in their place, by set. `batch` (>= 1): number of sets to train at a
+    time. `known`: scores of sets that are trained already. `shown`: is told each step.
 
-    Raises
-    ------
-    LatticeError
-        If a parameter is out of range or a score is not finite.
+    Raises `LatticeError` if a parameter is out of range or a score is not finite.
 
-    Notes
-    -----
     O(n_sets · n_trained) in each round, for the sets that fit, of large lattices a part of them.
 
     Examples

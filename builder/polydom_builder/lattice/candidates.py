@@ -29,30 +29,15 @@ def select_candidates(
     the highest score that S itself or one of these sets may have. If a(S) were enough, or if R could be dropped too,
     the answer might be worse than the best by alpha twice, or more often.
 
-    Parameters
-    ----------
-    expanded : mapping of int to float
-        Score of each trained set, from expand_layers or expand_best_first with the same alpha and tolerance.
-    costs : CostsOfSets
-    region : QueryRegion
-    alpha : float, >= 1
-        α of Problem 1.
-    tolerance : float, >= 0
-        e, by which the score of a subset may exceed that of a superset.
+    `expanded`: score of each trained set, from expand_layers or expand_best_first with the same alpha and tolerance.
+    `alpha` (>= 1): α of Problem 1. `tolerance` (>= 0): e, by which the score of a subset may exceed that of a superset.
 
-    Returns
-    -------
-    list of int
-        Masks, in an order that extends *covers* (cheap sets first). Sets that fit nowhere in the region are excluded,
-        except the empty set, which is always a candidate.
+    The result: masks, in an order that extends *covers* (cheap sets first). Sets that fit nowhere in the region are
+    excluded, except the empty set, which is always a candidate.
 
-    Raises
-    ------
-    LatticeError
-        If the empty or the full set was not trained, a parameter is out of range, or too many sets fit.
+    Raises `LatticeError` if the empty or the full set was not trained, a parameter is out of range, or too many sets
+    fit.
 
-    Notes
-    -----
     O(trained · feasible) tests of *covers* at worst; after the first witnesses few untrained sets remain.
 
     Examples

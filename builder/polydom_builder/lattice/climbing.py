@@ -15,23 +15,11 @@ def climb(
     this is wrong, a set that differs from the best one in a single feature may score more than all trained sets. If no
     set scores more than the full set, there is no sign of it, and nothing is trained.
 
-    Parameters
-    ----------
-    expanded : mapping of int to float
-        Score of each trained set; the full set must be among them.
-    n_features : int
-    score : callable
-        ``score(masks)`` trains a list of sets and returns their scores.
-    fits : callable
-        ``fits(mask)`` tells whether a set fits anywhere in the region.
+    `expanded`: score of each trained set; the full set must be among them. `score`: ``score(masks)`` trains a list of
+    sets and returns their scores. `fits`: ``fits(mask)`` tells whether a set fits anywhere in the region.
 
-    Returns
-    -------
-    dict of int to float
-        `expanded` and the score of each newly trained set.
+    The result: `expanded` and the score of each newly trained set.
 
-    Notes
-    -----
     At most F trainings for each step that raises the score, and F for the last one.
 
     Examples

@@ -27,26 +27,11 @@ def feasible_sets(costs: CostsOfSets, region: QueryRegion, enough: Costs, limit:
     A set that is excluded excludes all of its supersets, so the returned sets form an order ideal: they hold every
     subset of each of them. Each is reached once, by adding its features in rising order.
 
-    Parameters
-    ----------
-    costs : CostsOfSets
-    region : QueryRegion
-    enough : Costs
-        Trained sets that score within alpha of every set: no set that they cover need be trained.
-    limit : int
-        The number of sets at which the enumeration gives up.
+    `enough`: trained sets that score within alpha of every set: no set that they cover need be trained. `limit`: the
+    number of sets at which the enumeration gives up.
 
-    Returns
-    -------
-    masks : array of shape (n_sets,)
-        By number of features.
-    weights : array of shape (n_sets, 6)
-        Of their cost functions.
+    The result (shape (n_sets,)): by number of features. The result (shape (n_sets, 6)): of their cost functions.
 
-    Both are replaced by None if there are more than `limit` sets.
-
-    Notes
-    -----
     O(F · n_sets) costs are evaluated, for each set of `enough` a test of *covers* on each.
 
     Examples
@@ -80,24 +65,12 @@ def feasible_sets(costs: CostsOfSets, region: QueryRegion, enough: Costs, limit:
 def sets_in_doubt(costs: CostsOfSets, region: QueryRegion, enough: Callable[[], Costs]) -> tuple[Sets, bool]:
     """Return the sets that fit; if they are many, without those that a set of `enough` covers.
 
-    Parameters
-    ----------
-    costs : CostsOfSets
-    region : QueryRegion
-    enough : callable
-        Returns trained sets as in `feasible_sets`. It is called only if more than 65,536 sets fit.
+    `enough`: returns trained sets as in `feasible_sets`. It is called only if more than 65,536 sets fit.
 
-    Returns
-    -------
-    sets : (masks, weights)
-        As from `feasible_sets`.
-    pruned : bool
-        Whether sets that fit are left out because a set of `enough` covers them.
+    The result: as from `feasible_sets`. The result: whether sets that fit are left out because a set of `enough` covers
+    them.
 
-    Raises
-    ------
-    LatticeError
-        If more than 4 million sets remain.
+    Raises `LatticeError` if more than 4 million sets remain.
     """
     sets = feasible_sets(costs, region, Costs(np.empty((0, 6)), region), EASY_SETS)
     if sets is not None:

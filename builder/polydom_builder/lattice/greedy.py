@@ -37,43 +37,22 @@ def greedy_sequences(
     Greedy-Acc, most accurate first, is λ = 0; Greedy-Cost, cheapest first, is λ = inf. (The paper's "Special Cases"
     exchanges the two names.) Of equal gains the cheaper feature comes first, then the one with the lower number.
 
-    Parameters
-    ----------
-    n_features : int
-    score : callable
-        ``score(masks)`` trains a list of sets and returns their scores. It is called once for each length of the
-        sequences, with the sets that any of the λs needs, each once: they can all be trained in parallel. With
-        `max_seconds` it is called for `batch` sets at a time.
-    cost : callable
-        ``cost(mask)`` is the cost of a set at the median size, in the unit that the λs are given for.
-    lambdas : sequence of float, >= 0
-        λ, in score per unit of cost; ``math.inf`` is allowed.
-    batch : int, >= 1
-        Number of sets to train at a time, within `max_seconds`.
-    max_trainings : int, optional
-        Number of sets that may be trained, at least those that the first features need. The sequences end where the
-        next feature needs more; the first λs come first.
-    max_seconds : float, optional
-        Time in seconds after which no further batch begins; the first features are found in any case.
-    clock : callable
-        Returns the time in seconds.
+    `score`: ``score(masks)`` trains a list of sets and returns their scores. It is called once for each length of the
+    sequences, with the sets that any of the λs needs, each once: they can all be trained in parallel. With
+    `max_seconds` it is called for `batch` sets at a time. `cost`: ``cost(mask)`` is the cost of a set at the median
+    size, in the unit that the λs are given for. `lambdas` (>= 0): λ, in score per unit of cost; ``math.inf`` is
+    allowed. `batch` (>= 1): number of sets to train at a time, within `max_seconds`. `max_trainings`: number of sets
+    that may be trained, at least those that the first features need. The sequences end where the next feature needs
+    more; the first λs come first. `max_seconds`: time in seconds after which no further batch begins; the first
+    features are found in any case. `clock`: returns the time in seconds.
 
-    Returns
-    -------
-    orders : list of tuple of int
-        The distinct orders in which features are added, all of them unless the trainings are limited, in the order of
-        the λs. None is the beginning of another.
-    scores : dict of int to float
-        Score of each trained set, with the empty set and every prefix of every order.
+    The result: the distinct orders in which features are added, all of them unless the trainings are limited, in the
+    order of the λs. None is the beginning of another. The result: score of each trained set, with the empty set and
+    every prefix of every order.
 
-    Raises
-    ------
-    LatticeError
-        If there is no λ, a λ is negative or NaN, a score or cost is not finite, or the limits do not allow the first
-        features.
+    Raises `LatticeError` if there is no λ, a λ is negative or NaN, a score or cost is not finite, or the limits do not
+    allow the first features.
 
-    Notes
-    -----
     At most one training for each λ, each step and each feature that may be added in it: L·F·(F + 1)/2 for L values of
     λ. Only F for λ = inf, as the choice then needs no score.
 

@@ -14,32 +14,13 @@ class Spent(Exception):
 class LimitedScore:
     """A `score` that trains as long as the limits allow, and keeps all scores.
 
-    Parameters
-    ----------
-    score : callable
-        ``score(masks)`` trains a list of sets and returns their scores.
-    least : int
-        Number of sets that are trained in any case.
-    what : str
-        What these sets are, for the message.
-    max_trainings : int, optional
-        Number of sets that may be trained.
-    max_seconds : float, optional
-        Time in seconds after which no further call trains.
-    clock : callable
-        Returns the time in seconds.
+    `score`: ``score(masks)`` trains a list of sets and returns their scores. `least`: number of sets that are trained
+    in any case. `what`: what these sets are, for the message. `max_trainings`: number of sets that may be trained.
+    `max_seconds`: time in seconds after which no further call trains. `clock`: returns the time in seconds.
 
-    Attributes
-    ----------
-    alpha : float
-        α of the search; above 1 no score may be negative.
-    trained : dict of int to float
-        Score of each trained set.
+    `alpha`: α of the search; above 1 no score may be negative. `trained`: score of each trained set.
 
-    Raises
-    ------
-    LatticeError
-        If the limits do not allow the sets that are trained in any case.
+    Raises `LatticeError` if the limits do not allow the sets that are trained in any case.
     """
 
     def __init__(
@@ -64,10 +45,7 @@ class LimitedScore:
     def __call__(self, masks: list[int]) -> list[float]:
         """Train a batch, or the part of it that the limits allow.
 
-        Raises
-        ------
-        Spent
-            If the limits do not allow the whole batch.
+        Raises `Spent` if the limits do not allow the whole batch.
         """
         if len(self.trained) >= self._least and self._clock() >= self._deadline:
             raise Spent

@@ -25,18 +25,12 @@ BLOCK = 1 << 22
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Violations:
-    """By how much the score of each set exceeds that of each of its supersets; 0 where it does not.
-
-    Parameters
-    ----------
-    amounts : float array of shape (n_pairs,)
-        max(0, a(F_i) - a(F_j)) of each pair F_i ⊂ F_j.
-    distances : uint8 array of shape (n_pairs,)
-        |F_j| - |F_i|, >= 1.
-    """
+    """By how much the score of each set exceeds that of each of its supersets; 0 where it does not."""
 
     amounts: Floats
+    """Shape (n_pairs,). max(0, a(F_i) - a(F_j)) of each pair F_i ⊂ F_j."""
     distances: NDArray[np.uint8]
+    """Shape (n_pairs,). |F_j| - |F_i|, >= 1."""
 
     def cdf(self, amounts: Sequence[float]) -> Floats:
         """Return the share of the pairs whose violation is at most each of `amounts`; 1 without pairs; O(n log n)."""
@@ -49,10 +43,7 @@ class Violations:
     def by_distance(self, quantiles: Sequence[float] = (0.5, 0.9, 0.99, 1.0)) -> dict[int, Floats]:
         """Return the quantiles of the violations at each distance, by rising distance; O(n_pairs · F).
 
-        Raises
-        ------
-        LatticeError
-            If a quantile is not in [0, 1].
+        Raises `LatticeError` if a quantile is not in [0, 1].
         """
         for quantile in quantiles:
             _check_quantile(quantile)
@@ -65,23 +56,12 @@ class Violations:
 def violations(scores: Mapping[int, float]) -> Violations:
     """Compare each set with each of its strict supersets among the given sets.
 
-    Parameters
-    ----------
-    scores : mapping of int to float
-        Score of each trained set, by mask.
+    `scores`: score of each trained set, by mask.
 
-    Returns
-    -------
-    Violations
-        Of all pairs of a set and a superset: 3^F - 2^F pairs if all sets are trained.
+    The result: of all pairs of a set and a superset: 3^F - 2^F pairs if all sets are trained.
 
-    Raises
-    ------
-    LatticeError
-        If there are more than 67 million pairs, or a score is not finite.
+    Raises `LatticeError` if there are more than 67 million pairs, or a score is not finite.
 
-    Notes
-    -----
     O(n_sets²) comparisons of masks, a few million at a time, and 9 bytes a pair.
 
     Examples
@@ -122,26 +102,14 @@ def estimate_tolerance(scores: Mapping[int, float], quantile: float = 0.99) -> f
 
     Pairs without a violation count among all pairs.
 
-    Parameters
-    ----------
-    scores : mapping of int to float
-        Score of each trained set, by mask.
-    quantile : float, 0 to 1
-        The share of the pairs. 1 gives the largest violation: then a(F_i) <= a(F_j) + e for all trained F_i ⊂ F_j, up
-        to rounding.
+    `scores`: score of each trained set, by mask. `quantile`: the share of the pairs. 1 gives the largest violation:
+    then a(F_i) <= a(F_j) + e for all trained F_i ⊂ F_j, up to rounding.
 
-    Returns
-    -------
-    float
-        One of the violations, >= 0; 0 if no set contains another.
+    The result: one of the violations, >= 0; 0 if no set contains another.
 
-    Raises
-    ------
-    LatticeError
-        If the quantile is not in [0, 1], there are more than 67 million pairs, or a score is not finite.
+    Raises `LatticeError` if the quantile is not in [0, 1], there are more than 67 million pairs, or a score is not
+    finite.
 
-    Notes
-    -----
     The trained sets are not a random sample of all sets, so for untrained sets this is an estimate, not a bound.
     O(n_sets²).
 

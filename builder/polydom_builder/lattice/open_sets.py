@@ -14,12 +14,7 @@ class OpenSets:
     never trained, when alpha * lower >= upper; until then it is in doubt. `floor` is the highest score of a trained
     subset; it only helps to guess the score of the set.
 
-    Parameters
-    ----------
-    masks : array of shape (n_sets,)
-    costs : Costs
-        Of the same sets.
-    alpha, tolerance : float
+    `masks` has shape (n_sets,). `costs`: of the same sets.
 
     Examples
     --------

@@ -13,20 +13,14 @@ class PairedErrors:
     """Standard errors, from what each block of held-out items contributes to the scores.
 
     With a single block nothing is known of them, nor of a set with a block that the scorer gives no number: they are 0.
-
-    Parameters
-    ----------
-    parts : callable
-        Returns what each block contributes to the scores of trained sets, shape ``(n_sets, n_blocks)``.
-    shares : float array of shape (n_blocks,)
-        How much each block counts in a score; they sum to 1.
-    inflation : float, >= 1
-        The factor of the variance for what folds share; see `Trainer.inflation`.
     """
 
     parts: Callable[[Sequence[int]], Floats]
+    """Returns what each block contributes to the scores of trained sets, shape ``(n_sets, n_blocks)``."""
     shares: Floats
+    """Shape (n_blocks,). How much each block counts in a score; they sum to 1."""
     inflation: float = 1.0
+    """>= 1. The factor of the variance for what folds share; see `Trainer.inflation`."""
 
     def of(self, masks: Sequence[int], rival: int) -> Floats:
         """Return the standard error of the difference of each set and a rival, shape ``(n_sets,)``."""

@@ -22,22 +22,15 @@ from .monotonicity import estimate_tolerance
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """The result of a search with a limited number or time of trainings.
-
-    Parameters
-    ----------
-    expanded : dict of int to float
-        Score of each trained set, in the order of training.
-    alpha : float, >= 1
-        The smallest α that the trained sets prove: for each query and each set that fits, some trained set fits too,
-        and α times its score is at least the score of the set. inf if they prove no α.
-    tolerance : float, >= 0
-        e, for which they prove it.
-    """
+    """The result of a search with a limited number or time of trainings."""
 
     expanded: dict[int, float]
+    """Score of each trained set, in the order of training."""
     alpha: float
+    """>= 1. The smallest α that the trained sets prove: for each query and each set that fits, some trained set fits
+    too, and α times its score is at least the score of the set. inf if they prove no α."""
     tolerance: float
+    """>= 0. e, for which they prove it."""
 
 
 def expand_progressively(
@@ -61,39 +54,16 @@ def expand_progressively(
     A tolerance that is estimated only grows. Where it has grown, the search is made again with the same α, and nothing
     that was completed before counts.
 
-    Parameters
-    ----------
-    costs : CostsOfSets
-    region : QueryRegion
-    score : callable
-        ``score(masks)`` trains a list of at most `batch` sets and returns their scores.
-    alphas : sequence of float, >= 1
-        Strictly falling, such as ``(2, 1.5, 1.2, 1.1, 1.05, 1.02, 1)``.
-    tolerance : float, >= 0, or None
-        e, by which the score of a subset may exceed that of a superset; None estimates it from the trained sets.
-    quantile : float, 0 to 1
-        The quantile of their violations that the estimate takes.
-    batch : int, >= 1
-        Number of sets to train at a time.
-    max_trainings : int, optional
-        Number of sets that may be trained, at least 2. Give this or `max_seconds` or both.
-    max_seconds : float, optional
-        Time in seconds after which no further batch begins; the empty and the full set are trained in any case.
-    clock : callable
-        Returns the time in seconds.
+    `score`: ``score(masks)`` trains a list of at most `batch` sets and returns their scores. `alphas` (>= 1): strictly
+    falling, such as ``(2, 1.5, 1.2, 1.1, 1.05, 1.02, 1)``. `tolerance` (>= 0): e, by which the score of a subset may
+    exceed that of a superset; None estimates it from the trained sets. `quantile`: the quantile of their violations
+    that the estimate takes. `batch` (>= 1): number of sets to train at a time. `max_trainings`: number of sets that may
+    be trained, at least 2. Give this or `max_seconds` or both. `max_seconds`: time in seconds after which no further
+    batch begins; the empty and the full set are trained in any case. `clock`: returns the time in seconds.
 
-    Returns
-    -------
-    Progress
+    Raises `LatticeError` if a parameter is out of range, there is no budget or it is too small for the empty and the
+    full set, a score is not finite, or too many sets are in doubt.
 
-    Raises
-    ------
-    LatticeError
-        If a parameter is out of range, there is no budget or it is too small for the empty and the full set, a score is
-        not finite, or too many sets are in doubt.
-
-    Notes
-    -----
     One search for each α. At the end O(trained · feasible) tests of *covers* at worst.
 
     Examples
@@ -147,25 +117,12 @@ def proven_alpha(
     That is the greatest ub(S) / lb(S): the score of S or, if it was not trained, the lowest score of a trained strict
     superset plus the tolerance, over the highest score of a trained set that covers S.
 
-    Parameters
-    ----------
-    expanded : mapping of int to float
-        Score of each trained set.
-    costs : CostsOfSets
-    region : QueryRegion
-    tolerance : float, >= 0
-        e, by which the score of a subset may exceed that of a superset.
-    kept : sequence of int, optional
-        The trained sets that answer, the empty set among them; all if not given.
+    `expanded`: score of each trained set. `tolerance` (>= 0): e, by which the score of a subset may exceed that of a
+    superset. `kept`: the trained sets that answer, the empty set among them; all if not given.
 
-    Returns
-    -------
-    float
-        >= 1; inf if no α is proven: because some set has no trained superset, or its lb is <= 0 and less than its ub,
-        or because too many sets fit to check each.
+    The result: >= 1; inf if no α is proven: because some set has no trained superset, or its lb is <= 0 and less than
+    its ub, or because too many sets fit to check each.
 
-    Notes
-    -----
     O(trained · feasible) tests of *covers* at worst.
 
     Examples

@@ -26,20 +26,15 @@ does not grow with the lattice.
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """Untrained sets to choose from.
-
-    Parameters
-    ----------
-    masks : array of shape (n_sets,)
-    keys : array of shape (n_sets, n_keys)
-        Numbers that *covers* is judged by: R seems to cover S if none of its keys exceeds that of S.
-    scores : array of shape (3, n_sets)
-        Three guesses of each score, with the probabilities `POINT_SHARES`.
-    """
+    """Untrained sets to choose from."""
 
     masks: Masks
+    """Shape (n_sets,)."""
     keys: Floats
+    """Shape (n_sets, n_keys). Numbers that *covers* is judged by: R seems to cover S if none of its keys exceeds that
+    of S."""
     scores: Floats
+    """Shape (3, n_sets). Three guesses of each score, with the probabilities `POINT_SHARES`."""
 
     def take(self, rows: NDArray[np.intp]) -> "Choices":
         """Return the choices of some rows."""
@@ -62,11 +57,6 @@ class Promise:
     The score of an untrained set is guessed from the trained ones by three points (see `Surrogate`). The gaps are those
     of a random sample of the sets in doubt, and *covers* is judged at five sizes. These shortcuts may lead to a worse
     choice, never to a wrong bound: `OpenSets.learn` uses the sound test.
-
-    Parameters
-    ----------
-    costs : CostsOfSets
-    region : QueryRegion
     """
 
     def __init__(self, costs: CostsOfSets, region: QueryRegion) -> None:

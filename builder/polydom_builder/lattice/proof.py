@@ -35,45 +35,32 @@ class Proof:
 
     K covers S, T contains S, and alpha * a(K) >= a(T) + e, where e is the tolerance, or 0 if T is S itself. As a(S) is
     at most a(T) + e, K answers every query that S fits, with a score within alpha of that of S.
-
-    Parameters
-    ----------
-    masks : int64 array of shape (n_sets,)
-        S.
-    lower : int32 array of shape (n_sets,)
-        K, as its position in `kept`.
-    upper : int32 array of shape (n_sets,)
-        T, as its position in `expanded`.
-    complete : bool
-        Whether every set that fits is listed. Otherwise each of the others is covered by a kept set with
-        alpha * a(K) >= a(full) + tolerance, and T is the full set.
-    expanded, scores : arrays of shape (n_expanded,)
-        The trained sets and their scores.
-    kept : int64 array of shape (n_kept,)
-        The candidates, all of them trained.
-    exported : float64 array of shape (n_kept,)
-        The score of each candidate's exported model, which the bundle is built from; NaN without such a model.
-    costs : SetCosts or TabledCosts
-        A table holds all sets above and the smallest sets outside `masks`.
-    region : QueryRegion
-    alpha, tolerance : float
-    grounds : Grounds, optional
-        What the margin rests on, in the order of `expanded`; only if a margin is promised.
     """
 
     masks: Masks
+    """Shape (n_sets,). S."""
     lower: Positions
+    """Shape (n_sets,). K, as its position in `kept`."""
     upper: Positions
+    """Shape (n_sets,). T, as its position in `expanded`."""
     complete: bool
+    """Whether every set that fits is listed. Otherwise each of the others is covered by a kept set with alpha * a(K) >=
+    a(full) + tolerance, and T is the full set."""
     expanded: Masks
     scores: Floats
+    """Shape (n_expanded,). The trained sets and their scores."""
     kept: Masks
+    """Shape (n_kept,). The candidates, all of them trained."""
     exported: Floats
+    """Shape (n_kept,). The score of each candidate's exported model, which the bundle is built from; NaN without such a
+    model."""
     costs: SetCosts | TabledCosts
+    """A table holds all sets above and the smallest sets outside `masks`."""
     region: QueryRegion
     alpha: float
     tolerance: float
     grounds: Grounds | None = None
+    """What the margin rests on, in the order of `expanded`; only if a margin is promised."""
 
 
 def prove(
@@ -89,36 +76,16 @@ def prove(
 ) -> Proof:
     """Find the pair that settles each set that fits.
 
-    Parameters
-    ----------
-    expanded : mapping of int to float
-        Score of each trained set, from one of the searches with the same alpha and tolerance.
-    kept : sequence of int
-        The candidates, from select_candidates with the same alpha and tolerance.
-    costs : CostsOfSets
-    region : QueryRegion
-    alpha : float, >= 1
-        α of Problem 1.
-    tolerance : float, >= 0
-        e, by which the score of a subset may exceed that of a superset.
-    exported : mapping of int to float, optional
-        Scores of the exported models, for the kept sets that have one. An exported model sees the features in another
-        order, so its score may differ, and an exported set may take the place of another.
-    grounds : Grounds, optional
-        What the margin of the search rests on, in the order of `expanded`.
+    `expanded`: score of each trained set, from one of the searches with the same alpha and tolerance. `kept`: the
+    candidates, from select_candidates with the same alpha and tolerance. `alpha` (>= 1): α of Problem 1. `tolerance`
+    (>= 0): e, by which the score of a subset may exceed that of a superset. `exported`: scores of the exported models,
+    for the kept sets that have one. An exported model sees the features in another order, so its score may differ, and
+    an exported set may take the place of another. `grounds`: what the margin of the search rests on, in the order of
+    `expanded`.
 
-    Returns
-    -------
-    Proof
+    Raises `LatticeError` if a set is not settled (the message names it), a kept set or the full set was not trained,
+    the empty set was not kept, or too many sets are in doubt.
 
-    Raises
-    ------
-    LatticeError
-        If a set is not settled (the message names it), a kept set or the full set was not trained, the empty set was
-        not kept, or too many sets are in doubt.
-
-    Notes
-    -----
     O((kept + trained) · n_sets) at worst; the best kept set settles most.
 
     Examples

@@ -24,19 +24,8 @@ BLOCK = 1 << 24
 class SetPool:
     """Untrained sets that fit somewhere in a region.
 
-    Parameters
-    ----------
-    costs : CostsOfSets
-    region : QueryRegion
-    grid : QueryGrid
-
-    Attributes
-    ----------
-    masks : int array of shape (n_sets,)
-    fits : bool array of shape (n_queries, n_sets)
-        Which queries of the grid they fit.
-    is_whole : bool
-        Whether these are all untrained sets that fit.
+    `masks` has shape (n_sets,). `fits` (shape (n_queries, n_sets)): which queries of the grid they fit. `is_whole`:
+    whether these are all untrained sets that fit.
     """
 
     def __init__(self, costs: CostsOfSets, region: QueryRegion, grid: QueryGrid) -> None:

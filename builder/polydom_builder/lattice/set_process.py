@@ -32,24 +32,17 @@ SMALL = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How the scores of two sets go together.
-
-    Parameters
-    ----------
-    scale, slope : float
-        Of the part in which each feature adds something, and less the more others there are (the kernel of a neural
-        network, Williams 1998).
-    local, length : float
-        Of the part that similar sets have in common: its variance, and the number of features over which it fades.
-    noise : float
-        Variance of what each set has for itself.
-    """
+    """How the scores of two sets go together."""
 
     scale: float
     slope: float
+    """Of the part in which each feature adds something, and less the more others there are (the kernel of a neural
+    network, Williams 1998)."""
     local: float
     length: float
+    """Of the part that similar sets have in common: its variance, and the number of features over which it fades."""
     noise: float
+    """Variance of what each set has for itself."""
 
     def between(self, some: Floats, others: Floats) -> Floats:
         """Return the covariances of sets given by their features as 0 and 1, shape ``(n_some, n_others)``."""
@@ -99,17 +92,12 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class Guesses:
-    """Normal guesses of t of some sets.
-
-    Parameters
-    ----------
-    scale : Scale
-    means, deviations : float array of shape (n_sets,)
-    """
+    """Normal guesses of t of some sets."""
 
     scale: Scale
     means: Floats
     deviations: Floats
+    """Shape (n_sets,)."""
 
     def take(self, rows: NDArray[np.intp] | NDArray[np.bool_]) -> "Guesses":
         """Return some of them."""
@@ -139,14 +127,7 @@ class SetProcess:
 
     A guess only steers a search and says what it may have missed.
 
-    Parameters
-    ----------
-    masks : sequence of int
-        Trained sets.
-    scores : sequence of float
-    n_features : int
-    near : Shape, optional
-        An earlier shape, from which the fit starts.
+    `masks`: trained sets. `near`: an earlier shape, from which the fit starts.
     """
 
     def __init__(

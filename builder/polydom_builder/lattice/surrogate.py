@@ -25,29 +25,20 @@ class Surrogate:
     If features err independently, their error rates multiply, so their contributions to t add up. The prior gives each
     feature an equal share of t(full) - t(∅). Ceiling, noise and width are those with the greatest evidence (marginal
     likelihood). A guess only steers the search; no promise depends on it.
-
-    Parameters
-    ----------
-    ceiling : float
-        A score that no set reaches.
-    start : float
-        t of the empty set.
-    span : float
-        The range of t: one unit of `parts`, `covariance` and `noise`.
-    parts : array of shape (n_features,)
-        Expected contribution of each feature, >= 0.
-    covariance : array of shape (n_features, n_features)
-        Of the contributions.
-    noise : float
-        Standard deviation of t around the sum of the contributions.
     """
 
     ceiling: float
+    """A score that no set reaches."""
     start: float
+    """t of the empty set."""
     span: float
+    """The range of t: one unit of `parts`, `covariance` and `noise`."""
     parts: Floats
+    """Shape (n_features,). Expected contribution of each feature, >= 0."""
     covariance: Floats
+    """Shape (n_features, n_features). Of the contributions."""
     noise: float
+    """Standard deviation of t around the sum of the contributions."""
 
     @classmethod
     def fit(cls, masks: NDArray[np.int64], scores: Floats, n_features: int) -> "Surrogate":

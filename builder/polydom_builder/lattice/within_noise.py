@@ -32,20 +32,10 @@ def select_within_noise(
 
     This is the one-standard-error rule of Breiman et al. (1984): among models that cannot be told apart, the simplest.
 
-    Parameters
-    ----------
-    expanded : mapping of int to float
-        Score of each trained set.
-    costs : CostsOfSets
-    region : QueryRegion
-    errors : PairedErrors
-    times : float, >= 0
-        The standard errors that make up the noise; with 0 only sets that are not better are dropped.
+    `expanded`: score of each trained set. `times` (>= 0): the standard errors that make up the noise; with 0 only sets
+    that are not better are dropped.
 
-    Returns
-    -------
-    list of int
-        Masks, cheap sets first. Sets that fit nowhere are left out, except the empty set.
+    The result: masks, cheap sets first. Sets that fit nowhere are left out, except the empty set.
     """
     masks = np.array(list(expanded), dtype=np.int64)
     weights = weights_of(costs, masks)
@@ -74,14 +64,7 @@ def margin_of(
     the scores of untrained sets as they are guessed, with a typical error. It is the largest of the 0.95 quantiles over
     a grid of queries.
 
-    Parameters
-    ----------
-    found : Gained
-    kept : sequence of int
-        The sets that answer.
-    costs : CostsOfSets
-    region : QueryRegion
-    errors : PairedErrors
+    `kept`: the sets that answer.
     """
     rng, grid = np.random.default_rng(0), QueryGrid.of(region, costs)
     trained, untrained = list(found.expanded), found.untrained

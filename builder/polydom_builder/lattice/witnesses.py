@@ -23,18 +23,12 @@ GLANCES = 5
 
 @dataclass(frozen=True, slots=True)
 class Fewest:
-    """Bounds on the trainings that settle every set.
-
-    Parameters
-    ----------
-    at_least : int
-        A lower bound: no smaller number of trainings settles every set.
-    enough : tuple of int
-        Masks of sets that settle every set once they are trained, by rising mask: their number is an upper bound.
-    """
+    """Bounds on the trainings that settle every set."""
 
     at_least: int
+    """A lower bound: no smaller number of trainings settles every set."""
     enough: tuple[int, ...]
+    """Masks of sets that settle every set once they are trained, by rising mask: their number is an upper bound."""
 
 
 def fewest_trainings(
@@ -51,29 +45,12 @@ def fewest_trainings(
     sets that still lack one. Lower witnesses are picked before upper ones, then upper before lower ones. From both
     results the sets that are not needed are dropped, and the smaller result is returned.
 
-    Parameters
-    ----------
-    scores : array of shape (2 ** n_features,)
-        Score of every set, by mask.
-    costs : CostsOfSets
-        At most 13 features.
-    region : QueryRegion
-    alpha : float, >= 1
-        α of Problem 1.
-    tolerance : float, >= 0
-        e, by which the score of a subset may exceed that of a superset.
+    `scores` (shape (2 ** n_features,)): score of every set, by mask. `costs`: at most 13 features. `alpha` (>= 1): α of
+    Problem 1. `tolerance` (>= 0): e, by which the score of a subset may exceed that of a superset.
 
-    Returns
-    -------
-    Fewest
+    Raises `LatticeError` if a parameter is out of range, a score is missing or not finite, or a score is negative with
+    alpha > 1.
 
-    Raises
-    ------
-    LatticeError
-        If a parameter is out of range, a score is missing or not finite, or a score is negative with alpha > 1.
-
-    Notes
-    -----
     O(4^F) time and memory, three bytes for each pair of sets. *covers* is tested by `Costs`, as in the searches.
 
     Examples

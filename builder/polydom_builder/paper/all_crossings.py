@@ -28,22 +28,12 @@ class AllCrossingsIndex:
     The crossings of each pair of candidates are computed. A candidate is on the skyline while no other one that is at
     least as good is below it; the number of these others changes by one at each crossing.
 
-    Parameters
-    ----------
-    candidates : sequence of Candidate
-        Must hold the empty set. Candidates that are not better than it are never the answer and are excluded.
-    region : QueryRegion
-        The index covers its sizes, for any budget.
+    `candidates`: must hold the empty set. Candidates that are not better than it are never the answer and are excluded.
+    `region`: the index covers its sizes, for any budget.
 
-    Attributes
-    ----------
-    n_ranges : int
-        Number of ranges of sizes.
-    n_entries : int
-        Number of entries of the two-dimensional array. Equal rows are stored once but counted for each range.
+    `n_ranges`: number of ranges of sizes. `n_entries`: number of entries of the two-dimensional array. Equal rows are
+    stored once but counted for each range.
 
-    Notes
-    -----
     O(k² + x log x) to build for k candidates with x crossings, of which there may be 5·k·(k - 1)/2.
 
     Examples

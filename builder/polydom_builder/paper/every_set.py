@@ -9,27 +9,13 @@ from .layers import MAX_DENSE_FEATURES
 def expand_all(n_features: int, score: Score, *, batch: int = 256) -> dict[int, float]:
     """Train every feature set, by rising mask, as a reference for the searches.
 
-    Parameters
-    ----------
-    n_features : int
-        At most 24.
-    score : callable
-        ``score(masks)`` trains a list of at most `batch` sets and returns their scores.
-    batch : int, >= 1
-        Number of sets to train at a time.
+    `n_features`: at most 24. `score`: ``score(masks)`` trains a list of at most `batch` sets and returns their scores.
+    `batch` (>= 1): number of sets to train at a time.
 
-    Returns
-    -------
-    dict of int to float
-        Score of each of the 2^F sets.
+    The result: score of each of the 2^F sets.
 
-    Raises
-    ------
-    LatticeError
-        If there are too many features, `batch` is less than 1, or a score is not finite.
+    Raises `LatticeError` if there are too many features, `batch` is less than 1, or a score is not finite.
 
-    Notes
-    -----
     O(2^F) trainings.
 
     Examples

@@ -19,30 +19,15 @@ def expand_layers(n_features: int, score: Score, *, alpha: float = 1.0, toleranc
     sets, and visits only the neighbours of trained sets, which can lose the best set. This search tests against all
     trained sets and visits every set of a layer.
 
-    Parameters
-    ----------
-    n_features : int
-        At most 24: the bounds are dense arrays over all sets.
-    score : callable
-        ``score(masks)`` trains a list of sets, all of one layer, and returns their scores.
-    alpha : float, >= 1
-        α of Problem 1: the answer to a query may be worse than the best by this factor.
-    tolerance : float, >= 0
-        e, by which the score of a subset may exceed that of a superset.
+    `n_features`: at most 24: the bounds are dense arrays over all sets. `score`: ``score(masks)`` trains a list of
+    sets, all of one layer, and returns their scores. `alpha` (>= 1): α of Problem 1: the answer to a query may be worse
+    than the best by this factor. `tolerance` (>= 0): e, by which the score of a subset may exceed that of a superset.
 
-    Returns
-    -------
-    dict of int to float
-        Score of each trained set, in the order of training.
+    The result: score of each trained set, in the order of training.
 
-    Raises
-    ------
-    LatticeError
-        If there are too many features, a parameter is out of range, or a score is not finite or is negative with
-        alpha > 1.
+    Raises `LatticeError` if there are too many features, a parameter is out of range, or a score is not finite or is
+    negative with alpha > 1.
 
-    Notes
-    -----
     O(F² · 2^F) time and O(2^F) memory beside the training.
 
     Examples

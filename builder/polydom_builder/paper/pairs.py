@@ -23,11 +23,6 @@ class Pairs:
     As costs rise, f is above g from size a to size b if f(a) > g(b). Crossings are computed only where this test does
     not decide.
 
-    Parameters
-    ----------
-    costs : sequence of CostFunction
-    sizes : (float, float)
-
     Examples
     --------
     >>> pairs = Pairs([CostFunction.of(6), CostFunction.of(1, linear=1)], (0, 9))

@@ -26,30 +26,15 @@ def expand_as_printed(n_features: int, score: Score, *, alpha: float = 1.0, tole
 
     `expand_layers` corrects both; `expand_best_first` is the search to use.
 
-    Parameters
-    ----------
-    n_features : int
-        At most 24.
-    score : callable
-        ``score(masks)`` trains a list of sets, all of one layer, and returns their scores.
-    alpha : float, >= 1
-        α of Problem 1.
-    tolerance : float, >= 0
-        e, by which the score of a subset may exceed that of a superset.
+    `n_features`: at most 24. `score`: ``score(masks)`` trains a list of sets, all of one layer, and returns their
+    scores. `alpha` (>= 1): α of Problem 1. `tolerance` (>= 0): e, by which the score of a subset may exceed that of a
+    superset.
 
-    Returns
-    -------
-    dict of int to float
-        Score of each trained set, in the order of training.
+    The result: score of each trained set, in the order of training.
 
-    Raises
-    ------
-    LatticeError
-        If there are too many features, a parameter is out of range, or a score is not finite or is negative with
-        alpha > 1.
+    Raises `LatticeError` if there are too many features, a parameter is out of range, or a score is not finite or is
+    negative with alpha > 1.
 
-    Notes
-    -----
     O(frontier) for each set visited. The paper gives no order within a layer, but the order matters: each set that is
     trained removes witnesses of the sets after it. Here the order is random and the same in every run.
 
@@ -150,27 +135,12 @@ def select_as_printed(
 
     The empty set always stays, so that every query has an answer. `select_candidates` is the function to use.
 
-    Parameters
-    ----------
-    expanded : mapping of int to float
-        Score of each trained set.
-    costs : CostsOfSets
-    region : QueryRegion
-    alpha : float, >= 1
-        α of Problem 1.
+    `expanded`: score of each trained set. `alpha` (>= 1): α of Problem 1.
 
-    Returns
-    -------
-    list of int
-        The masks that stay, in the order of `expanded`.
+    The result: the masks that stay, in the order of `expanded`.
 
-    Raises
-    ------
-    LatticeError
-        If alpha is out of range.
+    Raises `LatticeError` if alpha is out of range.
 
-    Notes
-    -----
     O(trained²) tests of *covers* at worst; about O(trained · kept), as a removed set is not tested again.
 
     Examples

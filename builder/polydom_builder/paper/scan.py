@@ -27,15 +27,9 @@ def ranked(candidates: Iterable[Candidate]) -> list[Candidate]:
 class ScanIndex:
     """The best candidate for every size and every budget, by a scan of all candidates for each query.
 
-    Parameters
-    ----------
-    candidates : sequence of Candidate
-        Must hold the empty set, the answer when nothing better fits.
+    `candidates`: must hold the empty set, the answer when nothing better fits.
 
-    Attributes
-    ----------
-    n_entries : int
-        Number of candidates that are stored.
+    `n_entries`: number of candidates that are stored.
 
     Examples
     --------

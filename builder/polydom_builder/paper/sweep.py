@@ -18,24 +18,16 @@ from .scan import ranked
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """The result of a sweep over all sizes, for all budgets.
-
-    Parameters
-    ----------
-    candidates : tuple of Candidate
-        By rising accuracy, the empty set first; candidates that are not better than it are excluded.
-    ranges : tuple of tuple of (float, float)
-        For each candidate the sizes start < n <= end at which it is on the skyline.
-    n_crossings : int
-        Number of crossings that the sweep passed.
-    interesting : tuple of float
-        Sizes of the crossings at which the skyline changes, by rising size.
-    """
+    """The result of a sweep over all sizes, for all budgets."""
 
     candidates: tuple[Candidate, ...]
+    """By rising accuracy, the empty set first; candidates that are not better than it are excluded."""
     ranges: tuple[tuple[Range, ...], ...]
+    """For each candidate the sizes start < n <= end at which it is on the skyline."""
     n_crossings: int
+    """Number of crossings that the sweep passed."""
     interesting: tuple[float, ...]
+    """Sizes of the crossings at which the skyline changes, by rising size."""
 
 
 def sweep_index(candidates: Sequence[Candidate], region: QueryRegion) -> PolyDomIndex:
@@ -44,18 +36,8 @@ def sweep_index(candidates: Sequence[Candidate], region: QueryRegion) -> PolyDom
     The ends of the intervals are equal up to the rounding of the costs: where several curves meet at one size, each
     pair meets at a slightly different float, so that an interval a few floats wide may be found by only one of the two.
 
-    Parameters
-    ----------
-    candidates : sequence of Candidate
-        Must hold the empty set.
-    region : QueryRegion
+    `candidates`: must hold the empty set.
 
-    Returns
-    -------
-    PolyDomIndex
-
-    Notes
-    -----
     O((k + x) log k) time and O(k + x) memory for k candidates with x crossings, up to 5·k·(k - 1)/2 of them.
 
     Examples

@@ -48,32 +48,15 @@ class Parameters(Protocol):
 
 @dataclass(frozen=True)
 class Inputs:
-    """What a search starts from.
-
-    Parameters
-    ----------
-    space : FeatureSpace
-    items, sizes : lists of n_items items and of their sizes
-    kind : ItemKind or None
-        What all items have in common; None if they are no arrays.
-    expected : list of float
-        The sizes that are expected on the node.
-    region : QueryRegion
-    memory : Cache
-    n_jobs : int, optional
-    estimators : mapping of str to estimator
-    scoring : str or callable
-    splits : list of (train, test) positions
-    targets : Targets
-    weights, groups, errors
-        As for `Trainer`.
-    """
+    """What a search starts from."""
 
     space: FeatureSpace
     items: list[Any]
     sizes: list[float]
     kind: ItemKind | None
+    """What all items have in common; None if they are no arrays."""
     expected: list[float]
+    """The sizes that are expected on the node."""
     region: QueryRegion
     memory: Cache
     n_jobs: int | None
@@ -84,6 +67,7 @@ class Inputs:
     weights: Weights
     groups: Sequence[Any] | None
     errors: ErrorCosts | None
+    """As for `Trainer`."""
 
     def trainers(self, table: Table) -> dict[str, Trainer]:
         """Return a trainer for each estimator, by name."""
@@ -132,10 +116,7 @@ def checked_inputs(
 def item_size(space: FeatureSpace, number: int, item: Any) -> float:
     """Return the size of the item with this number.
 
-    Raises
-    ------
-    ItemError
-        If it is not a positive, finite number; the message has the number of the item.
+    Raises `ItemError` if it is not a positive, finite number; the message has the number of the item.
     """
     try:
         return checked_size(space, item)

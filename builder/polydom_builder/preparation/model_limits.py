@@ -20,10 +20,7 @@ from .parameters import check_count
 def checked_limits_of_models(search: Any) -> Limits:
     """Return the limits that a search states, without the memory of its device.
 
-    Raises
-    ------
-    TrainingError
-        If one is not valid.
+    Raises `TrainingError` if one is not valid.
     """
     if search.max_models is not None:
         check_count("max_models", search.max_models)
@@ -41,19 +38,10 @@ def fitting_families(
 ) -> tuple[Family, ...]:
     """Return the families of which the model of some feature fits all limits, with a warning of others.
 
-    Parameters
-    ----------
-    limits : Limits
-    families : sequence of Family
-        Models that their trainers have converted already are tried first.
-    target : Target
-    max_mismatches : int
-        The number of training items on which an exported model may answer otherwise than scikit-learn's.
+    `families`: models that their trainers have converted already are tried first. `max_mismatches`: the number of
+    training items on which an exported model may answer otherwise than scikit-learn's.
 
-    Raises
-    ------
-    ExportError
-        If no model fits.
+    Raises `ExportError` if no model fits.
     """
     sizes: dict[str, list[int]] = {}
     for family in families:
@@ -76,10 +64,7 @@ def fitting_families(
 def expected_sizes(given: Any, item_sizes: Sequence[float], size_range: tuple[float, float]) -> list[float]:
     """Return the sizes that items are expected to have: those given, or those of the items.
 
-    Raises
-    ------
-    TrainingError
-        If those given are not numbers within the range of sizes.
+    Raises `TrainingError` if those given are not numbers within the range of sizes.
     """
     if given is None:
         return [*item_sizes]

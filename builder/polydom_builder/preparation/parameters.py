@@ -34,10 +34,7 @@ Scoring = str | Callable[..., float]
 def checked_estimator(search: Any) -> Scoring:
     """Return the scoring of a search, after a check of its estimator, scoring, quantile and number of workers.
 
-    Raises
-    ------
-    TrainingError
-        If one of these is not valid, or the scoring or the estimator cannot be pickled.
+    Raises `TrainingError` if one of these is not valid, or the scoring or the estimator cannot be pickled.
     """
     models = named_estimators(search.estimator)
     for name, model in models.items():
@@ -64,10 +61,7 @@ def checked_estimator(search: Any) -> Scoring:
 def check_single(estimator: Any) -> None:
     """Check that a search by sequences has one estimator: the models of a sequence answer one after another.
 
-    Raises
-    ------
-    TrainingError
-        If it has a mapping of them.
+    Raises `TrainingError` if it has a mapping of them.
     """
     if isinstance(estimator, Mapping):
         raise TrainingError(
@@ -78,10 +72,7 @@ def check_single(estimator: Any) -> None:
 def checked_memory(memory: str | Memory | None) -> Memory:
     """Return the cache of a search; it stores nothing if `memory` is None.
 
-    Raises
-    ------
-    TrainingError
-        If its folder is not writable, or all users may write there.
+    Raises `TrainingError` if its folder is not writable, or all users may write there.
     """
     if isinstance(memory, Memory):
         memory = memory.location  # its own files are pickles
@@ -103,10 +94,8 @@ def checked_memory(memory: str | Memory | None) -> Memory:
 def checked_budgets(deadline: Any) -> tuple[float, float]:
     """Return the smallest and the largest budget in seconds; (0, inf) without a deadline.
 
-    Raises
-    ------
-    DeadlineError
-        If the deadline is not a positive number below `MAX_SECONDS`, or a rising pair of such numbers.
+    Raises `DeadlineError` if the deadline is not a positive number below `MAX_SECONDS`, or a rising pair of such
+    numbers.
     """
     if deadline is None:
         return 0.0, np.inf
@@ -128,11 +117,8 @@ def checked_slacks(search: Any) -> tuple[float, ...]:
     The slacks are alpha, the tolerance and its quantile, the limits of training, the loss by early stops, and the
     slow-down.
 
-    Raises
-    ------
-    TrainingError
-        If a slack is not a number in its range, several alphas are given without a limit, or a limit with a lattice
-        search that heeds none.
+    Raises `TrainingError` if a slack is not a number in its range, several alphas are given without a limit, or a limit
+    with a lattice search that heeds none.
     """
     limited, lattice = checked_limits(search), lattice_of(search)
     if limited and lattice not in ("by-gain", "best-first"):
@@ -167,10 +153,7 @@ def lattice_of(search: Any) -> str:
 def is_sure(search: Any) -> bool:
     """Tell whether the models of a bundle are to state their confidence: early stops go by it.
 
-    Raises
-    ------
-    TrainingError
-        If `confidence` is neither True nor False.
+    Raises `TrainingError` if `confidence` is neither True nor False.
     """
     if not isinstance(search.confidence, bool):
         raise TrainingError(f"confidence must be True or False. Got {shown(search.confidence)}.")
@@ -180,10 +163,7 @@ def is_sure(search: Any) -> bool:
 def checked_limits(search: Any) -> bool:
     """Tell whether the trainings of a search are limited.
 
-    Raises
-    ------
-    TrainingError
-        If a limit is not a number in its range.
+    Raises `TrainingError` if a limit is not a number in its range.
     """
     if search.max_trainings is not None:
         check_count("max_trainings", search.max_trainings)
@@ -195,10 +175,8 @@ def checked_limits(search: Any) -> bool:
 def checked_alphas(alpha: Any, limited: bool) -> tuple[float, ...]:
     """Return the falling values of alpha to search with; a single one if the trainings are not limited.
 
-    Raises
-    ------
-    TrainingError
-        If a value is not a number >= 1, several values do not fall strictly, or are given without a limit.
+    Raises `TrainingError` if a value is not a number >= 1, several values do not fall strictly, or are given without a
+    limit.
     """
     if isinstance(alpha, list | tuple | np.ndarray):
         if not limited:
@@ -215,20 +193,10 @@ def checked_alphas(alpha: Any, limited: bool) -> tuple[float, ...]:
 def check_number(name: str, value: Any, low: float, high: float, or_else: str = "") -> None:
     """Check a parameter that must be a number.
 
-    Parameters
-    ----------
-    name : str
-    value : object
-        Given by the user.
-    low, high : float
-        The smallest and the largest number allowed.
-    or_else : str
-        What it may be as well, for the message.
+    `value`: given by the user. `low`, `high`: the smallest and the largest number allowed. `or_else`: what it may be as
+    well, for the message.
 
-    Raises
-    ------
-    TrainingError
-        If it is not a number, or out of range.
+    Raises `TrainingError` if it is not a number, or out of range.
     """
     if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not low <= value <= high:
         raise TrainingError(f"{name} must be a number from {low:g} to {high:g}{or_else}. Got {shown(value)}.")
@@ -237,10 +205,7 @@ def check_number(name: str, value: Any, low: float, high: float, or_else: str = 
 def checked_lambdas(lambdas: Any) -> tuple[float, ...]:
     """Return the λs of Greedy.
 
-    Raises
-    ------
-    TrainingError
-        If they are not a sequence of numbers.
+    Raises `TrainingError` if they are not a sequence of numbers.
     """
     try:
         return tuple(map(float, lambdas))
@@ -251,10 +216,7 @@ def checked_lambdas(lambdas: Any) -> tuple[float, ...]:
 def check_count(name: str, value: Any) -> None:
     """Check that a parameter is an integer of at least 1.
 
-    Raises
-    ------
-    TrainingError
-        If it is not.
+    Raises `TrainingError` if it is not.
     """
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
         raise TrainingError(f"{name} must be an integer of at least 1, or None. Got {value!r}.")
@@ -263,10 +225,7 @@ def check_count(name: str, value: Any) -> None:
 def checked_sizes(size_range: Any, item_sizes: Sequence[float]) -> tuple[float, float]:
     """Return the range of sizes to plan for, by default that of the items.
 
-    Raises
-    ------
-    TrainingError
-        If `size_range` is not a pair of numbers.
+    Raises `TrainingError` if `size_range` is not a pair of numbers.
     """
     if size_range is None:
         return min(item_sizes), max(item_sizes)
@@ -280,10 +239,7 @@ def checked_sizes(size_range: Any, item_sizes: Sequence[float]) -> tuple[float, 
 def check_choice(name: str, value: Any, choices: Sequence[str | None]) -> None:
     """Check that a parameter is one of the choices.
 
-    Raises
-    ------
-    TrainingError
-        If it is not.
+    Raises `TrainingError` if it is not.
     """
     if value not in choices:
         raise TrainingError(f"{name} must be one of {', '.join(map(str, choices))}. Got {value!r}.")

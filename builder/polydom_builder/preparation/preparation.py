@@ -47,45 +47,30 @@ LONG_DEADLINE, IDLE_FACTOR = 1.0, 100.0
 
 @dataclass(frozen=True)
 class Prepared:
-    """The results of the preparation, from which a search starts.
-
-    Parameters
-    ----------
-    space : FeatureSpace
-        The features that a pre-selection left.
-    dropped : dict of str to str
-        The reason for each feature that the pre-selection dropped, by name.
-    region : QueryRegion
-    sizes : list of float
-        The sizes that are expected; those of the items if none were given.
-    samples : CostSamples or None
-        The measured times; None if fitted costs were given.
-    target : Target
-        Costs of the target device.
-    families : tuple of Family
-        One for each estimator, in the order in which they were given. The times of their models follow from that of
-        the full set: only this one can be timed before the search.
-    timer : ModelTimer
-        Tells how long models run on the device.
-    references : References
-        A few items and their features.
-    item_kind : ItemKind or None
-        What all items have in common; None if they are no arrays.
-    data : str
-        SHA-256 of items and labels, in hexadecimal.
-    """
+    """The results of the preparation, from which a search starts."""
 
     space: FeatureSpace
+    """The features that a pre-selection left."""
     dropped: dict[str, str]
+    """The reason for each feature that the pre-selection dropped, by name."""
     region: QueryRegion
     sizes: list[float]
+    """The sizes that are expected; those of the items if none were given."""
     samples: CostSamples | None
+    """The measured times; None if fitted costs were given."""
     target: Target
+    """Costs of the target device."""
     families: tuple[Family, ...]
+    """One for each estimator, in the order in which they were given. The times of their models follow from that of the
+    full set: only this one can be timed before the search."""
     timer: ModelTimer
+    """Tells how long models run on the device."""
     references: References
+    """A few items and their features."""
     item_kind: ItemKind | None
+    """What all items have in common; None if they are no arrays."""
     data: str
+    """SHA-256 of items and labels, in hexadecimal."""
 
 
 def prepare(
@@ -99,33 +84,14 @@ def prepare(
 ) -> Prepared:
     """Check the parameters, measure costs, extract features, pre-select, and try an export before the long training.
 
-    Parameters
-    ----------
-    search : PolyDomSearch or GreedySearch
-        With its parameters.
-    items, labels, groups, costs, sample_weight
-        As in `PolyDomSearch.fit`.
-    slowdown : float, >= 1
-        The region begins at a deadline that is shorter by this factor.
+    `search`: with its parameters. `items`, `labels`, `groups`, `costs`, `sample_weight`: as in `PolyDomSearch.fit`.
+    `slowdown` (>= 1): the region begins at a deadline that is shorter by this factor.
 
-    Returns
-    -------
-    Prepared
-
-    Raises
-    ------
-    TrainingError
-        If a parameter is not valid, or the items, labels and estimator do not allow a training.
-    DeadlineError
-        If the deadline is not valid, or shorter than dispatch and one model run.
-    RegionError
-        If the range of sizes is not valid.
-    FitError
-        If the costs do not match the features or the sizes of the items.
-    FeatureError, ItemError
-        If a feature or the size of an item cannot be computed, or two items are of different kinds.
-    ExportError
-        If a model of the estimator cannot be exported.
+    Raises `TrainingError` if a parameter is not valid, or the items, labels and estimator do not allow a training.
+    Raises `DeadlineError` if the deadline is not valid, or shorter than dispatch and one model run. Raises
+    `RegionError` if the range of sizes is not valid. Raises `FitError` if the costs do not match the features or the
+    sizes of the items. Raises `FeatureError`, `ItemError` if a feature or the size of an item cannot be computed, or
+    two items are of different kinds. Raises `ExportError` if a model of the estimator cannot be exported.
     """
     given = checked_inputs(search, items, labels, groups, sample_weight, slowdown)
     sure, region = is_sure(search), given.region

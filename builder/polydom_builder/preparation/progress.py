@@ -19,16 +19,8 @@ from .remaining import trainings_left
 def progress_bar(verbose: int, what: str, total: int | None, unit: str = "") -> Iterator[Any]:
     """Show progress if `verbose` and standard error is a terminal.
 
-    Parameters
-    ----------
-    verbose : int
-        0 shows nothing.
-    what : str
-        The words before the bar.
-    total : int or None
-        The count at the end, if it is known.
-    unit : str
-        The unit of the count.
+    `verbose`: 0 shows nothing. `what`: the words before the bar. `total`: the count at the end, if it is known. `unit`:
+    the unit of the count.
     """
     with tqdm(desc=f"{what:>20}", total=total, unit=unit, disable=None if verbose else True) as bar:
         yield bar
@@ -37,13 +29,6 @@ def progress_bar(verbose: int, what: str, total: int | None, unit: str = "") -> 
 @dataclass
 class SearchProgress:
     """What a search has found so far, and how long it may take.
-
-    Parameters
-    ----------
-    max_trainings, max_seconds : optional
-        The limits of the search.
-    clock : callable
-        Returns the time in seconds.
 
     Examples
     --------
@@ -56,7 +41,9 @@ class SearchProgress:
 
     max_trainings: int | None = None
     max_seconds: float | None = None
+    """The limits of the search."""
     clock: Callable[[], float] = time.monotonic
+    """Returns the time in seconds."""
     steps: list[Step] = field(default_factory=list)
 
     def __post_init__(self) -> None:

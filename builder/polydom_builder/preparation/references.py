@@ -18,13 +18,7 @@ def references_of(
 ) -> References:
     """Return reference items, the smallest ones that differ in all features; none if items cannot be stored.
 
-    Parameters
-    ----------
-    space : FeatureSpace
-    items : sequence of n_items items
-    sizes : sequence of n_items floats
-    rows : float32 array of shape (n_items, sum of widths)
-        Their features.
+    `rows` (shape (n_items, sum of widths)): their features.
     """
     chosen: dict[tuple[float, ...], Stored] = {}
     for k in np.argsort(sizes, kind="stable").tolist():

@@ -49,30 +49,15 @@ def rehearsed(
 
     This is done on a few items first, and where models are exported later: in a worker if there are workers.
 
-    Parameters
-    ----------
-    trainer : Trainer
-    versions : OnnxVersions
-    max_mismatches : int
-        As in `polydom_builder.training.conversion.checked_model`.
-    sure : bool
-        Whether the node will ask models for their scores.
-    most : int, optional
-        The number of features that a pre-selection is going to leave.
+    `max_mismatches`: as in `polydom_builder.training.conversion.checked_model`. `sure`: whether the node will ask
+    models for their scores. `most`: the number of features that a pre-selection is going to leave.
 
-    Returns
-    -------
-    Trainer
-        Its estimator sees the labels as given, or class numbers if it trains on these only, as XGBoost does. With
-        costs of errors it knows how sharp probabilities must be.
+    The result: its estimator sees the labels as given, or class numbers if it trains on these only, as XGBoost does.
+    With costs of errors it knows how sharp probabilities must be.
 
-    Raises
-    ------
-    TrainingError
-        If the estimator cannot be trained on a set, or only on class numbers although a parameter names labels; or if
-        it has no scores where they are needed.
-    ExportError
-        If a model cannot be converted, the node cannot run it, or its answers differ.
+    Raises `TrainingError` if the estimator cannot be trained on a set, or only on class numbers although a parameter
+    names labels; or if it has no scores where they are needed. Raises `ExportError` if a model cannot be converted, the
+    node cannot run it, or its answers differ.
     """
     widths = [len(columns) for columns in trainer.table.columns]
     narrowest = min(range(len(widths)), key=widths.__getitem__)

@@ -17,10 +17,6 @@ def trainings_left(steps: Sequence[Step]) -> int | None:
     Gains fall by about the same factor with each training, in the mean over many. The factor is that of the later half
     of the steps, by least squares. It is a guess for people: gains jump, and the true number is often half or twice it.
 
-    Parameters
-    ----------
-    steps : sequence of Step
-
     Examples
     --------
     Each training halves the gain; from 2⁻⁸ on it is not worth one, after two more trainings:

@@ -20,18 +20,12 @@ NOTHING = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """The gain of adding one more block.
-
-    Parameters
-    ----------
-    share : float
-        Share of the target's variance that the block explains, less the expected share of as many columns of noise.
-    chance : float
-        Probability that such noise explains at least as much.
-    """
+    """The gain of adding one more block."""
 
     share: float
+    """Share of the target's variance that the block explains, less the expected share of as many columns of noise."""
     chance: float
+    """Probability that such noise explains at least as much."""
 
 
 class BlockPursuit:
@@ -41,16 +35,9 @@ class BlockPursuit:
     only the part that is new, and the target only the part that is not explained yet. The gain of a block is the share
     that a ridge regression of this target on these columns explains.
 
-    Parameters
-    ----------
-    rows : array of shape (n_rows, n_columns)
-        Centred and scaled; `add` changes it in place.
-    target : array of shape (n_rows, n_targets)
-        Centred, not all zero; `add` changes it in place.
-    blocks : sequence of int arrays
-        The columns of each block, disjoint.
-    ridge : float
-        Penalty for each row.
+    `rows` (shape (n_rows, n_columns)): centred and scaled; `add` changes it in place. `target` (shape (n_rows,
+    n_targets)): centred, not all zero; `add` changes it in place. `blocks`: the columns of each block, disjoint.
+    `ridge`: penalty for each row.
 
     Examples
     --------

@@ -15,10 +15,7 @@ from .block_pursuit import Columns
 def checked_blocks(blocks: Sequence[slice | Sequence[int]] | None, n_columns: int) -> list[Columns]:
     """Return the columns of each block; every column by itself if no blocks are given.
 
-    Raises
-    ------
-    TrainingError
-        If there is no block, or one is empty, is out of range, or shares a column with another.
+    Raises `TrainingError` if there is no block, or one is empty, is out of range, or shares a column with another.
 
     Examples
     --------
@@ -59,10 +56,7 @@ def _columns(block: slice | Sequence[int]) -> NDArray[Any]:
 def checked_costs(costs: Sequence[float] | None, n_blocks: int) -> Floats:
     """Return the cost of each block, shape ``(n_blocks,)``; all 1 if no costs are given.
 
-    Raises
-    ------
-    TrainingError
-        If there is not one cost for each block, or a cost is negative or not finite.
+    Raises `TrainingError` if there is not one cost for each block, or a cost is negative or not finite.
     """
     if costs is None:
         return np.ones(n_blocks)
@@ -79,10 +73,7 @@ def checked_costs(costs: Sequence[float] | None, n_blocks: int) -> Floats:
 def check_finite(rows: Floats, blocks: Sequence[Columns]) -> None:
     """Check that all values of the blocks are finite.
 
-    Raises
-    ------
-    TrainingError
-        If a value is NaN or infinite; the message names its block, row and column.
+    Raises `TrainingError` if a value is NaN or infinite; the message names its block, row and column.
     """
     for number, columns in enumerate(blocks):
         finite = np.isfinite(rows[:, columns])

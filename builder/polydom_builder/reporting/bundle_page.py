@@ -38,24 +38,12 @@ def bundle_page(
 ) -> Page:
     """Return the report on a bundle.
 
-    Parameters
-    ----------
-    bundle : Bundle
-    samples : CostSamples, optional
-        Measured times, which are replayed; without them, every unit takes its typical time.
-    deadlines : sequence of float
-        Those to replay, in seconds; spread over the range of the bundle if there are none.
-    quantile : float
-        The promised share of answers in time, for fits of the samples.
-    more : sequence of Section
-        Further sections, which come after those on scores.
+    `samples`: measured times, which are replayed; without them, every unit takes its typical time. `deadlines`: those
+    to replay, in seconds; spread over the range of the bundle if there are none. `quantile`: the promised share of
+    answers in time, for fits of the samples. `more`: further sections, which come after those on scores.
 
-    Raises
-    ------
-    DeadlineError
-        If all deadlines are too short.
-    FitError, MeasurementError
-        If the samples are not those of the bundle's features, or are not sound.
+    Raises `DeadlineError` if all deadlines are too short. Raises `FitError`, `MeasurementError` if the samples are not
+    those of the bundle's features, or are not sound.
     """
     view = IndexView.of_bundle(bundle)
     trials = Trials.typical(bundle, view.sizes) if samples is None else trials_of(bundle, samples, N_TRIALS, 1)

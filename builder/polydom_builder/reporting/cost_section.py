@@ -20,10 +20,7 @@ MOST_SAMPLES = 120
 def cost_section(view: IndexView, samples: CostSamples | None, quantile: float) -> Section:
     """Return the section on the bundle's costs, and on the samples of a costs file, if there is one.
 
-    Raises
-    ------
-    FitError, MeasurementError
-        If the samples cannot be fitted.
+    Raises `FitError`, `MeasurementError` if the samples cannot be fitted.
     """
     n = float(np.median(view.sizes))
     units = [*zip(view.worst.names, view.typical.terms, view.worst.terms, strict=True)]

@@ -24,10 +24,7 @@ MOST_ROWS = 200
 def flight_page(flight: Flight, name: str) -> Page:
     """Return the report on a recording; `name` is that of its file.
 
-    Raises
-    ------
-    FitError
-        If the recording holds no item.
+    Raises `FitError` if the recording holds no item.
     """
     header, records = flight.header, flight.records
     if not records:

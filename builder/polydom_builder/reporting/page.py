@@ -34,24 +34,15 @@ class Cell(NamedTuple):
 
 
 class Table(NamedTuple):
-    """A table.
-
-    Attributes
-    ----------
-    title : str
-    columns : sequence of str
-        One that begins with ``#`` holds numbers.
-    rows : sequence of sequences of str or Cell
-    note : str
-    kind : str
-        ``table``, or ``wide table``, which takes the whole width of the page.
-    """
+    """A table."""
 
     title: str
     columns: Sequence[str]
+    """One that begins with ``#`` holds numbers."""
     rows: Sequence[Sequence[str | Cell]]
     note: str = ""
     kind: Literal["table", "wide table"] = "table"
+    """``table``, or ``wide table``, which takes the whole width of the page."""
 
 
 class Facts(NamedTuple):
@@ -73,35 +64,23 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A report.
-
-    Parameters
-    ----------
-    kind : str
-        What it is about, such as ``bundle``.
-    title, subtitle : str
-    figures : sequence of (str, str)
-        The few numbers that count, and what each is.
-    findings, warnings : sequences of str
-        Sentences.
-    sections : sequence of Section
-    """
+    """A report."""
 
     kind: str
+    """What it is about, such as ``bundle``."""
     title: str
     subtitle: str
     figures: Sequence[tuple[str, str]]
+    """The few numbers that count, and what each is."""
     findings: Sequence[str]
     warnings: Sequence[str] = ()
+    """Sentences."""
     sections: Sequence[Section] = field(default_factory=tuple)
 
     def to_html(self) -> str:
         """Return the page: without scripts, and without anything to load. All texts are escaped.
 
-        Raises
-        ------
-        FitError
-            If jinja2 or matplotlib is not installed.
+        Raises `FitError` if jinja2 or matplotlib is not installed.
         """
         return _template().render(page=self)
 

@@ -20,24 +20,16 @@ NAMES: dict[Policy, str] = {"anytime": ANY_TIME, "strict": STRICT}
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """What each way to choose a set gave at one deadline; late answers count as 0 in scores.
-
-    Parameters
-    ----------
-    deadline : float
-        In seconds.
-    scores : dict of str to float
-        By the name of the way.
-    outcomes : dict of str to Outcome
-        Of the policies.
-    interval : (float, float) or None
-        For the first policy's score on new items; None if the bundle states no intervals.
-    """
+    """What each way to choose a set gave at one deadline; late answers count as 0 in scores."""
 
     deadline: float
+    """In seconds."""
     scores: dict[str, float]
+    """By the name of the way."""
     outcomes: dict[str, Outcome]
+    """Of the policies."""
     interval: tuple[float, float] | None
+    """For the first policy's score on new items; None if the bundle states no intervals."""
 
     @property
     def policy(self) -> str:

@@ -33,14 +33,8 @@ EXPECTED = (
 def score_section(bundle: Bundle, view: IndexView, rows: Sequence[Replayed], measured: bool) -> Section:
     """Return the section on scores and late answers.
 
-    Parameters
-    ----------
-    bundle : Bundle
-    view : IndexView
-    rows : sequence of Replayed
-        By rising deadline, at least one.
-    measured : bool
-        Whether they are of measured times; the section then says how many answers were late.
+    `rows`: by rising deadline, at least one. `measured`: whether they are of measured times; the section then says how
+    many answers were late.
     """
     how = "replays of measured times" if measured else "each unit taking its typical time"
     band = f"Band: {percent(CONFIDENCE)} interval for new items of the same kind. " if rows[0].interval else ""

@@ -26,26 +26,15 @@ ROUNDING = 1e-12
 class CombinedCosts:
     """c(S, n) by a function of the costs of the features in S.
 
-    Parameters
-    ----------
-    features : sequence of CostFunction
-        At most 60.
-    combine : callable
-        ``combine(parts)`` takes a dict from the name of each feature in S to its cost, in the order of the features,
-        and returns the CostFunction of S. It must accept the empty set, and return the same cost each time for the same
-        set. No weight may fall when a feature is added, since the searches rely on it. A cost that is not a
-        CostFunction, such as the longer of two lanes, must be bounded by one, see `upper`.
-    names : sequence of str, optional
-        The names of the features; their positions 0, 1, ... if not given.
+    `features`: at most 60. `combine`: ``combine(parts)`` takes a dict from the name of each feature in S to its cost,
+    in the order of the features, and returns the CostFunction of S. It must accept the empty set, and return the same
+    cost each time for the same set. No weight may fall when a feature is added, since the searches rely on it. A cost
+    that is not a CostFunction, such as the longer of two lanes, must be bounded by one, see `upper`. `names`: the names
+    of the features; their positions 0, 1, ... if not given.
 
-    Raises
-    ------
-    LatticeError
-        If the names are not all different, or not one for each feature. Also, here and later when a set is evaluated,
-        if `combine` raises, returns something else, or lets a weight fall; the message names the sets.
+    Raises `LatticeError` if the names are not all different, or not one for each feature. Also, here and later when a
+    set is evaluated, if `combine` raises, returns something else, or lets a weight fall; the message names the sets.
 
-    Notes
-    -----
     Neighbours are two sets that differ by one feature. They are compared whenever both are known, and at the start on
     a few random chains from the empty to the full set. This finds most faults of `combine`, not all of them.
 

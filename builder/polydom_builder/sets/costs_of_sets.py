@@ -12,20 +12,10 @@ from .set_costs import SetCosts
 def costs_of_sets(times: UnitTimes, model_seconds: float, combine: Combine | None = None) -> SetCosts | CombinedCosts:
     """Return the cost of any set: its features, their steps, dispatch, and a model run unless it is empty.
 
-    Parameters
-    ----------
-    times : UnitTimes
-        The worst case of each unit.
-    model_seconds : float
-        The time of a model run.
-    combine : callable, optional
-        The rule for the cost of features together (see `Combine`); their sum if not given. Steps, dispatch and model
-        run are added to it.
+    `times`: the worst case of each unit. `model_seconds`: the time of a model run. `combine`: the rule for the cost of
+    features together (see `Combine`); their sum if not given. Steps, dispatch and model run are added to it.
 
-    Raises
-    ------
-    LatticeError
-        If `combine` fails on a set, or lets a weight fall when a feature is added.
+    Raises `LatticeError` if `combine` fails on a set, or lets a weight fall when a feature is added.
     """
     names, features = times.names[: times.n_features], times.features
     everyone = (1 << len(features)) - 1

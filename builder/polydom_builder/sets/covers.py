@@ -20,10 +20,7 @@ class Costs:
     R covers S when R fits wherever S fits: for every n of the region with c(S, n) <= c_hi,
     c(R, n) <= max(c(S, n), c_lo). The relation is transitive, and R ⊂ S implies it.
 
-    Parameters
-    ----------
-    weights : array of shape (n_sets, 6)
-    region : QueryRegion
+    `weights` has shape (n_sets, 6).
     """
 
     def __init__(self, weights: Floats, region: QueryRegion) -> None:

@@ -16,16 +16,11 @@ N_QUERIES, N_DEADLINES = 512, 16
 
 @dataclass(frozen=True, slots=True)
 class ExpectedQueries:
-    """Queries of each size with each deadline, all as likely.
-
-    Parameters
-    ----------
-    sizes, deadlines : tuple of float
-        By rising value; deadlines in seconds.
-    """
+    """Queries of each size with each deadline, all as likely."""
 
     sizes: tuple[float, ...]
     deadlines: tuple[float, ...]
+    """By rising value; deadlines in seconds."""
 
     @classmethod
     def of(
@@ -37,14 +32,8 @@ class ExpectedQueries:
     ) -> "ExpectedQueries":
         """Return quantiles of sizes, and deadlines that are spread evenly on a logarithmic scale.
 
-        Parameters
-        ----------
-        sizes : sequence of float
-            Those of the items that are expected.
-        size_range, budgets : (float, float)
-            The ends of the grid; budgets in seconds. For any budget, the deadlines lie between the costs of all sets.
-        costs : sequence of CostFunction
-            Those of all sets.
+        `sizes`: those of the items that are expected. `size_range`, `budgets`: the ends of the grid; budgets in
+        seconds. For any budget, the deadlines lie between the costs of all sets. `costs`: those of all sets.
         """
         low, high = budgets
         if high == np.inf:
@@ -61,15 +50,9 @@ class ExpectedQueries:
     def worth(self, candidates: Sequence[Candidate], prior: float) -> Floats:
         """Return the score of each candidate where it fits, and of the prior elsewhere and if it is higher.
 
-        Parameters
-        ----------
-        candidates : sequence of Candidate
-        prior : float
-            The score of the answer without features.
+        `prior`: the score of the answer without features.
 
-        Returns
-        -------
-        float array of shape (n_candidates, n_queries)
+        The result has shape (n_candidates, n_queries).
         """
         weights = np.array([candidate.cost.weights for candidate in candidates]).reshape(-1, 6)
         costs = weights @ basis_terms(np.array(self.sizes)).T

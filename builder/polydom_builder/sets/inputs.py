@@ -42,21 +42,11 @@ def weights_of(costs: CostsOfSets, masks: NDArray[np.int64]) -> NDArray[np.float
 def check_parameters(n_features: int, alpha: float, tolerance: float, batch: int = 1) -> None:
     """Check the parameters that the lattice searches have in common.
 
-    Parameters
-    ----------
-    n_features : int
-        0 to 60.
-    alpha : float, >= 1
-        α of Problem 1: the answer to a query may be worse than the best by this factor.
-    tolerance : float, >= 0
-        e, by which the score of a subset may exceed that of a superset.
-    batch : int, >= 1
-        Number of sets to train at a time.
+    `n_features`: 0 to 60. `alpha` (>= 1): α of Problem 1: the answer to a query may be worse than the best by this
+    factor. `tolerance` (>= 0): e, by which the score of a subset may exceed that of a superset. `batch` (>= 1): number
+    of sets to train at a time.
 
-    Raises
-    ------
-    LatticeError
-        If one of them is out of its range.
+    Raises `LatticeError` if one of them is out of its range.
     """
     if not 0 <= n_features <= MAX_FEATURES:
         raise LatticeError(f"A lattice must have 0 to {MAX_FEATURES} features. Got {n_features}.")
@@ -71,11 +61,8 @@ def check_parameters(n_features: int, alpha: float, tolerance: float, batch: int
 def ask(score: Score, masks: Sequence[int], alpha: float) -> list[float]:
     """Call `score` and return the score of each set.
 
-    Raises
-    ------
-    LatticeError
-        If `score` does not return one finite number for each set, or returns a negative one with alpha > 1: the bounds
-        need alpha * a >= a, which a negative score a violates.
+    Raises `LatticeError` if `score` does not return one finite number for each set, or returns a negative one with
+    alpha > 1: the bounds need alpha * a >= a, which a negative score a violates.
     """
     values = np.asarray(score(list(masks)), dtype=np.float64)
     if values.shape != (len(masks),):

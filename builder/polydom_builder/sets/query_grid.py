@@ -17,17 +17,12 @@ LINE = 64
 
 @dataclass(frozen=True, slots=True)
 class QueryGrid:
-    """Some queries of a region, evenly spaced by the logarithms of size and budget.
-
-    Parameters
-    ----------
-    terms : float array of shape (6, n_queries)
-        The growth terms at the size of each query.
-    budgets : float array of shape (n_queries,)
-    """
+    """Some queries of a region, evenly spaced by the logarithms of size and budget."""
 
     terms: Floats
+    """Shape (6, n_queries). The growth terms at the size of each query."""
     budgets: Floats
+    """Shape (n_queries,)."""
 
     @classmethod
     def of(cls, region: QueryRegion, costs: CostsOfSets) -> "QueryGrid":

@@ -12,12 +12,7 @@ from .inputs import CostsOfSets, weights_of
 class TabledCosts:
     """The costs of some sets, as data: a proof cannot store costs that are computed by a program.
 
-    Parameters
-    ----------
-    n_features : int
-    masks : array of shape (n_sets,)
-    table : array of shape (n_sets, 6)
-        The weights of each set.
+    `masks` has shape (n_sets,). `table` (shape (n_sets, 6)): the weights of each set.
 
     Examples
     --------
@@ -49,10 +44,7 @@ class TabledCosts:
     def weights(self, masks: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the weights of many sets, shape ``(n_sets, 6)``; O(n_sets · log table).
 
-        Raises
-        ------
-        LatticeError
-            If a set is not in the table.
+        Raises `LatticeError` if a set is not in the table.
         """
         if not (known := self.knows(masks)).all():
             raise LatticeError(f"The table must hold the cost of every requested set. Missing: {masks[~known][0]:#b}.")

@@ -27,23 +27,12 @@ def sign_folder(
 ) -> Statement:
     """Sign a bundle, and return what was signed; an old signature is replaced in one step.
 
-    Parameters
-    ----------
-    folder : str or path
-    key : SigningKey
-    name : str, optional
-        The name to sign under; if not given, the one that the bundle states, or else that of its folder.
-    expires : date, optional
-        The last day on which the bundle may be loaded, in UTC.
-    now : datetime, optional
-        The time of the signature, in UTC; by the clock if not given.
+    `name`: the name to sign under; if not given, the one that the bundle states, or else that of its folder. `expires`:
+    the last day on which the bundle may be loaded, in UTC. `now`: the time of the signature, in UTC; by the clock if
+    not given.
 
-    Raises
-    ------
-    BundleFormatError
-        If the folder holds no sound bundle, or a link.
-    SignatureError
-        If the day is over already, the name cannot be printed, or the signature cannot be written.
+    Raises `BundleFormatError` if the folder holds no sound bundle, or a link. Raises `SignatureError` if the day is
+    over already, the name cannot be printed, or the signature cannot be written.
     """
     path, now = Path(folder), (now or datetime.now(UTC)).replace(microsecond=0)
     if expires is not None and expires < now.date():
@@ -60,12 +49,8 @@ def sign_folder(
 def add_signature(folder: str | os.PathLike[str], key: SigningKey) -> Statement:
     """Sign what is already signed with one more key, and return it: nodes that trust either key load the bundle.
 
-    Raises
-    ------
-    BundleFormatError
-        If the folder holds no sound bundle.
-    SignatureError
-        If there is no signature, the files are not those that were signed, or the key has signed already.
+    Raises `BundleFormatError` if the folder holds no sound bundle. Raises `SignatureError` if there is no signature,
+    the files are not those that were signed, or the key has signed already.
     """
     path = Path(folder)
     read_bundle(path, None)

@@ -88,10 +88,7 @@ def make_keys(name: str | os.PathLike[str]) -> tuple[Path, Path]:
 
     The private one is encrypted if ``POLYDOM_PASSPHRASE`` is set. Only its owner may read it.
 
-    Raises
-    ------
-    SignatureError
-        If one of the files exists or cannot be written, or ``cryptography`` is not installed.
+    Raises `SignatureError` if one of the files exists or cannot be written, or ``cryptography`` is not installed.
     """
     check_installed(EXTRA)
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey

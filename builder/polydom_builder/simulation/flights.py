@@ -24,16 +24,9 @@ def trials_of_flight(bundle: Bundle, flight: Flight) -> Trials:
     expected time, multiplied by the ratio of recorded to expected time of the features that were computed. Items
     without a size are excluded.
 
-    Parameters
-    ----------
-    bundle : Bundle
-        A bundle for the same device. It must share at least one feature with the recording.
-    flight : Flight
+    `bundle`: a bundle for the same device. It must share at least one feature with the recording.
 
-    Raises
-    ------
-    FitError
-        If no recorded item has a size, or the recording shares no feature with the bundle.
+    Raises `FitError` if no recorded item has a size, or the recording shares no feature with the bundle.
     """
     if not set(bundle.names) & set(flight.header.names):
         raise FitError(

@@ -24,24 +24,9 @@ def trials_of(bundle: Bundle, samples: CostSamples, count: int, seed: int = 0, r
 
     The random sizes are uniform on the log scale.
 
-    Parameters
-    ----------
-    bundle : Bundle
-    samples : CostSamples
-        Times measured for the bundle's feature space.
-    count : int
-        Number of trials.
-    seed : int
-    regime : {"hot", "rehearsed", "cold"}
+    `samples`: times measured for the bundle's feature space. `count`: number of trials.
 
-    Returns
-    -------
-    Trials
-
-    Raises
-    ------
-    FitError
-        If the samples lack one of the bundle's units or the regime, or are not sound.
+    Raises `FitError` if the samples lack one of the bundle's units or the regime, or are not sound.
     """
     needed = [*(step.name for step in bundle.times.worst.steps), *bundle.names, DISPATCH]
     if missing := [unit for unit in needed if unit not in samples.units]:
@@ -66,13 +51,8 @@ def spread_deadlines(
 
     If dispatch leaves hardly any time even at the end of the range, the end is the only one.
 
-    Parameters
-    ----------
-    budgets, sizes : (float, float)
-        The range of deadlines, in seconds, and of item sizes.
-    candidates : sequence of Candidate
-        With the empty set, which costs dispatch. At the largest size none costs more than the longest deadline needs.
-    count : int
+    `budgets`, `sizes`: the range of deadlines, in seconds, and of item sizes. `candidates`: with the empty set, which
+    costs dispatch. At the largest size none costs more than the longest deadline needs.
     """
     low, end = budgets
     dispatch = next(candidate.cost for candidate in candidates if candidate.mask == 0)
@@ -94,31 +74,14 @@ def rehearse(
 ) -> list[dict[str, Any]]:
     """Simulate each policy at each deadline on the same trials.
 
-    Parameters
-    ----------
-    bundle : Bundle
-    trials : Trials
-        Of the bundle's features; others may be among them.
-    deadlines : sequence of float
-        Seconds.
-    policies : sequence of {"anytime", "strict"}
-    slowdown : float
-        Factor by which all times of the trials are multiplied.
-    adapt : bool
-        Whether the predictor estimates the slow-down.
-    regime : {"hot", "rehearsed", "cold"}
-        That of the trials.
+    `trials`: of the bundle's features; others may be among them. `deadlines`: seconds. `slowdown`: factor by which all
+    times of the trials are multiplied. `adapt`: whether the predictor estimates the slow-down. `regime`: that of the
+    trials.
 
-    Returns
-    -------
-    list of dict
-        One row for each deadline and policy: expected score, score of the oracle, misses, share of the deadline that
-        elapsed, feature sets and reasons.
+    The result: one row for each deadline and policy: expected score, score of the oracle, misses, share of the deadline
+    that elapsed, feature sets and reasons.
 
-    Raises
-    ------
-    ValueError
-        If the trials lack one of the bundle's units.
+    Raises `ValueError` if the trials lack one of the bundle's units.
     """
     trials = trials.slowed(slowdown)
     rows = []

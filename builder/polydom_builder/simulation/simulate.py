@@ -26,15 +26,10 @@ Predicted = Mapping[tuple[int, ...], NDArray[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The answers of a simulation.
-
-    Parameters
-    ----------
-    answers : list of Prediction
-        One for each trial, in order.
-    """
+    """The answers of a simulation."""
 
     answers: list[Prediction]
+    """One for each trial, in order."""
 
     @property
     def score(self) -> float:
@@ -77,32 +72,13 @@ def simulate(
 
     No feature is computed and no time is waited for: features and models only advance the clock by recorded times.
 
-    Parameters
-    ----------
-    bundle : Bundle
-    trials : Trials
-        Of the bundle's features; others may be among them.
-    deadline : float
-        Seconds.
-    policy : {"anytime", "strict"}
-    adapt : bool
-        Whether the predictor estimates the slow-down.
-    predicted : mapping of orders to arrays of shape (n_trials,), optional
-        The answers of the models; without them every model gives the answer of the prior, or the first label if the
-        prior is to abstain.
-    regime : {"hot", "rehearsed", "cold"}
-        That of the trials; the node plans with its times.
-    timed : mapping of orders to float arrays of shape (n_trials,), optional
-        The real seconds of the models, if they are known better than from the time of the reference model.
+    `trials`: of the bundle's features; others may be among them. `deadline`: seconds. `adapt`: whether the predictor
+    estimates the slow-down. `predicted` (shape (n_trials,)): the answers of the models; without them every model gives
+    the answer of the prior, or the first label if the prior is to abstain. `regime`: that of the trials; the node plans
+    with its times. `timed` (shape (n_trials,)): the real seconds of the models, if they are known better than from the
+    time of the reference model.
 
-    Returns
-    -------
-    Outcome
-
-    Raises
-    ------
-    ValueError
-        If the trials lack one of the bundle's units.
+    Raises `ValueError` if the trials lack one of the bundle's units.
     """
     bundle = bundle.at(deadline, regime)  # which has the times of no other regime
     world = World(bundle, trials, predicted or {}, timed or {})
@@ -122,18 +98,10 @@ def simulate(
 class World:
     """Features and models that take the recorded times of the current trial, on a virtual clock.
 
-    Parameters
-    ----------
-    bundle, trials, predicted, timed
-        As in `simulate`.
-    rows : float32 array of shape (n_trials, sum of widths), optional
-        What the features give; zeros if not given.
+    `bundle`, `trials`, `predicted`, `timed`: as in `simulate`. `rows` (shape (n_trials, sum of widths)): what the
+    features give; zeros if not given.
 
-    Attributes
-    ----------
-    clock : ManualClock
-    space : FeatureSpace
-        An item is the number of its trial.
+    `space`: an item is the number of its trial.
     """
 
     def __init__(

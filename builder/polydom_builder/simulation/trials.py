@@ -19,23 +19,16 @@ LIKE_SIZE = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Trials:
-    """Real times of items, in their order.
-
-    Parameters
-    ----------
-    units : tuple of str
-        Names of shared steps, features and dispatch, as in `CostSamples`.
-    sizes : float array of shape (n_trials,)
-    seconds : float array of shape (n_units, n_trials)
-        Time of each unit.
-    model_seconds : float array of shape (n_trials,)
-        Time of the reference model; times of other models are in proportion to it.
-    """
+    """Real times of items, in their order."""
 
     units: tuple[str, ...]
+    """Names of shared steps, features and dispatch, as in `CostSamples`."""
     sizes: Floats
+    """Shape (n_trials,)."""
     seconds: Floats
+    """Shape (n_units, n_trials). Time of each unit."""
     model_seconds: Floats
+    """Shape (n_trials,). Time of the reference model; times of other models are in proportion to it."""
 
     @classmethod
     def drawn(cls, samples: CostSamples, sizes: Sequence[float], seed: int = 0, regime: Regime = "hot") -> "Trials":
@@ -46,10 +39,7 @@ class Trials:
         and that one's own size. Otherwise the times between measured sizes are interpolated on the log scale; below
         the smallest measured size its times are used, and above the largest its times are scaled in proportion to n.
 
-        Raises
-        ------
-        FitError
-            If the regime was never measured.
+        Raises `FitError` if the regime was never measured.
         """
         rng = np.random.default_rng(seed)
         if regime in samples.items or regime != "hot":
@@ -71,10 +61,7 @@ class Trials:
         Nothing is interpolated. If there are fewer answers than `count`, they begin anew; if there are more, a random
         part of them is taken.
 
-        Raises
-        ------
-        FitError
-            If the regime was not measured on items as they come.
+        Raises `FitError` if the regime was not measured on items as they come.
         """
         items = _items_of(samples, regime)
         n_items, n_rounds = items.seconds.shape[1:]

@@ -24,12 +24,7 @@ def make_blocks(splits: Splits, targets: Targets, groups: Sequence[Any] | None) 
     A fold without one of its blocks still has every class, so that any scorer can score it. Where there is no other
     way, the whole fold is one block.
 
-    Parameters
-    ----------
-    splits : list of (train, test)
-    targets : Targets
-    groups : sequence of shape (n_items,), optional
-        Items of one group are not independent of each other.
+    `groups` (shape (n_items,)): items of one group are not independent of each other.
     """
     names = np.arange(len(targets.numbers)) if groups is None else _numbered(groups)
     most = max(MOST_BLOCKS // len(splits), 1)
@@ -59,12 +54,7 @@ def _keeps_all_classes(blocks: NDArray[np.intp], numbers: NDArray[Any], count: i
 def block_shares(blocks: Blocks, weights: NDArray[np.float64], splits: Splits) -> Floats:
     """Return how much each block of all folds counts in the mean of the folds' scores; they sum to 1.
 
-    Parameters
-    ----------
-    blocks : Blocks
-    weights : array of shape (n_items,)
-        How much each item counts in its fold.
-    splits : list of (train, test)
+    `weights` (shape (n_items,)): how much each item counts in its fold.
     """
     pairs = zip(blocks, splits, strict=True)
     shares = [np.bincount(of, weights[test]) / weights[test].sum() for of, (_, test) in pairs]

@@ -29,25 +29,16 @@ DIGEST_BYTES = 32
 
 @dataclass(frozen=True)
 class Cache:
-    """Keeps results of functions in a folder; any number of processes may use it at a time.
-
-    Parameters
-    ----------
-    folder : path, optional
-        If not given, nothing is kept.
-    """
+    """Keeps results of functions in a folder; any number of processes may use it at a time."""
 
     folder: Path | None = None
+    """If not given, nothing is kept."""
 
     def cache(self, function: Callable[..., Any], ignore: Sequence[str] = ()) -> Callable[..., Any]:
         """Return a function that looks up its result before it computes it.
 
-        Parameters
-        ----------
-        function : callable
-            Returns numbers, texts, bytes, arrays, or lists, tuples and dicts of these; a tuple comes back as a list.
-        ignore : sequence of str
-            The arguments that the result does not depend on.
+        `function`: returns numbers, texts, bytes, arrays, or lists, tuples and dicts of these; a tuple comes back as a
+        list. `ignore`: the arguments that the result does not depend on.
         """
         return function if self.folder is None else Cached(self.folder, function, tuple(ignore))
 
@@ -88,12 +79,7 @@ def file_of(folder: Path, name: str, *key: Any) -> Path:
 def read(file: Path) -> Any:
     """Read a result.
 
-    Raises
-    ------
-    OSError
-        If the file cannot be read.
-    ValueError
-        If it is not what was written.
+    Raises `OSError` if the file cannot be read. Raises `ValueError` if it is not what was written.
     """
     data = file.read_bytes()
     if hashlib.sha256(data[DIGEST_BYTES:]).digest() != data[:DIGEST_BYTES]:

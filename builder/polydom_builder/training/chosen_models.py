@@ -22,21 +22,14 @@ def has_probabilities(asked: Any) -> bool:
 
 @dataclass(frozen=True)
 class ChosenModels:
-    """The models of the sets that are chosen for some items, presented as one model of the items' numbers.
-
-    Parameters
-    ----------
-    table : Table
-        The features of the items.
-    chosen : int array of shape (n_items,)
-        The number of the model of each item.
-    models : list of (Trainer, int, fitted estimator)
-        What trained each model, and its feature set.
-    """
+    """The models of the sets that are chosen for some items, presented as one model of the items' numbers."""
 
     table: Table
+    """The features of the items."""
     chosen: NDArray[np.intp]
+    """Shape (n_items,). The number of the model of each item."""
     models: Sequence[tuple[Trainer, int, Any]]
+    """What trained each model, and its feature set."""
 
     @property
     def estimator(self) -> Mapping[int, Any]:

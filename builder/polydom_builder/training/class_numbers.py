@@ -34,19 +34,10 @@ ENCODED, CLASS_NUMBERS = "class_number", "class_numbers"
 def number_labels(proto: Any, classes: Sequence[Label], ml_opset: int) -> None:
     """Change a model so that its output 0 is the position of the label among the classes.
 
-    Parameters
-    ----------
-    proto : ModelProto
-        A converted classifier.
-    classes : sequence of int, str or bool
-        Its labels in rising order. Booleans are the numbers 0 and 1 already.
-    ml_opset : int
-        The newest version of ai.onnx.ml that it may use.
+    `proto`: a converted classifier. `classes`: its labels in rising order. Booleans are the numbers 0 and 1 already.
+    `ml_opset`: the newest version of ai.onnx.ml that it may use.
 
-    Raises
-    ------
-    ExportError
-        If the model needs an encoder of labels, and its operators are of versions without one.
+    Raises `ExportError` if the model needs an encoder of labels, and its operators are of versions without one.
     """
     if list(classes) == list(range(len(classes))):
         return

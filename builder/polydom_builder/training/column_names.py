@@ -31,16 +31,9 @@ def check_names(estimator: Any, names: Sequence[str]) -> None:
 
     Each feature set has other features at the same positions.
 
-    Parameters
-    ----------
-    estimator : scikit-learn estimator
-    names : sequence of str
-        All features.
+    `names`: all features.
 
-    Raises
-    ------
-    TrainingError
-        If it does not, names an unknown feature, or leaves a feature without a column.
+    Raises `TrainingError` if it does not, names an unknown feature, or leaves a feature without a column.
     """
     seeing = {id(part) for part in _seeing(estimator)}
     for path, part in {"": estimator, **estimator.get_params(deep=True)}.items():
@@ -80,12 +73,8 @@ def _check_features(what: str, part: Any, features: Sequence[Any], names: Sequen
 def placed(estimator: Any, columns: Mapping[str, Sequence[int]]) -> Any:
     """Return an unfitted copy of an estimator for one feature set: positions of columns instead of names of features.
 
-    Parameters
-    ----------
-    estimator : scikit-learn estimator
-        Checked by `check_names`.
-    columns : mapping of str to sequence of int
-        The positions of each feature of the set. Other features are left out.
+    `estimator`: checked by `check_names`. `columns`: the positions of each feature of the set. Other features are left
+    out.
     """
     copy = clone(estimator)
     for part in _seeing(copy):

@@ -30,19 +30,12 @@ def checked_error_costs(given: Any, targets: Targets, weights: Weights = None) -
 
     A cost of a right answer is taken off all answers to items of its label, which changes no choice.
 
-    Parameters
-    ----------
-    given : mapping of (label, label) to float, or None
-        The cost of each true label and each other one that may be said for it. None may be said, too: no answer.
-    targets : Targets
-    weights : array of shape (n_items,), optional
+    `given`: the cost of each true label and each other one that may be said for it. None may be said, too: no answer.
+    `weights` has shape (n_items,).
 
-    Raises
-    ------
-    TrainingError
-        If a pair has no cost, or one that is no finite number of at least 0; a label is unknown; right answers cost
-        more than errors; a constant answer costs nothing; no answer always costs more than some label; or the targets
-        are those of a regression.
+    Raises `TrainingError` if a pair has no cost, or one that is no finite number of at least 0; a label is unknown;
+    right answers cost more than errors; a constant answer costs nothing; no answer always costs more than some label;
+    or the targets are those of a regression.
     """
     if given is None:
         return None
@@ -110,10 +103,7 @@ def _matrix(given: Any, labels: list[Any]) -> NDArray[np.float64]:
 def scoring_by_costs(given: Any, targets: Targets, errors: ErrorCosts) -> Any:
     """Return the scoring of a search with costs of errors: the one that is given, or the share of cost that is saved.
 
-    Raises
-    ------
-    TrainingError
-        If one is given although models may abstain.
+    Raises `TrainingError` if one is given although models may abstain.
     """
     if given and errors.abstain:
         raise TrainingError(
@@ -130,15 +120,10 @@ class CostSaved:
     No answer may be the best constant one.
 
     The cost of the constant answer is that on the training items. So the score is a mean over items, as accuracy is.
-
-    Parameters
-    ----------
-    labels : array of shape (n_classes,)
-        Rising.
-    errors : ErrorCosts
     """
 
     labels: NDArray[Any]
+    """Shape (n_classes,). Rising."""
     errors: ErrorCosts
 
     def __call__(
@@ -146,10 +131,7 @@ class CostSaved:
     ) -> float:
         """Return the score of a model that answers with labels.
 
-        Raises
-        ------
-        ValueError
-            If a label is not one of the training.
+        Raises `ValueError` if a label is not one of the training.
         """
         true, said = np.searchsorted(self.labels[:-1], labels), self._numbers(np.asarray(model.predict(rows)))
         if (strange := self.labels[true] != labels).any():

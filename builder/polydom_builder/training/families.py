@@ -16,29 +16,19 @@ from .trainer import Trainer
 
 @dataclass(frozen=True)
 class Family:
-    """All models of one estimator.
-
-    Parameters
-    ----------
-    name : str
-        Empty if the search has one estimator without a name.
-    trainer : Trainer
-    seconds : float
-        A bound on the time of a run of any of its models, for the search.
-    """
+    """All models of one estimator."""
 
     name: str
+    """Empty if the search has one estimator without a name."""
     trainer: Trainer
     seconds: float
+    """A bound on the time of a run of any of its models, for the search."""
 
 
 def named_estimators(given: Any) -> Mapping[str, Any]:
     """Return the estimators of a search by their names; one that was given as it is has an empty name.
 
-    Raises
-    ------
-    TrainingError
-        If a name is not short and printable, one is no classifier or regressor, or there are both.
+    Raises `TrainingError` if a name is not short and printable, one is no classifier or regressor, or there are both.
     """
     if not isinstance(given, Mapping):
         _check_kind(given, "The estimator")

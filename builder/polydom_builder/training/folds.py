@@ -20,29 +20,16 @@ def make_splits(
 ) -> Splits:
     """Return the folds of the items, each a pair of train and test positions.
 
-    Parameters
-    ----------
-    cv : int, splitter or iterable
-        An int gives that number of folds, stratified by class, and with each group in one fold if there are groups.
-        Anything else is used as scikit-learn uses `cv`; a splitter sees the positions of the items as their features.
-    targets : Targets
-    groups : sequence of shape (n_items,), optional
-        Group of each item.
-    random_state : int, optional
-        Seed for shuffling the items of folds by number; without it they are not shuffled.
-    weights : array of shape (n_items,), optional
-        Items of weight 0 do not count where a fold needs items.
+    `cv`: an int gives that number of folds, stratified by class, and with each group in one fold if there are groups.
+    Anything else is used as scikit-learn uses `cv`; a splitter sees the positions of the items as their features.
+    `groups` (shape (n_items,)): group of each item. `random_state`: seed for shuffling the items of folds by number;
+    without it they are not shuffled. `weights` (shape (n_items,)): items of weight 0 do not count where a fold needs
+    items.
 
-    Returns
-    -------
-    list of (train, test)
-        Integer arrays of positions.
+    The result: integer arrays of positions.
 
-    Raises
-    ------
-    TrainingError
-        If `groups` is not one group for each item, the items cannot be split in this way, a class is missing where a
-        fold is trained, or the items of a part of a fold all have weight 0.
+    Raises `TrainingError` if `groups` is not one group for each item, the items cannot be split in this way, a class is
+    missing where a fold is trained, or the items of a part of a fold all have weight 0.
     """
     groups = checked_groups(groups, len(targets.numbers))
     if isinstance(cv, int | np.integer):
@@ -68,10 +55,7 @@ def make_splits(
 def checked_groups(groups: Iterable[Any] | None, n_items: int) -> list[Any] | None:
     """Return the group of each item; None if there are no groups.
 
-    Raises
-    ------
-    TrainingError
-        If there is not one group for each item.
+    Raises `TrainingError` if there is not one group for each item.
     """
     try:
         found = None if groups is None else list(groups)

@@ -16,35 +16,22 @@ LARGEST = 1 << 63
 
 
 class Targets(NamedTuple):
-    """What an estimator learns about each item.
-
-    Attributes
-    ----------
-    classes : array of shape (n_classes,)
-        Rising; empty for a regression.
-    numbers : array of shape (n_items,)
-        The label of each item as a position in `classes` (int64); for a regression the number to predict (float64).
-    """
+    """What an estimator learns about each item."""
 
     classes: NDArray[Any]
+    """Shape (n_classes,). Rising; empty for a regression."""
     numbers: NDArray[Any]
+    """Shape (n_items,). The label of each item as a position in `classes` (int64); for a regression the number to
+    predict (float64)."""
 
 
 def targets_of(labels: Sequence[Any], n_items: int, *, regression: bool = False) -> Targets:
     """Return the targets of items, after a check of their labels.
 
-    Parameters
-    ----------
-    labels : sequence of shape (n_items,)
-        Classes as integers, strings or booleans; for a regression finite numbers.
-    n_items : int
-    regression : bool
-        Whether the labels are numbers to predict.
+    `labels` (shape (n_items,)): classes as integers, strings or booleans; for a regression finite numbers.
+    `regression`: whether the labels are numbers to predict.
 
-    Raises
-    ------
-    TrainingError
-        If there is not one label of the right kind for each item, or the labels are all the same.
+    Raises `TrainingError` if there is not one label of the right kind for each item, or the labels are all the same.
     """
     found = checked_labels(labels, n_items)
     return Targets(np.empty(0), _numbers(found)) if regression else Targets(*_classes(found))
@@ -53,10 +40,7 @@ def targets_of(labels: Sequence[Any], n_items: int, *, regression: bool = False)
 def checked_labels(labels: Iterable[Any], n_items: int) -> list[Any]:
     """Return labels as Python's own values.
 
-    Raises
-    ------
-    TrainingError
-        If there is not one for each item.
+    Raises `TrainingError` if there is not one for each item.
     """
     try:
         found = [plain(label) for label in labels]

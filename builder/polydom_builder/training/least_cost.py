@@ -32,13 +32,8 @@ def decision_costs(errors: ErrorCosts) -> NDArray[np.float64]:
 class LeastCostModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A fitted classifier that answers with the label of least expected cost, or abstains if that costs less.
 
-    Parameters
-    ----------
-    model : fitted classifier with probabilities
-    costs : array of shape (n_true, n_said)
-        From `decision_costs`.
-    sharpness : float
-        The power of the probabilities that is used for the choice: above 1 if the model is too unsure.
+    `costs` (shape (n_true, n_said)): from `decision_costs`. `sharpness`: the power of the probabilities that is used
+    for the choice: above 1 if the model is too unsure.
     """
 
     def __init__(self, model: Any, costs: NDArray[np.float64], sharpness: float = 1.0) -> None:
@@ -79,12 +74,7 @@ def choose_by_cost(proto: Any, costs: NDArray[np.float64], sharpness: float) -> 
 
     A linear model of two classes gets another intercept for its label: then a node computes no probabilities for it.
 
-    Parameters
-    ----------
-    proto : ModelProto
-        Output 0 are class numbers, output 1 probabilities.
-    costs : array of shape (n_true, n_said)
-    sharpness : float
+    `proto`: output 0 are class numbers, output 1 probabilities. `costs` has shape (n_true, n_said).
     """
     from onnx import TensorProto
     from onnx.helper import make_tensor_value_info

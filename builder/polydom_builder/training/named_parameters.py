@@ -25,10 +25,7 @@ class NamedParameters(BaseEstimator):  # type: ignore[misc]
     def set_params(self, **params: Any) -> "NamedParameters":
         """Set parameters by the names that `get_params` returns.
 
-        Raises
-        ------
-        ValueError
-            If there is no such parameter or estimator.
+        Raises `ValueError` if there is no such parameter or estimator.
         """
         given = params.get("estimator", self.estimator)
         nested = {key: params.pop(key) for key in [*params] if isinstance(given, Mapping) and key.startswith(START)}

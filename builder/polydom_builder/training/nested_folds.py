@@ -16,17 +16,9 @@ from .trainer import Trainer
 def nested_trainers(trainer: Trainer, cv: Any, random_state: int | None) -> list[Trainer]:
     """Return for each fold a trainer of the items that it is trained on, with folds of their own.
 
-    Parameters
-    ----------
-    trainer : Trainer
-    cv : int or splitter
-        As in `make_splits`, for the folds in each fold.
-    random_state : int, optional
+    `cv`: as in `make_splits`, for the folds in each fold.
 
-    Raises
-    ------
-    TrainingError
-        If `cv` only splits all items, or the items of a fold cannot be split again.
+    Raises `TrainingError` if `cv` only splits all items, or the items of a fold cannot be split again.
     """
     if not (isinstance(cv, int | np.integer) or hasattr(cv, "split")):
         raise TrainingError(

@@ -48,21 +48,10 @@ class OnnxVersions:
     def newest(cls, device: str, ir_version: int, opset: int, ml_opset: int) -> "OnnxVersions":
         """Return the newest versions that both the device and the converter support.
 
-        Parameters
-        ----------
-        device : str
-            Name of the device, for the message.
-        ir_version, opset, ml_opset : int
-            The newest ONNX IR version, ONNX opset and ai.onnx.ml opset that the device loads.
+        `device`: name of the device, for the message. `ir_version`, `opset`, `ml_opset`: the newest ONNX IR version,
+        ONNX opset and ai.onnx.ml opset that the device loads.
 
-        Returns
-        -------
-        OnnxVersions
-
-        Raises
-        ------
-        ExportError
-            If the device supports no version that the converter can write.
+        Raises `ExportError` if the device supports no version that the converter can write.
         """
         from onnx.defs import onnx_opset_version
         from onnx.helper import find_min_ir_version_for, make_operatorsetid
@@ -87,18 +76,9 @@ def to_onnx(
 
     Output 0 of a classifier are class numbers, int64 of shape ``(n_items,)``.
 
-    Parameters
-    ----------
-    model : scikit-learn estimator or LeastCostModel
-    width : int
-    versions : OnnxVersions, optional
-    classes : sequence of int, str or bool
-        The labels that a classifier was trained on, in rising order; without them they are class numbers.
+    `classes`: the labels that a classifier was trained on, in rising order; without them they are class numbers.
 
-    Raises
-    ------
-    ExportError
-        If skl2onnx cannot convert the model to these versions.
+    Raises `ExportError` if skl2onnx cannot convert the model to these versions.
     """
     # Imported here because the import takes seconds and most workers never convert a model.
     from skl2onnx import convert_sklearn
@@ -206,11 +186,7 @@ def _mend_ridge(model: Any, proto: Any) -> None:
 class OnnxModel:
     """An exported model with scikit-learn's interface, run by onnxruntime on many rows.
 
-    Parameters
-    ----------
-    onnx_bytes : bytes
-    classifies : bool
-        Whether the answers are class numbers.
+    `classifies`: whether the answers are class numbers.
     """
 
     def __init__(self, onnx_bytes: bytes, classifies: bool = True) -> None:
@@ -260,26 +236,12 @@ def check_parity(
     Where rounding decides, as between labels of the same score or items at the same distance, it need not: see
     `polydom_runtime.kernels.rounding`. Numbers of a regressor count as equal within the precision of float32.
 
-    Parameters
-    ----------
-    name : str
-        Name of the model, for the message.
-    expected : array of shape (n_items,)
-        Class numbers, or the numbers of a regressor, from scikit-learn.
-    onnx_bytes : bytes
-    rows : float32 array of shape (n_items, width)
-        Items to compare the answers on.
-    max_mismatches : int
-        Number of items on which the answers may differ.
-    classifies : bool
-        Whether the answers are class numbers.
-    where : str
-        What the rows are, for the message.
+    `name`: name of the model, for the message. `expected` (shape (n_items,)): class numbers, or the numbers of a
+    regressor, from scikit-learn. `rows` (shape (n_items, width)): items to compare the answers on. `max_mismatches`:
+    number of items on which the answers may differ. `classifies`: whether the answers are class numbers. `where`: what
+    the rows are, for the message.
 
-    Raises
-    ------
-    ExportError
-        If the answers differ on more items; the message names the model.
+    Raises `ExportError` if the answers differ on more items; the message names the model.
     """
     found, precision = OnnxModel(onnx_bytes, classifies).predict(rows), 0.0 if classifies else PRECISION
     wrong = unexplained(found, expected, lambda some: _answers_around(onnx_bytes, rows[some], classifies), precision)

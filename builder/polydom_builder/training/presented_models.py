@@ -15,13 +15,8 @@ RESPONSES = ("predict", "predict_proba", "predict_log_proba", "decision_function
 class LabelledModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A wrapper that presents a model over class numbers to a scorer as a fitted classifier over the labels.
 
-    Parameters
-    ----------
-    classes : array of shape (n_classes,)
-    model : object
-        Has ``numbers`` or ``predict``, over class numbers, and optionally ``predict_proba`` or ``decision_function``.
-    n_answers : int, optional
-        One more than classes if the model may abstain.
+    `classes` has shape (n_classes,). `model`: has ``numbers`` or ``predict``, over class numbers, and optionally
+    ``predict_proba`` or ``decision_function``. `n_answers`: one more than classes if the model may abstain.
     """
 
     def __init__(self, classes: NDArray[Any], model: Any, n_answers: int | None = None) -> None:
@@ -59,12 +54,7 @@ class Remembered:
 
     A scorer may so score many parts of the items, in the time of one prediction.
 
-    Parameters
-    ----------
-    model : fitted estimator
-    rows : array of shape (n_items, n_columns)
-    items : int array of shape (n_items,)
-        The number of each row's item.
+    `rows` has shape (n_items, n_columns). `items` (shape (n_items,)): the number of each row's item.
     """
 
     def __init__(self, model: Any, rows: NDArray[np.float32], items: NDArray[np.intp]) -> None:

@@ -18,11 +18,7 @@ def sharpness_of(trainer: Trainer, order: tuple[int, ...]) -> float:
     Estimators that are regularised, and forests of low trees, are too unsure: by their probabilities, an error that
     costs more would be feared too often. A power of one set does for others: that of each set by itself is near to it.
 
-    Parameters
-    ----------
-    trainer : Trainer
-    order : tuple of int
-        The features of the set that is trained for it.
+    `order`: the features of the set that is trained for it.
     """
     held_out = trainer.memory.cache(_held_out, ignore=["trainer"])
     tasks = (delayed(held_out)(trainer.lean, trainer.key, order, fold) for fold in range(len(trainer.splits)))

@@ -22,23 +22,17 @@ CHUNK = 64
 
 @dataclass(frozen=True)
 class Table:
-    """Features and labels of all items.
-
-    Parameters
-    ----------
-    rows : float32 array of shape (n_items, sum of widths)
-    classes : array of shape (n_classes,)
-        Empty for a regression.
-    targets : array of shape (n_items,)
-        The label of each item as a position in `classes` (int64); for a regression the number to predict (float64).
-    columns : tuple of int arrays
-        The columns of each feature.
-    """
+    """Features and labels of all items."""
 
     rows: NDArray[np.float32]
+    """Shape (n_items, sum of widths)."""
     classes: NDArray[Any]
+    """Shape (n_classes,). Empty for a regression."""
     targets: NDArray[Any]
+    """Shape (n_items,). The label of each item as a position in `classes` (int64); for a regression the number to
+    predict (float64)."""
     columns: tuple[NDArray[np.intp], ...]
+    """The columns of each feature."""
     key: str = field(init=False)
     """Identifies the content, for caching."""
 
@@ -83,27 +77,11 @@ def extract_table(
 
     Items are extracted and cached in chunks, so that a run that was killed continues from its last chunk.
 
-    Parameters
-    ----------
-    space : FeatureSpace
-    items : sequence
-    targets : Targets
-        What is known of the items, see `polydom_builder.training.labels`.
-    n_jobs : int, optional
-        Number of workers, as joblib understands it.
-    memory : Cache
-        Cache for the features.
-    progress : callable
-        Called with the number of items of each finished chunk.
+    `targets`: what is known of the items, see `polydom_builder.training.labels`. `n_jobs`: number of workers, as joblib
+    understands it. `memory`: cache for the features. `progress`: called with the number of items of each finished
+    chunk.
 
-    Returns
-    -------
-    Table
-
-    Raises
-    ------
-    FeatureError
-        If a feature fails on an item.
+    Raises `FeatureError` if a feature fails on an item.
     """
     extract = memory.cache(_extract_chunk, ignore=["space", "chunk", "first"])
     source = source_fingerprint(space)

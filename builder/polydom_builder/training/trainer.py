@@ -38,65 +38,42 @@ TINY = 1e-300
 
 
 class Scored(NamedTuple):
-    """A held-out score.
-
-    Attributes
-    ----------
-    score : float
-    parts : float array of shape (n_blocks,)
-        What each block of held-out items contributes: the score of its items, if the score is a mean over items. The
-        blocks are the same for all sets, so the parts of two sets tell how certain their difference is.
-    """
+    """A held-out score."""
 
     score: float
     parts: NDArray[np.float64]
+    """Shape (n_blocks,). What each block of held-out items contributes: the score of its items, if the score is a mean
+    over items. The blocks are the same for all sets, so the parts of two sets tell how certain their difference is."""
 
 
 @dataclass(frozen=True)
 class Trainer:
-    """Trains the estimator on feature sets of one table and scores it on held-out folds.
-
-    Parameters
-    ----------
-    estimator : scikit-learn classifier, regressor or pipeline
-    table : Table
-    splits : list of (train, test) positions
-    scoring : str or callable
-        A score below 0, worse than a constant answer, counts as 0 with "r2" and by costs of errors: alpha is a factor
-        and needs scores >= 0.
-    n_jobs : int, optional
-    memory : Cache
-        Cache for the scores. Each one is stored as soon as it is known, so that a run that was killed can continue.
-    names : tuple of str
-        Names of the features, for messages and for an estimator that names columns by them.
-    by_number : bool
-        Whether the estimator sees class numbers 0, 1, ... instead of the labels as they were given. Scorers always see
-        the labels.
-    weights : array of shape (n_items,), optional
-        Given to the estimator's fit and to the scorer.
-    groups : sequence of shape (n_items,), optional
-        Items of one group are not independent of each other.
-    errors : ErrorCosts, optional
-        If given, models answer with the label of least expected cost.
-    sharpness : float
-        The power of probabilities that these expectations are of; see `sharpness_of`.
-    routed : bool
-        Whether scikit-learn routes metadata in fits; as it is set where the trainer is made, also in workers.
-    """
+    """Trains the estimator on feature sets of one table and scores it on held-out folds."""
 
     estimator: Any
     table: Table
     splits: Splits
     scoring: str | Callable[..., float]
+    """A score below 0, worse than a constant answer, counts as 0 with "r2" and by costs of errors: alpha is a factor
+    and needs scores >= 0."""
     n_jobs: int | None
     memory: Cache
+    """Cache for the scores. Each one is stored as soon as it is known, so that a run that was killed can continue."""
     names: tuple[str, ...] = ()
+    """Names of the features, for messages and for an estimator that names columns by them."""
     by_number: bool = False
+    """Whether the estimator sees class numbers 0, 1, ... instead of the labels as they were given. Scorers always see
+    the labels."""
     weights: Weights = None
+    """Shape (n_items,). Given to the estimator's fit and to the scorer."""
     groups: Sequence[Any] | None = None
+    """Shape (n_items,). Items of one group are not independent of each other."""
     errors: ErrorCosts | None = None
+    """If given, models answer with the label of least expected cost."""
     sharpness: float = 1.0
+    """The power of probabilities that these expectations are of; see `sharpness_of`."""
     routed: bool = field(default_factory=routes_metadata)
+    """Whether scikit-learn routes metadata in fits; as it is set where the trainer is made, also in workers."""
 
     @cached_property
     def lean(self) -> "Trainer":
@@ -184,10 +161,8 @@ class Trainer:
 
         Each fold of each set is a task of its own, so that no worker is idle for long.
 
-        Raises
-        ------
-        TrainingError
-            If a set cannot be trained or scored, or its score is not finite; the message names the set.
+        Raises `TrainingError` if a set cannot be trained or scored, or its score is not finite; the message names the
+        set.
         """
         score = self.memory.cache(_score_fold, ignore=["trainer"])
         folds = range(len(self.splits))
@@ -209,10 +184,7 @@ class Trainer:
 
         Without features it is the prior of these items.
 
-        Raises
-        ------
-        TrainingError
-            If the estimator cannot be fitted.
+        Raises `TrainingError` if the estimator cannot be fitted.
         """
         targets = self.seen if train is None else self.seen[train]
         if not order:
@@ -240,10 +212,7 @@ class Trainer:
     def fitted(self, mask: int) -> Any:
         """Return the estimator fitted on a feature set and all items; it is trained once and kept.
 
-        Raises
-        ------
-        TrainingError
-            If the estimator cannot be fitted.
+        Raises `TrainingError` if the estimator cannot be fitted.
         """
         if mask not in self.models:
             self.models[mask] = self.fit(tuple(members(mask)))
@@ -260,10 +229,7 @@ class Trainer:
 
         The number after those of the classes is for no answer.
 
-        Raises
-        ------
-        TrainingError
-            If the model cannot answer, or an answer is not one of the classes.
+        Raises `TrainingError` if the model cannot answer, or an answer is not one of the classes.
         """
         try:
             if isinstance(model, LeastCostModel):
@@ -285,10 +251,7 @@ class Trainer:
 
         Converted models answer with class numbers.
 
-        Raises
-        ------
-        TrainingError
-            If the set cannot be trained or scored, or its score is not finite.
+        Raises `TrainingError` if the set cannot be trained or scored, or its score is not finite.
         """
         return self.mean(
             self.name_of(order), [self.score_fold(order, fold, convert) for fold in range(len(self.splits))]
@@ -297,10 +260,7 @@ class Trainer:
     def score_fold(self, order: Sequence[int], fold: int, convert: Callable[[Any], Any] | None = None) -> float:
         """Return the score of one ordered feature set on one held-out fold, after `convert` of its model.
 
-        Raises
-        ------
-        TrainingError
-            If the estimator cannot be fitted, or the scorer cannot score the labels.
+        Raises `TrainingError` if the estimator cannot be fitted, or the scorer cannot score the labels.
         """
         return self._score_on(self._shown(order, fold, convert), order, self.splits[fold][1])
 
@@ -310,10 +270,7 @@ class Trainer:
         The parts are the jackknife's: how the score changes without a block tells what the block contributes. Their
         mean is the score, if it is a mean over items.
 
-        Raises
-        ------
-        TrainingError
-            If the estimator cannot be fitted, or the scorer cannot score the labels.
+        Raises `TrainingError` if the estimator cannot be fitted, or the scorer cannot score the labels.
         """
         model, test, blocks = self._shown(order, fold), self.splits[fold][1], self.blocks[fold]
         if takes_any_rows(self.scoring):
@@ -352,10 +309,7 @@ class Trainer:
     ) -> float:
         """Return the score of a fitted model; `name` is for the message.
 
-        Raises
-        ------
-        TrainingError
-            If the scorer cannot score the labels.
+        Raises `TrainingError` if the scorer cannot score the labels.
         """
         with warnings.catch_warnings():
             # The prior answers with one class only, so the precision of the others is undefined: it counts as 0.
@@ -373,10 +327,7 @@ class Trainer:
     def mean(self, name: str, scores: Sequence[float] | NDArray[np.float64]) -> float:
         """Return the mean of the scores of one set; `name` is for the message.
 
-        Raises
-        ------
-        TrainingError
-            If it is not finite.
+        Raises `TrainingError` if it is not finite.
         """
         mean = float(np.mean(scores))
         if not math.isfinite(mean):

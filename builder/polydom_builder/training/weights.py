@@ -22,10 +22,7 @@ Weights = NDArray[np.float64] | None
 def checked_weights(sample_weight: Sequence[Any] | None, n_items: int) -> Weights:
     """Return the weights of items, shape ``(n_items,)``; None if none are given.
 
-    Raises
-    ------
-    TrainingError
-        If there is not one finite number of at least 0 for each item, or all are 0.
+    Raises `TrainingError` if there is not one finite number of at least 0 for each item, or all are 0.
     """
     if sample_weight is None:
         return None
@@ -70,10 +67,7 @@ def weight_parameter(estimator: Any) -> str:
 def check_weighable(estimator: Any, scoring: str | Callable[..., float]) -> None:
     """Check that an estimator and a scorer take weights.
 
-    Raises
-    ------
-    TrainingError
-        If one does not.
+    Raises `TrainingError` if one does not.
     """
     if not weight_parameter(estimator):
         raise TrainingError(

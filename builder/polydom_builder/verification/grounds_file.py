@@ -55,10 +55,7 @@ def grounds_arrays(grounds: Grounds | None) -> dict[str, NDArray[Any]]:
 def grounds_from(arrays: Mapping[str, NDArray[Any]]) -> Grounds:
     """Return the grounds that arrays of a proof file hold.
 
-    Raises
-    ------
-    BundleFormatError
-        If a number is out of its range, or the arrays do not fit together.
+    Raises `BundleFormatError` if a number is out of its range, or the arrays do not fit together.
     """
     n_trained = schema.in_range("The number of trained sets of a proof", len(arrays["scores"]), 1, MOST_TRAINED)
     expected = n_trained, len(arrays["shares"])

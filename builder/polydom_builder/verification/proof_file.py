@@ -77,10 +77,8 @@ def encode_proof(proof: Proof) -> bytes:
 def load_proof(folder: str | os.PathLike[str]) -> Proof:
     """Read the proof in the folder of a bundle and check its form; `verify` checks what it proves.
 
-    Raises
-    ------
-    BundleFormatError
-        If the file is missing, cut, altered, too large or of a newer version, or its arrays do not fit together.
+    Raises `BundleFormatError` if the file is missing, cut, altered, too large or of a newer version, or its arrays do
+    not fit together.
     """
     file = Path(folder) / PROOF_FILE
     if not file.is_file():

@@ -28,22 +28,15 @@ POINTS = 32
 
 @dataclass(frozen=True, slots=True)
 class SetGuesses:
-    """A Gaussian process over feature sets, given the scores t of the trained ones on its own scale.
-
-    Parameters
-    ----------
-    grounds : Grounds
-    trained : int array of shape (n_trained,)
-    root : float array of shape (n_trained, n_trained)
-        The lower triangle whose product with itself is the covariance.
-    solved : float array of shape (n_trained,)
-        How many deviations each t lies off, guessed from those before it.
-    """
+    """A Gaussian process over feature sets, given the scores t of the trained ones on its own scale."""
 
     grounds: Grounds
     trained: Masks
+    """Shape (n_trained,)."""
     root: Floats
+    """Shape (n_trained, n_trained). The lower triangle whose product with itself is the covariance."""
     solved: Floats
+    """Shape (n_trained,). How many deviations each t lies off, guessed from those before it."""
 
     @classmethod
     def of(cls, proof: Proof, grounds: Grounds) -> "SetGuesses | None":

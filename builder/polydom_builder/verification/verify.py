@@ -23,35 +23,24 @@ SHOWN = 10
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """The result of a verification: the numbers of things checked, and the faults.
-
-    Parameters
-    ----------
-    n_sets : int
-        Number of feature sets with a pair of witnesses, which were all checked.
-    n_trained, n_kept, n_shipped : int
-        Number of sets that the search trained, that it kept, and that the bundle answers with.
-    n_queries : int
-        Number of queries whose answer was compared with a scan.
-    assumption : Assumption
-        How far the trained sets keep the assumption that the promise rests on. To break it is no fault of the bundle.
-    margin : str
-        What was checked of the margin and what cannot be; empty if none is stated.
-    left_out : str
-        What was left out on purpose, and the price; empty if nothing was.
-    failures : tuple of str
-        A line for each fault; of each kind the first ten.
-    """
+    """The result of a verification: the numbers of things checked, and the faults."""
 
     n_sets: int
+    """Number of feature sets with a pair of witnesses, which were all checked."""
     n_trained: int
     n_kept: int
     n_shipped: int
+    """Number of sets that the search trained, that it kept, and that the bundle answers with."""
     n_queries: int
+    """Number of queries whose answer was compared with a scan."""
     assumption: Assumption
+    """How far the trained sets keep the assumption that the promise rests on. To break it is no fault of the bundle."""
     margin: str
+    """What was checked of the margin and what cannot be; empty if none is stated."""
     left_out: str
+    """What was left out on purpose, and the price; empty if nothing was."""
     failures: tuple[str, ...]
+    """A line for each fault; of each kind the first ten."""
 
     @property
     def ok(self) -> bool:
@@ -102,8 +91,6 @@ def verify_bundle(folder: str | os.PathLike[str]) -> Report:
 def verify(bundle: Bundle, proof: Proof) -> Report:
     """Check a bundle against a proof, both in memory; see `verify_bundle`.
 
-    Notes
-    -----
     O(2^F) for up to 16 features. For more, O(F² · n_sets), as only the smallest sets that are not listed are checked.
     Besides, O(k²) crossings for k candidates.
     """

@@ -26,18 +26,10 @@ def agreeing_engines(onnx_bytes: bytes, rows: Rows, n_classes: int) -> tuple[Eng
 
     Where rounding decides, they need not; see `polydom_runtime.kernels.rounding`.
 
-    Parameters
-    ----------
-    onnx_bytes : bytes
-    rows : float32 array of shape (n_rows, width)
-        Inputs on which the answers are compared, and between each two of them.
-    n_classes : int
-        0 for a regressor.
+    `rows` (shape (n_rows, width)): inputs on which the answers are compared, and between each two of them. `n_classes`:
+    0 for a regressor.
 
-    Raises
-    ------
-    BundleFormatError
-        If no engine here can run the model.
+    Raises `BundleFormatError` if no engine here can run the model.
     """
     row, width = InputRow(rows.shape[1]), rows.shape[1]
     if not onnxruntime_version():

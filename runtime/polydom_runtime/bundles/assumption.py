@@ -5,23 +5,15 @@ from typing import NamedTuple
 
 
 class Assumption(NamedTuple):
-    """How far the trained sets keep the assumption of a search: no set scores more than a superset plus the tolerance.
-
-    Attributes
-    ----------
-    tolerance : float
-    n_pairs : int
-        Pairs of a trained set and a trained superset; of the first 8,000 sets, if there are more.
-    n_broken : int
-        Those that break the assumption.
-    worst : float
-        The largest violation.
-    """
+    """How far trained sets keep the assumption of a search: no set scores more than a superset plus the tolerance."""
 
     tolerance: float
     n_pairs: int
+    """Pairs of a trained set and a trained superset; of the first 8,000 sets, if there are more."""
     n_broken: int
+    """Those that break the assumption."""
     worst: float
+    """The largest violation."""
 
     def __str__(self) -> str:
         if not self.n_broken:

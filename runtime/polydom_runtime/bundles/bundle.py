@@ -33,58 +33,39 @@ Label = int | str | bool
 
 @dataclass(frozen=True, slots=True)
 class BundleSpace:
-    """The features that a bundle needs and the labels that it answers with.
-
-    Parameters
-    ----------
-    names, widths : tuples of str and of int
-        The name of each feature, and how many numbers it gives.
-    classes : tuple of labels
-        The label of each class number; empty if the models are regressors.
-    item_kind : ItemKind or None
-        What all training items have in common; None if it is not known, or they are no arrays.
-    """
+    """The features that a bundle needs and the labels that it answers with."""
 
     names: tuple[str, ...]
     widths: tuple[int, ...]
+    """The name of each feature, and how many numbers it gives."""
     classes: tuple[Label, ...]
+    """The label of each class number; empty if the models are regressors."""
     item_kind: ItemKind | None = None
+    """What all training items have in common; None if it is not known, or they are no arrays."""
 
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """The queries for which a bundle has the best models, and how far from the best possible they may be.
-
-    Parameters
-    ----------
-    sizes : (float, float)
-        Range of item sizes that was measured.
-    budgets : (float, float)
-        Range of deadlines in seconds that the bundle was built for; equal if there is one deadline.
-    alpha, tolerance : float
-        α and e of the paper, as the search used them.
-    slowdown : float
-        The largest slow-down of the device for which it has the best models at the shortest of its deadlines.
-    stop_loss : float
-        How much accuracy may be lost, at most, on the items that are answered early.
-    scoring : str
-        The name of the score, as in scikit-learn, or of a callable; empty if it is not known.
-    assumption : Assumption or None
-        How far the trained sets kept to what the promise rests on; None if it is not known.
-    margin : float or None
-        By how much, with 95 % certainty, the score of another set may be above that of the chosen one, at each size and
-        deadline, if sets that were not trained are like those that were; None if it was not estimated.
-    """
+    """The queries for which a bundle has the best models, and how far from the best possible they may be."""
 
     sizes: tuple[float, float]
+    """Range of item sizes that was measured."""
     budgets: tuple[float, float]
+    """Range of deadlines in seconds that the bundle was built for; equal if there is one deadline."""
     alpha: float = 1.0
     tolerance: float = 0.0
+    """α and e of the paper, as the search used them."""
     slowdown: float = 1.0
+    """The largest slow-down of the device for which it has the best models at the shortest of its deadlines."""
     stop_loss: float = 0.0
+    """How much accuracy may be lost, at most, on the items that are answered early."""
     scoring: str = ""
+    """The name of the score, as in scikit-learn, or of a callable; empty if it is not known."""
     assumption: Assumption | None = None
+    """How far the trained sets kept to what the promise rests on; None if it is not known."""
     margin: float | None = None
+    """By how much, with 95 % certainty, the score of another set may be above that of the chosen one, at each size and
+    deadline, if sets that were not trained are like those that were; None if it was not estimated."""
 
     @property
     def covered(self) -> tuple[float, float]:
@@ -104,24 +85,16 @@ class Prior(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StoredIndex:
-    """The index as it is stored: the skyline, or the sequences of a greedy bundle.
-
-    Parameters
-    ----------
-    shipped : tuple of int
-        Model numbers of the candidates; candidate 0 of the index is the empty set, candidate k + 1 is ``shipped[k]``.
-    intervals : tuple of Interval
-        The ranges of sizes in which each candidate is on the skyline.
-    sequences : tuple of int tuples
-        The sequences of features of a greedy bundle; empty for a Poly-Dom index.
-    median_size : float
-        The median size of the items, for which the sequences were made.
-    """
+    """The index as it is stored: the skyline, or the sequences of a greedy bundle."""
 
     shipped: tuple[int, ...] = ()
+    """Model numbers of the candidates; candidate 0 of the index is the empty set, candidate k + 1 is ``shipped[k]``."""
     intervals: tuple[Interval, ...] = ()
+    """The ranges of sizes in which each candidate is on the skyline."""
     sequences: tuple[tuple[int, ...], ...] = ()
+    """The sequences of features of a greedy bundle; empty for a Poly-Dom index."""
     median_size: float = 0.0
+    """The median size of the items, for which the sequences were made."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -17,24 +17,16 @@ UNKNOWN_CALM = 1.4
 
 @dataclass(frozen=True, slots=True)
 class CostOrigin:
-    """Where the costs of a bundle come from.
-
-    Parameters
-    ----------
-    device : str
-        The device whose costs they are; empty if they were given.
-    estimated : bool
-        Whether they were measured on another machine and converted.
-    notes : tuple of str
-        Reasons to doubt them.
-    versions : dict of str to str
-        The versions of numpy and onnxruntime with which they were measured.
-    """
+    """Where the costs of a bundle come from."""
 
     device: str = ""
+    """The device whose costs they are; empty if they were given."""
     estimated: bool = False
+    """Whether they were measured on another machine and converted."""
     notes: tuple[str, ...] = ()
+    """Reasons to doubt them."""
     versions: Mapping[str, str] = field(default_factory=dict)
+    """The versions of numpy and onnxruntime with which they were measured."""
 
     def __str__(self) -> str:
         how = "estimated, not measured" if self.estimated else "measured" if self.device else "given"
@@ -43,58 +35,38 @@ class CostOrigin:
 
 
 class Choice(NamedTuple):
-    """The times to plan and to guard with at one deadline, as chosen by replays.
-
-    Attributes
-    ----------
-    deadline : float
-        In seconds.
-    planned, guarded : UnitTimes
-    calm : float
-        The estimate of the slow-down that is rarely exceeded on the device as it was measured, at least 1. Only a
-        larger one counts. It is higher at a short deadline: an answer of few units has no average.
-    """
+    """The times to plan and to guard with at one deadline, as chosen by replays."""
 
     deadline: float
+    """In seconds."""
     planned: UnitTimes
     guarded: UnitTimes
     calm: float = 1.0
+    """The estimate of the slow-down that is rarely exceeded on the device as it was measured, at least 1. Only a larger
+    one counts. It is higher at a short deadline: an answer of few units has no average."""
 
 
 @dataclass(frozen=True, slots=True)
 class BundleTimes:
-    """How long units take on the device that the bundle was built for. If not all are known, make it with `of`.
-
-    Parameters
-    ----------
-    worst : UnitTimes
-        The sums of these are the worst cases of whole sets, allowance included. The index is built from them.
-    planned : UnitTimes
-        The times with which the any-time policy plans the rest of a target.
-    guarded : UnitTimes
-        The times with which its guard decides whether a feature may start.
-    typical : UnitTimes
-        The medians. The slow-down is the time of an answer divided by these.
-    reference_seconds : float
-        The worst case that the reference model states on the device; 0 if not known.
-    origin : CostOrigin
-    choices : tuple of Choice
-        By rising deadline; empty if `planned`, `guarded` and `calm` hold for every deadline.
-    calm : float
-        As in `Choice`.
-    outlook : tuple of Outlook
-        By rising deadline; empty if nothing was replayed.
-    """
+    """How long units take on the device that the bundle was built for. If not all are known, make it with `of`."""
 
     worst: UnitTimes
+    """The sums of these are the worst cases of whole sets, allowance included. The index is built from them."""
     planned: UnitTimes
+    """The times with which the any-time policy plans the rest of a target."""
     guarded: UnitTimes
+    """The times with which its guard decides whether a feature may start."""
     typical: UnitTimes
+    """The medians. The slow-down is the time of an answer divided by these."""
     reference_seconds: float = 0.0
+    """The worst case that the reference model states on the device; 0 if not known."""
     origin: CostOrigin = field(default_factory=CostOrigin)
     choices: tuple[Choice, ...] = ()
+    """By rising deadline; empty if `planned`, `guarded` and `calm` hold for every deadline."""
     calm: float = 1.0
+    """As in `Choice`."""
     outlook: tuple[Outlook, ...] = ()
+    """By rising deadline; empty if nothing was replayed."""
 
     @classmethod
     def of(
@@ -109,16 +81,8 @@ class BundleTimes:
     ) -> "BundleTimes":
         """Make the times of a bundle of which not all need be known.
 
-        Parameters
-        ----------
-        worst : UnitTimes
-        planned, guarded : UnitTimes, optional
-            The worst cases if not given.
-        typical : UnitTimes, optional
-            The planned times if not given.
-        reference_seconds : float
-        origin : CostOrigin, optional
-            If not given, the costs count as given by the user.
+        `planned`, `guarded`: the worst cases if not given. `typical`: the planned times if not given. `origin`: if not
+        given, the costs count as given by the user.
         """
         planned = planned or worst
         return cls(worst, planned, guarded or worst, typical or planned, reference_seconds, origin or CostOrigin())

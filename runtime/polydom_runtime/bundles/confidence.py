@@ -16,18 +16,12 @@ MAX_KNOTS, MAX_RISKS, MAX_POINTS = 16, 1000, 100
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What the scores of one model mean: a line through knots, constant before the first and after the last.
-
-    Parameters
-    ----------
-    scores : tuple of float
-        Rising, 1 to 16: probabilities of labels that the model gave, or their decision values.
-    confidences : tuple of float
-        For each, the share of right answers among held-out items with such a score; never falling, from 0 to 1.
-    """
+    """What the scores of one model mean: a line through knots, constant before the first and after the last."""
 
     scores: tuple[float, ...]
+    """Rising, 1 to 16: probabilities of labels that the model gave, or their decision values."""
     confidences: tuple[float, ...]
+    """For each, the share of right answers among held-out items with such a score; never falling, from 0 to 1."""
 
     def __call__(self, score: float) -> float:
         """Return the probability that an answer with this score is right; the lowest one if the score is NaN.
@@ -46,57 +40,36 @@ class Calibration:
 
 
 class RiskPoint(NamedTuple):
-    """What a threshold gives.
-
-    Attributes
-    ----------
-    threshold : float
-        Answers of a lower confidence are withheld.
-    coverage : float
-        The share of items that are answered.
-    risk : float
-        The share of wrong answers among those that are given.
-    """
+    """What a threshold gives."""
 
     threshold: float
+    """Answers of a lower confidence are withheld."""
     coverage: float
+    """The share of items that are answered."""
     risk: float
+    """The share of wrong answers among those that are given."""
 
 
 class Risk(NamedTuple):
-    """Risk against coverage at one deadline in one regime, on held-out items.
-
-    Attributes
-    ----------
-    regime : {"hot", "rehearsed", "cold"}
-    deadline : float
-        In seconds.
-    error : float
-        The expected calibration error: by how much confidences differ from shares of right answers, in the mean.
-    points : tuple of RiskPoint
-        By falling coverage; the first one answers all items.
-    """
+    """Risk against coverage at one deadline in one regime, on held-out items."""
 
     regime: Regime
     deadline: float
+    """In seconds."""
     error: float
+    """The expected calibration error: by how much confidences differ from shares of right answers, in the mean."""
     points: tuple[RiskPoint, ...]
+    """By falling coverage; the first one answers all items."""
 
 
 @dataclass(frozen=True, slots=True)
 class Confidence:
-    """What a bundle knows of its confidences, beside the calibration of each model.
-
-    Parameters
-    ----------
-    prior : float
-        The share of the class that the prior answers with.
-    risks : tuple of Risk
-        By rising deadline within a regime.
-    """
+    """What a bundle knows of its confidences, beside the calibration of each model."""
 
     prior: float
+    """The share of the class that the prior answers with."""
     risks: tuple[Risk, ...] = ()
+    """By rising deadline within a regime."""
 
 
 def encoded(confidence: Confidence | None, calibrations: Sequence[Calibration | None]) -> dict[str, object]:
@@ -117,10 +90,7 @@ def decoded(
 ) -> tuple[Confidence | None, Sequence[Calibration | None]]:
     """Return the confidence in the document of an index, and the calibration of each model.
 
-    Raises
-    ------
-    BundleFormatError
-        If a part is missing, of another type, or out of its range, or the models are regressors.
+    Raises `BundleFormatError` if a part is missing, of another type, or out of its range, or the models are regressors.
     """
     parts = schema.field(document, "confidence", dict)
     if not parts:

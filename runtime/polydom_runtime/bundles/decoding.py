@@ -32,10 +32,7 @@ MAX_MODELS, MAX_MODEL_BYTES, MAX_CLASSES = 10_000, 1 << 30, 100_000
 def decode(data: bytes, path: Path | None = None) -> Bundle:
     """Return the bundle that the bytes of an ``index.msgpack`` describe; the inverse of `encode`.
 
-    Raises
-    ------
-    BundleFormatError
-        If they are not well-formed, of a newer version, or inconsistent.
+    Raises `BundleFormatError` if they are not well-formed, of a newer version, or inconsistent.
     """
     d = schema.unpack(data)
     if d.get("format") != FORMAT:

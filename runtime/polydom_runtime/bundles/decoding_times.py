@@ -41,18 +41,9 @@ class AllTimes(NamedTuple):
 def decoded_times(d: Document, names: Sequence[str], n_models: int) -> AllTimes:
     """Return the times that the document of an index holds.
 
-    Parameters
-    ----------
-    d : dict
-        The document.
-    names : sequence of str
-        The names of the features.
-    n_models : int
+    `d`: the document. `names`: the names of the features.
 
-    Raises
-    ------
-    BundleFormatError
-        If a field is missing, of another type or outside its range.
+    Raises `BundleFormatError` if a field is missing, of another type or outside its range.
     """
     hot = _hot(d, names)
     rows = schema.field(d, "more_times", list)

@@ -19,16 +19,9 @@ def load_model(
 ) -> Callable[[], int | float]:
     """Return what runs a model: by the wanted engine if possible, or else by the other one.
 
-    Parameters
-    ----------
-    engine : {"onnxruntime", "numpy"}
-    onnx_bytes, row, width, n_classes, sure
-        As for `ModelRunner`.
+    `onnx_bytes`, `row`, `width`, `n_classes`, `sure`: as for `ModelRunner`.
 
-    Raises
-    ------
-    BundleFormatError
-        If no engine here can run the model, or it is not sound.
+    Raises `BundleFormatError` if no engine here can run the model, or it is not sound.
     """
     if engine == "onnxruntime" and onnxruntime_version():
         return ModelRunner(onnx_bytes, row, width, n_classes, sure)

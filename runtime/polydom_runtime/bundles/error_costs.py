@@ -18,19 +18,13 @@ SCORING = "cost_saved"
 
 @dataclass(frozen=True, slots=True)
 class ErrorCosts:
-    """What errors cost.
-
-    Parameters
-    ----------
-    costs : tuple of tuples of float, >= 0
-        A row for each true class: the cost of each answer, 0 for the right one. If models may abstain, the last column
-        is the cost of that, and they do it by the number after those of the classes.
-    constant : float, > 0
-        The mean cost of the best constant answer on the training items.
-    """
+    """What errors cost."""
 
     costs: tuple[tuple[float, ...], ...]
+    """>= 0. A row for each true class: the cost of each answer, 0 for the right one. If models may abstain, the last
+    column is the cost of that, and they do it by the number after those of the classes."""
     constant: float
+    """> 0. The mean cost of the best constant answer on the training items."""
 
     @property
     def abstain(self) -> bool:
@@ -70,11 +64,8 @@ def encoded(costs: ErrorCosts | None) -> list[object]:
 def decoded(document: Mapping[str, Any], n_classes: int) -> ErrorCosts | None:
     """Return the costs of errors in the document of an index.
 
-    Raises
-    ------
-    BundleFormatError
-        If they are not a cost for each pair of classes, some of them positive, or a part is of another type. There may
-        be one more cost for each class, that of no answer.
+    Raises `BundleFormatError` if they are not a cost for each pair of classes, some of them positive, or a part is of
+    another type. There may be one more cost for each class, that of no answer.
     """
     if not (row := schema.field(document, "error_costs", list)):
         return None

@@ -12,20 +12,14 @@ CONFIDENCE = 0.9
 
 
 class Estimate(NamedTuple):
-    """The score of a model as it was measured, and an interval for its score on new items.
-
-    Attributes
-    ----------
-    measured : float
-        The mean score on held-out items. The model was chosen for it among many, so it is too high on average; the
-        stated score is at most as high.
-    low, high : float
-        New items of the same kind give a score between these, with a probability of `CONFIDENCE`.
-    """
+    """The score of a model as it was measured, and an interval for its score on new items."""
 
     measured: float
+    """The mean score on held-out items. The model was chosen for it among many, so it is too high on average; the
+    stated score is at most as high."""
     low: float
     high: float
+    """New items of the same kind give a score between these, with a probability of `CONFIDENCE`."""
 
     def __str__(self) -> str:
         return f"{self.low:.3f} to {self.high:.3f}"
@@ -39,10 +33,7 @@ def encoded(estimates: Sequence[Estimate | None]) -> dict[str, object]:
 def decoded(document: Mapping[str, Any], scores: Sequence[float]) -> Sequence[Estimate | None]:
     """Return the estimate of each model, given the scores that the models state; None for each if none is known.
 
-    Raises
-    ------
-    BundleFormatError
-        If there is not one for each model, or the numbers of one are not in order.
+    Raises `BundleFormatError` if there is not one for each model, or the numbers of one are not in order.
     """
     if not schema.field(document, "estimates", bytes):
         return [None] * len(scores)

@@ -22,10 +22,7 @@ def encoded(names: Sequence[str]) -> list[str]:
 def decoded(document: Mapping[str, Any], n_models: int) -> Sequence[str]:
     """Return the name of each model's estimator in the document of an index; empty if none is stated.
 
-    Raises
-    ------
-    BundleFormatError
-        If the names are not one for each model, or one is too long or not printable.
+    Raises `BundleFormatError` if the names are not one for each model, or one is too long or not printable.
     """
     names = schema.field(document, "estimators", list)
     if not names:

@@ -18,13 +18,6 @@ from .index import Candidate
 class Walk:
     """One sequence of candidates at one fixed deadline. The answer for an item is the longest prefix that fits.
 
-    Parameters
-    ----------
-    sequence : tuple of Candidate
-        The first is the empty set; each later one has one feature more than the one before.
-    deadline : float
-        In the unit of the costs.
-
     Examples
     --------
     >>> from polydom_runtime.costs import CostFunction
@@ -37,7 +30,9 @@ class Walk:
     """
 
     sequence: tuple[Candidate, ...]
+    """The first is the empty set; each later one has one feature more than the one before."""
     deadline: float
+    """In the unit of the costs."""
 
     def best(self, n: float) -> Candidate:
         """Return the longest prefix whose cost at size `n` fits the deadline; the empty set if none does.
@@ -59,24 +54,14 @@ class GreedyIndex:
     smaller or larger, features are added in the order of that sequence until the budget is spent. Nothing promises
     that the set is the best that fits: for small and for large items another sequence may be better.
 
-    Parameters
-    ----------
-    sequences : sequence of sequences of Candidate
-        Each is ``[empty, {f1}, {f1, f2}, ...]``; the names of a candidate are in the order of the sequence. If several
-        sequences share a candidate, it names the first of them.
-    size : float
-        The median size, for which the sequences were made; not negative.
+    `sequences`: each is ``[empty, {f1}, {f1, f2}, ...]``; the names of a candidate are in the order of the sequence. If
+    several sequences share a candidate, it names the first of them. `size`: the median size, for which the sequences
+    were made; not negative.
 
-    Attributes
-    ----------
-    candidates : tuple of Candidate
-        The different candidates, in the order of the sequences.
+    `candidates`: the different candidates, in the order of the sequences.
 
-    Raises
-    ------
-    BundleFormatError
-        If there is no sequence, one does not start with the empty set or does not add one feature at a time, or the
-        size is negative or not finite.
+    Raises `BundleFormatError` if there is no sequence, one does not start with the empty set or does not add one
+    feature at a time, or the size is negative or not finite.
 
     Examples
     --------

@@ -18,31 +18,21 @@ PATTERNS = {
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What a bundle says of itself. Each text is empty if it is not known.
-
-    Parameters
-    ----------
-    name, version : str
-        As the user gave them.
-    built : str
-        The time of the build in UTC, such as ``2026-01-31T12:00:00Z``, if it was stated.
-    builder : str
-        Who built it, as the user says.
-    data : str
-        SHA-256 of the items and labels that it was trained on, in hexadecimal.
-    code : str
-        Fingerprint of the code of its features.
-    libraries : mapping of str to str
-        The versions of the libraries that built it, by name.
-    """
+    """What a bundle says of itself. Each text is empty if it is not known."""
 
     name: str = ""
     version: str = ""
+    """As the user gave them."""
     built: str = ""
+    """The time of the build in UTC, such as ``2026-01-31T12:00:00Z``, if it was stated."""
     builder: str = ""
+    """Who built it, as the user says."""
     data: str = ""
+    """SHA-256 of the items and labels that it was trained on, in hexadecimal."""
     code: str = ""
+    """Fingerprint of the code of its features."""
     libraries: Mapping[str, str] = field(default_factory=dict)
+    """The versions of the libraries that built it, by name."""
 
     def __str__(self) -> str:
         return " ".join(filter(None, (self.name, self.version))) or "no name"
@@ -71,10 +61,7 @@ def encoded(identity: Identity) -> dict[str, object]:
 def decoded(document: Mapping[str, Any]) -> Identity:
     """Return the identity in the document of an index.
 
-    Raises
-    ------
-    BundleFormatError
-        If a part is missing, of another type, too long, not printable, or of another form.
+    Raises `BundleFormatError` if a part is missing, of another type, too long, not printable, or of another form.
     """
     parts = schema.field(document, "identity", dict)
     libraries = schema.field(parts, "libraries", dict)

@@ -23,11 +23,8 @@ def check_index(bundle: Bundle) -> None:
 
     O(intervals · log intervals + candidates · log candidates). A greedy bundle has no such index.
 
-    Raises
-    ------
-    BundleFormatError
-        If an interval is outside the sizes of the bundle, two of one candidate overlap, or a candidate that is better
-        than the answer fits the budget.
+    Raises `BundleFormatError` if an interval is outside the sizes of the bundle, two of one candidate overlap, or a
+    candidate that is better than the answer fits the budget.
     """
     stored, (smallest, largest) = bundle.stored, bundle.promise.sizes
     if bundle.is_greedy and (stored.shipped or stored.intervals):

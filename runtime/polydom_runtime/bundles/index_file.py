@@ -54,10 +54,8 @@ def load_bundle(folder: str | os.PathLike[str], trust: "Trust | None" = None) ->
 def loaded(bundle: "Bundle | str | os.PathLike[str]", trust: "Trust | None" = None) -> Bundle:
     """Return a bundle that is loaded already, or read it as `load_bundle`.
 
-    Raises
-    ------
-    SignatureError
-        If keys are given for one that is loaded already: it is too late to check what was in its folder.
+    Raises `SignatureError` if keys are given for one that is loaded already: it is too late to check what was in its
+    folder.
     """
     if not isinstance(bundle, Bundle):
         return load_bundle(bundle, trust)
@@ -75,17 +73,10 @@ def read_bundle(folder: str | os.PathLike[str], trust: "Trust | None") -> Bundle
     All files are of one folder, and each is read once: if the folder is replaced meanwhile, the result is the old
     bundle or the new one.
 
-    Parameters
-    ----------
-    folder : str or path
-    trust : Trust or None
-        The keys one of which must have signed the bundle; None if it need not be signed.
+    `trust`: the keys one of which must have signed the bundle; None if it need not be signed.
 
-    Raises
-    ------
-    BundleFormatError
-        If a file is missing, cut, altered, too large, of a newer version, or inconsistent with another. It is a
-        `SignatureError` if the bundle is not signed as it must be.
+    Raises `BundleFormatError` if a file is missing, cut, altered, too large, of a newer version, or inconsistent with
+    another. It is a `SignatureError` if the bundle is not signed as it must be.
     """
     if not isinstance(folder, str | os.PathLike):
         raise schema.bad("A bundle must be given by the path of its folder", shown(folder), "The space comes after it.")

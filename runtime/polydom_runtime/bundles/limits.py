@@ -31,10 +31,7 @@ MAX_ROWS = 1 << 22
 def check_limits(bundle: Bundle) -> None:
     """Check that what a node makes from a bundle has a bounded size.
 
-    Raises
-    ------
-    BundleFormatError
-        If it has not.
+    Raises `BundleFormatError` if it has not.
     """
     widths, models, stored = np.array(bundle.space.widths), bundle.models, bundle.stored
     cells = SIZE_CELLS + len(stored.shipped)
@@ -58,10 +55,7 @@ def check_limits(bundle: Bundle) -> None:
 def check_memory(bundle: Bundle) -> None:
     """Check that the files of the models fit into the memory of this machine, before they are read.
 
-    Raises
-    ------
-    BundleFormatError
-        If they take more than half of it. Opened, models take more.
+    Raises `BundleFormatError` if they take more than half of it. Opened, models take more.
     """
     files, most = sum(model.size_bytes for model in bundle.models), memory_bytes() // 2
     if files > most:

@@ -18,10 +18,7 @@ NO_VERSION = "none"
 def onnxruntime() -> Any:
     """Return the module onnxruntime. It is imported only when a model needs it: some nodes do not have it.
 
-    Raises
-    ------
-    BundleFormatError
-        If it is not installed, or cannot be imported.
+    Raises `BundleFormatError` if it is not installed, or cannot be imported.
     """
     # Some of its wheels write a device identifier and start an upload thread at import; a node must do neither.
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
@@ -44,10 +41,7 @@ def onnxruntime_version() -> str:
 class InputRow:
     """The input row of float32 numbers that models read, each its first columns, and the arrays of their answer.
 
-    Parameters
-    ----------
-    width : int
-        The number of input columns of the widest model.
+    `width`: the number of input columns of the widest model.
     """
 
     __slots__ = ("label", "number", "values")
@@ -61,26 +55,13 @@ class InputRow:
 class ModelRunner:
     """A model that reads the first `width` numbers of an input row: a classifier, or a regressor if `n_classes` is 0.
 
-    Parameters
-    ----------
-    onnx_bytes : bytes
-        Input 0 is float32 of shape ``(1, width)``. Output 0 is int64 of shape ``(1,)``, or one float32 if it is a
-        regressor.
-    row : InputRow
-        The session is bound to its arrays once, so they must not be replaced.
-    width : int
-        The number of input columns.
-    n_classes : int
-        0 for a regressor.
-    sure : bool
-        Whether its scores, output 1, are read too, for `confidence`: a probability or a decision value of each class,
-        or one decision value for two classes.
+    `onnx_bytes`: input 0 is float32 of shape ``(1, width)``. Output 0 is int64 of shape ``(1,)``, or one float32 if it
+    is a regressor. `row`: the session is bound to its arrays once, so they must not be replaced. `width`: the number of
+    input columns. `n_classes`: 0 for a regressor. `sure`: whether its scores, output 1, are read too, for `confidence`:
+    a probability or a decision value of each class, or one decision value for two classes.
 
-    Raises
-    ------
-    BundleFormatError
-        If it is not let in (see `check_model`), onnxruntime cannot load or run it on this input, or it returns a class
-        that does not exist or a number that is not finite.
+    Raises `BundleFormatError` if it is not let in (see `check_model`), onnxruntime cannot load or run it on this input,
+    or it returns a class that does not exist or a number that is not finite.
     """
 
     __slots__ = ("_binding", "_output", "_run", "_scores", "_session")

@@ -18,16 +18,9 @@ _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 class OpenedFolder:
     """A folder whose files are read relative to it, so that all come from one folder, whatever its path names by then.
 
-    Parameters
-    ----------
-    path : Path
-    descriptor : int
-        Of the opened folder.
+    `descriptor`: of the opened folder.
 
-    Attributes
-    ----------
-    exposed : list of str
-        The folder and its files that any user of this machine may write to, as far as they were opened.
+    `exposed`: the folder and its files that any user of this machine may write to, as far as they were opened.
     """
 
     def __init__(self, path: Path, descriptor: int) -> None:
@@ -39,10 +32,7 @@ class OpenedFolder:
     def read(self, name: str, limit: int) -> bytes:
         """Return the content of a file of at most `limit` bytes.
 
-        Raises
-        ------
-        BundleFormatError
-            As for `read_bounded`.
+        Raises `BundleFormatError` as for `read_bounded`.
         """
         folder, _, file = name.rpartition("/")
         whole = f"{self.path}/{name}"
@@ -71,10 +61,7 @@ class OpenedFolder:
     def files(self) -> list[str]:
         """Return the names of all files, also of those in the folders directly inside, such as ``models/0000.onnx``.
 
-        Raises
-        ------
-        BundleFormatError
-            If a folder cannot be read.
+        Raises `BundleFormatError` if a folder cannot be read.
         """
         files = []
         try:
@@ -104,10 +91,7 @@ class OpenedFolder:
 def opened_folder(path: Path) -> Iterator[OpenedFolder]:
     """Open a folder, and close it at the end of the block.
 
-    Raises
-    ------
-    BundleFormatError
-        If there is no such folder, or it cannot be opened.
+    Raises `BundleFormatError` if there is no such folder, or it cannot be opened.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY | os.O_NONBLOCK)
@@ -127,10 +111,8 @@ def no_bundle(path: Path, got: str) -> BundleFormatError:
 def read_bounded(file: Path, limit: int) -> bytes:
     """Return the content of a file of at most `limit` bytes.
 
-    Raises
-    ------
-    BundleFormatError
-        If it cannot be read, is larger, or is a link, a device or a pipe, which may point elsewhere or have no end.
+    Raises `BundleFormatError` if it cannot be read, is larger, or is a link, a device or a pipe, which may point
+    elsewhere or have no end.
     """
     try:
         return _read(str(file), str(file), limit)[0]

@@ -31,28 +31,18 @@ Stored = tuple[Any, ...]
 
 
 class References(NamedTuple):
-    """Items and the row of features that each one had when the bundle was built.
-
-    Attributes
-    ----------
-    items : tuple of Stored
-    rows : tuple of float tuples
-        One for each item, with all columns in the order of the bundle.
-    limits : tuple of float
-        How much each column may differ, besides a share of its value.
-    """
+    """Items and the row of features that each one had when the bundle was built."""
 
     items: tuple[Stored, ...] = ()
     rows: tuple[tuple[float, ...], ...] = ()
+    """One for each item, with all columns in the order of the bundle."""
     limits: tuple[float, ...] = ()
+    """How much each column may differ, besides a share of its value."""
 
     def differences(self, space: FeatureSpace) -> Iterator[str]:
         """Yield a line for each feature of a space that differs from what it was on a reference item.
 
-        Parameters
-        ----------
-        space : FeatureSpace
-            With the features of the bundle, in its order.
+        `space`: with the features of the bundle, in its order.
         """
         for item, expected in zip(self.items, self.rows, strict=True):
             try:
@@ -103,16 +93,9 @@ def encoded(references: References) -> list[object]:
 def decoded(document: Mapping[str, Any], width: int) -> References:
     """Return the references in the document of an index.
 
-    Parameters
-    ----------
-    document : mapping
-    width : int
-        The number of columns.
+    `width`: the number of columns.
 
-    Raises
-    ------
-    BundleFormatError
-        If they are not sound.
+    Raises `BundleFormatError` if they are not sound.
     """
     field = schema.field(document, "references", list)
     if not field:

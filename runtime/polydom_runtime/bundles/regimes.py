@@ -16,17 +16,10 @@ REGIMES: tuple[Regime, ...] = get_args(Regime)
 
 
 class RegimeTimes(NamedTuple):
-    """The times of a bundle in one regime.
-
-    Attributes
-    ----------
-    times : BundleTimes
-    models : tuple of float
-        The worst case of a run of each model of the bundle, in seconds.
-    asleep : float
-        The seconds of sleep before each answer when they were measured.
-    """
+    """The times of a bundle in one regime."""
 
     times: BundleTimes
     models: tuple[float, ...]
+    """The worst case of a run of each model of the bundle, in seconds."""
     asleep: float
+    """The seconds of sleep before each answer when they were measured."""

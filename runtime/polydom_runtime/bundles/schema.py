@@ -83,17 +83,9 @@ def count(document: Mapping[str, Any], name: str, low: int, high: int) -> int:
 def in_range(name: str, value: object, low: int, high: int) -> int:
     """Return a value if it is an integer from `low` to `high`.
 
-    Parameters
-    ----------
-    name : str
-        The name of the value, for the error message.
-    value : object
-    low, high : int
+    `name`: the name of the value, for the error message.
 
-    Raises
-    ------
-    BundleFormatError
-        If it is of another type or outside the range.
+    Raises `BundleFormatError` if it is of another type or outside the range.
     """
     if type(value) is not int or not low <= value <= high:
         raise bad(f"{name} must be an integer from {low} to {high}", value)
@@ -103,17 +95,9 @@ def in_range(name: str, value: object, low: int, high: int) -> int:
 def number(document: Mapping[str, Any], name: str, low: float, high: float = math.inf) -> float:
     """Return a float field; an infinite one only if `high` is infinite.
 
-    Parameters
-    ----------
-    document : mapping
-    name : str
-        The name of the field.
-    low, high : float
+    `name`: the name of the field.
 
-    Raises
-    ------
-    BundleFormatError
-        If it is missing, of another type, NaN or outside the range.
+    Raises `BundleFormatError` if it is missing, of another type, NaN or outside the range.
     """
     value = field(document, name, float)
     if not low <= value <= high:
@@ -124,10 +108,7 @@ def number(document: Mapping[str, Any], name: str, low: float, high: float = mat
 def floats(document: Mapping[str, Any], name: str, shape: tuple[int, ...]) -> NDArray[np.float64]:
     """Return a field of raw little-endian float64 bytes as an array of this shape.
 
-    Raises
-    ------
-    BundleFormatError
-        If it is missing, holds another number of bytes, or holds NaN.
+    Raises `BundleFormatError` if it is missing, holds another number of bytes, or holds NaN.
     """
     raw = field(document, name, bytes)
     if len(raw) != 8 * math.prod(shape):

@@ -35,10 +35,7 @@ def score_range(scoring: str) -> tuple[float, float]:
 def check_scores(bundle: Bundle) -> None:
     """Check that the prior, the models and the outlooks have scores that the scoring can give.
 
-    Raises
-    ------
-    BundleFormatError
-        If one has not.
+    Raises `BundleFormatError` if one has not.
     """
     low, high = score_range(bundle.promise.scoring)
     outlooks = [*bundle.times.outlook, *(o for there in bundle.regimes.values() for o in there.times.outlook)]

@@ -19,19 +19,13 @@ ROUNDING = 1e-9
 
 
 class Limits(NamedTuple):
-    """What all models of a bundle may be together; 0 is no limit.
-
-    Attributes
-    ----------
-    max_models, max_bytes : int
-        Their number, and the bytes of their files.
-    memory_bytes : int
-        The memory of the device.
-    """
+    """What all models of a bundle may be together; 0 is no limit."""
 
     max_models: int = 0
     max_bytes: int = 0
+    """Their number, and the bytes of their files."""
     memory_bytes: int = 0
+    """The memory of the device."""
 
     def __str__(self) -> str:
         words = {
@@ -71,33 +65,23 @@ class Shipping:
     """What is shipped. Nothing of it is known without a curve.
 
     Mean scores are over all pairs of `sizes` and `deadlines`, of the best set that fits by worst cases.
-
-    Parameters
-    ----------
-    limits : Limits
-    n_left_out, n_models : int
-        The number of models that the limits left out, and of all models of a bundle without limits.
-    score, whole : float
-        The mean score of the bundle, and that without limits.
-    bound : float
-        No choice within the limits has a higher mean score.
-    left_out : tuple of LeftOut
-    curve : tuple of Amount
-        By rising number of models; the last one is that of all.
-    sizes, deadlines : tuple of float
-        Item sizes, each as likely as the others, and seconds.
     """
 
     limits: Limits = NO_LIMITS
     n_left_out: int = 0
     n_models: int = 0
+    """The number of models that the limits left out, and of all models of a bundle without limits."""
     score: float = 0.0
     whole: float = 0.0
+    """The mean score of the bundle, and that without limits."""
     bound: float = 0.0
+    """No choice within the limits has a higher mean score."""
     left_out: tuple[LeftOut, ...] = ()
     curve: tuple[Amount, ...] = ()
+    """By rising number of models; the last one is that of all."""
     sizes: tuple[float, ...] = ()
     deadlines: tuple[float, ...] = ()
+    """Item sizes, each as likely as the others, and seconds."""
 
     def __str__(self) -> str:
         if not self.curve:
@@ -142,15 +126,7 @@ def encoded(shipping: Shipping) -> dict[str, object]:
 def decoded(document: Mapping[str, Any], n_features: int) -> Shipping:
     """Return what is shipped by the document of an index.
 
-    Parameters
-    ----------
-    document : mapping
-    n_features : int
-
-    Raises
-    ------
-    BundleFormatError
-        If it is not sound.
+    Raises `BundleFormatError` if it is not sound.
     """
     if not (parts := schema.field(document, "shipping", dict)):
         return Shipping()

@@ -15,12 +15,8 @@ from .opened_folder import COPY_AGAIN, OpenedFolder
 def signed_files(folder: OpenedFolder, trust: Trust) -> tuple[Signed, Callable[[str, int], bytes]]:
     """Read all files of a folder, and return who signed them and what reads one, as `OpenedFolder.read` does.
 
-    Raises
-    ------
-    SignatureError
-        If there is no signature, or as for `Trust.verify`.
-    BundleFormatError
-        If a file is a link, larger than the signed one, or cannot be read.
+    Raises `SignatureError` if there is no signature, or as for `Trust.verify`. Raises `BundleFormatError` if a file is
+    a link, larger than the signed one, or cannot be read.
     """
     if SIGNATURE_FILE not in (names := folder.files()):
         raise SignatureError(

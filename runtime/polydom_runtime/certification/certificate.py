@@ -42,94 +42,63 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class LateAnswer:
-    """An answer after the deadline.
-
-    Parameters
-    ----------
-    item : int
-        Its number in the run, from 1.
-    late_ns : int
-        Nanoseconds after the deadline.
-    reason : str
-        The reason that the prediction gave.
-    slowdown : float
-        The predictor's estimate of how much slower than measured the machine was.
-    """
+    """An answer after the deadline."""
 
     item: int
+    """Its number in the run, from 1."""
     late_ns: int
+    """Nanoseconds after the deadline."""
     reason: str
+    """The reason that the prediction gave."""
     slowdown: float
+    """The predictor's estimate of how much slower than measured the machine was."""
 
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """The result of a run: verdict, counts, times, and the conditions of the run.
-
-    Parameters
-    ----------
-    verdict : {"proven", "refuted", "undecided"}
-    claim : Claim
-    looks : tuple of Look
-        The points at which misses were compared with the claim, fixed before the first item; see `SamplingPlan`.
-    items, misses : int
-        Answers, and those of them after the deadline.
-    rate_at_least, rate_at_most : float
-        Bounds of the rate of misses, each at the claim's confidence, as if the number of items had been fixed before.
-    stopped : str
-        Why the run ended.
-    deadline : float
-        Seconds.
-    elapsed_share : dict of str to float
-        Quantiles of the times from when the item was due to the answer, divided by the deadline.
-    guard_margin : float or None
-        Seconds by which each answer would have to be earlier, so that a single look after this number of items proves
-        the claim; None if there are too few items to prove it at all.
-    most_in_a_row : int
-        The longest run of misses. The claim assumes that misses are independent; a long run shows that they are not.
-    reasons : dict of str to int
-        The number of misses for each reason.
-    missed : tuple of LateAnswer
-        The first misses, at most 100.
-    watched : int
-        How often, between items, a loop only read the clock, for as long as the item before had taken.
-    pauses : dict of str to float
-        Quantiles, in seconds, of the longest time between two readings in such a loop. The machine alone causes them:
-        no code of the predictor runs meanwhile.
-    wake_ups : tuple of two Jitter
-        How late a sleeping loop was woken, just before the run and just after it.
-    context : dict of str to plain values
-        Machine, versions, bundle, items, load.
-    period : float or None
-        Seconds from one item to the next, with a sleep between them; None if there was none.
-    rehearsed : bool
-        Whether kept items were answered right before each item.
-    waited_share : dict of str to float
-        Quantiles of the times from when the item was due to the call, divided by the deadline. They are a part of the
-        times in `elapsed_share`.
-    """
+    """The result of a run: verdict, counts, times, and the conditions of the run."""
 
     verdict: Verdict
     claim: Claim
     looks: tuple[Look, ...]
+    """The points at which misses were compared with the claim, fixed before the first item; see `SamplingPlan`."""
     items: int
     misses: int
+    """Answers, and those of them after the deadline."""
     rate_at_least: float
     rate_at_most: float
+    """Bounds of the rate of misses, each at the claim's confidence, as if the number of items had been fixed before."""
     stopped: str
+    """Why the run ended."""
     deadline: float
+    """Seconds."""
     elapsed_share: Mapping[str, float | None]
+    """Quantiles of the times from when the item was due to the answer, divided by the deadline."""
     guard_margin: float | None
+    """Seconds by which each answer would have to be earlier, so that a single look after this number of items proves
+    the claim; None if there are too few items to prove it at all."""
     most_in_a_row: int
+    """The longest run of misses. The claim assumes that misses are independent; a long run shows that they are not."""
     reasons: Mapping[str, int]
+    """The number of misses for each reason."""
     missed: tuple[LateAnswer, ...]
+    """The first misses, at most 100."""
     watched: int
+    """How often, between items, a loop only read the clock, for as long as the item before had taken."""
     pauses: Mapping[str, float | None]
+    """Quantiles, in seconds, of the longest time between two readings in such a loop. The machine alone causes them: no
+    code of the predictor runs meanwhile."""
     wake_ups: tuple[Jitter, Jitter]
+    """How late a sleeping loop was woken, just before the run and just after it."""
     context: Mapping[str, Any] = field(default_factory=dict)
+    """Machine, versions, bundle, items, load."""
     period: float | None = None
+    """Seconds from one item to the next, with a sleep between them; None if there was none."""
     rehearsed: bool = False
+    """Whether kept items were answered right before each item."""
     waited_share: Mapping[str, float | None] = field(default_factory=dict)
+    """Quantiles of the times from when the item was due to the call, divided by the deadline. They are a part of the
+    times in `elapsed_share`."""
 
     @property
     def regime(self) -> str:
@@ -172,10 +141,7 @@ class Certificate:
     def write(self, file: str | os.PathLike[str]) -> None:
         """Write it as JSON, whole or not at all.
 
-        Raises
-        ------
-        CertificateError
-            If the file cannot be written.
+        Raises `CertificateError` if the file cannot be written.
         """
         text = json.dumps({"format": FORMAT, "version": VERSION, **asdict(self)}, indent=2, allow_nan=False)
         try:
@@ -187,10 +153,7 @@ class Certificate:
     def read(cls, file: str | os.PathLike[str]) -> "Certificate":
         """Return what `write` wrote.
 
-        Raises
-        ------
-        CertificateError
-            If the file is not a certificate, damaged, or of a newer version.
+        Raises `CertificateError` if the file is not a certificate, damaged, or of a newer version.
         """
         try:
             d = plain_json(Path(file).read_bytes())
@@ -225,13 +188,7 @@ def _listed(values: Mapping[str, float | None], written: Callable[[float], str])
 
 
 class Evidence:
-    """Counts answers until the plan decides about the claim.
-
-    Parameters
-    ----------
-    plan : SamplingPlan
-    deadline_ns : int
-    """
+    """Counts answers until the plan decides about the claim."""
 
     def __init__(self, plan: SamplingPlan, deadline_ns: int) -> None:
         self.plan, self.deadline_ns = plan, deadline_ns

@@ -48,38 +48,17 @@ def certify(
 ) -> Certificate:
     """Answer items until the claim is proven or refuted, or time is up; Ctrl-C ends the run early.
 
-    Parameters
-    ----------
-    predictor : Predictor
-        Or anything with its `deadline`, `warm_up` and `predict_one`.
-    items : iterable
-        A sequence is shuffled, and shuffled again each time that it is used up. Other iterables are taken in their own
-        order; when they end, their first 10,000 items go on as such a sequence.
-    claim : Claim
-        The rate of misses to prove, and the confidence.
-    plan : SamplingPlan, optional
-        The points at which the claim is decided; by default a single look that allows no miss.
-    deadline : float, optional
-        Seconds that the claim is about; by default the predictor's own deadline. A predictor with a shorter deadline of
-        its own has a guard margin.
-    seconds : float
-        Limit of the time of the run.
-    pace : Pace, optional
-        Sleeps between two items, as a loop at a period does. By default they follow each other without a sleep.
-    seed : int
-        Seed of the shuffling.
-    clock, sleep : callables
-        Used for the time limit, and to watch the machine; the clock is also that of the pace. The clock returns
-        nanoseconds, `sleep` takes seconds.
-    progress : callable
-        Called with the fraction of the items of the last look that are answered.
+    `predictor`: or anything with its `deadline`, `warm_up` and `predict_one`. `items`: a sequence is shuffled, and
+    shuffled again each time that it is used up. Other iterables are taken in their own order; when they end, their
+    first 10,000 items go on as such a sequence. `claim`: the rate of misses to prove, and the confidence. `plan`: the
+    points at which the claim is decided; by default a single look that allows no miss. `deadline`: seconds that the
+    claim is about; by default the predictor's own deadline. A predictor with a shorter deadline of its own has a guard
+    margin. `seconds`: limit of the time of the run. `pace`: sleeps between two items, as a loop at a period does. By
+    default they follow each other without a sleep. `seed`: seed of the shuffling. `clock`, `sleep`: used for the time
+    limit, and to watch the machine; the clock is also that of the pace. The clock returns nanoseconds, `sleep` takes
+    seconds. `progress`: called with the fraction of the items of the last look that are answered.
 
-    Raises
-    ------
-    CertificateError
-        If the claim is impossible.
-    ItemError
-        If there is no item.
+    Raises `CertificateError` if the claim is impossible. Raises `ItemError` if there is no item.
     """
     plan = plan or SamplingPlan.single_look(claim.miss_rate, claim.confidence)
     deadline = deadline or predictor.deadline
@@ -115,17 +94,8 @@ def found(
 ) -> Certificate:
     """Return the certificate of a run.
 
-    Parameters
-    ----------
-    evidence : Evidence
-        The counted answers.
-    claim : Claim
-    stopped : str
-        Why the run ended.
-    pauses : Histogram
-        The longest pause of the machine each time that it was watched.
-    wake_ups : tuple of two Jitter
-        How late a sleeping loop was woken, before the run and after it.
+    `evidence`: the counted answers. `stopped`: why the run ended. `pauses`: the longest pause of the machine each time
+    that it was watched. `wake_ups`: how late a sleeping loop was woken, before the run and after it.
     """
     deadline, reasons = evidence.deadline_ns / 1e9, evidence.reasons
     return Certificate(

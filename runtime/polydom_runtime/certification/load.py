@@ -24,16 +24,10 @@ READY = b"busy\n"
 
 
 class Load(NamedTuple):
-    """A number of busy processes of one kind.
-
-    Parameters
-    ----------
-    kind : str
-        One of `KINDS`.
-    processes : int
-    """
+    """A number of busy processes of one kind."""
 
     kind: str
+    """One of `KINDS`."""
     processes: int
 
     def __str__(self) -> str:
@@ -43,13 +37,9 @@ class Load(NamedTuple):
 def loads(text: str) -> tuple[Load, ...]:
     """Return the loads that a text such as ``cpu:2,memory:1`` stands for; a type for argparse.
 
-    Raises
-    ------
-    argparse.ArgumentTypeError
-        If the text is malformed, a kind is unknown, or a number of processes is out of range.
-
-    >>> loads("cpu:2,memory:1")
-    (Load(kind='cpu', processes=2), Load(kind='memory', processes=1))
+    Raises `argparse`.`ArgumentTypeError` if the text is malformed, a kind is unknown, or a number of processes is out
+    of range. Raises >>> `loads`("`cpu`:`2`,`memory`:`1`"). Raises (`Load`(`kind`='`cpu`', `processes`=`2`),
+    `Load`(`kind`='`memory`', `processes`=`1`)).
     """
     found = []
     for part in text.split(","):
@@ -66,21 +56,12 @@ def loads(text: str) -> tuple[Load, ...]:
 class UnderLoad:
     """Keeps the machine busy within a ``with`` block, by processes that have the priority of this process.
 
-    Parameters
-    ----------
-    parts : sequence of Load
-        The processes to start; none by default.
+    `parts`: the processes to start; none by default.
 
-    Attributes
-    ----------
-    processes : list of (str, subprocess.Popen)
-        The kind of each, and the process.
+    `processes`: the kind of each, and the process.
 
-    Raises
-    ------
-    CertificateError
-        If a process cannot do its work, for example because the disk is full. At the end of the block, too, if a
-        process has ended by itself meanwhile.
+    Raises `CertificateError` if a process cannot do its work, for example because the disk is full. At the end of the
+    block, too, if a process has ended by itself meanwhile.
     """
 
     def __init__(self, parts: Sequence[Load] = ()) -> None:

@@ -14,12 +14,8 @@ MAX_DIGITS = 18
 def plain_json(data: bytes) -> Any:
     """Return the value of a JSON text.
 
-    Raises
-    ------
-    ValueError
-        If it is no JSON, or a number in it is not finite or too long.
-    RecursionError
-        If too many lists are inside each other.
+    Raises `ValueError` if it is no JSON, or a number in it is not finite or too long. Raises `RecursionError` if too
+    many lists are inside each other.
     """
     return json.loads(data, parse_constant=_number, parse_float=_number, parse_int=_count)
 

@@ -77,12 +77,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> Outcome:
     """Certify, print the certificate, and return it with the exit code of the verdict.
 
-    Raises
-    ------
-    CertificateError
-        If the certificate could not be written, or the claim or the plan is not sound.
-    PolyDomError
-        If the bundle, the feature space or the items cannot be used.
+    Raises `CertificateError` if the certificate could not be written, or the claim or the plan is not sound. Raises
+    `PolyDomError` if the bundle, the feature space or the items cannot be used.
     """
     if arguments.out and not os.access(Path(arguments.out).absolute().parent, os.W_OK):
         raise CertificateError(f"The folder of {arguments.out} must exist and be writable. It is not.")

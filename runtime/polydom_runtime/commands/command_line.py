@@ -32,20 +32,11 @@ def add_commands(
 ) -> None:
     """Add the commands to a parser; only the module of the command that the words name is imported.
 
-    Parameters
-    ----------
-    parser : ArgumentParser
-        Its own options must take no values, except `completion.OPTION`: for this, all modules are imported.
-    commands : mapping of str to str
-        The help line of each command, by name.
-    package : str
-        The package with a module of the same name for each command. The module has ``add_arguments(parser)`` and
-        ``run(arguments)``, which returns an `Outcome`, or only the exit code, or None. Parsed arguments have this
-        function as ``run``.
-    words : sequence of str
-        The words of the command line that are to be parsed.
-    version : str
-        Of the program.
+    `parser`: its own options must take no values, except `completion.OPTION`: for this, all modules are imported.
+    `commands`: the help line of each command, by name. `package`: the package with a module of the same name for each
+    command. The module has ``add_arguments(parser)`` and ``run(arguments)``, which returns an `Outcome`, or only the
+    exit code, or None. Parsed arguments have this function as ``run``. `words`: the words of the command line that are
+    to be parsed. `version`: of the program.
     """
     parser.add_argument("--version", action="version", version=f"%(prog)s {version}")
     add_completion(parser)
@@ -69,16 +60,8 @@ def run_command(
 
     With ``--json``, standard output gets one JSON document, see `Envelope`, and nothing else.
 
-    Parameters
-    ----------
-    parser : callable
-        Takes the words and returns the parser.
-    argv : sequence of str, optional
-        The words; those of the process if not given. Then warnings are single lines, too.
-    to_go_on : str
-        What to do after an interruption.
-    version : str
-        Of the program.
+    `parser`: takes the words and returns the parser. `argv`: the words; those of the process if not given. Then
+    warnings are single lines, too. `to_go_on`: what to do after an interruption. `version`: of the program.
     """
     words, own = sys.argv[1:] if argv is None else argv, argv is None
     as_json = JSON in words
@@ -130,12 +113,7 @@ def run_command(
 
 
 class UsageError(SystemExit):
-    """The words on the command line are not as they must be. It ends the program.
-
-    Parameters
-    ----------
-    message : str
-    """
+    """The words on the command line are not as they must be. It ends the program."""
 
     def __init__(self, message: str) -> None:
         super().__init__(int(ExitCode.ERROR))

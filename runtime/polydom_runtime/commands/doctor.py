@@ -34,10 +34,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> Outcome:
     """Print the findings; return 1 if one of them is a problem, else 0.
 
-    Raises
-    ------
-    BundleMismatchError
-        If features are given without a bundle, or those of another one.
+    Raises `BundleMismatchError` if features are given without a bundle, or those of another one.
     """
     if arguments.space and not arguments.bundle:
         raise BundleMismatchError("--space must come with --bundle, which says what the features gave. It is missing.")

@@ -31,12 +31,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> Outcome:
     """Answer the item, with warm code, and print the explanation.
 
-    Raises
-    ------
-    ItemError
-        If there is no such item.
-    PolyDomError
-        If the bundle or the feature space cannot be used.
+    Raises `ItemError` if there is no such item. Raises `PolyDomError` if the bundle or the feature space cannot be
+    used.
     """
     item, space = item_of(arguments.item), space_of(arguments.space)
     predictor = Predictor(bundle_of(arguments), space, deadline=arguments.deadline, policy=arguments.policy)
@@ -49,10 +45,7 @@ def run(arguments: argparse.Namespace) -> Outcome:
 def item_of(reference: str) -> Any:
     """Return the item that ``ITEMS#i`` names.
 
-    Raises
-    ------
-    ItemError
-        If it names none.
+    Raises `ItemError` if it names none.
     """
     source, _, number = reference.rpartition("#")
     if not source or not number.isdecimal():

@@ -38,12 +38,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> Outcome:
     """Print every record as a line of JSON from the oldest to the newest, or a summary.
 
-    Raises
-    ------
-    RecordingError
-        If the file is not a sound recording, or has no such item.
-    BundleFormatError, BundleMismatchError
-        If the bundle is not sound, or not that of the recording.
+    Raises `RecordingError` if the file is not a sound recording, or has no such item. Raises `BundleFormatError`,
+    `BundleMismatchError` if the bundle is not sound, or not that of the recording.
     """
     flight = load_flight(arguments.file)
     if arguments.summary:
@@ -106,12 +102,8 @@ def summary(flight: Flight) -> dict[str, Any]:
 def explanation(flight: Flight, item: int, bundle: Bundle | None) -> Explanation:
     """Return how the newest recorded answer to an item came about.
 
-    Raises
-    ------
-    RecordingError
-        If the item is not in the recording.
-    BundleMismatchError
-        If the bundle is not that of the recording.
+    Raises `RecordingError` if the item is not in the recording. Raises `BundleMismatchError` if the bundle is not that
+    of the recording.
     """
     header, found = flight.header, [r for r in flight.records if r.number == item]
     if not found:

@@ -40,10 +40,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def check_arguments(arguments: argparse.Namespace) -> None:
     """Check that the options can hold together.
 
-    Raises
-    ------
-    LoopError
-        If they cannot.
+    Raises `LoopError` if they cannot.
     """
     if arguments.follow and arguments.tune is not None:
         raise LoopError("--follow must be without --tune: a tune is of one bundle. Leave one out.")
@@ -56,12 +53,7 @@ def following(
 ) -> "FollowingPredictor":
     """Return a predictor that takes over new bundles.
 
-    Parameters
-    ----------
-    arguments : Namespace
-    first : Predictor or SupervisedPredictor
-    make : callable
-        Makes a predictor as `arguments` ask for it.
+    `make`: makes a predictor as `arguments` ask for it.
     """
     from polydom_runtime.delivery.check import check_bundle  # only here, since most nodes follow nothing
     from polydom_runtime.delivery.following_predictor import FollowingPredictor

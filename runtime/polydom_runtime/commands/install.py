@@ -34,12 +34,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> Outcome:
     """Check the bundle on this machine, install it, and say what changed.
 
-    Raises
-    ------
-    UpdateError
-        If it cannot work on this machine, or cannot be installed.
-    PolyDomError
-        If the bundle or the feature space cannot be used.
+    Raises `UpdateError` if it cannot work on this machine, or cannot be installed. Raises `PolyDomError` if the bundle
+    or the feature space cannot be used.
     """
     space = space_of(arguments.space) if arguments.space else None
     load = loader_of(arguments)

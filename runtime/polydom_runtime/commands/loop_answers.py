@@ -25,24 +25,11 @@ if TYPE_CHECKING:
 class LabelledSource:
     """The items of (item, label) pairs, for a loop. In place of an unreadable one there is no item yet.
 
-    Parameters
-    ----------
-    name : str
-        Of the source.
-    pairs : Pairs
-    tally : Tally
-        Counts the unreadable ones.
-    stop : Stop
-        Of the loop; requested if the first item is refused.
-    check : callable
-        Called with the first item that has values; raises an `ItemError` if it is not like those of the build.
+    `name`: of the source. `tally`: counts the unreadable ones. `stop`: of the loop; requested if the first item is
+    refused. `check`: called with the first item that has values; raises an `ItemError` if it is not like those of the
+    build.
 
-    Attributes
-    ----------
-    label
-        The label of the item taken last.
-    refused : ItemError, optional
-        Why the first item was refused.
+    `label`: the label of the item taken last. `refused`: why the first item was refused.
     """
 
     def __init__(self, name: str, pairs: Pairs, tally: "Tally", stop: Stop, check: Callable[[Any], object]) -> None:
@@ -81,25 +68,11 @@ class LabelledSource:
 class Answers:
     """Counts, records and prints the answers; `on_answer` is one of `Monitor`.
 
-    Parameters
-    ----------
-    predictor : Predictor or SupervisedPredictor
-    source : LabelledSource
-    tally : Tally
-    records : Records
-    stop : Stop
-        Of the loop; requested when the reader of the lines has gone.
-    publisher : MqttPublisher, optional
-        Which gets what is printed.
-    shown : "each", "held" or "none"
-        Whether answers are printed one by one, held back until the end, or only counted.
-    more : callable
-        Returns what is printed with each answer beside it.
+    `stop`: of the loop; requested when the reader of the lines has gone. `publisher`: which gets what is printed.
+    `shown`: whether answers are printed one by one, held back until the end, or only counted. `more`: returns what is
+    printed with each answer beside it.
 
-    Attributes
-    ----------
-    is_read : bool
-        Whether the reader of the lines has not gone.
+    `is_read`: whether the reader of the lines has not gone.
     """
 
     def __init__(
@@ -171,20 +144,10 @@ def has_values(item: Any) -> bool:
 def check_first(space: FeatureSpace | None, kind: ItemKind | None, source: str, item: Any) -> None:
     """Check that the first item of a source is like those that the bundle was built with.
 
-    Parameters
-    ----------
-    space : FeatureSpace, optional
-        All its features must work on the item; not checked if None, as under supervision.
-    kind : ItemKind, optional
-        Of the items of the build.
-    source : str
-        Its name.
-    item : object
+    `space`: all its features must work on the item; not checked if None, as under supervision. `kind`: of the items of
+    the build. `source`: its name.
 
-    Raises
-    ------
-    ItemError
-        If it is not: then the source most likely gives something else than items.
+    Raises `ItemError` if it is not: then the source most likely gives something else than items.
     """
     check_kind(item, kind, f"The first item of {source}", "those that the bundle was built with are")
     if space is None:

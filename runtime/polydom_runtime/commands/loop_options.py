@@ -68,10 +68,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def check_arguments(arguments: argparse.Namespace) -> None:
     """Check that no option of the loop is given without a period.
 
-    Raises
-    ------
-    LoopError
-        If one is.
+    Raises `LoopError` if one is.
     """
     given = [f"--{name.replace('_', '-')}" for name, unasked in UNASKED.items() if getattr(arguments, name) != unasked]
     if given and arguments.period is None:
@@ -138,19 +135,10 @@ def build_loop(
 ) -> Monitor:
     """Return the loop that the command line asks for.
 
-    Parameters
-    ----------
-    arguments : Namespace
-        With the options of `add_arguments`.
-    predictor, source, on_answer, on_miss, stop
-        As in `Monitor`.
-    on_slack : sequence of callable
-        Called one after another, all with the seconds that remained before the first was called.
+    `arguments`: with the options of `add_arguments`. `predictor`, `source`, `on_answer`, `on_miss`, `stop`: as in
+    `Monitor`. `on_slack`: called one after another, all with the seconds that remained before the first was called.
 
-    Raises
-    ------
-    LoopError
-        If the time of busy waiting, or the address of the service manager, is not sound.
+    Raises `LoopError` if the time of busy waiting, or the address of the service manager, is not sound.
     """
     hooks, known = list(on_slack), watchdogs(arguments)
     monitor = Monitor(

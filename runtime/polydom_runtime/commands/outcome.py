@@ -15,34 +15,22 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a command found.
-
-    Parameters
-    ----------
-    result : object
-        What ``--json`` prints: data that `plain` can take.
-    code : int
-        The exit code.
-    """
+    """What a command found."""
 
     result: Any
+    """What ``--json`` prints: data that `plain` can take."""
     code: int = ExitCode.DONE
+    """The exit code."""
 
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """What is around each outcome.
-
-    Parameters
-    ----------
-    command : str
-        The program and the command, such as ``polydom inspect``.
-    version : str
-        Of the program.
-    """
+    """What is around each outcome."""
 
     command: str
+    """The program and the command, such as ``polydom inspect``."""
     version: str
+    """Of the program."""
 
     def of(self, outcome: Outcome) -> str:
         """Return a JSON document with a result."""

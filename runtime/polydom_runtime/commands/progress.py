@@ -10,10 +10,7 @@ WIDTH = 30
 class ProgressBar:
     """Shows a fraction on standard error if that is a terminal.
 
-    Parameters
-    ----------
-    what : str
-        The words before the bar.
+    `what`: the words before the bar.
     """
 
     def __init__(self, what: str) -> None:

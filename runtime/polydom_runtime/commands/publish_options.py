@@ -59,10 +59,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def target_of(arguments: argparse.Namespace) -> "MqttTarget | None":
     """Return where to publish to; None if that was not asked for.
 
-    Raises
-    ------
-    PublishingError
-        If the address or an option cannot be used, or one is given without the address.
+    Raises `PublishingError` if the address or an option cannot be used, or one is given without the address.
     """
     if arguments.mqtt is None:
         given = [name.replace("_", "-") for name, unasked in UNASKED.items() if _of(arguments, name) != unasked]
@@ -85,10 +82,7 @@ def target_of(arguments: argparse.Namespace) -> "MqttTarget | None":
 def open_publisher(arguments: argparse.Namespace, target: "MqttTarget", bundle: "Bundle") -> "MqttPublisher":
     """Return the publisher that the command line asks for.
 
-    Raises
-    ------
-    PublishingError
-        If it cannot start.
+    Raises `PublishingError` if it cannot start.
     """
     from polydom_runtime.publishing.discovery import discovery
     from polydom_runtime.publishing.publisher import MqttPublisher

@@ -24,14 +24,8 @@ if TYPE_CHECKING:
 class Records:
     """Counts and records every answer, as far as the options ask for it.
 
-    Parameters
-    ----------
-    metrics : Metrics, optional
-    files : sequence of Regularly
-        The files that the metrics are written to.
-    recorder : FlightRecorder, optional
-    reopen : callable
-        Returns the recorder of another predictor, after that of the one before was closed.
+    `files`: the files that the metrics are written to. `reopen`: returns the recorder of another predictor, after that
+    of the one before was closed.
     """
 
     def __init__(
@@ -127,10 +121,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def open_records(arguments: argparse.Namespace, predictor: "AnyPredictor") -> Records:
     """Open the files that the command line asks for; metrics are written once now, to show trouble at the start.
 
-    Raises
-    ------
-    RecordingError
-        If the recording cannot be opened, unless it is optional.
+    Raises `RecordingError` if the recording cannot be opened, unless it is optional.
     """
     outputs: list[MetricsOutput] = []
     if arguments.metrics_json:

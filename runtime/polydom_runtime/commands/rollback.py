@@ -25,10 +25,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> Outcome:
     """Roll back, and say to which release.
 
-    Raises
-    ------
-    UpdateError
-        If there is no such release, or it is damaged.
+    Raises `UpdateError` if there is no such release, or it is damaged.
     """
     done = roll_back(arguments.into, to=arguments.to, load=loader_of(arguments))
     for digest, fault in done.passed_over.items():

@@ -54,13 +54,9 @@ class ClassCounts:
     def of(cls, classes: Sequence[Any], matrix: NDArray[np.int64], errors: ErrorCosts | None = None) -> "ClassCounts":
         """Return the counts of answers that are counted already.
 
-        Parameters
-        ----------
-        classes : sequence of shape (n_classes,)
-        matrix : int64 array of shape (n_classes + 1, n_classes + 2)
-            How often each class (row) was told as each (column); the last row, and the last column but one, stand for
-            labels that are no classes, the last column for no answer.
-        errors : ErrorCosts, optional
+        `classes` has shape (n_classes,). `matrix` (shape (n_classes + 1, n_classes + 2)): how often each class (row)
+        was told as each (column); the last row, and the last column but one, stand for labels that are no classes, the
+        last column for no answer.
         """
         counts, among = cls(classes, errors), matrix[:, :-1]
         counts._right, counts._told, counts._true = among.diagonal().copy(), among.sum(axis=0), among.sum(axis=1)

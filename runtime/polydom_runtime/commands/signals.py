@@ -122,15 +122,9 @@ def _heeded() -> list[int]:
 class _SendAgain:
     """Sends a signal again to the main thread until it has been handled; at a second one it may end the process.
 
-    Parameters
-    ----------
-    numbers : sequence of int
-        Of the signals that are sent again.
+    `numbers`: of the signals that are sent again.
 
-    Attributes
-    ----------
-    handled, sent : int
-        How often Python has handled signals, and how often they were sent again.
+    `handled`, `sent`: how often Python has handled signals, and how often they were sent again.
     """
 
     def __init__(self, numbers: Sequence[int]) -> None:

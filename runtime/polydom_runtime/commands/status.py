@@ -23,10 +23,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> Outcome:
     """Print the releases, the newest copy first; return 1 if the current one is missing or damaged, else 0.
 
-    Raises
-    ------
-    UpdateError
-        If the folder cannot be read.
+    Raises `UpdateError` if the folder cannot be read.
     """
     current, found = current_digest(Path(arguments.root)), releases(arguments.root, loader_of(arguments))
     for release in found:

@@ -18,12 +18,8 @@ if TYPE_CHECKING:
 def bundle_of(arguments: argparse.Namespace) -> Bundle:
     """Read the bundle of a command, unless it is loaded already; with the times of its tune file, if one is given.
 
-    Raises
-    ------
-    BundleFormatError
-        If the bundle or the tune file is not sound.
-    BundleMismatchError
-        If the tune file is of another bundle or machine.
+    Raises `BundleFormatError` if the bundle or the tune file is not sound. Raises `BundleMismatchError` if the tune
+    file is of another bundle or machine.
     """
     bundle = loaded(arguments.bundle, trust_of(arguments))
     return bundle if arguments.tune is None else tuned(bundle, load_tune(arguments.tune, bundle))
@@ -32,10 +28,7 @@ def bundle_of(arguments: argparse.Namespace) -> Bundle:
 def trust_of(arguments: argparse.Namespace) -> "Trust | None":
     """Read the trusted keys of a command; None if it names no file of them.
 
-    Raises
-    ------
-    SignatureError
-        If a file is not sound.
+    Raises `SignatureError` if a file is not sound.
     """
     if arguments.trust is None:
         return None
@@ -47,9 +40,6 @@ def trust_of(arguments: argparse.Namespace) -> "Trust | None":
 def loader_of(arguments: argparse.Namespace) -> Callable[[Path], Bundle]:
     """Return what loads bundles as a command demands.
 
-    Raises
-    ------
-    SignatureError
-        As for `trust_of`.
+    Raises `SignatureError` as for `trust_of`.
     """
     return partial(load_bundle, trust=trust_of(arguments))

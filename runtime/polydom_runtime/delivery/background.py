@@ -17,10 +17,7 @@ Job = Callable[[], object]
 class Background:
     """Does jobs in a thread, one after the other. What they raise is reported.
 
-    Parameters
-    ----------
-    pace : Pace
-        Models are opened when it allows it.
+    `pace`: models are opened when it allows it.
     """
 
     def __init__(self, pace: Pace) -> None:

@@ -37,26 +37,12 @@ def check_bundle(
 ) -> None:
     """Load a bundle, compare its features, and answer its reference items, in a process of its own.
 
-    Parameters
-    ----------
-    folder : str
-    sha256 : str
-        Of the index of the bundle that the folder must hold, in hexadecimal.
-    space : str
-        ``MODULE:SPACE``.
-    options : mapping
-        Options of a `Predictor` that JSON can hold.
-    compare : bool
-        Whether to compare the features with those of the build.
-    trust : sequence of str, optional
-        The files of trusted keys; as the environment says if not given.
-    seconds : float
-        The time that this may take.
+    `sha256`: of the index of the bundle that the folder must hold, in hexadecimal. `space`: ``MODULE:SPACE``.
+    `options`: options of a `Predictor` that JSON can hold. `compare`: whether to compare the features with those of the
+    build. `trust`: the files of trusted keys; as the environment says if not given. `seconds`: the time that this may
+    take.
 
-    Raises
-    ------
-    BundleMismatchError
-        If anything fails, or takes longer.
+    Raises `BundleMismatchError` if anything fails, or takes longer.
     """
     of_bundle = {"folder": folder, "sha256": sha256, "trust": None if trust is None else list(trust)}
     order = json.dumps({**of_bundle, "space": space, "options": dict(options), "compare": compare})

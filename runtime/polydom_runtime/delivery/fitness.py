@@ -13,22 +13,11 @@ from polydom_runtime.findings import Finding
 def check_fitness(bundle: Bundle, board: Board, found: Probe | str, space: FeatureSpace | None = None) -> list[Finding]:
     """Return what may make answers late here: the doctor's findings about a bundle that are no reason to refuse it.
 
-    Parameters
-    ----------
-    bundle : Bundle
-    board : Board
-        The source of facts about the machine.
-    found : Probe or str
-        The result of a child process that tries onnxruntime, or why it failed.
-    space : FeatureSpace, optional
-        The features of this machine, to compare with those of the build.
+    `board`: the source of facts about the machine. `found`: the result of a child process that tries onnxruntime, or
+    why it failed. `space`: the features of this machine, to compare with those of the build.
 
-    Raises
-    ------
-    UpdateError
-        If a model does not run, or the memory is too small.
-    BundleMismatchError
-        If the features are not those of the build, or give other numbers.
+    Raises `UpdateError` if a model does not run, or the memory is too small. Raises `BundleMismatchError` if the
+    features are not those of the build, or give other numbers.
     """
     models = check_bundle(bundle, found)
     others = [check_memory(board, [model.size_bytes for model in bundle.models]), check_costs(bundle, board, found)]

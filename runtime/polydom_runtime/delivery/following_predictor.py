@@ -42,24 +42,16 @@ Identity = tuple[int, ...]
 
 
 class Reloads(NamedTuple):
-    """What became of new bundles.
-
-    Attributes
-    ----------
-    taken : int
-        Those that took over.
-    refused : int
-        Those that could not be used.
-    sent_back : int
-        Those that took over, and answered late or failed too often: the one before took over again.
-    error : str
-        Why the last one was refused or sent back; empty if none was.
-    """
+    """What became of new bundles."""
 
     taken: int = 0
+    """Those that took over."""
     refused: int = 0
+    """Those that could not be used."""
     sent_back: int = 0
+    """Those that took over, and answered late or failed too often: the one before took over again."""
     error: str = ""
+    """Why the last one was refused or sent back; empty if none was."""
 
 
 class FollowingPredictor:

@@ -21,24 +21,16 @@ from .switching import locked, switch
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """What an install has done.
-
-    Parameters
-    ----------
-    digest : str
-        Of the release that is the current one now.
-    before : str or None
-        The digest of the one that was before; None if there was none.
-    copied : bool
-        Whether it was copied; False if it was there already, sound, and with the same signature.
-    removed : tuple of str
-        The digests of releases that were removed.
-    """
+    """What an install has done."""
 
     digest: str
+    """Of the release that is the current one now."""
     before: str | None
+    """The digest of the one that was before; None if there was none."""
     copied: bool
+    """Whether it was copied; False if it was there already, sound, and with the same signature."""
     removed: tuple[str, ...]
+    """The digests of releases that were removed."""
 
 
 def install(bundle: Bundle, root: str | os.PathLike[str], *, keep: int = 3, load: Loader = load_bundle) -> Installed:
@@ -46,22 +38,12 @@ def install(bundle: Bundle, root: str | os.PathLike[str], *, keep: int = 3, load
 
     At any instant, also after a kill or a power cut, the current release is the whole old or the whole new one.
 
-    Parameters
-    ----------
-    bundle : Bundle
-        As it was read from the disk.
-    root : path
-        The folder of releases. It is made if it is missing, with its parents.
-    keep : int
-        The number of releases that stay, at least 2.
-    load : callable
-        What reads a bundle from a folder, checks it and returns it.
+    `bundle`: as it was read from the disk. `root`: the folder of releases. It is made if it is missing, with its
+    parents. `keep`: the number of releases that stay, at least 2. `load`: what reads a bundle from a folder, checks it
+    and returns it.
 
-    Raises
-    ------
-    UpdateError
-        If another process changes the releases, a file cannot be written, the bundle was changed meanwhile, or `keep`
-        is too small.
+    Raises `UpdateError` if another process changes the releases, a file cannot be written, the bundle was changed
+    meanwhile, or `keep` is too small.
     """
     if keep < 2:
         raise UpdateError(f"At least 2 releases must stay: the current one and the one before it. Got {keep}.")

@@ -19,10 +19,7 @@ OPENING_S, OPENING_S_PER_BYTE = 1e-3, 3e-8
 class Pace:
     """Lets another thread hold up the loop only when the loop has told that it has time.
 
-    Parameters
-    ----------
-    most : float
-        Seconds after which the work begins in any case.
+    `most`: seconds after which the work begins in any case.
     """
 
     def __init__(self, most: float = MOST_WAIT_S) -> None:

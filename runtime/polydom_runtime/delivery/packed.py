@@ -25,17 +25,9 @@ DEPTHS = {tarfile.DIRTYPE: (1, 2), tarfile.REGTYPE: (2, 3), tarfile.AREGTYPE: (2
 def unpacked(bundle: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield the folder of a bundle. That of a tar file is a temporary one, where `tempfile` puts it.
 
-    Parameters
-    ----------
-    bundle : path
-        A tar file, or anything else, which is yielded as it is.
+    `bundle`: a tar file, or anything else, which is yielded as it is.
 
-    Raises
-    ------
-    BundleFormatError
-        As for `unpack`.
-    UpdateError
-        If the temporary folder cannot be written.
+    Raises `BundleFormatError` as for `unpack`. Raises `UpdateError` if the temporary folder cannot be written.
     """
     path = Path(bundle)
     if not path.is_file():
@@ -56,21 +48,10 @@ def unpacked(bundle: str | os.PathLike[str]) -> Iterator[Path]:
 def unpack(stream: BinaryIO, name: Path, into: Path) -> Path:
     """Write the one folder that a tar file holds, and return its path. Modes, owners and times do not count.
 
-    Parameters
-    ----------
-    stream : binary file
-        The tar file, from its start to its end.
-    name : Path
-        Of the tar file, for messages.
-    into : Path
-        An empty folder.
+    `stream`: the tar file, from its start to its end. `name`: of the tar file, for messages. `into`: an empty folder.
 
-    Raises
-    ------
-    BundleFormatError
-        If it is compressed, cut or too large, or holds anything but files and folders as a bundle has them.
-    OSError
-        If it cannot be read, or a file cannot be written.
+    Raises `BundleFormatError` if it is compressed, cut or too large, or holds anything but files and folders as a
+    bundle has them. Raises `OSError` if it cannot be read, or a file cannot be written.
     """
     size = stream.seek(0, os.SEEK_END)
     stream.seek(0)

@@ -35,36 +35,24 @@ class CurrentRelease(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A release as it is on the disk.
-
-    Parameters
-    ----------
-    digest : str
-        The SHA-256 of its index in hexadecimal.
-    name : str
-        The name and the version of the bundle; empty if it cannot be read.
-    installed : float
-        When it was copied, in seconds since 1970, by the clock of the node.
-    size_bytes : int
-        Of all its files.
-    fault : str
-        Why it cannot be used; empty if it is sound.
-    """
+    """A release as it is on the disk."""
 
     digest: str
+    """The SHA-256 of its index in hexadecimal."""
     name: str
+    """The name and the version of the bundle; empty if it cannot be read."""
     installed: float
+    """When it was copied, in seconds since 1970, by the clock of the node."""
     size_bytes: int
+    """Of all its files."""
     fault: str = ""
+    """Why it cannot be used; empty if it is sound."""
 
 
 def current_release(root: str | os.PathLike[str]) -> CurrentRelease:
     """Return the current release, by reading one link. The release itself is not looked at.
 
-    Raises
-    ------
-    UpdateError
-        If there is no such link, or it names anything but a release.
+    Raises `UpdateError` if there is no such link, or it names anything but a release.
     """
     link = Path(root) / CURRENT
     try:
@@ -123,10 +111,7 @@ def up_to_current(root: Path) -> list[str]:
 def checked(path: Path, digest: str, load: Loader) -> Bundle:
     """Read the bundle with this digest from a folder.
 
-    Raises
-    ------
-    PolyDomError
-        If it cannot be used, or is another bundle.
+    Raises `PolyDomError` if it cannot be used, or is another bundle.
     """
     bundle = load(path)
     if bundle.sha256 != digest:
@@ -146,10 +131,7 @@ def fault(path: Path, digest: str, load: Loader) -> str:
 def releases(root: str | os.PathLike[str], load: Loader = load_bundle) -> list[Release]:
     """Return all releases, the newest copy first.
 
-    Raises
-    ------
-    UpdateError
-        If the folder cannot be read.
+    Raises `UpdateError` if the folder cannot be read.
     """
     try:
         return [_release(Path(root), digest, load) for digest in digests(Path(root))]

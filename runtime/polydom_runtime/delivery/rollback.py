@@ -29,23 +29,13 @@ def roll_back(
     Each call goes one release further back, in the order of installs, and never forward. Damaged releases are passed
     over. The next install takes its place right after the release that is current then.
 
-    Parameters
-    ----------
-    root : path
-        The folder of releases.
-    to : str, optional
-        The digest of the release to use, or its first characters; it may also be a later one. By default it is the last
-        sound one before the current one; if no release is current, the last sound one of all.
-    expected : str, optional
-        Nothing is changed unless the current release has this digest, such as that of the bundle that failed.
-    load : callable
-        What reads a bundle from a folder, checks it and returns it.
+    `root`: the folder of releases. `to`: the digest of the release to use, or its first characters; it may also be a
+    later one. By default it is the last sound one before the current one; if no release is current, the last sound one
+    of all. `expected`: nothing is changed unless the current release has this digest, such as that of the bundle that
+    failed. `load`: what reads a bundle from a folder, checks it and returns it.
 
-    Raises
-    ------
-    UpdateError
-        If there is no such release, it is damaged, another one than `expected` is current, another process changes the
-        releases, or a file cannot be written.
+    Raises `UpdateError` if there is no such release, it is damaged, another one than `expected` is current, another
+    process changes the releases, or a file cannot be written.
     """
     root = Path(root)
     with locked(root):

@@ -19,10 +19,7 @@ NEW_LINK = f".{CURRENT}.part"
 def locked(root: Path) -> Iterator[None]:
     """Let no other process change the releases during the block. The system takes the lock back if this one dies.
 
-    Raises
-    ------
-    UpdateError
-        If another process has the lock, or a file cannot be read or written.
+    Raises `UpdateError` if another process has the lock, or a file cannot be read or written.
     """
     try:
         for link in (root / name for name in (RELEASES, HISTORY, LOCK)):

@@ -15,18 +15,13 @@ LEAST_RATE = 0.001
 
 @dataclass
 class Record:
-    """Counts of the answers of one predictor.
-
-    Parameters
-    ----------
-    items, late, failed : int
-        All answers, those after the deadline, and those on whose account something failed: a feature or a model raised,
-        or the supervisor had to answer.
-    """
+    """Counts of the answers of one predictor."""
 
     items: int = 0
     late: int = 0
     failed: int = 0
+    """All answers, those after the deadline, and those on whose account something failed: a feature or a model raised,
+    or the supervisor had to answer."""
 
     def add(self, answer: Prediction) -> None:
         """Count an answer."""
@@ -40,16 +35,9 @@ class Record:
 class Trial:
     """The trial of a new predictor over its first answers.
 
-    Parameters
-    ----------
-    predictor : AnyPredictor
-        The new one. Its bundle promises how many answers are late.
-    before : Record
-        Of the old one: the new one may be late and fail as often.
-    items : int
-        How many answers decide.
-    record : Record
-        Of the new one, to which answers are added elsewhere.
+    `predictor`: the new one. Its bundle promises how many answers are late. `before`: of the old one: the new one may
+    be late and fail as often. `items`: how many answers decide. `record`: of the new one, to which answers are added
+    elsewhere.
     """
 
     def __init__(self, predictor: AnyPredictor, before: Record, items: int, record: Record) -> None:

@@ -9,22 +9,15 @@ from polydom_runtime.unit_times import UnitTimes
 
 
 class FirstAnswer(NamedTuple):
-    """The set that fits the shortest deadlines, for the smallest items.
-
-    Attributes
-    ----------
-    features : tuple of str
-    dispatch, feature, model : float
-        The seconds that the node must have for each part: `feature` is of all features, with their steps.
-    accepted : float
-        The shortest deadline in seconds that a node accepts: the worst case of dispatch alone.
-    """
+    """The set that fits the shortest deadlines, for the smallest items."""
 
     features: tuple[str, ...]
     dispatch: float
     feature: float
     model: float
+    """The seconds that the node must have for each part: `feature` is of all features, with their steps."""
     accepted: float = 0.0
+    """The shortest deadline in seconds that a node accepts: the worst case of dispatch alone."""
 
     @property
     def seconds(self) -> float:

@@ -7,20 +7,13 @@ from polydom_runtime.costs import format_seconds
 
 
 class LongestStep(NamedTuple):
-    """The feature, with its shared step, or the model that has the longest worst case.
-
-    Attributes
-    ----------
-    name : str
-    seconds : float
-        The worst case of this one alone, with dispatch and the allowance for pauses.
-    size : float
-        The item size.
-    """
+    """The feature, with its shared step, or the model that has the longest worst case."""
 
     name: str
     seconds: float
+    """The worst case of this one alone, with dispatch and the allowance for pauses."""
     size: float
+    """The item size."""
 
     def __str__(self) -> str:
         return f"{self.name}, {format_seconds(self.seconds)} at size {self.size:g}"
@@ -34,11 +27,7 @@ def longest_step(bundle: Bundle, n: float | None = None) -> LongestStep:
     `seconds` as long as the worst case holds. Within one process nothing bounds the time beyond the worst case; see
     `polydom_runtime.supervision.supervisor`.
 
-    Parameters
-    ----------
-    bundle : Bundle
-    n : float, optional
-        The item size; the largest measured one if not given.
+    `n`: the item size; the largest measured one if not given.
 
     Examples
     --------

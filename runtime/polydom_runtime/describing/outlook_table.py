@@ -18,34 +18,21 @@ COLUMNS = ("deadline", "score", "late", "prior", "most answers by")
 
 
 class RegimeOutlook(NamedTuple):
-    """What the deadlines of one regime buy, as texts.
-
-    Attributes
-    ----------
-    title : str
-    rows : list of tuple of str
-        A text for each of `COLUMNS`, at each deadline; none if the bundle has no outlook.
-    notes : list of str
-    """
+    """What the deadlines of one regime buy, as texts."""
 
     title: str
     rows: list[tuple[str, ...]]
+    """A text for each of `COLUMNS`, at each deadline; none if the bundle has no outlook."""
     notes: list[str]
 
 
 def outlook_table(bundle: Bundle) -> str:
     """Return a table for each regime: for each deadline the expected score, late answers, and who answers.
 
-    Parameters
-    ----------
-    bundle : Bundle
-        Its outlook may be empty.
+    `bundle`: its outlook may be empty.
 
-    Returns
-    -------
-    str
-        Lines without an end of line at the last one. Where a deadline only gets the prior, a line says so; the last one
-        says it if times are estimates.
+    The result: lines without an end of line at the last one. Where a deadline only gets the prior, a line says so; the
+    last one says it if times are estimates.
     """
     return "\n".join([*(line for there in outlooks(bundle) for line in _lines(there)), *estimate_notes(bundle)])
 

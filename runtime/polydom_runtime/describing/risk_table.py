@@ -10,10 +10,7 @@ COVERAGES = (1.0, 0.9, 0.8, 0.5)
 def risk_table(bundle: Bundle) -> str:
     """Return a table: for each deadline the shares of wrong answers, if the least sure items get none.
 
-    Returns
-    -------
-    str
-        Lines without an end of line at the last one; a single one if the bundle was built without confidences.
+    The result: lines without an end of line at the last one; a single one if the bundle was built without confidences.
     """
     if bundle.confidence is None:
         return "answers state no confidence: built without"

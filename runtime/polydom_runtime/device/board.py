@@ -19,21 +19,14 @@ TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True, slots=True)
 class BoardState:
-    """The state of the machine that may change while it works.
-
-    Parameters
-    ----------
-    clock_hz : float or None
-        The present clock of the fastest core, in Hz.
-    celsius : float or None
-        The temperature of the hottest zone, in °C.
-    throttled : int or None
-        The Raspberry Pi's throttle flags: bits 0 to 3 are about now, bits 16 to 19 about the time since the start.
-    """
+    """The state of the machine that may change while it works."""
 
     clock_hz: float | None
+    """The present clock of the fastest core, in Hz."""
     celsius: float | None
+    """The temperature of the hottest zone, in °C."""
     throttled: int | None
+    """The Raspberry Pi's throttle flags: bits 0 to 3 are about now, bits 16 to 19 about the time since the start."""
 
     @property
     def is_throttled(self) -> bool:
@@ -44,10 +37,7 @@ class BoardState:
 class Board:
     """Reads the machine's description from /proc and /sys.
 
-    Parameters
-    ----------
-    root : Path
-        The folder that contains them; another one in tests.
+    `root`: the folder that contains them; another one in tests.
     """
 
     def __init__(self, root: Path = Path("/")) -> None:

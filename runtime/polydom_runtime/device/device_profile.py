@@ -40,54 +40,35 @@ class UncertainQuantity(Quantity[T]):
 
 @dataclass(frozen=True, slots=True)
 class Calibrated:
-    """The time of one run of a kernel.
-
-    Parameters
-    ----------
-    seconds : float
-    uncertainty : float
-        A factor: the true time lies from seconds / uncertainty to seconds * uncertainty.
-    provenance : str
-        One of `PROVENANCES`.
-    source : str
-        Where the figure comes from, in words.
-    """
+    """The time of one run of a kernel."""
 
     seconds: float
     uncertainty: float
+    """A factor: the true time lies from seconds / uncertainty to seconds * uncertainty."""
     provenance: str
+    """One of `PROVENANCES`."""
     source: str
+    """Where the figure comes from, in words."""
 
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """The machine and its operating system.
-
-    Parameters
-    ----------
-    soc, core : Quantity
-        Names of the system on chip and of its processor cores.
-    cores : Quantity
-        The number of cores.
-    clock_hz : Quantity or None
-        The clock of the fastest core; None if the device cannot read it.
-    memory_bytes : Quantity
-    os : Quantity
-    timer_tick_seconds : Quantity
-        The resolution of the timer.
-    idle_watts, busy_watts : Quantity or None
-        Power draw; None if it was not measured.
-    """
+    """The machine and its operating system."""
 
     soc: Quantity[str]
     core: Quantity[str]
+    """Names of the system on chip and of its processor cores."""
     cores: Quantity[int]
+    """The number of cores."""
     clock_hz: Quantity[float] | None
+    """The clock of the fastest core; None if the device cannot read it."""
     memory_bytes: Quantity[int]
     os: Quantity[str]
     timer_tick_seconds: Quantity[float]
+    """The resolution of the timer."""
     idle_watts: Quantity[float] | None
     busy_watts: Quantity[float] | None
+    """Power draw; None if it was not measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,10 +140,7 @@ class DeviceProfile:
 def dump(profile: DeviceProfile, file: str | Path) -> None:
     """Write a profile to a file, whole or not at all.
 
-    Raises
-    ------
-    ProfileError
-        If `DeviceProfile.load` would refuse the profile, or the file cannot be written.
+    Raises `ProfileError` if `DeviceProfile.load` would refuse the profile, or the file cannot be written.
     """
     lines = [f"format = {FORMAT}", f"name = {_toml(profile.name)}"]
     tables = {"system": _values(profile.system), "calibration": profile.calibration, "onnx": _values(profile.onnx)}

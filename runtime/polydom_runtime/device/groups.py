@@ -33,29 +33,20 @@ class Quota:
 
 @dataclass(frozen=True, slots=True)
 class GroupLimits:
-    """The limits of a process, each from the tightest of its groups.
-
-    Parameters
-    ----------
-    quota : Quota or None
-        The tightest quota of processor time; None without one.
-    weight : float
-        The smallest weight of a group when others want the processor, too: 1 is usual.
-    memory_bytes, memory_left : int or None
-        The memory that the process may use, and how much of it is free; None without a limit. What only caches files
-        counts as free.
-    may_swap : bool
-        Whether its memory may be moved to a disk.
-    throttled : int
-        How often a quota was used up, and the threads were stopped until the end of the period.
-    """
+    """The limits of a process, each from the tightest of its groups."""
 
     quota: Quota | None = None
+    """The tightest quota of processor time; None without one."""
     weight: float = 1.0
+    """The smallest weight of a group when others want the processor, too: 1 is usual."""
     memory_bytes: int | None = None
     memory_left: int | None = None
+    """The memory that the process may use, and how much of it is free; None without a limit. What only caches files
+    counts as free."""
     may_swap: bool = True
+    """Whether its memory may be moved to a disk."""
     throttled: int = 0
+    """How often a quota was used up, and the threads were stopped until the end of the period."""
 
 
 def limits_of(root: Path) -> GroupLimits:

@@ -13,21 +13,15 @@ from polydom_runtime.clock import Clock, hardware_clock
 
 @dataclass(frozen=True, slots=True)
 class Jitter:
-    """The lateness of a periodic loop.
-
-    Parameters
-    ----------
-    periods, period_ns : int
-        The number of periods, and the length of each in nanoseconds.
-    p50_ns, p99_ns, max_ns : int
-        Median, 99 % quantile and maximum of the lateness in nanoseconds.
-    """
+    """The lateness of a periodic loop."""
 
     periods: int
     period_ns: int
+    """The number of periods, and the length of each in nanoseconds."""
     p50_ns: int
     p99_ns: int
     max_ns: int
+    """Median, 99 % quantile and maximum of the lateness in nanoseconds."""
 
 
 def wake_up_jitter(
@@ -38,16 +32,8 @@ def wake_up_jitter(
 ) -> Jitter:
     """Measure how late a loop is woken that sleeps until the start of each period.
 
-    Parameters
-    ----------
-    periods : int
-        The number of periods.
-    period_ns : int
-        The length of each in nanoseconds.
-    clock : Clock
-        The timer of the periods.
-    sleep : callable
-        Called with the seconds to sleep.
+    `periods`: the number of periods. `period_ns`: the length of each in nanoseconds. `clock`: the timer of the periods.
+    `sleep`: called with the seconds to sleep.
     """
     late = []
     start = clock()
@@ -61,18 +47,12 @@ def wake_up_jitter(
 
 @dataclass(frozen=True, slots=True)
 class Permissions:
-    """The rights of this process that help against jitter.
-
-    Parameters
-    ----------
-    realtime : bool
-        Whether it may run with a real-time policy.
-    lockable_bytes : int or None
-        The bytes of memory that it may lock; None without a limit.
-    """
+    """The rights of this process that help against jitter."""
 
     realtime: bool
+    """Whether it may run with a real-time policy."""
     lockable_bytes: int | None
+    """The bytes of memory that it may lock; None without a limit."""
 
 
 def permissions() -> Permissions:

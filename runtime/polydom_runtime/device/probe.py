@@ -16,38 +16,25 @@ IR_VERSIONS, OPSETS, ML_OPSETS = range(3, 40), range(7, 60), range(1, 20)
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """The result of trying onnxruntime in a fresh process.
-
-    Parameters
-    ----------
-    bits : int
-        The width of an address: 64 or 32.
-    numpy, onnxruntime : str
-        Their versions; empty if onnxruntime is not installed.
-    threads : int
-        The threads of a process that has imported both; more than one means a pool of numpy's linear algebra.
-    ir_version, opset, ml_opset : int
-        The newest version of each that loads and runs.
-    """
+    """The result of trying onnxruntime in a fresh process."""
 
     bits: int
+    """The width of an address: 64 or 32."""
     numpy: str
     onnxruntime: str
+    """Their versions; empty if onnxruntime is not installed."""
     threads: int
+    """The threads of a process that has imported both; more than one means a pool of numpy's linear algebra."""
     ir_version: int
     opset: int
     ml_opset: int
+    """The newest version of each that loads and runs."""
 
 
 def probe(python: str = sys.executable, timeout: float = 120.0) -> Probe | str:
     """Return the result of a child process, or the reason why it gave none.
 
-    Parameters
-    ----------
-    python : str
-        The Python to run.
-    timeout : float
-        Seconds to wait for it.
+    `python`: the Python to run. `timeout`: seconds to wait for it.
     """
     package = str(Path(__file__).parents[2])
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in (package, os.getenv("PYTHONPATH")) if p)}

@@ -52,17 +52,8 @@ def linear_pipeline(width: int, n_classes: int, *, scalers: int) -> bytes:
 def tree_classifier(width: int, n_classes: int, *, trees: int, depth: int, seed: int = 0) -> bytes:
     """Return a TreeEnsembleClassifier of full random trees, as exported from a forest or gradient boosting.
 
-    Parameters
-    ----------
-    width : int
-        The number of inputs.
-    n_classes : int
-    trees : int
-        The number of trees.
-    depth : int
-        The depth of each: it has 2 ** depth leaves.
-    seed : int
-        Seed of the random trees.
+    `width`: the number of inputs. `trees`: the number of trees. `depth`: the depth of each: it has 2 ** depth leaves.
+    `seed`: seed of the random trees.
     """
     rng = np.random.default_rng(seed)
     inner, leaves = 2**depth - 1, 2**depth
@@ -163,16 +154,8 @@ def model(
 ) -> bytes:
     """Return a ModelProto: input X float32 ``(n, width)``, outputs label int64 ``(n,)`` and scores.
 
-    Parameters
-    ----------
-    nodes : sequence of bytes
-        NodeProtos, from the input to the outputs.
-    width : int
-        The number of inputs.
-    weights : dict of str to float array, optional
-        Constant inputs of nodes, by name.
-    ir_version, opset, ml_opset : int
-        The versions that the model declares.
+    `nodes`: NodeProtos, from the input to the outputs. `width`: the number of inputs. `weights`: constant inputs of
+    nodes, by name. `ir_version`, `opset`, `ml_opset`: the versions that the model declares.
     """
     graph = b"".join(_field(1, node) for node in nodes) + _field(2, b"tiny")
     graph += b"".join(_field(5, _tensor(name, values)) for name, values in (weights or {}).items())

@@ -15,52 +15,34 @@ from polydom_runtime.unit_times import UnitTimes
 
 
 class RegimeTune(NamedTuple):
-    """What was measured in one regime.
-
-    Attributes
-    ----------
-    dispatch : (float, float)
-        Seconds of dispatch: the median and the 0.9 quantile.
-    models : tuple of float
-        The 0.9 quantile of the seconds of each model of the bundle.
-    added : tuple of float
-        How much longer than in the regime ``hot`` each feature and step of the bundle takes, in seconds.
-    asleep : float
-        The seconds of sleep before each answer.
-    """
+    """What was measured in one regime."""
 
     dispatch: tuple[float, float]
+    """Seconds of dispatch: the median and the 0.9 quantile."""
     models: tuple[float, ...]
+    """The 0.9 quantile of the seconds of each model of the bundle."""
     added: tuple[float, ...]
+    """How much longer than in the regime ``hot`` each feature and step of the bundle takes, in seconds."""
     asleep: float
+    """The seconds of sleep before each answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tune:
-    """Times of a bundle on one machine.
-
-    Parameters
-    ----------
-    bundle_sha256 : str
-        Of the index of the bundle, in hexadecimal.
-    machine : dict of str to str
-        The facts that must be equal for the times to hold; see `polydom_runtime.device.tune_file.this_machine`.
-    began : str
-        When it was measured.
-    warnings : tuple of str
-        Reasons to doubt it.
-    engines : tuple of str
-        The quickest engine for each model of the bundle.
-    regimes : dict of str to RegimeTune
-        The regime ``hot`` is always among them.
-    """
+    """Times of a bundle on one machine."""
 
     bundle_sha256: str
+    """Of the index of the bundle, in hexadecimal."""
     machine: Mapping[str, str]
+    """The facts that must be equal for the times to hold; see `polydom_runtime.device.tune_file.this_machine`."""
     began: str
+    """When it was measured."""
     warnings: tuple[str, ...]
+    """Reasons to doubt it."""
     engines: tuple[Engine, ...]
+    """The quickest engine for each model of the bundle."""
     regimes: Mapping[Regime, RegimeTune]
+    """The regime ``hot`` is always among them."""
 
     @property
     def note(self) -> str:
@@ -75,11 +57,7 @@ def tuned(bundle: Bundle, tune: Tune) -> Bundle:
     never measured for the bundle, or only estimated, gets the hot times and the constants of the tune. The bundle loses
     its outlook, which does not hold any more.
 
-    Parameters
-    ----------
-    bundle : Bundle
-    tune : Tune
-        Of this bundle.
+    `tune`: of this bundle.
     """
     size = math.sqrt(bundle.promise.sizes[0] * bundle.promise.sizes[1])
     origin = replace(bundle.times.origin, notes=(*bundle.times.origin.notes, tune.note))

@@ -42,10 +42,7 @@ def this_machine(board: Board | None = None) -> dict[str, str]:
 def write_tune(file: str | os.PathLike[str], tune: Tune) -> None:
     """Write a tune in one step: at any instant the whole old or the whole new file is there.
 
-    Raises
-    ------
-    BundleFormatError
-        If the file cannot be written.
+    Raises `BundleFormatError` if the file cannot be written.
     """
     regimes = {
         name: {
@@ -74,20 +71,10 @@ def write_tune(file: str | os.PathLike[str], tune: Tune) -> None:
 def load_tune(file: str | os.PathLike[str], bundle: Bundle, board: Board | None = None) -> Tune:
     """Read a tune, and check it and that it is of this bundle and this machine.
 
-    Parameters
-    ----------
-    file : path
-    bundle : Bundle
-        On the disk.
-    board : Board, optional
-        The source of the facts about the machine; by default this machine.
+    `bundle`: on the disk. `board`: the source of the facts about the machine; by default this machine.
 
-    Raises
-    ------
-    BundleFormatError
-        If the file is cut, altered, of another format or version, or holds impossible values.
-    BundleMismatchError
-        If it is of another bundle, or was measured on another machine or with other software.
+    Raises `BundleFormatError` if the file is cut, altered, of another format or version, or holds impossible values.
+    Raises `BundleMismatchError` if it is of another bundle, or was measured on another machine or with other software.
     """
     path = Path(file)
     try:

@@ -11,10 +11,7 @@ from polydom_runtime.findings import Finding, finding
 def check_access(paths: Iterable[Path]) -> Finding:
     """Check that not every user of the machine may write to files and folders, or put others in their places.
 
-    Parameters
-    ----------
-    paths : iterable of Path
-        A path that does not exist is left out, and the file or folder that a link leads to is checked.
+    `paths`: a path that does not exist is left out, and the file or folder that a link leads to is checked.
     """
     found = {path.resolve() for path in paths}
     exposed = {path for path in found if _mode(path) & stat.S_IWOTH}

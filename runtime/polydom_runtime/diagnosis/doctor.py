@@ -50,26 +50,11 @@ def examine(
 ) -> list[Finding]:
     """Examine everything on a machine that affects deadlines, and return all findings, good and bad.
 
-    Parameters
-    ----------
-    board : Board, optional
-        The source of facts about the machine; by default this machine.
-    found : Probe or str, optional
-        The result of a child process that tries onnxruntime, or why it failed; by default one is started.
-    environment : mapping
-        The variables that the node will run with.
-    bundle : Bundle or path, optional
-        The bundle of which every model is opened and run.
-    clock : Clock
-        The timer that is examined.
-    jitter : Jitter, optional
-        By default it is measured now, in half a second.
-    allowed : Permissions, optional
-        By default those of this process.
-    pauses : Pauses, optional
-        By default those of a quarter of a second of work now.
-    trust : Trust, optional
-        As for `load_bundle`; not for a loaded one.
+    `board`: the source of facts about the machine; by default this machine. `found`: the result of a child process that
+    tries onnxruntime, or why it failed; by default one is started. `environment`: the variables that the node will run
+    with. `bundle`: the bundle of which every model is opened and run. `clock`: the timer that is examined. `jitter`: by
+    default it is measured now, in half a second. `allowed`: by default those of this process. `pauses`: by default
+    those of a quarter of a second of work now. `trust`: as for `load_bundle`; not for a loaded one.
     """
     board = Board() if board is None else board
     found = probe() if found is None else found

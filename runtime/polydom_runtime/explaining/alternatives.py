@@ -20,12 +20,7 @@ MOST = 5
 def with_alternatives(found: Explanation, bundle: Bundle, policy: Policy) -> Explanation:
     """Return an explanation with worst cases, and with the sets that score more or need less.
 
-    Parameters
-    ----------
-    found : Explanation
-    bundle : Bundle
-        With the times that plans were made with; see `Bundle.at`.
-    policy : {"anytime", "strict"}
+    `bundle`: with the times that plans were made with; see `Bundle.at`.
     """
     if not 0.0 < found.size < math.inf:
         return found

@@ -10,50 +10,33 @@ from polydom_runtime.trace import Trace
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A feature that was begun, or the model.
-
-    Parameters
-    ----------
-    name : str
-        Of the feature; empty for the model.
-    left_ns : int
-        The time left when it was begun.
-    took_ns : int
-        Up to the begin of what came next.
-    worst_ns : int or None
-        Its worst case at the size of the item, with the step that it had to compute first, on a machine as slow as it
-        was taken to be; None if it is not known.
-    """
+    """A feature that was begun, or the model."""
 
     name: str
+    """Of the feature; empty for the model."""
     left_ns: int
+    """The time left when it was begun."""
     took_ns: int
+    """Up to the begin of what came next."""
     worst_ns: int | None = None
+    """Its worst case at the size of the item, with the step that it had to compute first, on a machine as slow as it
+    was taken to be; None if it is not known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """A set that did not answer.
-
-    Parameters
-    ----------
-    features : tuple of str
-    estimator : str
-        Empty if there is only one.
-    accuracy : float
-        Its expected score.
-    needs_ns : int
-        The planned time of its whole answer at the size of the item, on a machine as slow as it was taken to be; for
-        the strict policy its worst case.
-    lacks_ns : int
-        By how much this exceeds the time that there was for the item; at most 0 if it fits.
-    """
+    """A set that did not answer."""
 
     features: tuple[str, ...]
     estimator: str
+    """Empty if there is only one."""
     accuracy: float
+    """Its expected score."""
     needs_ns: int
+    """The planned time of its whole answer at the size of the item, on a machine as slow as it was taken to be; for the
+    strict policy its worst case."""
     lacks_ns: int
+    """By how much this exceeds the time that there was for the item; at most 0 if it fits."""
 
 
 @dataclass(frozen=True, slots=True)

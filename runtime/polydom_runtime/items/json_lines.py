@@ -24,10 +24,7 @@ def json_lines(stream: IO[bytes] | None) -> Iterator[Any]:
 
     Empty lines are skipped. The first bad lines are shown on stderr.
 
-    Raises
-    ------
-    ItemError
-        If the stream is closed or cannot be read.
+    Raises `ItemError` if the stream is closed or cannot be read.
     """
     if stream is None:
         raise ItemError("Standard input must be open. It is closed. Give it a file or a pipe.")

@@ -40,17 +40,9 @@ def kind_of(item: Any) -> ItemKind | None:
 def check_kind(item: Any, kind: ItemKind | None, name: str, like: str) -> None:
     """Check that an item is of a kind; one that has none is not checked.
 
-    Parameters
-    ----------
-    item : object
-    kind : ItemKind or None
-    name, like : str
-        What the item is, and which items are of that kind, for the message.
+    `name`, `like`: what the item is, and which items are of that kind, for the message.
 
-    Raises
-    ------
-    ItemError
-        If it is of another kind.
+    Raises `ItemError` if it is of another kind.
     """
     if kind and (kind_of(item) or kind) != kind:
         raise ItemError(f"{name} must be {kind}, as {like}. Got {described(item)}.")
@@ -59,10 +51,7 @@ def check_kind(item: Any, kind: ItemKind | None, name: str, like: str) -> None:
 def common_kind(items: Sequence[Any]) -> ItemKind | None:
     """Return the kind of all items that have one.
 
-    Raises
-    ------
-    ItemError
-        If two items are of different kinds.
+    Raises `ItemError` if two items are of different kinds.
     """
     first = next((k for k, item in enumerate(items) if kind_of(item)), 0)
     kind = kind_of(items[first])

@@ -15,20 +15,12 @@ CURE = "Write one with polydom_runtime.write_packed, or give MODULE:FUNCTION, a 
 
 
 class Packed(NamedTuple):
-    """The content of a packed file.
-
-    Attributes
-    ----------
-    items : list of arrays
-    labels : list of int, str or bool, or None
-    groups : list of int or str, or None
-        Items of one group never stand on both sides of a fold.
-    weights : list of float, or None
-    """
+    """The content of a packed file."""
 
     items: list[np.ndarray[Any, Any]]
     labels: list[Any] | None
     groups: list[Any] | None
+    """Items of one group never stand on both sides of a fold."""
     weights: list[Any] | None
 
 
@@ -38,10 +30,8 @@ def read_packed(file: str | Path) -> Packed:
     The items lie end to end in ``signal``; item i is ``signal[offset[i]:offset[i + 1]]``, reshaped to ``shape[i]`` if
     the file has ``shape``. ``label``, ``group`` and ``weight`` are optional. Nothing is unpickled.
 
-    Raises
-    ------
-    ItemError
-        If the file cannot be read, is not a packed .npz file of plain arrays, or its arrays do not fit each other.
+    Raises `ItemError` if the file cannot be read, is not a packed .npz file of plain arrays, or its arrays do not fit
+    each other.
     """
     try:
         with open(file, "rb") as stream, np.errstate(all="ignore"), np.load(stream, allow_pickle=False) as packed:

@@ -38,10 +38,7 @@ class Arrived:
 def load_object(reference: str) -> Any:
     """Import ``MODULE:NAME``, with the current folder on the import path, as with ``python -m``.
 
-    Raises
-    ------
-    ItemError
-        If the reference is malformed, or the module or name does not exist.
+    Raises `ItemError` if the reference is malformed, or the module or name does not exist.
     """
     module, name = _parts(reference)
     if os.getcwd() not in sys.path:
@@ -57,10 +54,8 @@ def load_object(reference: str) -> Any:
 def _parts(reference: object) -> tuple[str, str]:
     """Return the module and the name of a reference.
 
-    Raises
-    ------
-    ItemError
-        If it is no reference; the message says what to write if it is a path, a call, or has a dot for the colon.
+    Raises `ItemError` if it is no reference; the message says what to write if it is a path, a call, or has a dot for
+    the colon.
     """
     if not isinstance(reference, str):
         raise ItemError(f"A reference must be a text MODULE:NAME. Got {shown(reference)}.")
@@ -94,30 +89,20 @@ def space_of(reference: str) -> FeatureSpace:
 
 
 class Sample(NamedTuple):
-    """An item for training: with its label, the group of items that it belongs to, and its weight.
-
-    Attributes
-    ----------
-    item : object
-    label : object
-        `UNLABELLED` if it has none.
-    group, weight : object
-        None if it has none.
-    """
+    """An item for training: with its label, the group of items that it belongs to, and its weight."""
 
     item: Any
     label: Any = UNLABELLED
+    """`UNLABELLED` if it has none."""
     group: Any = None
     weight: Any = None
+    """None if it has none."""
 
 
 class Pairs(Iterator[tuple[Any, Any]]):
     """The (item, label) pairs of a source; not a generator, which would be exhausted once its source has raised.
 
-    Parameters
-    ----------
-    produced : iterator
-        Of items or of (item, label) tuples.
+    `produced`: of items or of (item, label) tuples.
     """
 
     def __init__(self, produced: Iterator[Any]) -> None:
@@ -138,17 +123,11 @@ class Pairs(Iterator[tuple[Any, Any]]):
 def iterate(source: str) -> Pairs:
     """Return an iterator over (item, label) pairs; the label of an item without one is `UNLABELLED`.
 
-    Parameters
-    ----------
-    source : str
-        A packed ``.npz`` file (see `read_packed`), ``-`` for JSON lines on standard input (see `json_lines`), or
-        ``MODULE:FUNCTION``: a function without arguments that returns an iterable of items or of (item, label) tuples.
-        In place of an item there may be an `Arrived`, or None while there is none.
+    `source`: a packed ``.npz`` file (see `read_packed`), ``-`` for JSON lines on standard input (see `json_lines`), or
+    ``MODULE:FUNCTION``: a function without arguments that returns an iterable of items or of (item, label) tuples. In
+    place of an item there may be an `Arrived`, or None while there is none.
 
-    Raises
-    ------
-    ItemError
-        If the source cannot be read.
+    Raises `ItemError` if the source cannot be read.
     """
     if source == "-":
         stream = None if sys.stdin is None else sys.stdin.buffer
@@ -162,10 +141,7 @@ def iterate(source: str) -> Pairs:
 def readable(source: str) -> list[Any]:
     """Return all items of a source that are some, without labels, to measure on.
 
-    Raises
-    ------
-    ItemError
-        If the source cannot be read.
+    Raises `ItemError` if the source cannot be read.
     """
     return [item for item, _ in iterate(source) if item is not None and item is not UNREADABLE]
 
@@ -175,10 +151,7 @@ def samples(source: str) -> list[Sample]:
 
     These are the arrays ``group`` and ``weight`` of a packed file, or the third and the fourth of a tuple.
 
-    Raises
-    ------
-    ItemError
-        If the source cannot be read.
+    Raises `ItemError` if the source cannot be read.
     """
     if source == "-":
         return [Sample(*pair) for pair in iterate(source)]
@@ -205,10 +178,7 @@ def not_items(given: Any) -> str | None:
 def _produced(source: str) -> Iterator[Any]:
     """Return what a function gives, after a check that it is not one item, or all items and all labels.
 
-    Raises
-    ------
-    ItemError
-        If it is.
+    Raises `ItemError` if it is.
     """
     function = load_object(source)
     if not callable(function):

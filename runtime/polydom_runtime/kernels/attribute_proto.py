@@ -33,10 +33,7 @@ _SINGLE: Mapping[int, Callable[[Field], Any]] = {
 def attribute_of(data: memoryview, graphs: list[memoryview]) -> tuple[str, Any]:
     """Return the name and the value of an AttributeProto; graphs go to a list. Lists may be packed or not.
 
-    Raises
-    ------
-    BundleFormatError
-        If it has not one value, of the type that it states.
+    Raises `BundleFormatError` if it has not one value, of the type that it states.
     """
     name, kind, value, given = "", 0, None, 0
     texts: list[str] = []

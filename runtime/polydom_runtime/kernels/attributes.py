@@ -28,10 +28,7 @@ class Typed:
     def reals(self, name: str, count: int | None = None, *, compared: bool = False) -> Array:
         """Return an attribute that is a list of float32 numbers; infinite ones only if they are just `compared`.
 
-        Raises
-        ------
-        BundleFormatError
-            If it is anything else, they are not finite, or another number of them than `count`.
+        Raises `BundleFormatError` if it is anything else, they are not finite, or another number of them than `count`.
         """
         found = self.attributes.get(name, np.empty(0, np.float32))
         if (
@@ -54,10 +51,7 @@ class Typed:
     def integer_array(self, name: str, count: int | None = None) -> Array:
         """Return an attribute that is a list of integers, with 64 bits each.
 
-        Raises
-        ------
-        BundleFormatError
-            If it is anything else, or another number of them than `count`.
+        Raises `BundleFormatError` if it is anything else, or another number of them than `count`.
         """
         found = self.attributes.get(name, np.empty(0, np.int64))
         if not isinstance(found, np.ndarray) or found.ndim != 1 or found.dtype != np.int64:
@@ -69,10 +63,7 @@ class Typed:
     def integer(self, name: str, default: int) -> int:
         """Return an attribute that is one integer.
 
-        Raises
-        ------
-        BundleFormatError
-            If it is anything else.
+        Raises `BundleFormatError` if it is anything else.
         """
         found = self.attributes.get(name, default)
         if not isinstance(found, int):
@@ -82,10 +73,7 @@ class Typed:
     def real(self, name: str, default: float) -> float:
         """Return an attribute that is one number.
 
-        Raises
-        ------
-        BundleFormatError
-            If it is anything else, or not finite.
+        Raises `BundleFormatError` if it is anything else, or not finite.
         """
         found = self.attributes.get(name, default)
         if not isinstance(found, float) or not math.isfinite(found):
@@ -95,10 +83,7 @@ class Typed:
     def option(self, name: str, default: str) -> str:
         """Return an attribute that is a text.
 
-        Raises
-        ------
-        BundleFormatError
-            If it is anything else.
+        Raises `BundleFormatError` if it is anything else.
         """
         found = self.attributes.get(name, default)
         if not isinstance(found, str):
@@ -130,10 +115,7 @@ class OfNode(Typed):
     def input(self, position: int) -> Any:
         """Return an input.
 
-        Raises
-        ------
-        BundleFormatError
-            If the node does not have it.
+        Raises `BundleFormatError` if the node does not have it.
         """
         if position >= len(self.inputs) or (found := self.inputs[position]) is None:
             raise unsound(f"{position + 1} inputs of {self.kind}", "fewer")

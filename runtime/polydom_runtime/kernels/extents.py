@@ -22,23 +22,15 @@ MAX_VALUES = 64
 
 
 class Extent(NamedTuple):
-    """What is known of an array before anything runs.
-
-    Attributes
-    ----------
-    shape : tuple of int
-    item : int
-        The bytes of one number or text, at most.
-    values : list of int, or None
-        Its numbers, if they are few integers that do not depend on the item.
-    real : bool
-        Whether it holds numbers with a fraction, for sure.
-    """
+    """What is known of an array before anything runs."""
 
     shape: Shape
     item: int = NUMBER
+    """The bytes of one number or text, at most."""
     values: list[int] | None = None
+    """Its numbers, if they are few integers that do not depend on the item."""
     real: bool = True
+    """Whether it holds numbers with a fraction, for sure."""
 
     @classmethod
     def of(cls, array: Array) -> "Extent":
@@ -52,13 +44,7 @@ class Extent(NamedTuple):
 class Case(OfNode):
     """An operator with what it reads.
 
-    Attributes
-    ----------
-    node : Node
-    inputs : list of Extent, or None
-        None for those that are left out.
-    work : int
-        0 at first; rules add the multiplications of products.
+    `inputs`: None for those that are left out. `work`: 0 at first; rules add the multiplications of products.
     """
 
     __slots__ = ("inputs", "node", "work")
@@ -94,10 +80,7 @@ class Case(OfNode):
     def values(self, position: int) -> list[int]:
         """Return the numbers of an input that says a shape.
 
-        Raises
-        ------
-        BundleFormatError
-            If they are not known.
+        Raises `BundleFormatError` if they are not known.
         """
         found = self.extent(position).values
         if found is None:
@@ -131,10 +114,7 @@ def _all_broadcast(case: Case) -> list[Shape]:
 def together(shapes: Iterable[Shape]) -> Shape:
     """Return the shape to which arrays are spread before they are added, for example.
 
-    Raises
-    ------
-    BundleFormatError
-        If they do not fit each other.
+    Raises `BundleFormatError` if they do not fit each other.
     """
     different = list(dict.fromkeys(shapes))
     if len(different) == 1:
@@ -233,10 +213,7 @@ COMPUTING: Mapping[str, Rule] = {
 def limited(shape: Iterable[int], kind: str) -> Shape:
     """Return the shape of a result.
 
-    Raises
-    ------
-    BundleFormatError
-        If it has an axis of negative length, or too many of them.
+    Raises `BundleFormatError` if it has an axis of negative length, or too many of them.
     """
     found = tuple(shape)
     if len(found) > MAX_DIMENSIONS or min(found, default=0) < 0:

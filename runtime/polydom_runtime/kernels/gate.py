@@ -39,12 +39,7 @@ FLAGS = [
 class Room:
     """What a model may still take.
 
-    Attributes
-    ----------
-    memory : int
-        Bytes.
-    work : int
-        Numbers; `MAX_WORK` at first.
+    `memory`: bytes. `work`: numbers; `MAX_WORK` at first.
     """
 
     __slots__ = ("memory", "work")
@@ -55,10 +50,7 @@ class Room:
     def take(self, kind: str, memory: int, work: int) -> None:
         """Take room for one operator.
 
-        Raises
-        ------
-        BundleFormatError
-            If there is too little left.
+        Raises `BundleFormatError` if there is too little left.
         """
         self.memory -= memory
         self.work -= work
@@ -72,21 +64,11 @@ class Room:
 def check_model(onnx_bytes: bytes, width: int, n_classes: int, sure: bool = False) -> Graph:
     """Return the graph of a model, after a check that it can be handed to an engine.
 
-    Parameters
-    ----------
-    onnx_bytes : bytes
-    width : int
-        The number of input columns.
-    n_classes : int
-        0 for a regressor.
-    sure : bool
-        Whether its scores are read.
+    `width`: the number of input columns. `n_classes`: 0 for a regressor. `sure`: whether its scores are read.
 
-    Raises
-    ------
-    BundleFormatError
-        If it has operators that may not end, may take too much memory, or do not fit each other or the width; numbers
-        outside of the file; functions of its own; trees that are none; or other outputs than one label or number.
+    Raises `BundleFormatError` if it has operators that may not end, may take too much memory, or do not fit each other
+    or the width; numbers outside of the file; functions of its own; trees that are none; or other outputs than one
+    label or number.
     """
     try:
         graph = Graph.read(onnx_bytes)

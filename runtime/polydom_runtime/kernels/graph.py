@@ -27,64 +27,41 @@ MAX_NAMES = 1 << 14
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Node(Typed):
-    """One operation.
-
-    Attributes
-    ----------
-    kind : str
-        The name of the operator, with its domain in front unless that is the usual one.
-    inputs, outputs : list of str
-        The names of tensors; empty for those that are left out.
-    attributes : dict of str to object
-        Numbers, texts, lists of them, and arrays.
-    graphs : list of Graph
-        Those inside.
-    """
+    """One operation."""
 
     kind: str
+    """The name of the operator, with its domain in front unless that is the usual one."""
     inputs: list[str]
     outputs: list[str]
+    """The names of tensors; empty for those that are left out."""
     attributes: Mapping[str, Any]
+    """Numbers, texts, lists of them, and arrays."""
     graphs: "tuple[Graph, ...]" = ()
+    """Those inside."""
 
 
 class Declared(NamedTuple):
-    """What a file says of an input or output: ValueInfoProto.
-
-    Attributes
-    ----------
-    name : str
-    dtype : int
-        A number of TensorProto.DataType; 0 if it is not said.
-    shape : tuple of int
-        -1 for any length.
-    """
+    """What a file says of an input or output: ValueInfoProto."""
 
     name: str
     dtype: int
+    """A number of TensorProto.DataType; 0 if it is not said."""
     shape: tuple[int, ...]
+    """-1 for any length."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Graph:
-    """A model, or the loop inside of one.
-
-    Attributes
-    ----------
-    inputs, outputs : list of Declared
-        Inputs that constants give are left out.
-    nodes : list of Node
-        Each after those that it reads.
-    constants : dict of str to array
-    opset : int
-        The version of the usual operators.
-    """
+    """A model, or the loop inside of one."""
 
     inputs: list[Declared]
     outputs: list[Declared]
+    """Inputs that constants give are left out."""
     nodes: list[Node]
+    """Each after those that it reads."""
     constants: Mapping[str, Array]
     opset: int
+    """The version of the usual operators."""
 
     @property
     def input(self) -> str:
@@ -95,10 +72,7 @@ class Graph:
     def read(cls, onnx_bytes: bytes) -> "Graph":
         """Read a ModelProto.
 
-        Raises
-        ------
-        BundleFormatError
-            If the bytes are not sound, or its operators are newer than those that are known.
+        Raises `BundleFormatError` if the bytes are not sound, or its operators are newer than those that are known.
         """
         left_fields.set([MAX_FIELDS])
         graphs: list[memoryview] = []

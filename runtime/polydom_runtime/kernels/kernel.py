@@ -49,26 +49,13 @@ class Kernel:
 
     It takes the place of `polydom_runtime.bundles.models.ModelRunner`.
 
-    Parameters
-    ----------
-    model : bytes or Graph
-        ONNX, or what was read from it and let in before.
-    row : InputRow
-        Its array must not be replaced.
-    width : int
-        The number of input columns.
-    n_classes : int
-        0 for a regressor.
-    sure : bool
-        Whether its scores, output 1, are computed too, for `confidence`; see `ModelRunner`.
+    `model`: ONNX, or what was read from it and let in before. `row`: its array must not be replaced. `width`: the
+    number of input columns. `n_classes`: 0 for a regressor. `sure`: whether its scores, output 1, are computed too, for
+    `confidence`; see `ModelRunner`.
 
-    Raises
-    ------
-    UnknownModel
-        If the model is sound, as far as it was read, but there is no kernel for it.
-    BundleFormatError
-        If it is not let in (see `check_model`), or it returns a class that does not exist or a number that is not
-        finite.
+    Raises `UnknownModel` if the model is sound, as far as it was read, but there is no kernel for it. Raises
+    `BundleFormatError` if it is not let in (see `check_model`), or it returns a class that does not exist or a number
+    that is not finite.
     """
 
     __slots__ = ("_calls", "_fill", "_output", "_run", "_scores")
@@ -125,12 +112,7 @@ def _one_after_another(calls: tuple[Call, ...]) -> Call:
 def _checked(graph: Graph, wanted: list[str], row: Array) -> tuple[list[Array], tuple[Call, ...]]:
     """Translate a model. What numpy refuses in it is an error in its file.
 
-    Raises
-    ------
-    BundleFormatError
-        If the model is not sound.
-    UnknownModel
-        If there is no kernel for it.
+    Raises `BundleFormatError` if the model is not sound. Raises `UnknownModel` if there is no kernel for it.
     """
     space = Space()
     if any(array.dtype.kind == "O" for array in graph.constants.values()):

@@ -49,10 +49,7 @@ def _normalizer(step: Step) -> list[Array]:
 def weighted(step: Step, a: Array, weights: Array, bias: Array | None) -> Array:
     """Return ``a @ weights + bias`` of one row, shape ``(1, n)``; weights have the shape ``(width, n)``.
 
-    Raises
-    ------
-    BundleFormatError
-        If the row has another width.
+    Raises `BundleFormatError` if the row has another width.
     """
     if a.size != weights.shape[0] or a.dtype != weights.dtype:
         raise unsound(f"a row of {weights.shape[0]} numbers", f"shape {a.shape}")
@@ -129,10 +126,7 @@ def _of_two(step: Step, a: Array, weights: Array, bias: Any, labels: list[int]) 
 def coefficients(step: Step, width: int, count: int) -> tuple[Array, Array]:
     """Return weights of shape ``(width, count)`` and a bias for each column.
 
-    Raises
-    ------
-    UnknownModel
-        If there are fewer columns: two classes may share one.
+    Raises `UnknownModel` if there are fewer columns: two classes may share one.
     """
     weights, bias = step.reals("coefficients"), step.reals("intercepts")
     if len(weights) == width and count == 2:
@@ -154,10 +148,7 @@ def label_of(step: Step, scores: Array, labels: list[int]) -> Array:
 def transform(step: Step, scores: Array, kind: str) -> None:
     """Turn scores into what a classifier states of them.
 
-    Raises
-    ------
-    UnknownModel
-        If the transform is not known.
+    Raises `UnknownModel` if the transform is not known.
     """
     if kind == "LOGISTIC":
         logistic(step, scores, scores)

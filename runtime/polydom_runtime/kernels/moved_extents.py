@@ -21,10 +21,7 @@ def _concat(case: Case) -> list[Shape]:
 def constant_of(case: Case) -> Array:
     """Return the numbers of Constant, or the one of ConstantOfShape.
 
-    Raises
-    ------
-    BundleFormatError
-        If it has others.
+    Raises `BundleFormatError` if it has others.
     """
     fills = case.kind == "ConstantOfShape"
     value = case.attributes.get("value", np.zeros(1, np.float32) if fills else None)

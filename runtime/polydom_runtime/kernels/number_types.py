@@ -33,10 +33,7 @@ def check_divisor(divisor: Extent) -> None:
 
     The processor stops a process that divides by 0, or the lowest integer by -1.
 
-    Raises
-    ------
-    BundleFormatError
-        If it is not.
+    Raises `BundleFormatError` if it is not.
     """
     if not divisor.real and (divisor.values is None or not {0, -1}.isdisjoint(divisor.values)):
         raise unsound("integers to be divided by constants other than 0 and -1", f"{divisor.values or 'others'}"[:80])

@@ -64,16 +64,10 @@ def moved_graph(graph: Graph, rng: np.random.Generator) -> Graph:
 def unexplained(found: Array, expected: Array, around: Callable[[Bools], Array], precision: float = 0.0) -> Bools:
     """Return where answers differ and rounding does not explain it, shape ``(n_rows,)``.
 
-    Parameters
-    ----------
-    found, expected : arrays of shape (n_rows,)
-        Class numbers, or numbers of a regressor.
-    around : callable
-        Returns for some rows what the model that gave `found` answers where its numbers differ by rounding, shape
-        ``(n_some, TRIES)``.
-    precision : float
-        Numbers of a regressor may differ by this share of the sum of the range of the expected ones and of their
-        largest absolute value. 0 for a classifier.
+    `found`, `expected` (shape (n_rows,)): class numbers, or numbers of a regressor. `around`: returns for some rows
+    what the model that gave `found` answers where its numbers differ by rounding, shape ``(n_some, TRIES)``.
+    `precision`: numbers of a regressor may differ by this share of the sum of the range of the expected ones and of
+    their largest absolute value. 0 for a classifier.
     """
     limit = precision * float(np.ptp(expected) + np.abs(expected).max())
     wrong: Bools = ~(np.abs(found - expected) <= limit)  # also where a number is none

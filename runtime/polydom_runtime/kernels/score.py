@@ -6,12 +6,8 @@ from .tensor_proto import Array
 def score_of(scores: Array, label: int) -> float:
     """Return the score of a label; the absolute value of a single score, shared by two classes.
 
-    Parameters
-    ----------
-    scores : array of shape (1, n_classes) or (1, 1)
-        Probabilities or decision values.
-    label : int
-        A class number; if there is no such class, since the model abstains, it is the largest score.
+    `scores` (shape (1, n_classes)): probabilities or decision values. `label`: a class number; if there is no such
+    class, since the model abstains, it is the largest score.
 
     Examples
     --------

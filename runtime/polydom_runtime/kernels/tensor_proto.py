@@ -43,10 +43,7 @@ def integers_of(f: Field) -> Array:
 def tensor_of(data: memoryview, *, texts: bool = False) -> tuple[str, Array]:
     """Return the name and the numbers of a TensorProto; or its texts, as objects, if they are let in.
 
-    Raises
-    ------
-    BundleFormatError
-        If they are not as many as its shape says, or not all in the file.
+    Raises `BundleFormatError` if they are not as many as its shape says, or not all in the file.
     """
     name, dtype, raw = "", None, None
     shape: list[int] = []

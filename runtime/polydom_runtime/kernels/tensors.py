@@ -25,22 +25,14 @@ MAX_NUMBERS = 1 << 24
 
 @dataclass(slots=True, eq=False, repr=False)
 class Space:
-    """How many numbers the operators of one model may still read and write.
-
-    Attributes
-    ----------
-    left : int
-    """
+    """How many numbers the operators of one model may still read and write."""
 
     left: int = MAX_NUMBERS
 
     def take(self, count: int) -> None:
         """Take as many numbers as an array has.
 
-        Raises
-        ------
-        UnknownModel
-            If no more are left.
+        Raises `UnknownModel` if no more are left.
         """
         self.left -= count
         if self.left < 0:
@@ -49,31 +41,20 @@ class Space:
 
 @dataclass(slots=True, eq=False, repr=False)
 class Step(OfNode):
-    """What is known when an operator is translated, and what comes of it.
-
-    Attributes
-    ----------
-    node : Node
-    inputs : list of array, or None
-        An array for each input of the node; None for those that are left out.
-    constant : list of bool
-        Whether the numbers of each input are known already.
-    opset : int
-    wanted : list of bool
-        Whether each output is read by anyone.
-    space : Space
-        Shared by all steps of a model.
-    calls : list of callable
-        What must run for each row, in order. Empty if the output shows the numbers of an input in another shape.
-    """
+    """What is known when an operator is translated, and what comes of it."""
 
     node: Node
     inputs: list[Array | None]
+    """An array for each input of the node; None for those that are left out."""
     constant: list[bool]
+    """Whether the numbers of each input are known already."""
     opset: int
     wanted: list[bool]
+    """Whether each output is read by anyone."""
     space: Space
+    """Shared by all steps of a model."""
     calls: list[Call] = field(default_factory=list)
+    """What must run for each row, in order. Empty if the output shows the numbers of an input in another shape."""
 
     def array(self, position: int) -> Array:
         """Return an input; BundleFormatError if the node does not have it."""
@@ -83,10 +64,7 @@ class Step(OfNode):
     def known(self, position: int) -> Array:
         """Return an input whose numbers must be known.
 
-        Raises
-        ------
-        UnknownModel
-            If they are not.
+        Raises `UnknownModel` if they are not.
         """
         array = self.array(position)
         if not self.constant[position]:
@@ -102,10 +80,7 @@ class Step(OfNode):
     def new(self, shape: Sequence[int], dtype: Any = np.float32) -> Array:
         """Return an array of zeros.
 
-        Raises
-        ------
-        UnknownModel
-            If it would be too large, or have too many axes.
+        Raises `UnknownModel` if it would be too large, or have too many axes.
         """
         size = math.prod(shape) if len(shape) <= MAX_DIMENSIONS else MAX_ELEMENTS + 1
         if size > MAX_ELEMENTS:
@@ -128,10 +103,7 @@ class Step(OfNode):
 def axis_of(axis: int, dimensions: int) -> int:
     """Return an axis, counted from the first one.
 
-    Raises
-    ------
-    BundleFormatError
-        If there is no such axis.
+    Raises `BundleFormatError` if there is no such axis.
     """
     if not -dimensions <= axis < dimensions:
         raise unsound(f"an axis of {dimensions}", str(axis))

@@ -15,42 +15,28 @@ MAX_DEPTH = 512
 
 
 class TreeNodes(NamedTuple):
-    """Where the nodes of trees are in their attributes.
-
-    Attributes
-    ----------
-    roots : int array of shape (n_trees,)
-    leaves : bool array of shape (n_nodes,)
-    children : int array of shape (n_nodes, 2)
-        Where to go if a comparison is false, and if it is true. A leaf leads to itself.
-    depth : int
-        The most comparisons on a way to a leaf.
-    keys, order : int array of shape (n_nodes,)
-        Trees and nodes as one number, rising, and where they are.
-    """
+    """Where the nodes of trees are in their attributes."""
 
     roots: Array
+    """Shape (n_trees,)."""
     leaves: Array
+    """Shape (n_nodes,)."""
     children: Array
+    """Shape (n_nodes, 2). Where to go if a comparison is false, and if it is true. A leaf leads to itself."""
     depth: int
+    """The most comparisons on a way to a leaf."""
     keys: Array
     order: Array
+    """Shape (n_nodes,). Trees and nodes as one number, rising, and where they are."""
 
     @classmethod
     def of(cls, given: Typed, width: int) -> "TreeNodes":
         """Read the attributes of trees. O(n log n) for n nodes.
 
-        Parameters
-        ----------
-        given : Typed
-        width : int
-            The number of input columns.
+        `width`: the number of input columns.
 
-        Raises
-        ------
-        BundleFormatError
-            If a node but the first of each tree has not one parent in its tree, if trees are mixed or too deep, or if
-            they read a column that does not exist.
+        Raises `BundleFormatError` if a node but the first of each tree has not one parent in its tree, if trees are
+        mixed or too deep, or if they read a column that does not exist.
         """
         leaves = _leaves(given)
         count = len(leaves)
@@ -74,10 +60,7 @@ class TreeNodes(NamedTuple):
     def places(self, keys: Array) -> Array:
         """Return where some nodes are.
 
-        Raises
-        ------
-        BundleFormatError
-            If there is no such node.
+        Raises `BundleFormatError` if there is no such node.
         """
         found = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
         if (self.keys[found] != keys).any():
@@ -87,10 +70,7 @@ class TreeNodes(NamedTuple):
     def measured(self) -> int:
         """Return the depth of trees whose nodes have one parent each.
 
-        Raises
-        ------
-        BundleFormatError
-            If they are too deep, or some nodes lead to each other alone.
+        Raises `BundleFormatError` if they are too deep, or some nodes lead to each other alone.
         """
         level, seen, depth = self.roots, len(self.roots), 0
         while len(level := level[~self.leaves[level]]) and depth <= MAX_DEPTH:
@@ -104,18 +84,10 @@ class TreeNodes(NamedTuple):
 def check_trees(given: Typed, kind: str, results: int, width: int) -> int:
     """Check trees with the weights of their leaves, and return the number of nodes.
 
-    Parameters
-    ----------
-    given : Typed
-        Attributes of TreeEnsembleClassifier or TreeEnsembleRegressor.
-    kind : {"class", "target"}
-    results, width : int
-        The number of classes or targets, and of input columns.
+    `given`: attributes of TreeEnsembleClassifier or TreeEnsembleRegressor. `results`, `width`: the number of classes or
+    targets, and of input columns.
 
-    Raises
-    ------
-    BundleFormatError
-        If they are not sound, or do not fit the number of results or columns.
+    Raises `BundleFormatError` if they are not sound, or do not fit the number of results or columns.
     """
     nodes = TreeNodes.of(given, width)
     count = len(nodes.leaves)

@@ -18,34 +18,25 @@ FEW_VISITS = 48
 
 
 class Trees(NamedTuple):
-    """Nodes of all trees side by side.
-
-    Attributes
-    ----------
-    roots : int array of shape (n_trees,)
-    depth : int
-        The most comparisons on a way to a leaf.
-    features : int array of shape (n_nodes,)
-        The column that a node compares; 0 at leaves.
-    thresholds : float32 array of shape (n_nodes,)
-    children : int array of shape (n_nodes, 2)
-        Where to go if the column is above the threshold, and if it is not. A leaf leads to itself.
-    """
+    """Nodes of all trees side by side."""
 
     roots: Array
+    """Shape (n_trees,)."""
     depth: int
+    """The most comparisons on a way to a leaf."""
     features: Array
+    """Shape (n_nodes,). The column that a node compares; 0 at leaves."""
     thresholds: Array
+    """Shape (n_nodes,)."""
     children: Array
+    """Shape (n_nodes, 2). Where to go if the column is above the threshold, and if it is not. A leaf leads to
+    itself."""
 
     @classmethod
     def of(cls, step: Step, nodes: TreeNodes) -> "Trees":
         """Read the comparisons of nodes.
 
-        Raises
-        ------
-        UnknownModel
-            If one of them is not ``<=``.
+        Raises `UnknownModel` if one of them is not ``<=``.
         """
         if not {"LEAF", "BRANCH_LEQ"}.issuperset(step.attributes["nodes_modes"]):
             raise UnknownModel("trees with other comparisons")

@@ -38,29 +38,19 @@ class UnknownModel(Exception):
 
 
 class Field(NamedTuple):
-    """One field of a message.
-
-    Attributes
-    ----------
-    tag : int
-    kind : int
-        The wire type.
-    value : int or memoryview
-        A number, or the bytes of a field of any other type.
-    """
+    """One field of a message."""
 
     tag: int
     kind: int
+    """The wire type."""
     value: int | memoryview
+    """A number, or the bytes of a field of any other type."""
 
     @property
     def number(self) -> int:
         """The number that it holds, with its sign.
 
-        Raises
-        ------
-        BundleFormatError
-            If it holds bytes.
+        Raises `BundleFormatError` if it holds bytes.
         """
         if not isinstance(self.value, int):
             raise unsound("a number", f"{len(self.value)} bytes")
@@ -70,10 +60,7 @@ class Field(NamedTuple):
     def data(self) -> memoryview:
         """The bytes that it holds.
 
-        Raises
-        ------
-        BundleFormatError
-            If it holds a number.
+        Raises `BundleFormatError` if it holds a number.
         """
         if isinstance(self.value, int) or self.kind != BYTES:
             raise unsound("bytes", "a number")
@@ -88,10 +75,7 @@ class Field(NamedTuple):
     def text(self) -> str:
         """The text that it holds.
 
-        Raises
-        ------
-        BundleFormatError
-            If it holds no text.
+        Raises `BundleFormatError` if it holds no text.
         """
         try:
             return str(self.data, "utf-8")
@@ -102,10 +86,7 @@ class Field(NamedTuple):
     def real(self) -> float:
         """The float32 number that it holds.
 
-        Raises
-        ------
-        BundleFormatError
-            If it holds anything else.
+        Raises `BundleFormatError` if it holds anything else.
         """
         if self.kind != FIXED32 or isinstance(self.value, int):
             raise unsound("a float32 number", "another type")
@@ -123,11 +104,8 @@ def fields(data: memoryview, known: re.Pattern[bytes] | None = None) -> Iterator
     Numbers of the same field side by side come as one field of bytes, as if they had been packed. Bytes that match
     `known`, which are whole fields with the same key of one byte, come as one field too.
 
-    Raises
-    ------
-    BundleFormatError
-        If the bytes are no message: a field that reaches beyond the end, or a wire type that does not exist; or if it
-        has more fields than may be read.
+    Raises `BundleFormatError` if the bytes are no message: a field that reaches beyond the end, or a wire type that
+    does not exist; or if it has more fields than may be read.
     """
     at, end, left = 0, len(data), left_fields.get() or [sys.maxsize]
     while at < end:
@@ -170,10 +148,7 @@ def fields(data: memoryview, known: re.Pattern[bytes] | None = None) -> Iterator
 def varints(data: memoryview) -> NDArray[np.int64]:
     """Return packed numbers, with their signs.
 
-    Raises
-    ------
-    BundleFormatError
-        If one of them is cut off, or has more than 64 bits.
+    Raises `BundleFormatError` if one of them is cut off, or has more than 64 bits.
     """
     numbers = np.frombuffer(data, dtype=np.uint8)
     if numbers.max(initial=0) < 0x80:

@@ -22,28 +22,12 @@ class Feed:
     After a failure it is tried again in the next period, after further failures in a row 2, 4, 8, ... periods later,
     at most a second.
 
-    Parameters
-    ----------
-    source : iterable
-        Of items; None stands for "nothing yet".
-    period_ns : int
-        The period of the loop in nanoseconds.
-    counts : LoopCounts
-        Where failures are counted.
-    clock : Clock
-        Of the loop.
-    waits : callable
-        Returns how often this thread has waited for something so far.
-    stop : Stop, optional
-        Of the loop.
+    `source`: of items; None stands for "nothing yet". `period_ns`: the period of the loop in nanoseconds. `counts`:
+    where failures are counted. `clock`: of the loop. `waits`: returns how often this thread has waited for something so
+    far. `stop`: of the loop.
 
-    Attributes
-    ----------
-    taken : int
-        The number of items taken so far.
-    ended, broke, polled, blocked : bool
-        Whether the source has ended; whether it ended right after it had raised; whether it has ever yielded None;
-        whether it waited for the last item.
+    `taken`: the number of items taken so far. `ended`, `broke`, `polled`, `blocked`: whether the source has ended;
+    whether it ended right after it had raised; whether it has ever yielded None; whether it waited for the last item.
     """
 
     def __init__(
@@ -73,10 +57,7 @@ class Feed:
     def ask(self, k: int) -> Any:
         """Return the next item in period k, or None if there is none in this period.
 
-        Raises
-        ------
-        StopWaiting
-            If the loop is to stop.
+        Raises `StopWaiting` if the loop is to stop.
         """
         if self.ended or k < self._not_before:
             return None

@@ -15,27 +15,12 @@ if TYPE_CHECKING:
 class Pace:
     """Sleeps until the next item is due, and rehearses right before.
 
-    Parameters
-    ----------
-    predictor : Predictor
-        Or anything with a `deadline`, and with `rehearse` if it is to rehearse.
-    period : float
-        Seconds.
-    rehearse : bool
-    clock : Clock
-    sleeper : Sleeper, optional
-        By the same clock.
+    `predictor`: or anything with a `deadline`, and with `rehearse` if it is to rehearse. `period`: seconds. `sleeper`:
+    by the same clock.
 
-    Raises
-    ------
-    LoopError, DeadlineError
-        As `check_period`.
+    Raises `LoopError`, `DeadlineError` as `check_period`.
 
-    Attributes
-    ----------
-    period : float
-    rehearses : bool
-        Whether it rehearses: it was asked for, the predictor can, and the period leaves room.
+    `rehearses`: whether it rehearses: it was asked for, the predictor can, and the period leaves room.
     """
 
     def __init__(

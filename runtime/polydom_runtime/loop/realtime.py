@@ -42,10 +42,7 @@ class SystemCalls(Protocol):
 class LinuxCalls:
     """The calls of the Linux system that this process runs on.
 
-    Parameters
-    ----------
-    board : Board, optional
-        Where /proc is read, which shows the rights of this process.
+    `board`: where /proc is read, which shows the rights of this process.
     """
 
     def __init__(self, board: Board | None = None) -> None:
@@ -80,10 +77,7 @@ class LinuxCalls:
     def tighten_timer(self) -> str:
         """Set the timer slack of this thread to one nanosecond.
 
-        Raises
-        ------
-        OSError
-            If the system has no such setting.
+        Raises `OSError` if the system has no such setting.
         """
         if set_timer_slack(1) is None:
             raise OSError("the system has no timer slack to set")
@@ -106,21 +100,12 @@ def apply(
 
     Call it from the thread that will run the loop, after everything is loaded.
 
-    Parameters
-    ----------
-    cpu : int, optional
-        The processor to stay on; best one that no other thread may use (isolcpus).
-    priority : int, optional
-        From 1 to 99 under SCHED_FIFO; the kernel runs its interrupt threads at 50.
-    lock_memory : bool
-        Whether pages must stay in memory once they have been used.
-    system : SystemCalls, optional
-        Another system, for tests.
+    `cpu`: the processor to stay on; best one that no other thread may use (isolcpus). `priority`: from 1 to 99 under
+    SCHED_FIFO; the kernel runs its interrupt threads at 50. `lock_memory`: whether pages must stay in memory once they
+    have been used. `system`: another system, for tests.
 
-    Returns
-    -------
-    list of Finding
-        One for the timer slack and one for each setting that was asked for: ``ok`` if it was applied, else ``warning``.
+    The result: one for the timer slack and one for each setting that was asked for: ``ok`` if it was applied, else
+    ``warning``.
     """
     system = system or LinuxCalls()
     found = [_timer(system)]

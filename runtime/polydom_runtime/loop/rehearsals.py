@@ -41,46 +41,29 @@ def room_ns(predictor: "Answering", period_ns: int, wanted: bool) -> int:
 
 @dataclass(frozen=True, slots=True)
 class RehearsalCounts:
-    """The rehearsals of a loop.
-
-    Parameters
-    ----------
-    made : int
-    skipped : int
-        Periods that were to have one and had none.
-    skipped_since : dict of str to int
-        The same by reason: too little time before the item was due, or in any period, or other programs had taken the
-        processor too often.
-    p50_ns, p99_ns : float
-        Quantiles of the time of a rehearsal in nanoseconds, to within 2 %; NaN if there was none.
-    total_ns : int
-        The time that all of them took, with the short waits for the items after them.
-    share : float
-        Of the time of the loop.
-    """
+    """The rehearsals of a loop."""
 
     made: int
     skipped: int
+    """Periods that were to have one and had none."""
     skipped_since: dict[str, int]
+    """The same by reason: too little time before the item was due, or in any period, or other programs had taken the
+    processor too often."""
     p50_ns: float
     p99_ns: float
+    """Quantiles of the time of a rehearsal in nanoseconds, to within 2 %; NaN if there was none."""
     total_ns: int
+    """The time that all of them took, with the short waits for the items after them."""
     share: float
+    """Of the time of the loop."""
 
 
 class Rehearsals:
     """Rehearses before each item, if the period leaves room for it.
 
-    Parameters
-    ----------
-    rehearse : callable
-        Answers kept items; see `Predictor.rehearse`.
-    clock : Clock
-        Of the loop.
-    room_ns : int
-        The part of a period that the deadline leaves: a rehearsal must fit it.
-    preemptions : callable
-        Returns how often other programs have taken the processor from this thread so far.
+    `rehearse`: answers kept items; see `Predictor.rehearse`. `clock`: of the loop. `room_ns`: the part of a period that
+    the deadline leaves: a rehearsal must fit it. `preemptions`: returns how often other programs have taken the
+    processor from this thread so far.
     """
 
     def __init__(
@@ -128,12 +111,7 @@ class Rehearsals:
     def learn(self, until: Callable[[int], object], period_ns: int) -> None:
         """Rehearse a few times, each after a sleep, to find out how long that takes.
 
-        Parameters
-        ----------
-        until : callable
-            Sleeps until a time of the clock.
-        period_ns : int
-            Of the loop.
+        `until`: sleeps until a time of the clock. `period_ns`: of the loop.
         """
         for _ in range(FIRST_REHEARSALS if self.fit else 0):
             wake_ns = self._clock() + min(period_ns, FIRST_SLEEP_NS)
@@ -143,12 +121,9 @@ class Rehearsals:
     def run(self, asked_ns: int, due_ns: int) -> None:
         """Rehearse until an item is due, at least once if there is time.
 
-        Parameters
-        ----------
-        asked_ns : int
-            The time at which the loop wanted to wake up for it: lateness counts as time that a rehearsal needs.
-        due_ns : int
-            The time at which the item is due. The same time if there is none, to find out how long a rehearsal takes.
+        `asked_ns`: the time at which the loop wanted to wake up for it: lateness counts as time that a rehearsal needs.
+        `due_ns`: the time at which the item is due. The same time if there is none, to find out how long a rehearsal
+        takes.
         """
         began = now = self._clock()
         self._late.append(max(began - asked_ns, 0))

@@ -11,11 +11,7 @@ class StopWaiting(BaseException):
 class Stop:
     """Whether a loop is to stop. An item in work is always finished.
 
-    Attributes
-    ----------
-    requested : bool
-    waiting : bool
-        Whether something that may take forever is being called now.
+    `waiting`: whether something that may take forever is being called now.
     """
 
     __slots__ = ("requested", "waiting")
@@ -26,10 +22,7 @@ class Stop:
     def on_signal(self, signum: int, frame: object) -> None:
         """Let the loop stop; a handler for `signal.signal` in the thread of the loop.
 
-        Raises
-        ------
-        StopWaiting
-            If something is being called that may take forever.
+        Raises `StopWaiting` if something is being called that may take forever.
         """
         self.requested = True
         if self.waiting:
@@ -42,10 +35,7 @@ class Stop:
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call a function that may take forever, and return what it does.
 
-        Raises
-        ------
-        StopWaiting
-            If the loop is to stop, before or meanwhile.
+        Raises `StopWaiting` if the loop is to stop, before or meanwhile.
         """
         self.waiting = True  # from here on a signal raises; one that came earlier is seen in the next line
         try:

@@ -16,13 +16,8 @@ class ThrottleWatch:
     Give its method `on_slack` to the monitor. While the clock is lowered, the predictor expects a slow-down: the ratio
     of the fastest clock seen so far to the present one. Without throttle flags, the expected slow-down stays 1.
 
-    Parameters
-    ----------
-    expect : callable
-        Told the expected slow-down at each check, such as `Predictor.expect_slowdown`.
-    board : Board, optional
-        The source of clock and flags; by default this machine.
-    clock : Clock
+    `expect`: told the expected slow-down at each check, such as `Predictor.expect_slowdown`. `board`: the source of
+    clock and flags; by default this machine.
     """
 
     def __init__(

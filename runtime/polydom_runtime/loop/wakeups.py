@@ -74,12 +74,7 @@ class Schedule:
 def check_period(period: float, deadline: float) -> None:
     """Check that a period can be kept, and that the deadline fits into it; both in seconds.
 
-    Raises
-    ------
-    LoopError
-        If the period is not a positive number.
-    DeadlineError
-        If the deadline is longer.
+    Raises `LoopError` if the period is not a positive number. Raises `DeadlineError` if the deadline is longer.
     """
     if not 1e-9 <= period < math.inf:
         raise LoopError(f"The period must be a positive number of seconds. Got {period!r}.")
@@ -227,10 +222,7 @@ def set_timer_slack(slack_ns: int) -> int | None:
 
     It needs no privilege. The default of Linux is 50 µs; threads under a real-time policy have no slack.
 
-    Returns
-    -------
-    int or None
-        The former slack in nanoseconds; None if this system has no such setting.
+    The result: the former slack in nanoseconds; None if this system has no such setting.
     """
     if sys.platform != "linux":
         return None

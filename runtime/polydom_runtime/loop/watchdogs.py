@@ -190,18 +190,9 @@ class HardwareWatchdog:
 class Pulse:
     """Keeps watchdogs alive, all as often as the most frequent one needs; after a failure, again at the next beat.
 
-    Parameters
-    ----------
-    watchdogs : sequence of Watchdog
-    clock : Clock
-        The timer of the loop.
-    failed : callable
-        Called with the OSError that a watchdog raised.
+    `clock`: the timer of the loop. `failed`: called with the OSError that a watchdog raised.
 
-    Attributes
-    ----------
-    nap_ns : int
-        Nanoseconds that may pass from one beat to the next.
+    `nap_ns`: nanoseconds that may pass from one beat to the next.
     """
 
     def __init__(

@@ -30,20 +30,13 @@ CHUNK_SECONDS = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How many answers there are at most, and how long they may take.
-
-    Parameters
-    ----------
-    hot_rounds : int
-    asleep_answers : int
-    seconds, hot_seconds : float
-        For all of them, and for those without a sleep.
-    """
+    """How many answers there are at most, and how long they may take."""
 
     hot_rounds: int
     asleep_answers: int
     seconds: float
     hot_seconds: float
+    """For all of them, and for those without a sleep."""
 
     @classmethod
     def of(cls, rounds: int, seconds: float) -> "Limits":
@@ -56,20 +49,10 @@ class Limits:
 class Answering:
     """Answers the items of a bench in all regimes, as long as the limits allow.
 
-    Parameters
-    ----------
-    bench : AnswerBench
-    measurement : Measurement
-        Has the answers of an earlier run, if there was one, and gets the new ones through `keep`.
-    limits : Limits
-    clock : Clock
-    keep : callable
-        Takes a regime and a chunk of answers in it.
+    `measurement`: has the answers of an earlier run, if there was one, and gets the new ones through `keep`. `keep`:
+    takes a regime and a chunk of answers in it.
 
-    Attributes
-    ----------
-    n_failed : int
-        Items that were left out, since a feature failed on them.
+    `n_failed`: items that were left out, since a feature failed on them.
     """
 
     def __init__(

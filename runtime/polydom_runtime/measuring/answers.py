@@ -35,19 +35,8 @@ class AnswerBench:
     quickest feature comes first then, and what it takes beyond its usual time counts as dispatch, of which there is one
     in each answer.
 
-    Parameters
-    ----------
-    space : FeatureSpace
-    items : sequence
-        In the order in which they are answered.
-    kept : sequence
-        The items that are answered to rehearse.
-    models : sequence of callable
-        Runs of the reference models.
-    stopwatch : Stopwatch
-    timers : Timers
-    seed : int
-        Seed of the random order.
+    `items`: in the order in which they are answered. `kept`: the items that are answered to rehearse. `models`: runs of
+    the reference models. `seed`: seed of the random order.
     """
 
     def __init__(
@@ -93,23 +82,12 @@ class AnswerBench:
     def answer(self, position: int, regime: Regime, asleep: float) -> Floats:
         """Answer an item in a regime.
 
-        Parameters
-        ----------
-        position : int
-            The position of the item.
-        regime : {"hot", "rehearsed", "cold"}
-        asleep : float
-            The seconds of sleep before the answer, unless it is hot.
+        `position`: the position of the item. `asleep`: the seconds of sleep before the answer, unless it is hot.
 
-        Returns
-        -------
-        float array of shape (2 + n_units + n_models,)
-            The position and the size of the item, then the seconds of each unit and of each reference model.
+        The result (shape (2 + n_units + n_models,)): the position and the size of the item, then the seconds of each
+        unit and of each reference model.
 
-        Raises
-        ------
-        FeatureError
-            If a feature fails.
+        Raises `FeatureError` if a feature fails.
         """
         item, order = self._items[position], self._order()
         before = {"hot": self._last, "rehearsed": self._kept, "cold": []}[regime]

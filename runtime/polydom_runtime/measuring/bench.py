@@ -32,29 +32,12 @@ CHUNK_SECONDS = 0.5
 class Bench:
     """Times every unit on every item, and models and kernels, in random order.
 
-    Parameters
-    ----------
-    space : FeatureSpace
-    items : sequence
-        One for each size, smallest first.
-    timers : Timers
-    seed : int
-        Seed of the random order.
+    `items`: one for each size, smallest first. `seed`: seed of the random order.
 
-    Attributes
-    ----------
-    stopwatch : Stopwatch
-    models : dict of str to callable
-        Runs of the reference models.
-    kernels : tuple of str
-        The names of the reference models and kernels, which are timed once in each round.
-    loops : tuple of int
-        The number of calls in a block, for each unit and size.
+    `models`: runs of the reference models. `kernels`: the names of the reference models and kernels, which are timed
+    once in each round. `loops`: the number of calls in a block, for each unit and size.
 
-    Raises
-    ------
-    FeatureError
-        If a feature fails on one of the items.
+    Raises `FeatureError` if a feature fails on one of the items.
     """
 
     def __init__(self, space: FeatureSpace, items: Sequence[Any], timers: Timers, seed: int) -> None:

@@ -25,13 +25,8 @@ CLOCK_MOVED, HEATED = 0.05, 10.0
 def describe(board: Board, cpu: int | None = None, clock: Clock = hardware_clock) -> dict[str, Any]:
     """Return the facts that are known before the measurement begins.
 
-    Parameters
-    ----------
-    board : Board
-    cpu : int, optional
-        The processor that the measurement stays on.
-    clock : Clock
-        The timer of the measurement; its resolution and the cost of a reading are among the facts.
+    `cpu`: the processor that the measurement stays on. `clock`: the timer of the measurement; its resolution and the
+    cost of a reading are among the facts.
     """
     state = board.state()
     return {
@@ -73,18 +68,10 @@ def identity() -> dict[str, Any]:
 class Conditions:
     """Watches clock, heat and throttling while a measurement goes on.
 
-    Parameters
-    ----------
-    board : Board
-    machine : dict
-        The facts from the start of the measurement, as `describe` returns them.
-    earlier : sequence of str
-        Warnings of an earlier run of the same measurement.
+    `machine`: the facts from the start of the measurement, as `describe` returns them. `earlier`: warnings of an
+    earlier run of the same measurement.
 
-    Attributes
-    ----------
-    seen : Disturbances
-        Those of the whole measurement so far.
+    `seen`: those of the whole measurement so far.
     """
 
     def __init__(self, board: Board, machine: Mapping[str, Any], earlier: Sequence[str] = ()) -> None:

@@ -30,23 +30,16 @@ class ItemSamples:
 
     In each round every item is answered once: dispatch, then all steps and features, then the reference models, each
     unit timed. So the times of one item and round are those of one answer.
-
-    Parameters
-    ----------
-    sizes : float array of shape (n_items,)
-        In the order of the items, not sorted.
-    seconds : float array of shape (n_units, n_items, n_rounds)
-        In the order of the units of `CostSamples`. Pauses are not in it.
-    models : dict of str to float array of shape (n_items, n_rounds)
-        Seconds of each reference model after the features.
-    asleep : float
-        The seconds of sleep before each answer; 0 in the regime ``hot``.
     """
 
     sizes: Floats
+    """Shape (n_items,). In the order of the items, not sorted."""
     seconds: Floats
+    """Shape (n_units, n_items, n_rounds). In the order of the units of `CostSamples`. Pauses are not in it."""
     models: Mapping[str, Floats]
+    """Shape (n_items, n_rounds). Seconds of each reference model after the features."""
     asleep: float = 0.0
+    """The seconds of sleep before each answer; 0 in the regime ``hot``."""
 
     def part(self, items: Sequence[int] | NDArray[np.intp] | slice) -> "ItemSamples":
         """Return the samples of some of the items, by their positions."""
@@ -61,10 +54,7 @@ class ItemSamples:
     def check(self, n_units: int) -> None:
         """Check that every time and size is positive and possible, and that there is a time of each of the units.
 
-        Raises
-        ------
-        MeasurementError
-            If one is impossible.
+        Raises `MeasurementError` if one is impossible.
         """
         shape = self.seconds.shape
         times = [self.seconds, *self.models.values()]
@@ -82,18 +72,12 @@ class ItemSamples:
 
 @dataclass(frozen=True, slots=True)
 class Pauses:
-    """Times in which the measurement did not have the processor: other programs, or the system, had it.
-
-    Parameters
-    ----------
-    watched : float
-        The seconds that were watched, pauses excluded.
-    lengths : tuple of float
-        Seconds of the pauses, the longest first; at most `MAX_PAUSES` of them.
-    """
+    """Times in which the measurement did not have the processor: other programs, or the system, had it."""
 
     watched: float = 0.0
+    """The seconds that were watched, pauses excluded."""
     lengths: tuple[float, ...] = ()
+    """Seconds of the pauses, the longest first; at most `MAX_PAUSES` of them."""
 
     @classmethod
     def of(cls, watched: float, lengths: Iterable[float]) -> "Pauses":

@@ -71,17 +71,9 @@ def load_costs(file: str | os.PathLike[str]) -> CostSamples:
 def start_of_frames(path: Path, data: bytes) -> tuple[int, int]:
     """Return the position of the first frame and the version of the format, after checking both.
 
-    Parameters
-    ----------
-    path : path
-        The file, for messages.
-    data : bytes
-        Its content.
+    `path`: the file, for messages. `data`: its content.
 
-    Raises
-    ------
-    MeasurementError
-        If it is a different kind of file, or of another version.
+    Raises `MeasurementError` if it is a different kind of file, or of another version.
     """
     line, newline, _ = data[:80].partition(b"\n")
     text = line.removeprefix(MAGIC)

@@ -26,10 +26,7 @@ def unsound(path: Path, must: str, got: object, remedy: str = "Measure again") -
 def decoded_header(path: Path, document: Mapping[str, Any]) -> SamplesHeader:
     """Return the header from the content of its frame; `path` is for messages.
 
-    Raises
-    ------
-    MeasurementError
-        If a field is missing or impossible.
+    Raises `MeasurementError` if a field is missing or impossible.
     """
     units = _texts(path, document, "units", MAX_UNITS)
     kernels = _texts(path, document, "kernels", MAX_UNITS)
@@ -56,10 +53,7 @@ def decoded_header(path: Path, document: Mapping[str, Any]) -> SamplesHeader:
 def add_frame(path: Path, document: Mapping[str, Any], measurement: Measurement) -> None:
     """Add the content of a frame after the header to a measurement; `path` is for messages.
 
-    Raises
-    ------
-    MeasurementError
-        If the frame does not hold whole rounds or whole answers, or something impossible.
+    Raises `MeasurementError` if the frame does not hold whole rounds or whole answers, or something impossible.
     """
     header = measurement.header
     if "enough" in document:

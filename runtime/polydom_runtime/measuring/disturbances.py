@@ -19,23 +19,15 @@ QUOTA_CURE = (
 
 @dataclass(frozen=True, slots=True)
 class Disturbances:
-    """What disturbed a part of a measurement.
-
-    Parameters
-    ----------
-    pauses : Pauses
-    switches : int
-        How often the system took the processor away from the thread.
-    stolen : float
-        Seconds that a hypervisor took, summed over all processors of the machine (steal).
-    throttled : int
-        In how many periods a quota of processor time was used up (see `GroupLimits`).
-    """
+    """What disturbed a part of a measurement."""
 
     pauses: Pauses = field(default_factory=Pauses)
     switches: int = 0
+    """How often the system took the processor away from the thread."""
     stolen: float = 0.0
+    """Seconds that a hypervisor took, summed over all processors of the machine (steal)."""
     throttled: int = 0
+    """In how many periods a quota of processor time was used up (see `GroupLimits`)."""
 
     def plus(self, more: "Disturbances") -> "Disturbances":
         """Return these and others together."""

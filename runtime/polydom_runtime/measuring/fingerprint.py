@@ -49,10 +49,7 @@ def source_fingerprint(space: FeatureSpace) -> str:
 def code_fingerprint(values: Iterable[Any]) -> str:
     """Return a hash of values and of the code behind them.
 
-    Parameters
-    ----------
-    values : iterable of object
-        Functions, objects with methods, and plain values.
+    `values`: functions, objects with methods, and plain values.
     """
     digest, modules, seen = hashlib.sha256(), dict[str, Path](), set[str]()
     waiting: list[ModuleType] = []

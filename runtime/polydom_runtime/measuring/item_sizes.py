@@ -16,10 +16,7 @@ from polydom_runtime.items.sources import not_items
 def checked_items(items: Any) -> list[Any]:
     """Return the items as a list.
 
-    Raises
-    ------
-    ItemError
-        If they are not a list or another iterable, or one array that is a single item.
+    Raises `ItemError` if they are not a list or another iterable, or one array that is a single item.
     """
     if got := not_items(items):
         raise ItemError(f"The items must be a list of items. Got {got}. Put a single item into a list.")
@@ -29,10 +26,7 @@ def checked_items(items: Any) -> list[Any]:
 def checked_size(space: FeatureSpace, item: Any) -> float:
     """Return the size of an item.
 
-    Raises
-    ------
-    ItemError
-        If the size function raises, or the size is not a positive, finite number.
+    Raises `ItemError` if the size function raises, or the size is not a positive, finite number.
     """
     try:
         size = space.size(item)
@@ -52,19 +46,10 @@ def chosen_items(
 ) -> list[int]:
     """Return the positions of the items to measure on, smallest first.
 
-    Parameters
-    ----------
-    space : FeatureSpace
-    items : sequence
-    n_sizes : int
-        How many items to choose; their sizes are evenly spread over log n.
-    size_range : (float, float), optional
-        The smallest and the largest size of interest; by default the range of the items.
+    `n_sizes`: how many items to choose; their sizes are evenly spread over log n. `size_range`: the smallest and the
+    largest size of interest; by default the range of the items.
 
-    Raises
-    ------
-    ItemError
-        If there are no items, one has an impossible size, or they do not cover `size_range`.
+    Raises `ItemError` if there are no items, one has an impossible size, or they do not cover `size_range`.
     """
     sizes = [checked_size(space, item) for item in items]
     if not sizes:
@@ -103,20 +88,10 @@ def drawn_items(
 ) -> list[int]:
     """Return the positions of up to `count` items as they come: drawn at random, in random order.
 
-    Parameters
-    ----------
-    space : FeatureSpace
-    items : sequence
-    count : int
-    seed : int
-        The same seed gives the same items.
-    size_range : (float, float), optional
-        The smallest and the largest size of interest; by default all sizes.
+    `seed`: the same seed gives the same items. `size_range`: the smallest and the largest size of interest; by default
+    all sizes.
 
-    Raises
-    ------
-    ItemError
-        If an item has an impossible size.
+    Raises `ItemError` if an item has an impossible size.
     """
     low, high = size_range or (0.0, math.inf)
     within = [i for i, item in enumerate(items) if low <= checked_size(space, item) <= high]

@@ -54,18 +54,10 @@ class Journal:
 class FileJournal(Journal):
     """Writes ``NAME.costs.part``, locked against other processes, and renames it when the measurement is finished.
 
-    Parameters
-    ----------
-    file : path
-        ``NAME.costs``; it must not exist yet.
-    resume : bool
-        Whether to continue an unfinished measurement.
+    `file`: ``NAME.costs``; it must not exist yet. `resume`: whether to continue an unfinished measurement.
 
-    Raises
-    ------
-    MeasurementError
-        If there is an unfinished measurement and `resume` is false, or there is none and `resume` is true; if the file
-        exists already; if the folder cannot be written, or another process writes the file.
+    Raises `MeasurementError` if there is an unfinished measurement and `resume` is false, or there is none and `resume`
+    is true; if the file exists already; if the folder cannot be written, or another process writes the file.
     """
 
     def __init__(self, file: str | os.PathLike[str], *, resume: bool = False) -> None:
@@ -89,10 +81,8 @@ class FileJournal(Journal):
     def resumed(self) -> Measurement | None:
         """Return the rounds that an earlier run wrote, and cut off an incomplete frame at the end.
 
-        Raises
-        ------
-        MeasurementError
-            If the file is damaged before its end (it is not changed then), or another process writes it.
+        Raises `MeasurementError` if the file is damaged before its end (it is not changed then), or another process
+        writes it.
         """
         if not self._resume:
             return None
@@ -126,10 +116,7 @@ class FileJournal(Journal):
     def begin(self, header: SamplesHeader) -> None:
         """Write the format and the header.
 
-        Raises
-        ------
-        MeasurementError
-            If the file cannot be written, or another process writes it.
+        Raises `MeasurementError` if the file cannot be written, or another process writes it.
         """
         self._open()
         os.ftruncate(self._descriptor, 0)
@@ -148,20 +135,14 @@ class FileJournal(Journal):
     def append(self, rounds: Floats, warnings: Sequence[str], seen: Disturbances = NOTHING) -> None:
         """Write some rounds, and force them onto the disk.
 
-        Raises
-        ------
-        MeasurementError
-            If the file cannot be written.
+        Raises `MeasurementError` if the file cannot be written.
         """
         self._write(frame({"rounds": _packed(rounds), **_watched(seen, warnings)}))
 
     def enough(self, reason: str) -> None:
         """Write why there are enough rounds.
 
-        Raises
-        ------
-        MeasurementError
-            If the file cannot be written.
+        Raises `MeasurementError` if the file cannot be written.
         """
         self._write(frame({"enough": reason}))
 
@@ -170,20 +151,14 @@ class FileJournal(Journal):
     ) -> None:
         """Write some answers, and force them onto the disk.
 
-        Raises
-        ------
-        MeasurementError
-            If the file cannot be written.
+        Raises `MeasurementError` if the file cannot be written.
         """
         self._write(frame({"regime": regime, "answers": _packed(answers), **_watched(seen, warnings)}))
 
     def finish(self, machine: Mapping[str, Any], stopped: str) -> None:
         """Write the end, and rename the file to ``NAME.costs``.
 
-        Raises
-        ------
-        MeasurementError
-            If the file cannot be written, or was removed meanwhile.
+        Raises `MeasurementError` if the file cannot be written, or was removed meanwhile.
         """
         digest = hashlib.sha256(os.pread(self._descriptor, MAX_FILE_BYTES, 0)).digest()
         self._write(frame({"stopped": stopped, "machine": dict(machine), "sha256": digest}))

@@ -169,15 +169,7 @@ def _answer_bench(space: FeatureSpace, items: list[Any], bench: Bench, timers: T
 class _Session:
     """The two parts of a measurement: rounds at the sizes, and answers to many items.
 
-    Parameters
-    ----------
-    bench : Bench
-    measurement : Measurement
-        Gets the rounds and answers.
-    journal : Journal
-    conditions : Conditions
-    timers : Timers
-    rule : StoppingRule
+    `measurement`: gets the rounds and answers.
     """
 
     def __init__(
@@ -265,10 +257,7 @@ def _begun(journal: Journal, header: SamplesHeader, earlier: Measurement | None)
 def pinned(cpu: int | None) -> Iterator[None]:
     """Keep this thread on one processor within a ``with`` block; None changes nothing.
 
-    Raises
-    ------
-    MeasurementError
-        If this process may not use the processor.
+    Raises `MeasurementError` if this process may not use the processor.
     """
     if cpu is None:
         yield

@@ -17,18 +17,7 @@ from .stamps import IDENTITY
 
 @dataclass(frozen=True, slots=True)
 class SamplesHeader:
-    """The fixed facts of a measurement, known before the first round.
-
-    Parameters
-    ----------
-    units, sizes, loops, kernels, fingerprint, machine
-        As in `CostSamples`, in plain tuples; of `kernels` only the names. `loops` is flat: all sizes of the first unit,
-        then those of the second, and so on.
-    models : tuple of str
-        The names of the reference models that are timed in whole answers.
-    asleep : float
-        The seconds of sleep before each answer, unless it is hot.
-    """
+    """The fixed facts of a measurement, known before the first round."""
 
     units: tuple[str, ...]
     sizes: tuple[float, ...]
@@ -36,8 +25,12 @@ class SamplesHeader:
     kernels: tuple[str, ...]
     fingerprint: str
     machine: Mapping[str, Any]
+    """As in `CostSamples`, in plain tuples; of `kernels` only the names. `loops` is flat: all sizes of the first unit,
+    then those of the second, and so on."""
     models: tuple[str, ...] = ()
+    """The names of the reference models that are timed in whole answers."""
     asleep: float = 0.0
+    """The seconds of sleep before each answer, unless it is hot."""
 
     @property
     def n_columns(self) -> int:
@@ -52,14 +45,8 @@ class SamplesHeader:
     def samples(self, rounds: Floats, machine: Mapping[str, Any], stopped: str) -> CostSamples:
         """Return rounds as samples.
 
-        Parameters
-        ----------
-        rounds : float array of shape (n_rounds, n_columns)
-            Seconds.
-        machine : dict
-            Facts that are known only at the end; they are added to those of the header.
-        stopped : str
-            Why the measurement ended.
+        `rounds` (shape (n_rounds, n_columns)): seconds. `machine`: facts that are known only at the end; they are added
+        to those of the header. `stopped`: why the measurement ended.
         """
         shape = len(self.units), len(self.sizes)
         cells = math.prod(shape)
@@ -79,11 +66,7 @@ class SamplesHeader:
     def item_samples(self, regime: Regime, answers: Floats) -> ItemSamples:
         """Return answers in one regime as samples; answers of a round that is not complete are left out.
 
-        Parameters
-        ----------
-        regime : {"hot", "rehearsed", "cold"}
-        answers : float array of shape (n_answers, n_answer_columns)
-            The same items in the same order in every round.
+        `answers` (shape (n_answers, n_answer_columns)): the same items in the same order in every round.
         """
         n_items = len(set(answers[:, 0].tolist()))
         n_rounds = len(answers) // n_items
@@ -99,28 +82,18 @@ class SamplesHeader:
 
 @dataclass(slots=True)
 class Measurement:
-    """A measurement that goes on, or an unfinished one that is continued.
-
-    Parameters
-    ----------
-    header : SamplesHeader
-    rounds : list of float arrays of shape (n_rounds, n_columns)
-        Parts of the rounds.
-    enough : str
-        Why there are enough rounds; empty while there are not.
-    answers : dict of str to list of float arrays of shape (n_answers, n_answer_columns)
-        Parts of the answers in each regime.
-    seen : Disturbances
-    warnings : tuple of str
-        Those about the machine.
-    """
+    """A measurement that goes on, or an unfinished one that is continued."""
 
     header: SamplesHeader
     rounds: list[Floats] = field(default_factory=list)
+    """Shape (n_rounds, n_columns). Parts of the rounds."""
     enough: str = ""
+    """Why there are enough rounds; empty while there are not."""
     answers: dict[Regime, list[Floats]] = field(default_factory=lambda: {regime: [] for regime in REGIMES})
+    """Shape (n_answers, n_answer_columns). Parts of the answers in each regime."""
     seen: Disturbances = field(default_factory=Disturbances)
     warnings: tuple[str, ...] = ()
+    """Those about the machine."""
 
     def answers_in(self, regime: Regime) -> Floats:
         """Return the answers in one regime so far, shape ``(n_answers, n_answer_columns)``."""

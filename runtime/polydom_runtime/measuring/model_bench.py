@@ -37,18 +37,13 @@ ENOUGH_ROUNDS = 20
 
 
 class Answers(NamedTuple):
-    """Times of answers.
-
-    Attributes
-    ----------
-    models : int array of shape (n_answers,)
-        The number of the model of each answer.
-    seconds : float array of shape (n_answers, n_units + 1)
-        The units in the order of `units_of`, then the model; NaN where an answer has no such part, or its model failed.
-    """
+    """Times of answers."""
 
     models: np.ndarray[tuple[int], np.dtype[np.intp]]
+    """Shape (n_answers,). The number of the model of each answer."""
     seconds: Floats
+    """Shape (n_answers, n_units + 1). The units in the order of `units_of`, then the model; NaN where an answer has no
+    such part, or its model failed."""
 
     @property
     def model_seconds(self) -> Floats:
@@ -59,33 +54,14 @@ class Answers(NamedTuple):
 class ModelBench:
     """Answers items with models that it is told to take, by the code of the predictor.
 
-    Parameters
-    ----------
-    space : FeatureSpace
-    items : sequence
-        All features must work on them.
-    orders : sequence of tuples of int
-        The features of each model, in the order of its input columns.
-    run_of : callable
-        Takes the number of a model, the input row and the number of columns; returns the function that runs the model.
-    dispatch : callable, optional
-        Answers an item without features and models; timed as dispatch before each answer.
-    timers : Timers, optional
-        The clocks and the sleep; those of this machine if not given.
-    seed : int
-        Seed of the random order.
+    `items`: all features must work on them. `orders`: the features of each model, in the order of its input columns.
+    `run_of`: takes the number of a model, the input row and the number of columns; returns the function that runs the
+    model. `dispatch`: answers an item without features and models; timed as dispatch before each answer. `timers`: the
+    clocks and the sleep; those of this machine if not given. `seed`: seed of the random order.
 
-    Attributes
-    ----------
-    stopwatch : Stopwatch
-        Has seen all pauses.
+    `stopwatch`: has seen all pauses.
 
-    Raises
-    ------
-    FeatureError
-        If a feature fails on one of the items.
-    BundleFormatError
-        If a model cannot be run.
+    Raises `FeatureError` if a feature fails on one of the items. Raises `BundleFormatError` if a model cannot be run.
     """
 
     def __init__(
@@ -123,28 +99,15 @@ class ModelBench:
     def hot(self, seconds: float, most: int) -> Answers:
         """Return answers that follow each other without a sleep: rounds of all models in random order, at least one.
 
-        Parameters
-        ----------
-        seconds : float
-            The time after which no further round begins.
-        most : int
-            The most rounds.
+        `seconds`: the time after which no further round begins. `most`: the most rounds.
         """
         return self._until(seconds, most, self._rounds(), lambda model: None, len(self._orders))
 
     def after_sleep(self, regime: Regime, asleep: float, seconds: float, most: int) -> Answers:
         """Return answers that each come after a sleep, with random models, at least one.
 
-        Parameters
-        ----------
-        regime : {"cold", "rehearsed"}
-            With ``rehearsed``, a small and a larger item are answered between the sleep and the answer.
-        asleep : float
-            The seconds of each sleep.
-        seconds : float
-            The time after which no further sleep begins.
-        most : int
-            The most answers.
+        `regime`: with ``rehearsed``, a small and a larger item are answered between the sleep and the answer. `asleep`:
+        the seconds of each sleep. `seconds`: the time after which no further sleep begins. `most`: the most answers.
         """
         kept = as_kept(self._items) if regime == "rehearsed" else ()
 
@@ -211,10 +174,7 @@ def run_exported(
 def model_quantiles(hot: Answers, n_models: int, quantile: float = QUANTILE) -> Floats:
     """Return a quantile of the time of each model, shape ``(n_models,)``.
 
-    Raises
-    ------
-    MeasurementError
-        If no model could be run on any item.
+    Raises `MeasurementError` if no model could be run on any item.
     """
     by_model = [hot.model_seconds[hot.models == number] for number in range(n_models)]
     by_model = [times[np.isfinite(times)] for times in by_model]
@@ -233,12 +193,7 @@ def model_quantiles(hot: Answers, n_models: int, quantile: float = QUANTILE) -> 
 def added(answers: Answers, hot: Floats, quantile: float = QUANTILE) -> float:
     """Return how much longer than hot a model takes in some answers, at a quantile over all models; at least 0.
 
-    Parameters
-    ----------
-    answers : Answers
-    hot : float array of shape (n_models,)
-        The hot time of each model at this quantile.
-    quantile : float
+    `hot` (shape (n_models,)): the hot time of each model at this quantile.
     """
     beyond = answers.model_seconds - hot[answers.models]
     beyond = beyond[np.isfinite(beyond)]

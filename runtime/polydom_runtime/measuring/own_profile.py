@@ -30,10 +30,7 @@ HIGH = 0.9
 def own_profile(samples: CostSamples) -> DeviceProfile:
     """Return the profile that follows from a measurement; without power draw, which a board cannot measure.
 
-    Raises
-    ------
-    ProfileError
-        If the measurement lacks facts about the machine.
+    Raises `ProfileError` if the measurement lacks facts about the machine.
     """
     machine = samples.machine
     if missing := {"device", "cpu", "cores", "began", "kernel", "memory_bytes", "timer_tick_ns"} - machine.keys():

@@ -29,23 +29,15 @@ LARGEST_FACTORED = 1e8
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """A unit whose times differ between items of like size.
-
-    Parameters
-    ----------
-    unit : str
-    factor : float
-        How many times as long as the median of its neighbours a slow item takes; one in twenty is still slower.
-    gain : float
-        How many times as long as a fast neighbour it takes.
-    by_prime_factors : bool
-        Whether items whose size has a large prime factor are the slow ones. If not, the content is the likely cause.
-    """
+    """A unit whose times differ between items of like size."""
 
     unit: str
     factor: float
+    """How many times as long as the median of its neighbours a slow item takes; one in twenty is still slower."""
     gain: float
+    """How many times as long as a fast neighbour it takes."""
     by_prime_factors: bool
+    """Whether items whose size has a large prime factor are the slow ones. If not, the content is the likely cause."""
 
     def __str__(self) -> str:
         what = f"{self.unit}: up to {self.factor:.1f} times as long as on other items of like size; likely cause: "

@@ -13,22 +13,15 @@ LOOK_AGAIN = 1.3
 
 @dataclass(slots=True)
 class StoppingRule:
-    """Stops when all times are known precisely enough, or the rounds or the time are used up, whichever is first.
-
-    Parameters
-    ----------
-    rounds : int
-        The most rounds.
-    seconds : float
-        Limit of the time; it ends no measurement before 10 rounds.
-    quantile, precision : float
-        Every unit's median must be known to within the fraction `precision`, its quantile to within five times that.
-    """
+    """Stops when all times are known precisely enough, or the rounds or the time are used up, whichever is first."""
 
     rounds: int
+    """The most rounds."""
     seconds: float
+    """Limit of the time; it ends no measurement before 10 rounds."""
     quantile: float
     precision: float
+    """Every unit's median must be known to within the fraction `precision`, its quantile to within five times that."""
     _next_look: float = field(default=MIN_ROUNDS, init=False)
 
     def fraction(self, done: int, spent: float) -> float:

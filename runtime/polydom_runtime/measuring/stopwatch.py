@@ -25,15 +25,8 @@ EMPTY_CALLS, TURNS = 200, 500
 class Stopwatch:
     """Times calls, one after another, and collects the pauses in and between them.
 
-    Parameters
-    ----------
-    timers : Timers
-
-    Attributes
-    ----------
-    tick_ns : int
-        Nanoseconds of a timer tick, at least 1. A shorter call counts as this long, such as one that begins and ends
-        within the same tick, or one with a pause whose end was read quicker than usual.
+    `tick_ns`: nanoseconds of a timer tick, at least 1. A shorter call counts as this long, such as one that begins and
+    ends within the same tick, or one with a pause whose end was read quicker than usual.
     """
 
     def __init__(self, timers: Timers) -> None:
@@ -95,11 +88,7 @@ class Stopwatch:
 def pauses_now(timers: Timers, seconds: float = 0.25) -> Pauses:
     """Keep a processor busy and return the pauses meanwhile.
 
-    Parameters
-    ----------
-    timers : Timers
-    seconds : float
-        How long, by the wall clock.
+    `seconds`: how long, by the wall clock.
     """
     stopwatch, end = Stopwatch(timers), timers.clock() + int(seconds * 1e9)
     while timers.clock() < end:

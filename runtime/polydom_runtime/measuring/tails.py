@@ -33,12 +33,8 @@ T_95 = 2.365
 def tail_quantile(samples: Floats, quantile: float) -> Floats:
     """Return the quantile at each size, shape ``(n_sizes,)``: of the samples or of the tail, whichever is higher.
 
-    Parameters
-    ----------
-    samples : float array of shape (n_sizes, n_rounds)
-        Times in any unit; the result has the same unit.
-    quantile : float
-        Above 0 and at most 1. Up to `THRESHOLD`, and at 1, it is that of the samples alone.
+    `samples` (shape (n_sizes, n_rounds)): times in any unit; the result has the same unit. `quantile`: above 0 and at
+    most 1. Up to `THRESHOLD`, and at 1, it is that of the samples alone.
 
     Examples
     --------

@@ -32,23 +32,15 @@ def _do_not_sleep(seconds: float) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Timers:
-    """The wall clock, the processor clock of the thread, its switches, and a way to sleep.
-
-    Parameters
-    ----------
-    clock : Clock
-    thread : Clock
-        Moves only while this thread has a processor. Where it is the same as `clock`, there are no pauses.
-    switches : callable
-        Returns the `Switches` of this thread so far.
-    sleep : callable
-        Takes seconds.
-    """
+    """The wall clock, the processor clock of the thread, its switches, and a way to sleep."""
 
     clock: Clock = hardware_clock
     thread: Clock = time.thread_time_ns
+    """Moves only while this thread has a processor. Where it is the same as `clock`, there are no pauses."""
     switches: Callable[[], Switches] = thread_switches
+    """Returns the `Switches` of this thread so far."""
     sleep: Callable[[float], None] = time.sleep
+    """Takes seconds."""
 
     @classmethod
     def of(cls, clock: Clock) -> "Timers":

@@ -52,35 +52,14 @@ def tune_bundle(
     A model that both engines can run, with the same answers to these items, is timed with both: the quicker one is
     taken.
 
-    Parameters
-    ----------
-    bundle : Bundle
-        On the disk, with at least one model.
-    space : FeatureSpace
-        The one that it was built with.
-    items : sequence
-        The items to answer; at most some hundred of them are drawn.
-    seconds : float
-        The time that it takes, about.
-    period : float
-        The seconds of sleep before each answer that is cold or rehearsed.
-    timers : Timers, optional
-        Those of this machine if not given.
-    board : Board, optional
-        The source of the facts about the machine; by default this machine.
-    progress : callable
-        Called with the fraction that is done.
+    `bundle`: on the disk, with at least one model. `space`: the one that it was built with. `items`: the items to
+    answer; at most some hundred of them are drawn. `seconds`: the time that it takes, about. `period`: the seconds of
+    sleep before each answer that is cold or rehearsed. `timers`: those of this machine if not given. `board`: the
+    source of the facts about the machine; by default this machine. `progress`: called with the fraction that is done.
 
-    Raises
-    ------
-    BundleMismatchError
-        If the bundle was built for another space.
-    ItemError
-        If there are no items, or one has an impossible size.
-    FeatureError
-        If a feature fails on one of the items.
-    MeasurementError
-        If the bundle has no models, or the time is too short for the sleeps.
+    Raises `BundleMismatchError` if the bundle was built for another space. Raises `ItemError` if there are no items, or
+    one has an impossible size. Raises `FeatureError` if a feature fails on one of the items. Raises `MeasurementError`
+    if the bundle has no models, or the time is too short for the sleeps.
     """
     timers, board, space = timers or Timers(), board or Board(), bundle.space_of(space)
     if not bundle.models:

@@ -14,23 +14,12 @@ def least_confidence(
 ) -> float:
     """Return the confidence below which no answer is given; 0 if each is.
 
-    Parameters
-    ----------
-    bundle : Bundle
-    deadline : float
-        In seconds.
-    abstain_below : float, optional
-        The confidence itself.
-    accuracy_wanted : float, optional
-        The share of right answers among those that are given. On the held-out items of the bundle it was reached: in
-        each regime, at its deadline next to this one, of those that are not longer if there are any.
+    `deadline`: in seconds. `abstain_below`: the confidence itself. `accuracy_wanted`: the share of right answers among
+    those that are given. On the held-out items of the bundle it was reached: in each regime, at its deadline next to
+    this one, of those that are not longer if there are any.
 
-    Raises
-    ------
-    ConfidenceError
-        If both are given, one is not a number above 0 up to 1, or no threshold reaches the wanted accuracy.
-    BundleMismatchError
-        If the bundle was built without confidences.
+    Raises `ConfidenceError` if both are given, one is not a number above 0 up to 1, or no threshold reaches the wanted
+    accuracy. Raises `BundleMismatchError` if the bundle was built without confidences.
     """
     given = {"abstain_below": abstain_below, "accuracy_wanted": accuracy_wanted}
     stated = [(name, value) for name, value in given.items() if value is not None]

@@ -54,31 +54,22 @@ BLOCK = 1 << 20
 
 
 class Pairs(NamedTuple):
-    """Pairs of a state and a target, one state after the other, and the best target first.
-
-    Attributes
-    ----------
-    at : int array of shape (n_pairs,)
-        The place of the state.
-    numbers : int array of shape (n_pairs,)
-        The model of the target.
-    following : int array of shape (n_pairs,)
-        The feature that comes next on the way to the target.
-    after : int array of shape (n_pairs,)
-        The mask of the state that it leads to.
-    thresholds : float array of shape (n_pairs, n_cells + 1)
-        The least time left with which the node may work towards the target, in nanoseconds.
-    plan, guard : float arrays of shape (n_pairs, 6)
-        Weights, as in `Options`.
-    """
+    """Pairs of a state and a target, one state after the other, and the best target first."""
 
     at: NDArray[np.intp]
+    """Shape (n_pairs,). The place of the state."""
     numbers: NDArray[np.intp]
+    """Shape (n_pairs,). The model of the target."""
     following: NDArray[np.intp]
+    """Shape (n_pairs,). The feature that comes next on the way to the target."""
     after: Masks
+    """Shape (n_pairs,). The mask of the state that it leads to."""
     thresholds: Floats
+    """Shape (n_pairs, n_cells + 1). The least time left with which the node may work towards the target, in
+    nanoseconds."""
     plan: Floats
     guard: Floats
+    """Shape (n_pairs, 6). Weights, as in `Options`."""
 
     def part(self, chosen: Bools) -> "Pairs":
         """Return some of the pairs."""
@@ -201,22 +192,12 @@ class AnytimePlanner(Planner):
 
         It is assumed that the features before each one take their planned times, or their worst case if that is less.
 
-        Parameters
-        ----------
-        done : int array of shape (n_pairs,)
-            The mask of the state.
-        masks : int array of shape (n_pairs,)
-            The target.
-        seconds : float array of shape (n_pairs,)
-            The worst case of a run of the target's model.
-        wanted : bool array of shape (n_pairs, n_features)
-            Which features the target lacks.
-        rank : float array of shape (n_pairs, n_features)
-            The features with the highest rank are computed first.
+        `done` (shape (n_pairs,)): the mask of the state. `masks` (shape (n_pairs,)): the target. `seconds` (shape
+        (n_pairs,)): the worst case of a run of the target's model. `wanted` (shape (n_pairs, n_features)): which
+        features the target lacks. `rank` (shape (n_pairs, n_features)): the features with the highest rank are computed
+        first.
 
-        Returns
-        -------
-        float array of shape (n_pairs, n_cells + 1)
+        The result has shape (n_pairs, n_cells + 1).
         """
         order = np.argsort(-rank, axis=1, kind="stable")
         missing = np.where(wanted[np.arange(len(order))[:, None], order], self._singles[order], 0)

@@ -25,11 +25,8 @@ def checked_deadline(bundle: Bundle, deadline: float | None) -> float:
 
     A very long one is questioned, unless the bundle was built for it.
 
-    Raises
-    ------
-    DeadlineError
-        If it is not a positive number below `MAX_SECONDS`, is shorter than the worst case of dispatch, or is missing
-        although the bundle has no longest deadline.
+    Raises `DeadlineError` if it is not a positive number below `MAX_SECONDS`, is shorter than the worst case of
+    dispatch, or is missing although the bundle has no longest deadline.
     """
     low, high = bundle.promise.budgets
     if deadline is None and high == math.inf:
@@ -77,14 +74,8 @@ def too_short(bundle: Bundle, deadline: float) -> str:
 def too_short_for(what: str, deadline: float, *, typical: float, worst: float, or_else: str = "") -> str:
     """Return the message about a deadline that is shorter than the worst case of what every answer needs.
 
-    Parameters
-    ----------
-    what : str
-        What every answer needs.
-    deadline, typical, worst : float
-        In seconds; what it takes typically, and at the promised quantile.
-    or_else : str
-        Something else to choose than a longer deadline.
+    `what`: what every answer needs. `deadline`, `typical`, `worst`: in seconds; what it takes typically, and at the
+    promised quantile. `or_else`: something else to choose than a longer deadline.
 
     Examples
     --------

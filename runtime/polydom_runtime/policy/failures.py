@@ -25,21 +25,11 @@ class FailureBook:
     others are tried. If these fail as well, nobody is suspected any more. When a feature comes back, so may all others
     that are out, since what made them fail is over.
 
-    Parameters
-    ----------
-    n_features : int
-    usage : callable, optional
-        Returns what this thread has used so far. If given, a feature that took up the deadline is excused if it neither
-        computed nor waited meanwhile: then the machine paused, or ran something else.
+    `usage`: returns what this thread has used so far. If given, a feature that took up the deadline is excused if it
+    neither computed nor waited meanwhile: then the machine paused, or ran something else.
 
-    Attributes
-    ----------
-    streaks : list of int
-        Failures in a row.
-    any : bool
-        Whether any feature failed last time.
-    out : int
-        The features that are out of the choice, as a bit mask.
+    `streaks`: failures in a row. `any`: whether any feature failed last time. `out`: the features that are out of the
+    choice, as a bit mask.
 
     Examples
     --------
@@ -75,11 +65,7 @@ class FailureBook:
     def hung(self, feature: int, item: int, taken_ns: int | None = None) -> None:
         """Count that a feature took up the whole deadline of item number `item`, unless it is excused.
 
-        Parameters
-        ----------
-        feature, item : int
-        taken_ns : int, optional
-            How long it took, in nanoseconds; if not given, there is no excuse.
+        `taken_ns`: how long it took, in nanoseconds; if not given, there is no excuse.
         """
         if taken_ns is not None and self._used is not None and self._usage is not None:
             now, before = self._usage(), self._used

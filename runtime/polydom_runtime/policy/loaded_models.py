@@ -40,35 +40,15 @@ before_opening: ContextVar[Callable[[int], object]] = ContextVar("before_opening
 class LoadedModel:
     """One model over the row of all features.
 
-    Parameters
-    ----------
-    features : tuple of str
-        The features that the model reads, in the order of its columns.
-    accuracy : float
-        Its expected score.
-    model_ns : int
-        Worst case of one run, in nanoseconds.
-    mask : int
-        The features as a bit mask.
-    run : callable
-        Runs the model on its inputs.
-    gather : tuple of three arrays
-        The row of all features, the columns of it that the model reads, and the model's inputs, into which they are
-        copied before each run.
-    stop : float
-        The least confidence at which its answer may stand although time is left; above 1 it never may.
-    calibration : Calibration, optional
-        What the scores of the model mean.
+    `features`: the features that the model reads, in the order of its columns. `accuracy`: its expected score.
+    `model_ns`: worst case of one run, in nanoseconds. `mask`: the features as a bit mask. `run`: runs the model on its
+    inputs. `gather`: the row of all features, the columns of it that the model reads, and the model's inputs, into
+    which they are copied before each run. `stop`: the least confidence at which its answer may stand although time is
+    left; above 1 it never may. `calibration`: what the scores of the model mean.
 
-    Attributes
-    ----------
-    confidence : callable
-        Returns the probability that the answer of the last run is right; the score itself without a calibration, and
-        0 if the model has none.
-    number : int
-        Its number in the bundle; `NO_NUMBER` if it is not from there.
-    estimator : str or None
-        The name of its estimator, if that has one.
+    `confidence`: returns the probability that the answer of the last run is right; the score itself without a
+    calibration, and 0 if the model has none. `number`: its number in the bundle; `NO_NUMBER` if it is not from there.
+    `estimator`: the name of its estimator, if that has one.
     """
 
     __slots__ = (
@@ -113,10 +93,7 @@ class LoadedModel:
     def run(self) -> int | float:
         """Return the class number, or a regressor's number, for what the row of features holds now.
 
-        Raises
-        ------
-        FloatingPointError
-            If a feature may not be finite.
+        Raises `FloatingPointError` if a feature may not be finite.
         """
         inputs = self._inputs
         self._values.take(self._columns, None, inputs, "clip")  # the other modes buffer
@@ -128,33 +105,14 @@ class LoadedModel:
 class LoadedModels:
     """The models of a bundle over one row of all features; each is loaded when it is first asked for.
 
-    Parameters
-    ----------
-    bundle : Bundle
-    values : float32 array of shape (sum of widths,), optional
-        The row of all features, in the order of the bundle; a new one if not given.
-    run_of : callable, optional
-        Takes the number of a model and returns the function that runs it, for replays. The exported models run if not
-        given.
-    early_stop : bool
-        Whether models may stop early.
-    engine : {"onnxruntime", "numpy"}, optional
-        Runs all models that it can; the one that the bundle states for each if not given.
-    around : callable, optional
-        Takes what `run_of` is, and returns what is called in its place.
+    `values` (shape (sum of widths,)): the row of all features, in the order of the bundle; a new one if not given.
+    `run_of`: takes the number of a model and returns the function that runs it, for replays. The exported models run if
+    not given. `early_stop`: whether models may stop early. `engine`: runs all models that it can; the one that the
+    bundle states for each if not given. `around`: takes what `run_of` is, and returns what is called in its place.
 
-    Attributes
-    ----------
-    values : float32 array of shape (sum of widths,)
-    places : list of slice
-        The columns of each feature in `values`.
-    masks : int64 array of shape (n_models,)
-        The features of each model.
-    accuracies, seconds : float arrays of shape (n_models,)
-    out : set of int
-        The numbers of models that must not answer; shared with what `timed` returns.
-    prior : LoadedModel
-        The model without features.
+    `values` has shape (sum of widths,). `places`: the columns of each feature in `values`. `masks` (shape (n_models,)):
+    the features of each model. `accuracies`, `seconds` have shape (n_models,). `out`: the numbers of models that must
+    not answer; shared with what `timed` returns. `prior`: the model without features.
     """
 
     def __init__(
@@ -195,10 +153,7 @@ class LoadedModels:
     def timed(self, bundle: Bundle) -> "LoadedModels":
         """Return the same models with the times that another regime states; a model is in memory once for both.
 
-        Parameters
-        ----------
-        bundle : Bundle
-            The same one, at a deadline in a regime.
+        `bundle`: the same one, at a deadline in a regime.
         """
         other = copy.copy(self)
         other._bundle, other._loaded, other._ranked = bundle, {}, []
@@ -217,10 +172,7 @@ class LoadedModels:
 
         O(sets · models). If two are as good, the one with fewer features.
 
-        Raises
-        ------
-        BundleFormatError
-            If a model cannot be run.
+        Raises `BundleFormatError` if a model cannot be run.
         """
         return [self.prior if number < 0 else self.load(number) for number in self.best_numbers(masks).tolist()]
 
@@ -253,10 +205,7 @@ class LoadedModels:
     def load(self, number: int) -> LoadedModel:
         """Return a model by its number; from the bundle when it is first asked for, then from memory.
 
-        Raises
-        ------
-        BundleFormatError
-            If the model cannot be run.
+        Raises `BundleFormatError` if the model cannot be run.
         """
         if number not in self._loaded:
             entry = self._bundle.models[number]
@@ -279,10 +228,7 @@ class LoadedModels:
     def load_only(self, numbers: Iterable[int]) -> None:
         """Load some models, by their numbers, and let go of the content of all files.
 
-        Raises
-        ------
-        BundleFormatError
-            If a model cannot be run.
+        Raises `BundleFormatError` if a model cannot be run.
         """
         for number in numbers:
             self.load(number)
@@ -291,12 +237,7 @@ class LoadedModels:
     def best_loaded(self, mask: int, left_ns: float = math.inf) -> LoadedModel:
         """Return the most accurate model in memory that reads no other features and is in time; else the prior.
 
-        Parameters
-        ----------
-        mask : int
-            The features that are computed.
-        left_ns : float
-            The time left, in nanoseconds.
+        `mask`: the features that are computed. `left_ns`: the time left, in nanoseconds.
         """
         others, out = ~mask, self.out
         fitting = (a for a in self._ranked if not a.mask & others and a.model_ns <= left_ns and a.number not in out)

@@ -27,36 +27,24 @@ caches, and after a sleep of some milliseconds as much is lost as after a long o
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a predictor does for items that come in one regime; see `polydom_runtime.bundles.regimes`.
-
-    Parameters
-    ----------
-    root : State
-        The state without features, from which moves lead to all others.
-    nothing : State
-        The same without moves, for an item that has no size.
-    cells : list of float
-        Rising ends of the size cells.
-    latest_ns : int
-        The part of the budget in which a model must be done: the rest is kept for the end of dispatch.
-    calm : float
-        The slow-down is taken to be 1 unless the estimate exceeds this.
-    models : LoadedModels
-        Each with its time in this regime.
-    staircase : Staircase or Walk
-        The feature set that worst cases allow at each size; for a greedy bundle the sequence that is followed.
-    bundle : Bundle
-        With the times of this regime.
-    """
+    """What a predictor does for items that come in one regime; see `polydom_runtime.bundles.regimes`."""
 
     root: State
+    """The state without features, from which moves lead to all others."""
     nothing: State
+    """The same without moves, for an item that has no size."""
     cells: list[float]
+    """Rising ends of the size cells."""
     latest_ns: int
+    """The part of the budget in which a model must be done: the rest is kept for the end of dispatch."""
     calm: float
+    """The slow-down is taken to be 1 unless the estimate exceeds this."""
     models: LoadedModels
+    """Each with its time in this regime."""
     staircase: Staircase | Walk
+    """The feature set that worst cases allow at each size; for a greedy bundle the sequence that is followed."""
     bundle: Bundle
+    """With the times of this regime."""
 
     @classmethod
     def of(
@@ -70,23 +58,10 @@ class Plan:
     ) -> "Plan":
         """Lay out the plan for a bundle that has the times of one regime only, such as `Bundle.at` returns.
 
-        Parameters
-        ----------
-        bundle : Bundle
-        space : FeatureSpace
-            The one that the bundle was built with.
-        models : LoadedModels
-            Of the same bundle in any regime; those of the plan share its sessions.
-        budget : float
-            In seconds.
-        kind : type
-            The planner of the policy.
-        energy : EnergyBudget, optional
+        `space`: the one that the bundle was built with. `models`: of the same bundle in any regime; those of the plan
+        share its sessions. `budget`: in seconds. `kind`: the planner of the policy.
 
-        Raises
-        ------
-        BundleFormatError
-            If a model that the budget can reach cannot be run.
+        Raises `BundleFormatError` if a model that the budget can reach cannot be run.
         """
         staircase, models = bundle.index.at_deadline(budget), models.timed(bundle)
         planner: Planner = kind(bundle, space, models, staircase, energy)
@@ -109,24 +84,11 @@ class Plan:
 class Plans:
     """The plan of each regime that a bundle has times of. The other regimes are planned as hot.
 
-    Parameters
-    ----------
-    bundle : Bundle
-    forced : {"hot", "rehearsed", "cold"}, optional
-        The plan of this regime is made for all.
-    plan_of : callable
-        Makes the plan of a regime.
+    `forced`: the plan of this regime is made for all. `plan_of`: makes the plan of a regime.
 
-    Attributes
-    ----------
-    hot, cold : Plan
-    only : Plan, optional
-        If there is no other one: then no choice is needed.
+    `only`: if there is no other one: then no choice is needed.
 
-    Raises
-    ------
-    DeadlineError
-        If there is no such regime.
+    Raises `DeadlineError` if there is no such regime.
     """
 
     def __init__(self, bundle: Bundle, forced: Regime | None, plan_of: Callable[[Regime], Plan]) -> None:

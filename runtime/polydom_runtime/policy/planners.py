@@ -27,24 +27,11 @@ if TYPE_CHECKING:
 class Planner:
     """Makes the states of a deadline, each with a decision table over the size cells.
 
-    Parameters
-    ----------
-    bundle : Bundle
-    space : FeatureSpace
-    models : LoadedModels
-    staircase : Staircase or Walk
-        The choice of sets by worst cases at the deadline.
-    energy : EnergyBudget, optional
-        Sets that need more energy are excluded.
+    `staircase`: the choice of sets by worst cases at the deadline. `energy`: sets that need more energy are excluded.
 
-    Attributes
-    ----------
-    cells : list of float
-        Rising ends of the size cells.
-    begun : float array of shape (6,)
-        Weights of the half of dispatch that is spent before the first decision. The other half follows the last one.
-    rest : CostFunction
-        What the part of dispatch after the last decision rarely exceeds: the smaller of two bounds, as in the guard.
+    `cells`: rising ends of the size cells. `begun` (shape (6,)): weights of the half of dispatch that is spent before
+    the first decision. The other half follows the last one. `rest`: what the part of dispatch after the last decision
+    rarely exceeds: the smaller of two bounds, as in the guard.
     """
 
     def __init__(
@@ -73,10 +60,7 @@ class Planner:
     def root(self) -> State:
         """Return the state without features, from which the moves lead to all other states.
 
-        Raises
-        ------
-        BundleFormatError
-            If a model cannot be run.
+        Raises `BundleFormatError` if a model cannot be run.
         """
         raise NotImplementedError
 
@@ -138,16 +122,8 @@ class Planner:
     def move(self, feature: int, after: State, accuracy: float, target: int) -> Move:
         """Return the move that computes a feature on the way to a target.
 
-        Parameters
-        ----------
-        feature : int
-            Its position in the feature space.
-        after : State
-            The state once it is computed.
-        accuracy : float
-            The score of the target.
-        target : int
-            The bit mask of the target.
+        `feature`: its position in the feature space. `after`: the state once it is computed. `accuracy`: the score of
+        the target. `target`: the bit mask of the target.
         """
         return Move(self._stages[feature], after, feature, accuracy, target)
 

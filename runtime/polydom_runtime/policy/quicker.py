@@ -23,16 +23,10 @@ NOBODY = -1
 def quicker(numbers: NDArray[np.intp], accuracies: Floats, seconds: Floats) -> NDArray[np.intp]:
     """Return the models that are the best with some time left: by falling accuracy, each quicker than the one before.
 
-    Parameters
-    ----------
-    numbers : int array of shape (n_sets, n_numbers)
-        For each set some models, or `NOBODY`.
-    accuracies, seconds : float arrays of shape (n_models,)
+    `numbers` (shape (n_sets, n_numbers)): for each set some models, or `NOBODY`. `accuracies`, `seconds` have shape
+    (n_models,).
 
-    Returns
-    -------
-    int array of shape (n_sets, n_numbers)
-        Filled with `NOBODY`.
+    The result (shape (n_sets, n_numbers)): filled with `NOBODY`.
     """
     exists = numbers >= 0
     score, time = np.where(exists, accuracies[numbers], -np.inf), np.where(exists, seconds[numbers], np.inf)
@@ -49,23 +43,12 @@ def with_answers(
 ) -> "tuple[Floats, Floats, Options]":
     """Add, to the options of a state, to answer at once by one of its slow models.
 
-    Parameters
-    ----------
-    state : State
-    scores : float array of shape (n_options,)
-        Of the targets, falling.
-    least : float array of shape (n_options, n_cells)
-        The least times left for them, in nanoseconds.
-    options : Options
-    weights : float array of shape (n_answers, 6)
-        Weights of the time to answer by each model of the state, without the last: it answers when nothing else fits.
-    ready : float array of shape (n_answers, n_cells)
-        These times at the ends of the cells, in nanoseconds.
+    `scores` (shape (n_options,)): of the targets, falling. `least` (shape (n_options, n_cells)): the least times left
+    for them, in nanoseconds. `weights` (shape (n_answers, 6)): weights of the time to answer by each model of the
+    state, without the last: it answers when nothing else fits. `ready` (shape (n_answers, n_cells)): these times at the
+    ends of the cells, in nanoseconds.
 
-    Returns
-    -------
-    scores, least, options
-        With the answers among them, still by falling score.
+    The result: with the answers among them, still by falling score.
     """
     now = state.answers[: len(weights)]
     every = np.concatenate([[model.accuracy for model, _ in now], scores])

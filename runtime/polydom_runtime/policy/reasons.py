@@ -20,20 +20,9 @@ def reason_of(
 ) -> str:
     """Return the reason for an answer that was not interrupted.
 
-    Parameters
-    ----------
-    state : State
-        The one that was reached.
-    model : LoadedModel
-        Gave the answer.
-    course : Course
-    names : sequence of str
-        Of all features.
-    out : collection of str
-        The features that are out of the choice because they kept failing.
-    budget_ns : int
-    extends : bool
-        Whether time that is left goes into a better set than planned.
+    `state`: the one that was reached. `model`: gave the answer. `names`: of all features. `out`: the features that are
+    out of the choice because they kept failing. `extends`: whether time that is left goes into a better set than
+    planned.
     """
     planned, last, cell = course.planned, course.last, course.cell
     if planned is None or last is None:

@@ -44,12 +44,8 @@ class Kept(NamedTuple):
 class KeptItems:
     """A small and a larger one of the items that came.
 
-    Attributes
-    ----------
-    small, larger : Kept, optional
-        They may be the same; None before the first item.
-    best : float
-        The expected score that the small item reached in the last rehearsal.
+    `small`, `larger`: they may be the same; None before the first item. `best`: the expected score that the small item
+    reached in the last rehearsal.
     """
 
     __slots__ = ("_sizes", "best", "larger", "small")
@@ -74,13 +70,8 @@ class KeptItems:
     def rehearse(self, answer: Callable[[Any], float | None], clock: Clock, deadline_ns: int) -> None:
         """Answer kept items, if there are any; one to four answers.
 
-        Parameters
-        ----------
-        answer : callable
-            Answers an item. Returns the expected score, or None if it could not: then the rehearsal ends.
-        clock : Clock
-        deadline_ns : int
-            Of real items.
+        `answer`: answers an item. Returns the expected score, or None if it could not: then the rehearsal ends.
+        `deadline_ns`: of real items.
         """
         small, larger = self.small, self.larger
         if small is None:

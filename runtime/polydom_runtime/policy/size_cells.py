@@ -19,13 +19,8 @@ fewer cells are laid out sooner."""
 def size_cells(sizes: tuple[float, float], exact: Iterable[float]) -> list[float]:
     """Return the rising ends of the cells. Cell k holds ends[k - 1] < n <= ends[k]; sizes above the last are in none.
 
-    Parameters
-    ----------
-    sizes : (float, float)
-        The measured range.
-    exact : iterable of float
-        Sizes at which the choice at the full deadline changes. Those in the measured range become ends, so that the
-        choice is exact there.
+    `sizes`: the measured range. `exact`: sizes at which the choice at the full deadline changes. Those in the measured
+    range become ends, so that the choice is exact there.
 
     Examples
     --------

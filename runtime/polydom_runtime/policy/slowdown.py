@@ -20,6 +20,8 @@ class Slowdown:
     there, see `polydom_runtime.bundles.bundle_times.Choice`. What that does to a median is the same as to take the
     median first and then compare it with the level.
 
+    `stirred`: whether any of the last ratios counts. If not, one more that does not count need not be added.
+
     Examples
     --------
     >>> slowdown = Slowdown()
@@ -27,12 +29,6 @@ class Slowdown:
     ...     slowdown.add(ratio)
     >>> slowdown.value
     2.0
-
-    Attributes
-    ----------
-    value : float
-    stirred : bool
-        Whether any of the last ratios counts. If not, one more that does not count need not be added.
     """
 
     __slots__ = ("_least", "_next", "_quiet", "_ratios", "stirred", "value")
@@ -53,11 +49,8 @@ class Slowdown:
     def add(self, ratio: float) -> None:
         """Add the ratio of one item; O(1) while nothing is slow.
 
-        Parameters
-        ----------
-        ratio : float
-            The item's time, divided by the typical time in its regime; 1 if it is below the level above which it
-            counts.
+        `ratio`: the item's time, divided by the typical time in its regime; 1 if it is below the level above which it
+        counts.
         """
         self._quiet = self._quiet + 1 if ratio <= 1.0 else 0
         self.stirred = self._quiet < SLOW

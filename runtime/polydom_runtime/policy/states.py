@@ -27,26 +27,18 @@ class Move:
     """One decision: compute a feature, on the way to a target.
 
     A class with slots, since its fields are read before each feature: to unpack a named tuple takes twice as long.
-
-    Parameters
-    ----------
-    stage : Stage
-        Computes the feature.
-    after : State
-        The state with this feature.
-    feature : int
-        The position of the feature.
-    accuracy : float
-        The expected score of the target.
-    target : int
-        The target as a bit mask.
     """
 
     stage: Stage
+    """Computes the feature."""
     after: "State"
+    """The state with this feature."""
     feature: int
+    """The position of the feature."""
     accuracy: float
+    """The expected score of the target."""
     target: int
+    """The target as a bit mask."""
 
 
 Row = tuple[float, float, Move | None, tuple[float, ...], tuple[Move | None, ...]]
@@ -59,24 +51,16 @@ itself: a feature may have emptied the caches of the processor, and then each fu
 
 
 class Entries(NamedTuple):
-    """When each move is made, for all cells one after the other.
-
-    Attributes
-    ----------
-    stops : int array of shape (n_cells + 1,)
-        Where the entries of each cell begin, and where those of the last one end.
-    ends : float array of shape (n_entries,)
-        The least time left with which a move is made, in nanoseconds; rising in each cell.
-    chosen : int array of shape (n_entries,)
-        Which of the `moves` that is.
-    moves : sequence of Move or None
-        None stands for an answer.
-    """
+    """When each move is made, for all cells one after the other."""
 
     stops: NDArray[np.intp]
+    """Shape (n_cells + 1,). Where the entries of each cell begin, and where those of the last one end."""
     ends: Floats
+    """Shape (n_entries,). The least time left with which a move is made, in nanoseconds; rising in each cell."""
     chosen: NDArray[np.intp]
+    """Shape (n_entries,). Which of the `moves` that is."""
     moves: Sequence[Move | None]
+    """None stands for an answer."""
 
 
 class DecisionTable(dict[int, Row]):
@@ -84,12 +68,8 @@ class DecisionTable(dict[int, Row]):
 
     Most rows never are, and to make them all takes longer than everything else that is laid out.
 
-    Parameters
-    ----------
-    worst_ns : float array of shape (n_cells,)
-        The worst case of the way to the state.
-    entries : Entries, optional
-        Without them, the decision is to answer.
+    `worst_ns` (shape (n_cells,)): the worst case of the way to the state. `entries`: without them, the decision is to
+    answer.
     """
 
     __slots__ = ("barred", "entries", "worst_ns")
@@ -125,38 +105,24 @@ class Options:
     """All moves from a state, by falling accuracy of their targets: searched while some features are banned.
 
     Among them may be answers by slow models of the state, which are None.
-
-    Parameters
-    ----------
-    masks : int array of shape (n_options,)
-        Target sets.
-    plan, guard : float arrays of shape (n_options, 6)
-        Weights of cost functions, in seconds: the plan for the rest of each target, and the guard of its next feature.
-    moves : list of Move or None
-    joules : float array of shape (n_options, 6), optional
-        Weights of the energy of each whole target.
-    most_joules : float
-        The energy that an item may use.
     """
 
     masks: NDArray[np.int64]
+    """Shape (n_options,). Target sets."""
     plan: Floats
     guard: Floats
+    """Shape (n_options, 6). Weights of cost functions, in seconds: the plan for the rest of each target, and the guard
+    of its next feature."""
     moves: Sequence[Move | None]
     joules: Floats | None = None
+    """Shape (n_options, 6). Weights of the energy of each whole target."""
     most_joules: float = math.inf
+    """The energy that an item may use."""
 
     def best(self, banned: int, n: float, left_ns: float) -> Move | None:
         """Return the move to the best target that fits and has no banned feature; O(options).
 
-        Parameters
-        ----------
-        banned : int
-            A bit mask.
-        n : float
-            Size of the item.
-        left_ns : float
-            The time left, in nanoseconds.
+        `banned`: a bit mask. `n`: size of the item. `left_ns`: the time left, in nanoseconds.
         """
         terms = basis_terms(min(n, HUGE))  # the cube of a larger one is no float
         fits = np.maximum(self.plan @ terms, self.guard @ terms) * 1e9 <= left_ns
@@ -168,31 +134,21 @@ class Options:
 
 @dataclass(slots=True, eq=False)
 class State:
-    """The features computed so far, and the decisions from there.
-
-    Parameters
-    ----------
-    mask : int
-        The features as a bit mask.
-    model : LoadedModel
-        The best model over these features.
-    rows : DecisionTable
-        The last row is for items larger than all cells.
-    typical_ns : list of float
-        For each size cell, the typical time of an item that is answered here, in nanoseconds.
-    options : Options, optional
-        All moves, for items with banned features; the strict policy has them at the root only.
-    answers : tuple of (LoadedModel, int)
-        The best model, then of several estimators those that are worse and quicker than all before them; and by how
-        many nanoseconds each is typically quicker than the first.
-    """
+    """The features computed so far, and the decisions from there."""
 
     mask: int
+    """The features as a bit mask."""
     model: LoadedModel
+    """The best model over these features."""
     rows: DecisionTable = field(repr=False)  # through moves and what comes after them it would never end
+    """The last row is for items larger than all cells."""
     typical_ns: list[float] = field(repr=False)
+    """For each size cell, the typical time of an item that is answered here, in nanoseconds."""
     options: Options | None = field(default=None, repr=False)
+    """All moves, for items with banned features; the strict policy has them at the root only."""
     answers: tuple[tuple[LoadedModel, int], ...] = field(default=(), repr=False)
+    """The best model, then of several estimators those that are worse and quicker than all before them; and by how many
+    nanoseconds each is typically quicker than the first."""
 
     def least_ns(self, accuracy: float = -math.inf) -> int:
         """Return the worst case of the quickest of its models with at least some accuracy, in nanoseconds."""
@@ -219,16 +175,8 @@ class State:
     def detour(self, banned: int, n: float, cell: int, left_ns: float) -> Move | None:
         """Return the next move while some features are banned; None to answer now.
 
-        Parameters
-        ----------
-        banned : int
-            A bit mask.
-        n : float
-            Size of the item.
-        cell : int
-            The cell of that size.
-        left_ns : float
-            The time left, in nanoseconds.
+        `banned`: a bit mask. `n`: size of the item. `cell`: the cell of that size. `left_ns`: the time left, in
+        nanoseconds.
         """
         if self.options is not None:
             return self.options.best(banned, n, left_ns)
@@ -242,18 +190,9 @@ def decisions(
 ) -> DecisionTable:
     """Return the decision table: for each time left, the move to the most accurate target that fits.
 
-    Parameters
-    ----------
-    state : State
-        The one that the moves begin at.
-    thresholds : float array of shape (n_options, n_cells)
-        The least time left in nanoseconds at which each option fits.
-    moves : sequence of Move or None
-        By falling accuracy of their targets; None to answer.
-    scores : float array of shape (n_options,)
-        These accuracies.
-    most_ns : float
-        The budget: there is never more time left.
+    `state`: the one that the moves begin at. `thresholds` (shape (n_options, n_cells)): the least time left in
+    nanoseconds at which each option fits. `moves`: by falling accuracy of their targets; None to answer. `scores`
+    (shape (n_options,)): these accuracies. `most_ns`: the budget: there is never more time left.
     """
     least, chosen = _cheapest_of_equals(thresholds, scores.tolist())
     better = np.minimum.accumulate(np.vstack([np.full(least.shape[1], np.inf), least]), axis=0)[:-1]

@@ -16,22 +16,12 @@ class Outbox:
 
     All is kept in one thread: nothing here waits.
 
-    Parameters
-    ----------
-    send : callable
-        See `Send`. The client sends again what was not confirmed when a connection broke, unless `qos` is 0.
-    topic : str
-    qos : int
-    retained : dict of str to str
-        Messages by topic that the broker is given at each connection, and keeps.
-    capacity : int
-        Answers that may wait while there is no connection.
+    `send`: see `Send`. The client sends again what was not confirmed when a connection broke, unless `qos` is 0.
+    `retained`: messages by topic that the broker is given at each connection, and keeps. `capacity`: answers that may
+    wait while there is no connection.
 
-    Attributes
-    ----------
-    published, dropped, reconnects : int
-        Answers that the broker has confirmed (with `qos` 0: that were given to the network); answers that it never
-        gets; connections after the first.
+    `published`, `dropped`, `reconnects`: answers that the broker has confirmed (with `qos` 0: that were given to the
+    network); answers that it never gets; connections after the first.
     """
 
     def __init__(self, send: Send, topic: str, qos: int, retained: dict[str, str], *, capacity: int) -> None:

@@ -35,20 +35,15 @@ RESTARTS_S = 1.0, 60.0
 
 
 class PublishingCounts(NamedTuple):
-    """Counts of answers: each that was given to a publisher is published, dropped or pending.
-
-    Attributes
-    ----------
-    published, dropped, pending : int
-        Answers that the broker has confirmed, or may have only with quality 0; that are given up; that are on the way.
-    reconnects : int
-        Connections to the broker after the first.
-    """
+    """Counts of answers: each that was given to a publisher is published, dropped or pending."""
 
     published: int = 0
     dropped: int = 0
     pending: int = 0
+    """Answers that the broker has confirmed, or may have only with quality 0; that are given up; that are on the
+    way."""
     reconnects: int = 0
+    """Connections to the broker after the first."""
 
 
 class MqttPublisher:
@@ -189,10 +184,7 @@ class MqttPublisher:
     def _await_ready(self) -> None:
         """Wait until the process has taken the settings.
 
-        Raises
-        ------
-        PublishingError
-            If it has not.
+        Raises `PublishingError` if it has not.
         """
         self._socket.settimeout(START_S)
         try:

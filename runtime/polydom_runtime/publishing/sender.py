@@ -50,19 +50,9 @@ class Sender:
     Three threads (this one, one that reads the socket, and the client's own) meet in one queue: all counts are made in
     this one.
 
-    Parameters
-    ----------
-    to_loop : socket
-        The other process's.
-    settings : dict
-        As `MqttPublisher` sends them.
+    `to_loop`: the other process's. `settings`: as `MqttPublisher` sends them.
 
-    Raises
-    ------
-    ImportError
-        If there is no paho-mqtt, or an old one.
-    OSError
-        If the certificates cannot be read.
+    Raises `ImportError` if there is no paho-mqtt, or an old one. Raises `OSError` if the certificates cannot be read.
     """
 
     def __init__(self, to_loop: socket.socket, settings: dict[str, Any]) -> None:

@@ -129,10 +129,7 @@ class MqttTarget:
 def check_topic(topic: str) -> None:
     """Check that messages can be published to a topic.
 
-    Raises
-    ------
-    PublishingError
-        If they cannot.
+    Raises `PublishingError` if they cannot.
     """
     if not topic or topic.startswith("/") or topic.endswith("/"):
         wrong = "with no slash at its ends"

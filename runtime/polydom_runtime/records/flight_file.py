@@ -36,37 +36,25 @@ CRC = struct.Struct("<I")
 
 @dataclass(frozen=True)
 class FlightHeader:
-    """The fixed facts of a ring.
-
-    Parameters
-    ----------
-    names : tuple of str
-        Names of the features, in the order of the positions in records.
-    classes : tuple of labels
-        Labels in the order of the class numbers; empty for a regressor, or if they need too much space.
-    bundle : str
-        SHA-256 of the index of the bundle, in hexadecimal.
-    deadline : float
-        Seconds.
-    policy : str
-        Name of the predictor's policy.
-    capacity : int
-        Number of records in the ring.
-    version : int
-        Of the format.
-    bundle_name, bundle_version : str
-        Empty if they are not known.
-    """
+    """The fixed facts of a ring."""
 
     names: tuple[str, ...]
+    """Names of the features, in the order of the positions in records."""
     classes: tuple[Label, ...]
+    """Labels in the order of the class numbers; empty for a regressor, or if they need too much space."""
     bundle: str
+    """SHA-256 of the index of the bundle, in hexadecimal."""
     deadline: float
+    """Seconds."""
     policy: str
+    """Name of the predictor's policy."""
     capacity: int
+    """Number of records in the ring."""
     version: int = VERSION
+    """Of the format."""
     bundle_name: str = ""
     bundle_version: str = ""
+    """Empty if they are not known."""
 
     @property
     def sha256(self) -> str:
@@ -137,10 +125,8 @@ class Flight:
 def load_flight(path: str | os.PathLike[str]) -> Flight:
     """Read a recording, also while it is being written. A torn record is skipped and counted.
 
-    Raises
-    ------
-    RecordingError
-        If the file cannot be read, is cut, is a different kind of file or of another version, or its header is damaged.
+    Raises `RecordingError` if the file cannot be read, is cut, is a different kind of file or of another version, or
+    its header is damaged.
     """
     file = Path(path)
     try:
@@ -154,10 +140,7 @@ def load_flight(path: str | os.PathLike[str]) -> Flight:
 def decoded_flight(file: Path, data: bytes) -> Flight:
     """Return the recording from the content of its file; `file` is for messages.
 
-    Raises
-    ------
-    RecordingError
-        If it is cut, a different kind of file or of another version, or its header is damaged.
+    Raises `RecordingError` if it is cut, a different kind of file or of another version, or its header is damaged.
     """
     header = decoded_header(file, data[:MAX_HEADER_BYTES])
     if len(data) != header.file_bytes:
@@ -175,10 +158,7 @@ def decoded_flight(file: Path, data: bytes) -> Flight:
 def decoded_header(file: Path, data: bytes) -> FlightHeader:
     """Return the header at the start of a file, after checking each of its fields; `file` is for messages.
 
-    Raises
-    ------
-    RecordingError
-        If the file is of a different kind or of another version, or its header is damaged.
+    Raises `RecordingError` if the file is of a different kind or of another version, or its header is damaged.
     """
     line, newline, _ = data[:40].partition(b"\n")
     version = line.removeprefix(MAGIC)

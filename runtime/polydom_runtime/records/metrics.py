@@ -88,25 +88,13 @@ class BoundedCounter(Generic[K]):
 class Metrics:
     """Counts over all answers since the start, for as long as the node runs.
 
-    Parameters
-    ----------
-    predictor : Predictor
-        Or anything with its `bundle`, `deadline`, `failures` and `out`.
+    `predictor`: or anything with its `bundle`, `deadline`, `failures` and `out`.
 
-    Attributes
-    ----------
-    misses, abstained : int
-        Answers after the deadline, and those that were withheld.
-    slowdown, largest_slowdown : float
-        How much slower than measured this machine was at the last item, and the largest such value so far.
-    elapsed, waited, model : Histogram
-        Times from the arrival of the item to the answer, from the arrival to the call, and of the model.
-    names : tuple of str
-        The names of the features.
-    stages : tuple of Histogram, one for each feature
-        Times from the start of the feature to the start of the next feature or the model.
-    publisher : Publishing, optional
-        Whose counts are among the metrics.
+    `misses`, `abstained`: answers after the deadline, and those that were withheld. `slowdown`, `largest_slowdown`: how
+    much slower than measured this machine was at the last item, and the largest such value so far. `elapsed`, `waited`,
+    `model`: times from the arrival of the item to the answer, from the arrival to the call, and of the model. `names`:
+    the names of the features. `stages`: times from the start of the feature to the start of the next feature or the
+    model. `publisher`: whose counts are among the metrics.
     """
 
     def __init__(self, predictor: Watched) -> None:

@@ -22,10 +22,7 @@ class MetricsOutput(Protocol):
     def write(self, metrics: Metrics) -> None:
         """Write the metrics.
 
-        Raises
-        ------
-        OSError
-            If they cannot be written.
+        Raises `OSError` if they cannot be written.
         """
         ...
 
@@ -36,12 +33,7 @@ class JsonLines:
     A file is opened for each line, so that it can be moved away at any time. A line is written either whole or not at
     all.
 
-    Parameters
-    ----------
-    target : path or text stream
-        The file to append to, or the stream.
-    wall_clock : callable
-        Seconds since 1970, the field ``time`` of each line.
+    `target`: the file to append to, or the stream. `wall_clock`: seconds since 1970, the field ``time`` of each line.
     """
 
     def __init__(self, target: str | os.PathLike[str] | TextIO, *, wall_clock: Callable[[], float] = time.time) -> None:
@@ -67,15 +59,9 @@ class PrometheusText:
     Every sample has the label ``node``, the name of the file without ``.prom``: node_exporter merges the files of a
     folder, and the samples of two nodes must differ.
 
-    Parameters
-    ----------
-    path : path
-        In the folder that node_exporter reads.
+    `path`: in the folder that node_exporter reads.
 
-    Raises
-    ------
-    RecordingError
-        If the name does not end in ``.prom``.
+    Raises `RecordingError` if the name does not end in ``.prom``.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -99,22 +85,10 @@ class Regularly:
     A write that is due waits for slack of twice the time that writes took lately. While there is no such slack, that
     time is halved after every further interval, so that one slow write does not prevent all later ones.
 
-    Parameters
-    ----------
-    output : MetricsOutput
-        Where metrics are written.
-    metrics : Metrics
-    every : float
-        Seconds from one write, or one failed attempt, to the next.
-    clock : callable
-        Monotonic seconds.
-    say : callable
-        Called with a message at the first failure, and only then.
+    `output`: where metrics are written. `every`: seconds from one write, or one failed attempt, to the next. `clock`:
+    monotonic seconds. `say`: called with a message at the first failure, and only then.
 
-    Attributes
-    ----------
-    failures : int
-        The number of failed writes.
+    `failures`: the number of failed writes.
     """
 
     def __init__(

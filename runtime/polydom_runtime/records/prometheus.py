@@ -23,11 +23,7 @@ Samples = Iterator[tuple[str, Mapping[str, str], float]]
 def prometheus_text(metrics: Metrics, labels: Mapping[str, str] | None = None) -> str:
     r"""Return the metrics in the text format, times in seconds.
 
-    Parameters
-    ----------
-    metrics : Metrics
-    labels : mapping of str to str, optional
-        Added to every sample, so that several nodes on one machine can be distinguished.
+    `labels`: added to every sample, so that several nodes on one machine can be distinguished.
 
     Examples
     --------

@@ -51,27 +51,13 @@ class FlightRecorder:
     ends a process whose mapped file shrinks. A power cut loses the last seconds, which the system had not yet written
     to the disk.
 
-    Parameters
-    ----------
-    path : path
-        The file; it is created if it does not exist.
-    predictor : Predictor or SupervisedPredictor
-    capacity : int
-        The number of items that are kept.
-    wall_clock : callable
-        Returns nanoseconds since 1970.
-    allocate : callable
-        Reserves the space of the file, as `os.posix_fallocate` does.
+    `path`: the file; it is created if it does not exist. `capacity`: the number of items that are kept. `wall_clock`:
+    returns nanoseconds since 1970. `allocate`: reserves the space of the file, as `os.posix_fallocate` does.
 
-    Attributes
-    ----------
-    n_dropped : int
-        Items that were not recorded, because a number does not fit into a record (as of a faulty clock).
+    `n_dropped`: items that were not recorded, because a number does not fit into a record (as of a faulty clock).
 
-    Raises
-    ------
-    RecordingError
-        If the disk is full, or the file cannot be written, is in use, is not a flight recording or would be too large.
+    Raises `RecordingError` if the disk is full, or the file cannot be written, is in use, is not a flight recording or
+    would be too large.
     """
 
     def __init__(
@@ -102,13 +88,8 @@ class FlightRecorder:
     def add(self, prediction: "Prediction", trace: "Trace", number: int) -> None:
         """Write one record over the oldest; never raises. Takes some microseconds, however long the recorder runs.
 
-        Parameters
-        ----------
-        prediction : Prediction
-        trace : Trace
-            An incomplete one, as of a worker that was killed, is recorded without the times of its features.
-        number : int
-            The number of the item.
+        `trace`: an incomplete one, as of a worker that was killed, is recorded without the times of its features.
+        `number`: the number of the item.
         """
         try:
             body = self._packed(prediction, trace, number)
@@ -173,10 +154,7 @@ class FlightRecorder:
 def read_flight(path: str | os.PathLike[str]) -> list[FlightRecord]:
     """Return the whole records of a recording from oldest to newest; see `load_flight`.
 
-    Raises
-    ------
-    RecordingError
-        As `load_flight`.
+    Raises `RecordingError` as `load_flight`.
     """
     return list(load_flight(path).records)
 
@@ -184,10 +162,7 @@ def read_flight(path: str | os.PathLike[str]) -> list[FlightRecord]:
 def header_of(predictor: "AnyPredictor", capacity: int) -> FlightHeader:
     """Return the header of a recording of `predictor`.
 
-    Raises
-    ------
-    RecordingError
-        If `capacity` is below 1, or the file would be too large.
+    Raises `RecordingError` if `capacity` is below 1, or the file would be too large.
     """
     if not 1 <= capacity <= MAX_FILE_BYTES:
         raise RecordingError(f"A flight recorder must have room for 1 to {MAX_FILE_BYTES} items. Got {capacity}.")

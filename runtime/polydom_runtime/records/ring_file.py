@@ -24,18 +24,9 @@ KEPT = 9
 def open_ring(file: Path, header: FlightHeader, allocate: Allocate) -> tuple[int, Flight | None]:
     """Return the descriptor of a ring, locked and of its full size, and the recording that is continued, if any.
 
-    Parameters
-    ----------
-    file : path
-    header : FlightHeader
-        The header that the ring must have.
-    allocate : callable
-        Reserves the space of the file.
+    `header`: the header that the ring must have. `allocate`: reserves the space of the file.
 
-    Raises
-    ------
-    RecordingError
-        If the disk is full, or the file cannot be written, is in use or is not a flight recording.
+    Raises `RecordingError` if the disk is full, or the file cannot be written, is in use or is not a flight recording.
     """
     path = file
     try:

@@ -19,18 +19,10 @@ MIN_MARGIN_NS = 50_000
 class Fallback:
     """The models of the workers in memory, over a copy of the worker's row of features.
 
-    Parameters
-    ----------
-    bundle : Bundle
-        With the times of the regime ``cold``: while the worker works, the code of this process gets cold.
-    numbers : iterable of int
-        The models that another process has loaded and tried before.
+    `bundle`: with the times of the regime ``cold``: while the worker works, the code of this process gets cold.
+    `numbers`: the models that another process has loaded and tried before.
 
-    Attributes
-    ----------
-    prior : LoadedModel
-    labels : mapping
-        The label of each number that a model answers with.
+    `labels`: the label of each number that a model answers with.
     """
 
     def __init__(self, bundle: Bundle, numbers: Iterable[int]) -> None:
@@ -42,15 +34,9 @@ class Fallback:
     def prepare(self, link: Link, deadline: int, failing: Iterable[int]) -> tuple[LoadedModel, Label | float | None]:
         """Return the best model over the features that a worker has finished so far, and the label that it gives.
 
-        Parameters
-        ----------
-        link : Link
-            To the worker.
-        deadline : int
-            Clock reading in nanoseconds. A quicker model, or the prior, answers if no time is left for the best one.
-        failing : iterable of int
-            The numbers of models that must not run here, besides the one that the worker is in: this process cannot be
-            replaced.
+        `link`: to the worker. `deadline`: clock reading in nanoseconds. A quicker model, or the prior, answers if no
+        time is left for the best one. `failing`: the numbers of models that must not run here, besides the one that the
+        worker is in: this process cannot be replaced.
         """
         models, mask = self._models, link.done
         models.out = {link.model, *failing}
@@ -70,12 +56,7 @@ class Fallback:
 
 
 class StageNames:
-    """The names of what a worker may be busy with: features, shared steps and models.
-
-    Parameters
-    ----------
-    space : FeatureSpace
-    """
+    """The names of what a worker may be busy with: features, shared steps and models."""
 
     def __init__(self, space: FeatureSpace) -> None:
         self.space = space

@@ -42,28 +42,12 @@ FIRST_PAUSE_S, MAX_PAUSE_S = 0.05, 5.0
 class Keeper:
     """Keeps a spare worker ready.
 
-    Parameters
-    ----------
-    sealed : SealedBundle
-        Closed at the end.
-    order : dict
-        The rest of the order to the nursery: ``space``, ``policy``, ``compare``, and ``deadline`` in seconds.
-    width : int
-        Width of the row of features.
-    item_bytes : int
-        Size of the largest item.
+    `sealed`: closed at the end. `order`: the rest of the order to the nursery: ``space``, ``policy``, ``compare``, and
+    ``deadline`` in seconds. `width`: width of the row of features. `item_bytes`: size of the largest item.
 
-    Attributes
-    ----------
-    block : SharedBlock
-    hand_over : dict of str to float
-        Seconds from the hand-over of a message to another process until its reply, by regime; empty until measured.
-    nurseries, workers : int
-        How many were started so far.
-    nursery_pid : int
-        The nursery's process; 0 while there is none.
-    causes : Causes
-        Counts and reports why workers could not be started again.
+    `hand_over`: seconds from the hand-over of a message to another process until its reply, by regime; empty until
+    measured. `nurseries`, `workers`: how many were started so far. `nursery_pid`: the nursery's process; 0 while there
+    is none. `causes`: counts and reports why workers could not be started again.
     """
 
     def __init__(self, sealed: SealedBundle, order: dict[str, Any], width: int, item_bytes: int) -> None:
@@ -89,10 +73,7 @@ class Keeper:
     def wait_for_first(self, seconds: float) -> None:
         """Wait until a worker is ready.
 
-        Raises
-        ------
-        WorkerError
-            If the nursery failed, or took longer than `seconds`.
+        Raises `WorkerError` if the nursery failed, or took longer than `seconds`.
         """
         if not self._first.wait(seconds) or not self.workers:
             raise self._failure or WorkerError(
@@ -103,12 +84,8 @@ class Keeper:
     def wait_for_models(self, seconds: float) -> list[int]:
         """Wait until the nursery has loaded and tried the models, and return their numbers.
 
-        Raises
-        ------
-        BundleFormatError
-            If a model cannot be run.
-        WorkerError
-            If a model hangs or crashes, or the nursery failed otherwise, or took longer than `seconds`.
+        Raises `BundleFormatError` if a model cannot be run. Raises `WorkerError` if a model hangs or crashes, or the
+        nursery failed otherwise, or took longer than `seconds`.
         """
         if not self._loaded.wait(seconds) or self._failure is not None:
             raise self._failure or WorkerError(
@@ -129,17 +106,10 @@ class Keeper:
     def warm_up(self, item: Any, seconds: float) -> bool:
         """Let all workers to come start warm, those of later nurseries too.
 
-        Parameters
-        ----------
-        item : object
-            Every feature and model is run on it.
-        seconds : float
-            The time that this may take.
+        `item`: every feature and model is run on it. `seconds`: the time that this may take.
 
-        Returns
-        -------
-        bool
-            Whether they start warm: False if the item cannot be passed on, or if a feature hangs or crashes on it.
+        The result: whether they start warm: False if the item cannot be passed on, or if a feature hangs or crashes on
+        it.
         """
         place = new_memory(self.block.item_bytes)
         try:

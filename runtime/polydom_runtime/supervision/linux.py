@@ -27,10 +27,7 @@ class Waiter:
 
     The standard library's `poll` rounds up to milliseconds, and its `select` takes no descriptor above 1023.
 
-    Parameters
-    ----------
-    descriptor : int
-        If negative, each wait lasts until its time-out.
+    `descriptor`: if negative, each wait lasts until its time-out.
 
     Examples
     --------
@@ -75,21 +72,10 @@ def run_behind() -> None:
 def map_at(address: int, length: int, descriptor: int, offset: int) -> None:
     """Map a part of a shared file over memory that is mapped already; pointers into it stay valid.
 
-    Parameters
-    ----------
-    address : int
-        Of the memory, at the start of a page.
-    length : int
-        In bytes, whole pages.
-    descriptor : int
-        The file.
-    offset : int
-        The first byte of the file, at the start of a page.
+    `address`: of the memory, at the start of a page. `length`: in bytes, whole pages. `descriptor`: the file. `offset`:
+    the first byte of the file, at the start of a page.
 
-    Raises
-    ------
-    OSError
-        If the system refuses.
+    Raises `OSError` if the system refuses.
     """
     _libc.mmap.restype = ctypes.c_void_p
     where = _libc.mmap(

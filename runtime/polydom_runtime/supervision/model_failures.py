@@ -8,12 +8,7 @@ from polydom_runtime.prediction import Prediction
 
 
 class ModelFailures:
-    """Counts the workers in a row that each model has ended, by the rules for features that hang.
-
-    Parameters
-    ----------
-    bundle : Bundle
-    """
+    """Counts the workers in a row that each model has ended, by the rules for features that hang."""
 
     def __init__(self, bundle: Bundle) -> None:
         # Models of one set have different scores, or the better one is never asked.

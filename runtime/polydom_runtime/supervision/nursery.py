@@ -78,22 +78,11 @@ EXTREMES = 0.0, 1.0, -1e30, 1e30
 class Nursery:
     """Starts workers, and replaces those that end.
 
-    Parameters
-    ----------
-    control : socket
-        To the supervisor. The nursery ends when it is closed.
-    block : SharedBlock
-    sealed : int
-        Descriptor of the sealed bundle.
-    order : dict
-        ``bundle`` (see `SealedBundle`), ``space`` (MODULE:SPACE), ``deadline`` in seconds, ``hand_over``
-        (seconds by regime), ``policy``, ``abstain_below``, and ``compare``: whether to compare features with those of
-        the build.
+    `control`: to the supervisor. The nursery ends when it is closed. `sealed`: descriptor of the sealed bundle.
+    `order`: ``bundle`` (see `SealedBundle`), ``space`` (MODULE:SPACE), ``deadline`` in seconds, ``hand_over`` (seconds
+    by regime), ``policy``, ``abstain_below``, and ``compare``: whether to compare features with those of the build.
 
-    Raises
-    ------
-    PolyDomError
-        As `Predictor` does; the supervisor is told.
+    Raises `PolyDomError` as `Predictor` does; the supervisor is told.
     """
 
     def __init__(self, control: socket.socket, block: SharedBlock, sealed: int, order: dict[str, Any]) -> None:

@@ -18,16 +18,8 @@ SEALS = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_S
 class SealedBundle:
     """The files of a bundle in an anonymous file that nobody can change any more.
 
-    Parameters
-    ----------
-    bundle : Bundle
-
-    Attributes
-    ----------
-    descriptor : int
-        The anonymous file: the index, then the models.
-    order : dict
-        What another process needs beside the descriptor, for `sealed_bundle`.
+    `descriptor`: the anonymous file: the index, then the models. `order`: what another process needs beside the
+    descriptor, for `sealed_bundle`.
     """
 
     def __init__(self, bundle: Bundle) -> None:

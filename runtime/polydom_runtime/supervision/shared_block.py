@@ -35,20 +35,15 @@ ItemHeader = Sequence[Any]
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """What one worker publishes while it works on an item.
-
-    Parameters
-    ----------
-    words : int64 array of shape (8,)
-        At `PROGRESS` the mask of the features that are computed. At `STAGE` the position of the feature or shared step
-        that was begun last, where steps come after all features. At `SINCE` the clock reading when the worker got the
-        item, 0 if it has none. At `MODEL` the number of the model that was begun last, plus 1; 0 once it is done.
-    values : float32 array of shape (sum of widths,)
-        The row of features.
-    """
+    """What one worker publishes while it works on an item."""
 
     words: NDArray[np.int64]
+    """Shape (8,). At `PROGRESS` the mask of the features that are computed. At `STAGE` the position of the feature
+    or shared step that was begun last, where steps come after all features. At `SINCE` the clock reading when the
+    worker got the item, 0 if it has none. At `MODEL` the number of the model that was begun last, plus 1; 0 once it
+    is done."""
     values: NDArray[np.float32]
+    """Shape (sum of widths,). The row of features."""
 
     @classmethod
     def over(cls, memory: Any, width: int) -> "Slot":
@@ -59,19 +54,10 @@ class Slot:
 class SharedBlock:
     """An anonymous file in memory. Only pages that were written to take up memory.
 
-    Parameters
-    ----------
-    width : int
-        Width of the row of features.
-    item_bytes : int
-        Size of the largest item.
-    descriptor : int, optional
-        The file of a block that another process made; a new one if not given.
+    `width`: width of the row of features. `item_bytes`: size of the largest item. `descriptor`: the file of a block
+    that another process made; a new one if not given.
 
-    Attributes
-    ----------
-    item : uint8 array
-        The place of the item.
+    `item`: the place of the item.
     """
 
     def __init__(self, width: int, item_bytes: int, descriptor: int | None = None) -> None:
@@ -117,15 +103,9 @@ def rounded(size_bytes: int) -> int:
 def write_item(item: Any, place: NDArray[np.uint8]) -> ItemHeader:
     """Put an item into its place: an array as it is, anything else pickled.
 
-    Returns
-    -------
-    header
-        The argument of `read_item`: plain numbers, text and lists.
+    The result: the argument of `read_item`: plain numbers, text and lists.
 
-    Raises
-    ------
-    ItemError
-        If it does not fit, or cannot be pickled.
+    Raises `ItemError` if it does not fit, or cannot be pickled.
     """
     if type(item) is np.ndarray and item.dtype.kind in PLAIN:
         if item.nbytes > len(place):
@@ -149,10 +129,7 @@ def read_item(header: ItemHeader, place: NDArray[np.uint8]) -> Any:
 
     Pickles are read, since only the supervisor, which started this process, writes there.
 
-    Raises
-    ------
-    Exception
-        Any, if the item's class cannot be imported here.
+    Raises `Exception`: any, if the item's class cannot be imported here.
     """
     kind, size_bytes, dtype, shape = header
     if kind == PICKLED:

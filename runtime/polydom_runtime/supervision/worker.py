@@ -32,27 +32,18 @@ COLLECT_EVERY = 1000
 
 
 class Reply(NamedTuple):
-    """The reply of a worker to one item.
-
-    Attributes
-    ----------
-    sequence : int
-        The item's number.
-    answer : Prediction, optional
-        None if the item could not be read.
-    size : float
-    started, marks : lists of int
-        `size`, `features` and `marks` of the worker's `Trace`.
-    out : list of str
-        The features that are out of the choice.
-    """
+    """The reply of a worker to one item."""
 
     sequence: int
+    """The item's number."""
     answer: Prediction | None
+    """None if the item could not be read."""
     size: float
     started: list[int]
     marks: list[int]
+    """`size`, `features` and `marks` of the worker's `Trace`."""
     out: list[str]
+    """The features that are out of the choice."""
 
 
 def serve(
@@ -63,20 +54,10 @@ def serve(
 ) -> None:
     """Tell the supervisor that this worker is ready, and answer items until it closes the connection.
 
-    Parameters
-    ----------
-    connection : socket
-        To the supervisor.
-    predictor : Predictor
-    place : uint8 array
-        Where the supervisor puts items.
-    words : int64 array of shape (8,)
-        Of the worker's slot.
+    `connection`: to the supervisor. `place`: where the supervisor puts items. `words` (shape (8,)): of the worker's
+    slot.
 
-    Raises
-    ------
-    ConnectionError
-        If the supervisor is gone.
+    Raises `ConnectionError` if the supervisor is gone.
     """
     answered = 0
     with collector_off():
@@ -113,18 +94,10 @@ def _reply(
 class Link:
     """The supervisor's end of one worker. A worker has one item at a time.
 
-    Parameters
-    ----------
-    pid, pidfd : int
-        The process, and a descriptor of it, which never stands for a later process with the same number.
-    connection : socket
-    slot : Slot
-        The worker's slot.
+    `pid`, `pidfd`: the process, and a descriptor of it, which never stands for a later process with the same number.
+    `slot`: the worker's slot.
 
-    Attributes
-    ----------
-    asked : int
-        The number of the item that the worker has; 0 if it has none.
+    `asked`: the number of the item that the worker has; 0 if it has none.
     """
 
     def __init__(self, pid: int, pidfd: int, connection: socket.socket, slot: Slot) -> None:
@@ -158,25 +131,12 @@ class Link:
     ) -> None:
         """Hand over an item.
 
-        Parameters
-        ----------
-        sequence : int
-            The item's number, from 1.
-        start_ns : int
-            The clock reading when the supervisor got the item.
-        arrived_ns : int, optional
-            The clock reading when the item arrived; None for a rehearsal.
-        failures : mapping of str to int
-            How many workers in a row each feature has ended; a new worker is told.
-        out : list of int
-            The numbers of the models that must not run; the worker is told whenever they change.
-        header : ItemHeader
-            How the item is stored in its place.
+        `sequence`: the item's number, from 1. `start_ns`: the clock reading when the supervisor got the item.
+        `arrived_ns`: the clock reading when the item arrived; None for a rehearsal. `failures`: how many workers in a
+        row each feature has ended; a new worker is told. `out`: the numbers of the models that must not run; the worker
+        is told whenever they change. `header`: how the item is stored in its place.
 
-        Raises
-        ------
-        OSError
-            If the worker is gone.
+        Raises `OSError` if the worker is gone.
         """
         self.slot.words[PROGRESS] = 0  # before the worker begins, the features of the last item would seem done
         self.slot.words[STAGE] = NO_STAGE
@@ -192,10 +152,7 @@ class Link:
     def reply(self, nanoseconds: int = 0) -> Reply | None:
         """Return the reply; None if it does not come within this time.
 
-        Raises
-        ------
-        ConnectionError
-            If the worker is gone.
+        Raises `ConnectionError` if the worker is gone.
         """
         if not self._waiter.wait(nanoseconds):
             return None

@@ -23,13 +23,7 @@ class Signature(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """What was signed, and its signatures.
-
-    Parameters
-    ----------
-    payload : bytes
-    signatures : tuple of Signature
-    """
+    """What was signed, and its signatures."""
 
     payload: bytes
     signatures: tuple[Signature, ...]
@@ -57,10 +51,7 @@ def decode(data: bytes) -> Envelope:
     Nobody vouches for these bytes yet, so only one spelling of an envelope is read: no field twice or unknown, no other
     white space or base64.
 
-    Raises
-    ------
-    SignatureError
-        If it is too large, or anything but what `encode` writes.
+    Raises `SignatureError` if it is too large, or anything but what `encode` writes.
     """
     if len(data) > MAX_BYTES:
         raise SignatureError(f"signature.json must have at most {MAX_BYTES} bytes. Got {len(data)}. {SIGN_AGAIN}")

@@ -30,26 +30,17 @@ KEY = re.compile(r"(-----BEGIN [A-Z ]+-----[^-]*-----END [A-Z ]+-----)")
 
 @dataclass(frozen=True, slots=True)
 class TrustedKey:
-    """A public key, and what it may sign.
-
-    Parameters
-    ----------
-    key : Ed25519PublicKey
-    keyid : str
-        The SHA-256 of the key (in DER), in hexadecimal.
-    name : str
-        For messages.
-    expires : date, optional
-        The last day on which its signatures count, in UTC.
-    bundles : str
-        A pattern for the names of the bundles that it may sign, such as ``vibration-*``.
-    """
+    """A public key, and what it may sign."""
 
     key: "Ed25519PublicKey"
     keyid: str
+    """The SHA-256 of the key (in DER), in hexadecimal."""
     name: str
+    """For messages."""
     expires: date | None = None
+    """The last day on which its signatures count, in UTC."""
     bundles: str = "*"
+    """A pattern for the names of the bundles that it may sign, such as ``vibration-*``."""
 
     def __str__(self) -> str:
         known_as = self.keyid[:16]
@@ -90,11 +81,9 @@ def check_installed(extra: str) -> None:
 def load_keys(files: Sequence[str | os.PathLike[str]]) -> tuple[TrustedKey, ...]:
     """Read all keys of some files.
 
-    Raises
-    ------
-    SignatureError
-        If a file cannot be read, any user may write to it or may have put it there, it holds no key or anything but
-        keys and their lines, a key is there twice, or there is no file; also if ``cryptography`` is not installed.
+    Raises `SignatureError` if a file cannot be read, any user may write to it or may have put it there, it holds no key
+    or anything but keys and their lines, a key is there twice, or there is no file; also if ``cryptography`` is not
+    installed.
     """
     keys: dict[str, TrustedKey] = {}
     for file in files:

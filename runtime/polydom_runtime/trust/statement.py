@@ -41,24 +41,16 @@ class FileDigest(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What the owner of a key says about a bundle.
-
-    Parameters
-    ----------
-    name : str
-        The name of the bundle: printable, 1 to 200 characters.
-    files : mapping of str to FileDigest
-        All files of the folder except the signature, by name, such as ``models/0000.onnx``.
-    signed_at : datetime
-        UTC, by the clock of the signer, in whole seconds.
-    expires : date, optional
-        The last day on which the bundle may be loaded, in UTC.
-    """
+    """What the owner of a key says about a bundle."""
 
     name: str
+    """The name of the bundle: printable, 1 to 200 characters."""
     files: Mapping[str, FileDigest]
+    """All files of the folder except the signature, by name, such as ``models/0000.onnx``."""
     signed_at: datetime
+    """UTC, by the clock of the signer, in whole seconds."""
     expires: date | None = None
+    """The last day on which the bundle may be loaded, in UTC."""
 
 
 def encode(statement: Statement) -> bytes:
@@ -86,10 +78,7 @@ def encode(statement: Statement) -> bytes:
 def decode(payload: bytes) -> Statement:
     """Return the statement in a payload, whose signature has been checked.
 
-    Raises
-    ------
-    SignatureError
-        If it is anything but what `encode` writes.
+    Raises `SignatureError` if it is anything but what `encode` writes.
     """
     try:
         document = json.loads(payload)

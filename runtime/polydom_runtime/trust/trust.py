@@ -166,10 +166,7 @@ def check_files(stated: Statement, digests: Mapping[str, FileDigest]) -> None:
 def check_names(stated: Statement, names: Mapping[str, object] | Sequence[str]) -> None:
     """Compare the names of the files of a bundle with those that were signed.
 
-    Raises
-    ------
-    SignatureError
-        If there is one more, or one is missing.
+    Raises `SignatureError` if there is one more, or one is missing.
     """
     there, signed = set(names) - {SIGNATURE_FILE}, set(stated.files)
     if there != signed:
@@ -187,11 +184,8 @@ def check_file(stated: Statement, name: str, digest: FileDigest) -> None:
 def checked_trust(given: Trust | None) -> Trust:
     """Return the trust that is given, or else that in the keys that the environment variable names.
 
-    Raises
-    ------
-    SignatureError
-        As for `load_keys`; also if something else is given, or the variable is empty, which must not switch the check
-        off.
+    Raises `SignatureError` as for `load_keys`; also if something else is given, or the variable is empty, which must
+    not switch the check off.
     """
     if given is None:
         return Trust.from_files([file for file in os.environ[VARIABLE].split(os.pathsep) if file])

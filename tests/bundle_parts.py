@@ -1,14 +1,19 @@
-"""Bundles made and changed by the names of what is in their parts."""
+"""Bundles made and changed by the names of what is in their parts, and their documents."""
 
+import struct
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any
 
-from polydom_runtime.bundles.bundle import Bundle, BundleSpace, Prior, Promise, StoredIndex
+import msgpack
+
+from polydom_runtime.bundles.bundle import Bundle, BundleSpace, Prior, StoredIndex
 from polydom_runtime.bundles.bundle_times import BundleTimes
+from polydom_runtime.bundles.index_document import encode
+from polydom_runtime.bundles.promise import Promise
 from polydom_runtime.bundles.regimes import REGIMES, Regime, RegimeTimes
+from polydom_runtime.bundles.unit_times import StepTime, UnitTimes
 from polydom_runtime.costs import ZERO, CostFunction
-from polydom_runtime.unit_times import StepTime, UnitTimes
 
 PARTS = {"space": BundleSpace, "promise": Promise, "stored": StoredIndex, "times": BundleTimes}
 
@@ -83,3 +88,25 @@ def regime_of(name: str) -> Regime:
     """Return a name as that of a regime."""
     assert name in REGIMES
     return name
+
+
+def document_of(bundle: Bundle, **changes: Any) -> dict[str, Any]:
+    """Return the document of a bundle with other values at places such as ``models__1__seconds``."""
+    document: dict[str, Any] = msgpack.unpackb(encode(bundle))
+    for place, value in changes.items():
+        part: Any = document
+        *way, last = (int(step) if step.isdigit() else step for step in place.split("__"))
+        for step in way:
+            part = part[step]
+        part[last] = value
+    return document
+
+
+def index_of(bundle: Bundle, **changes: Any) -> bytes:
+    """Return the index of a bundle with other values at places of its document; see `document_of`."""
+    return bytes(msgpack.packb(document_of(bundle, **changes)))
+
+
+def floats(*numbers: float) -> bytes:
+    """Return numbers as a column of floats."""
+    return struct.pack(f"<{len(numbers)}d", *numbers)

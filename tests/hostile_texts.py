@@ -15,7 +15,7 @@ from polydom_runtime.exceptions import PolyDomError
 HOSTILE = "\x1b[2J\r\N{RIGHT-TO-LEFT OVERRIDE}\x9b"
 """Clears the screen, goes back to the start of the line, turns the text round, and begins a command in one byte."""
 
-GOLDEN = Path(__file__).parent / "golden" / "format_10.bundle"
+GOLDEN = Path(__file__).parent / "golden" / "format_1.bundle"
 
 
 def controls(text: str) -> list[str]:

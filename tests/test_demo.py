@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from polydom_builder.commands.demo import run_demo
-from polydom_builder.commands.demo_loop import Looped, Pace, run_loop, write_loop_items
+from polydom_builder.commands.demo import DemoLoop, Looped, run_demo, run_loop, write_loop_items
 from polydom_builder.commands.demo_report import as_table
 from polydom_builder.commands.estimator import default_estimator
-from polydom_builder.evaluation.answering import Node
 from polydom_builder.evaluation.baselines import best_single_set
+from polydom_builder.evaluation.predictions import Node
 from polydom_builder.exceptions import ExportError
 from polydom_builder.search import PolyDomSearch
 from polydom_runtime.bundles.index_file import load_bundle
@@ -46,7 +45,7 @@ def demo(out: Path, **changes: Any) -> list[dict[str, Any]]:
         "deadlines": (1.0, 100.0),  # so long that costs fit that are measured on a busy machine
         "n_jobs": None,
         "count": 60,
-        "pace": Pace(period=1.5, items=3),
+        "loop": DemoLoop(period=1.5, items=3),
     }
     return run_demo(**(arguments | changes))
 
@@ -134,14 +133,14 @@ def test_only_right_answers_in_time_count_in_a_loop_and_a_skipped_item_is_wrong(
     monkeypatch.setattr(Node, "run", run)
     labels = ["brick", "grass", "brick", "brick"]
 
-    looped = run_loop(Node("python", SURFACE, tmp_path, "surface:space"), tmp_path, 0.001, Pace(), labels)
+    looped = run_loop(Node("python", SURFACE, tmp_path, "surface:space"), tmp_path, 0.001, 0.02, labels)
 
     assert looped == Looped(items=3, late=1, in_time=0.25, at_once=0.25, rehearsing=0.05)
     assert periods == [0.02, None]
 
 
 def test_there_is_no_loop_where_the_deadline_is_not_shorter_than_the_period(tmp_path: Path) -> None:
-    assert run_loop(Node("python", SURFACE, tmp_path, "surface:space"), tmp_path, 0.02, Pace(), []) is None
+    assert run_loop(Node("python", SURFACE, tmp_path, "surface:space"), tmp_path, 0.02, 0.02, []) is None
 
 
 def test_items_of_the_loop_are_drawn_from_all(tmp_path: Path) -> None:

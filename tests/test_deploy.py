@@ -23,7 +23,7 @@ from polydom_runtime.bundles.identity import Identity
 from polydom_runtime.delivery.following_predictor import Reloads
 from polydom_runtime.delivery.releases import current_digest
 from polydom_runtime.records.metrics import Metrics
-from polydom_runtime.records.prometheus import prometheus_text
+from polydom_runtime.records.metrics_files import prometheus_text
 from tests.bundle_parts import changed
 from tests.runtime.conftest import make_bundle, write
 

@@ -10,6 +10,7 @@ from .exceptions import ComparisonError, ExportError, FitError, LatticeError, Re
 
 if TYPE_CHECKING:
     from .greedy_search import GreedySearch
+    from .preparation.settings import AnswerRules, NodeConditions, Noise, ProvenPromise, SearchLimits
     from .preselection import BlockSelector
     from .search import PolyDomSearch
     from .sets.region import QueryRegion
@@ -20,10 +21,15 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _LAZY = {
+    "AnswerRules": "preparation.settings",
     "BlockSelector": "preselection",
     "GreedySearch": "greedy_search",
+    "NodeConditions": "preparation.settings",
+    "Noise": "preparation.settings",
     "PolyDomSearch": "search",
+    "ProvenPromise": "preparation.settings",
     "QueryRegion": "sets.region",
+    "SearchLimits": "preparation.settings",
     "SetCosts": "sets.set_costs",
     "SigningKey": "signing.signing_key",
     "verify_bundle": "verification",
@@ -31,15 +37,20 @@ _LAZY = {
 """Where to import from, when it is first used: to import scikit-learn takes a second."""
 
 __all__ = [
+    "AnswerRules",
     "BlockSelector",
     "ComparisonError",
     "ExportError",
     "FitError",
     "GreedySearch",
     "LatticeError",
+    "NodeConditions",
+    "Noise",
     "PolyDomSearch",
+    "ProvenPromise",
     "QueryRegion",
     "RegionError",
+    "SearchLimits",
     "SetCosts",
     "SigningKey",
     "TrainingError",

@@ -1,28 +1,25 @@
-"""The feature sets that a search trains and keeps, by its algorithm, slacks and limits."""
+"""The feature sets that a search trains and keeps: by gain, or best-first if a promise is to be proven."""
 
 import math
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from .exceptions import LatticeError
-from .lattice import expand_best_first
-from .lattice.by_gain import Step, expand_by_gain
+from .lattice.best_first import climb, expand_best_first
+from .lattice.by_gain import SearchStep, expand_by_gain
 from .lattice.candidates import select_candidates
-from .lattice.climbing import climb
-from .lattice.grounds import Grounds
 from .lattice.limits import LimitedScore
 from .lattice.monotonicity import estimate_tolerance
-from .lattice.paired_errors import PairedErrors
 from .lattice.progressive import expand_progressively, proven_alpha
-from .lattice.within_noise import grounds_of, margin_of, select_within_noise, warn_if_all_is_noise
-from .paper import expand_all, expand_as_printed, expand_layers, select_as_printed
-from .sets.inputs import CostsOfSets
+from .lattice.proof import Grounds
+from .lattice.within_noise import PairedErrors, grounds_of, margin_of, select_within_noise, warn_if_all_is_noise
+from .sets.inputs import CostsOfSets, ScoreSets
 from .sets.region import QueryRegion
 
-SEARCHES = ("by-gain", "best-first", "layers", "as-printed", "all")
+SEARCHES = ("by-gain", "best-first")
 
-Score = Callable[[list[int]], list[float]]
+TrainingLimits = tuple[int | None, float | None]
+"""The number of sets that may be trained, and the time in seconds after which no further training begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +33,15 @@ class Explored:
     alpha: float
     tolerance: float
     """α and e for which the promise holds; α is infinite if none is proven."""
-    margin: float | None = None
-    """By how much, with 95 % certainty, another set may be better than the one that answers, at each size and
-    budget."""
-    steps: Sequence[Step] = ()
+    steps: Sequence[SearchStep] = ()
     """How far a search by gain was after each training."""
     grounds: Grounds | None = None
-    """What the margin rests on."""
+    """The margin of a search by gain, and what it rests on."""
+
+    @property
+    def margin(self) -> float | None:
+        """By how much, with 95 % certainty, another set may be better than the one that answers, at each query."""
+        return self.grounds.margin if self.grounds else None
 
     @property
     def candidates(self) -> dict[int, float]:
@@ -50,122 +49,82 @@ class Explored:
         return {mask: self.expanded[mask] for mask in self.kept}
 
 
-@dataclass
-class Exploration:
-    """A search of the lattice."""
+def explore_by_gain(
+    costs: CostsOfSets,
+    region: QueryRegion,
+    score: ScoreSets,
+    errors: PairedErrors,
+    *,
+    limits: TrainingLimits = (None, None),
+    batch: int = 1,
+    standard_errors: float = 0.0,
+    shown: Callable[[SearchStep], object] = lambda step: None,
+) -> Explored:
+    """Train the sets from which most is to be gained, and keep those that are better than all cheaper ones.
 
-    costs: CostsOfSets
-    region: QueryRegion
-    score: Score
-    """Trains sets and returns their scores."""
-    lattice: str
-    """The search."""
-    alphas: tuple[float, ...]
-    """Falling values of α; a single one unless the trainings are limited."""
-    tolerance: float | None
-    """e; None estimates it from the pairs of trained sets."""
-    quantile: float
-    """The quantile of their violations that the estimate takes."""
-    max_trainings: int | None
-    max_seconds: float | None
-    """The limits of a best-first search."""
-    batch: int
-    """The number of sets that are trained at a time."""
-    errors: PairedErrors
-    """Of the scores of the sets that were trained."""
-    standard_errors: float
-    """By so many, a set must be better than a cheaper one that a search by gain keeps."""
-    shown: Callable[[Step], object] = lambda step: None
-    """Is told each step of a search by gain."""
+    `errors`: of the scores of trained sets. `batch`: the number of sets that are trained at a time. `standard_errors`:
+    by this number of them, a set must be better than a cheaper one. `shown`: is told each step.
 
-    def run(self) -> Explored:
-        """Train the sets that the search chooses, and keep those that no other kept set can replace.
+    Raises `LatticeError` if a score or parameter is out of range.
+    """
+    if limits != (None, None):
+        score = LimitedScore(score, min(1 << costs.n_features, 2), "the empty and the full set", *limits)
+    found = expand_by_gain(costs, region, score, noise=errors.typical, batch=batch, shown=shown)
+    kept = select_within_noise(found.expanded, costs, region, errors, standard_errors)
+    alpha = proven_alpha(found.expanded, costs, region, 0.0, kept)
+    warn_if_all_is_noise(found.expanded, errors)
+    grounds = None
+    if errors.are_known(list(found.expanded)):  # otherwise no margin can be told
+        grounds = grounds_of(found, margin_of(found, kept, costs, region, errors), errors)
+    return Explored(found.expanded, kept, alpha, 0.0, found.steps, grounds)
 
-        Raises `LatticeError` if a score or parameter is out of range, too many sets are in doubt, or the trainings
-        within the limits prove no promise.
-        """
-        self._scores: dict[int, float] = {}
-        if self.lattice == "by-gain":
-            return self._by_gain()
-        if self.max_trainings is not None or self.max_seconds is not None:
-            return self._limited()
-        if self.tolerance is not None:
-            return self._kept(self._expand(self.tolerance), self.alphas[0], self.tolerance)
-        tolerance, wanted = -math.inf, 0.0
-        while wanted > tolerance:  # sets that a larger tolerance adds may show larger violations
-            tolerance = wanted
-            expanded = self._expand(tolerance)
-            wanted = max(tolerance, estimate_tolerance(expanded, self.quantile))
-        return self._kept(expanded, self.alphas[0], tolerance)
 
-    def _by_gain(self) -> Explored:
-        score = self._remembered
-        if self.max_trainings is not None or self.max_seconds is not None:
-            limits = self.max_trainings, self.max_seconds, time.monotonic
-            score = LimitedScore(score, min(1 << self.costs.n_features, 2), "the empty and the full set", *limits)
-        found = expand_by_gain(
-            self.costs,
-            self.region,
-            score,
-            noise=self.errors.typical,
-            batch=self.batch,
-            shown=self.shown,
-        )
-        kept = select_within_noise(found.expanded, self.costs, self.region, self.errors, self.standard_errors)
-        alpha = proven_alpha(found.expanded, self.costs, self.region, 0.0, kept)
-        warn_if_all_is_noise(found.expanded, self.errors)
-        if not self.errors.are_known(list(found.expanded)):  # then no margin can be told
-            return Explored(found.expanded, kept, alpha, 0.0, steps=found.steps)
-        margin = margin_of(found, kept, self.costs, self.region, self.errors)
-        grounds = grounds_of(found, margin, self.errors)
-        return Explored(found.expanded, kept, alpha, 0.0, margin, found.steps, grounds)
+def explore_best_first(
+    costs: CostsOfSets,
+    region: QueryRegion,
+    score: ScoreSets,
+    *,
+    alphas: Sequence[float],
+    tolerance: float | None = 0.0,
+    quantile: float = 0.99,
+    limits: TrainingLimits = (None, None),
+    batch: int = 1,
+) -> Explored:
+    """Train the most promising sets until every set that fits is settled; keep those that no other can replace.
 
-    def _limited(self) -> Explored:
+    `alphas`: falling values of α; a single one unless the trainings are limited. `tolerance`: e; None estimates it from
+    the pairs of trained sets. `quantile`: of their violations, the one that the estimate takes. `batch`: the number of
+    sets that are trained at a time.
+
+    Raises `LatticeError` if a score or parameter is out of range, too many sets are in doubt, or the trainings within
+    the limits prove no promise.
+    """
+    if limits == (None, None):
+        expanded: dict[int, float] = {}
+        alpha, e, larger = alphas[0], -math.inf, tolerance or 0.0
+        while larger > e:  # sets that a larger tolerance adds may show larger violations
+            e = larger
+            expanded = expand_best_first(costs, region, score, alpha=alpha, tolerance=e, batch=batch, known=expanded)
+            larger = e if tolerance is not None else estimate_tolerance(expanded, quantile)
+        smallest, most = region.sizes[0], region.budgets[1]
+        expanded = climb(expanded, costs.n_features, score, lambda mask: costs(mask)(smallest) <= most)
+    else:
+        max_trainings, max_seconds = limits
         progress = expand_progressively(
-            self.costs,
-            self.region,
-            self.score,
-            alphas=self.alphas,
-            tolerance=self.tolerance,
-            quantile=self.quantile,
-            batch=self.batch,
-            max_trainings=self.max_trainings,
-            max_seconds=self.max_seconds,
+            costs,
+            region,
+            score,
+            alphas=alphas,
+            tolerance=tolerance,
+            quantile=quantile,
+            batch=batch,
+            max_trainings=max_trainings,
+            max_seconds=max_seconds,
         )
-        if progress.alpha == math.inf:
+        expanded, alpha, e = progress.expanded, progress.alpha, progress.tolerance
+        if alpha == math.inf:
             raise LatticeError(
-                f"The trainings must prove a promise for some alpha. {len(progress.expanded)} trainings prove none. "
+                f"The trainings must prove a promise for some alpha. {len(expanded)} trainings prove none. "
                 "Raise max_trainings or max_seconds."
             )
-        return self._kept(progress.expanded, progress.alpha, progress.tolerance)
-
-    def _expand(self, tolerance: float) -> dict[int, float]:
-        alpha, n_features = self.alphas[0], self.costs.n_features
-        match self.lattice:
-            case "layers":
-                return expand_layers(n_features, self._remembered, alpha=alpha, tolerance=tolerance)
-            case "as-printed":
-                return expand_as_printed(n_features, self._remembered, alpha=alpha, tolerance=tolerance)
-            case "all":
-                return expand_all(n_features, self._remembered)
-        slacks = {"alpha": alpha, "tolerance": tolerance}
-        return expand_best_first(
-            self.costs, self.region, self._remembered, **slacks, batch=self.batch, known=self._scores
-        )
-
-    def _remembered(self, masks: list[int]) -> list[float]:
-        new = [mask for mask in masks if mask not in self._scores]
-        self._scores |= zip(new, self.score(new) if new else [], strict=True)
-        return [self._scores[mask] for mask in masks]
-
-    def _fits(self, mask: int) -> bool:
-        return self.costs(mask)(self.region.sizes[0]) <= self.region.budgets[1]
-
-    def _kept(self, expanded: dict[int, float], alpha: float, tolerance: float) -> Explored:
-        if self.lattice == "best-first" and self.max_trainings is None and self.max_seconds is None:
-            expanded = climb(expanded, self.costs.n_features, self._remembered, self._fits)
-        if self.lattice == "as-printed":
-            kept = select_as_printed(expanded, self.costs, self.region, alpha=alpha)
-        else:
-            kept = select_candidates(expanded, self.costs, self.region, alpha=alpha, tolerance=tolerance)
-        return Explored(expanded, kept, alpha, tolerance)
+    return Explored(expanded, select_candidates(expanded, costs, region, alpha=alpha, tolerance=e), alpha, e)

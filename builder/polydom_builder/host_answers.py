@@ -22,24 +22,23 @@ from polydom_runtime.measuring.item_sizes import checked_items
 from polydom_runtime.policy.deadline import MAX_SECONDS, ROUNDING, doubt
 
 from .displays.plots import Plots
-from .fitted_search import promised_budgets
 from .preparation.inputs import item_size
+from .preparation.settings import NamedSettings
 from .sets.region import QueryRegion
-from .training.chosen_models import ChosenModels, has_probabilities
 from .training.families import Family
 from .training.labels import Targets, checked_labels
-from .training.named_parameters import NamedParameters
+from .training.presented_models import ChosenModels, has_probabilities
 from .training.table import extract_table
 from .training.weights import NAME, checked_weights
 
-Deadline = float | Sequence[float] | NDArray[np.float64] | None
+Deadlines = float | Sequence[float] | NDArray[np.float64] | None
 
 UNROUTED = {"items": UNUSED, "labels": UNUSED}
 """These are the data; scikit-learn would take arguments of other names than X and y for metadata."""
 
 
-class HostAnswers(Plots, NamedParameters):
-    """What `PolyDomSearch` and `GreedySearch` share once they are fitted: answers to items, without a bundle.
+class HostAnswers(Plots, NamedSettings):
+    """Answers of a fitted search to items, without a bundle.
 
     An item gets the set that `index_` names for its size and deadline by worst-case costs, and the answer of the model
     of this set, trained on all items of the fit. If limits of models may leave some out, models are exported first, as
@@ -61,14 +60,11 @@ class HostAnswers(Plots, NamedParameters):
     item_kind_: ItemKind | None
     index_: Any
 
-    def predict(self, items: Iterable[Any], deadline: Deadline = None) -> NDArray[Any]:
-        """Return the answer to each item, without timing: see `HostAnswers`.
+    def predict(self, items: Iterable[Any], deadline: Deadlines = None) -> NDArray[Any]:
+        """Return the answer to each item, without timing: a label as it was given, or a number of a regressor.
 
-        `items`: of the same kind as those of the fit. `deadline`: seconds, for all items or for each; the longest that
-        the search was fitted for if not given.
-
-        The result (shape (n_items,)): labels as they were given, or numbers of a regressor; the prior where no set
-        fits.
+        Where no set fits, it is the prior. `items`: of the same kind as those of the fit. `deadline`: seconds, for all
+        items or for each; the longest that the search was fitted for if not given.
 
         Raises `NotFittedError` if the search is not fitted. Raises `ItemError`, `FeatureError` if there are no items,
         one is of another kind, or its size or a feature cannot be computed. Raises `DeadlineError` if a deadline is not
@@ -80,13 +76,11 @@ class HostAnswers(Plots, NamedParameters):
         return answers
 
     @available_if(has_probabilities)  # type: ignore[untyped-decorator]
-    def predict_proba(self, items: Iterable[Any], deadline: Deadline = None) -> NDArray[Any]:
+    def predict_proba(self, items: Iterable[Any], deadline: Deadlines = None) -> NDArray[Any]:
         """Return the probabilities of each item, shape ``(n_items, n_classes)``, in the order of `classes_`.
 
-        Only if the estimator has them. Where no set fits, the prior has probability 1, or if it is to abstain,
-        each label its share.
-
-        `items`, `deadline`: as in `predict`, which raises the same errors.
+        Only if the estimator has them. Where no set fits, the prior has probability 1, or if it is to abstain, each
+        label its share. Otherwise as `predict`.
         """
         chosen, numbers = self._chosen(items, deadline)
         probabilities: NDArray[Any] = chosen.predict_proba(numbers)
@@ -96,17 +90,13 @@ class HostAnswers(Plots, NamedParameters):
         self,
         items: Iterable[Any],
         labels: Iterable[Any],
-        deadline: Deadline = None,
+        deadline: Deadlines = None,
         sample_weight: Sequence[float] | None = None,
     ) -> float:
-        """Return the score of the answers, by the scoring of the search; an R² below 0 counts as 0.
+        """Return the score of the answers, by the scoring of the search; an R² below 0 counts as 0. See `predict`.
 
-        A `scoring` function of your own gets the numbers of the items in place of rows of features.
-
-        `items`, `deadline`: as in `predict`, which raises the same errors. `sample_weight` (at least 0): how much each
-        item counts.
-
-        Raises `TrainingError` if there is not one label and one weight for each item, or the scorer cannot score them.
+        A `scoring` function of your own gets the numbers of the items in place of rows of features. `sample_weight`:
+        how much each item counts, at least 0.
         """
         items = self._checked(items)
         truth, weights = checked_labels(labels, len(items)), checked_weights(sample_weight, len(items))
@@ -116,18 +106,12 @@ class HostAnswers(Plots, NamedParameters):
         score = trainer.score_of(trainer.presented(chosen), numbers, np.array(truth), given, name)
         return float(trainer.mean(name, [score]))
 
-    def features_used(self, items: Iterable[Any], deadline: Deadline = None) -> list[tuple[str, ...]]:
-        """Return the names of the features of the set that answers each item, in the order of their computation.
-
-        `items`, `deadline`: as in `predict`. No feature is computed.
-        """
+    def features_used(self, items: Iterable[Any], deadline: Deadlines = None) -> list[tuple[str, ...]]:
+        """Return the features of the set that answers each item, in the order of their computation; see `predict`."""
         return [candidate.features for candidate in self._candidates(self._checked(items), deadline)]
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Return the names of the features that the shipped sets use, in the order of `space`.
-
-        `input_features`: ignored: items have no columns.
-        """
+        """Return the names of the features that the shipped sets use, in the order of `space`."""
         check_is_fitted(self, "index_")
         used = {name for candidate in self.shipped_candidates() for name in candidate.features}
         return np.array([name for name in self.space_.names if name in used], dtype=object)
@@ -157,6 +141,14 @@ class HostAnswers(Plots, NamedParameters):
             tags.classifier_tags, tags.regressor_tags = own.classifier_tags, own.regressor_tags
         return tags
 
+    def promised_budgets(self) -> tuple[float, float]:
+        """Return the shortest and the longest deadline in seconds that a fitted search is for.
+
+        Its region begins earlier, for a device that is slower by `slowdown`.
+        """
+        low, high = self.region_.budgets
+        return min(low * self.settings.node.slowdown, high), high
+
     def shipped_candidates(self) -> Sequence[Candidate]:
         """Return the candidates that a bundle gets, within the limits of models."""
         return self._shipped() if self._answering is self.index_ else self._answering.candidates
@@ -172,9 +164,9 @@ class HostAnswers(Plots, NamedParameters):
             check_kind(item, self.item_kind_, f"Item {k}", "the items of the fit are")
         return found
 
-    def _candidates(self, items: list[Any], deadline: Deadline) -> list[Candidate]:
+    def _candidates(self, items: list[Any], deadline: Deadlines) -> list[Candidate]:
         sizes = [item_size(self.space_, k, item) for k, item in enumerate(items)]
-        budgets = _checked_deadlines(promised_budgets(self), len(items), deadline)
+        budgets = _checked_deadlines(self.promised_budgets(), len(items), deadline)
         index = self._answering
         return [index.best(size, budget) for size, budget in zip(sizes, budgets, strict=True)]
 
@@ -183,7 +175,7 @@ class HostAnswers(Plots, NamedParameters):
         """The index that names who answers."""
         return self.index_
 
-    def _chosen(self, items: Iterable[Any], deadline: Deadline) -> tuple[ChosenModels, NDArray[np.intp]]:
+    def _chosen(self, items: Iterable[Any], deadline: Deadlines) -> tuple[ChosenModels, NDArray[np.intp]]:
         """Return the models that answer items, and the numbers of the items, to ask the models for."""
         items, trainer = self._checked(items), self.trainer_
         asked = [(c.estimator, c.mask) for c in self._candidates(items, deadline)]
@@ -197,7 +189,7 @@ class HostAnswers(Plots, NamedParameters):
         return ChosenModels(table, np.array([models[model] for model in asked]), fitted), np.arange(len(items))
 
 
-def _checked_deadlines(budgets: tuple[float, float], n_items: int, deadline: Deadline) -> list[float]:
+def _checked_deadlines(budgets: tuple[float, float], n_items: int, deadline: Deadlines) -> list[float]:
     """Return the deadline of each item in seconds. Warn if one is outside of the range."""
     low, high = budgets
     if deadline is None and high == math.inf:

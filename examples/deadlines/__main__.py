@@ -53,13 +53,7 @@ def add_places(command: argparse.ArgumentParser, out: Path, more: str = " (defau
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Run the chosen experiment, or draw the figures of the first one again.
-
-    Raises
-    ------
-    ResultsError
-        If matplotlib or the data sets are missing.
-    """
+    """Run the chosen experiment, or draw the figures of the first one again."""
     data, out, names = arguments.data, arguments.out, arguments.tasks
     if arguments.page is not None:
         from .page import fill_page

@@ -7,17 +7,14 @@ from time import monotonic
 
 import numpy as np
 
-from polydom_builder.costs.fit_times import REFERENCE_MODEL
 from polydom_runtime.arrays import Floats
 from polydom_runtime.bundles.regimes import REGIMES, Regime
-from polydom_runtime.device.calibration import reference_models
-from polydom_runtime.measuring.answers import AnswerBench
+from polydom_runtime.device.calibration import REFERENCE_MODEL, reference_models
+from polydom_runtime.measuring.answer_bench import AnswerBench
 from polydom_runtime.measuring.cost_samples import CostSamples, ItemSamples
 from polydom_runtime.measuring.item_sizes import drawn_items
-from polydom_runtime.measuring.stopwatch import Stopwatch
-from polydom_runtime.measuring.timers import Timers
+from polydom_runtime.measuring.stopwatch import Stopwatch, Timers
 from polydom_runtime.pauses import collector_off, memory_kept
-from polydom_runtime.policy.rehearsal import as_kept
 
 from .task import Task
 
@@ -25,7 +22,7 @@ N_ITEMS, HOT_ROUNDS = 600, 5
 """Half of the items are to plan with: as many as a measurement takes. The other half is replayed."""
 
 SHARE_OF_TIME, HOT_SHARE = 1.5, 0.2
-"""The longest time for the answers, as a share of that for the measurement, and what part of it hot ones may take."""
+"""The longest time for the answers as a share of that for the measurement, and the part of it for hot ones."""
 
 PERIOD = 0.02
 """The seconds of sleep before each answer that is not hot."""
@@ -34,15 +31,7 @@ PERIOD = 0.02
 def with_many_answers(task: Task, samples: CostSamples, file: Path, seconds: float) -> CostSamples:
     """Return the samples with the times of many answers in place of those of the measurement.
 
-    Parameters
-    ----------
-    task : Task
-    samples : CostSamples
-        Times of the task's features.
-    file : Path
-        Keeps the times of the answers, for the fingerprint of the samples; delete it to measure again.
-    seconds : float
-        The longest time to answer.
+    The answers take at most `seconds`. The file keeps their times; delete it to measure again.
     """
     items = _kept(file, samples)
     if items is None:
@@ -55,9 +44,9 @@ def _answered(task: Task, seconds: float) -> dict[Regime, ItemSamples]:
     """Answer items hot, round after round, and then each in turn cold and rehearsed."""
     everything, timers = [*task.items, *task.test_items], Timers()
     items = [everything[k] for k in drawn_items(task.space, everything, N_ITEMS, seed=1)]
-    kept, models = as_kept(sorted(items, key=task.space.size)), [reference_models()[REFERENCE_MODEL]]
+    models = [reference_models()[REFERENCE_MODEL]]
     with collector_off(), memory_kept():
-        bench = AnswerBench(task.space, items, kept, models, Stopwatch(timers), timers, seed=1)
+        bench = AnswerBench(task.space, items, models, Stopwatch(timers), timers, seed=1)
         hot = _until(HOT_SHARE * seconds, (bench.answer(k, "hot", 0.0) for k in [*range(len(items))] * HOT_ROUNDS))
         bench.learn_usual_times(np.array(hot))
         turns = (
@@ -115,5 +104,5 @@ def _kept(file: Path, samples: CostSamples) -> dict[Regime, ItemSamples] | None:
 
 
 def _key(samples: CostSamples) -> str:
-    """Return what tells measurements apart: the source of the features, and the times themselves."""
+    """Name a measurement by the source of the features and the times themselves."""
     return f"{samples.fingerprint} {samples.seconds.sum():.9e}"

@@ -14,13 +14,7 @@ Array = NDArray[Any]
 
 
 def read_arrays(file: Path, *names: str) -> dict[str, Array]:
-    """Return the named arrays of an .npz file, without unpickling.
-
-    Raises
-    ------
-    ItemError
-        If the file is missing, is not an .npz file of plain arrays, or lacks one of the arrays.
-    """
+    """Return the named arrays of an .npz file, without unpickling."""
     try:
         with file.open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
             found = {name: stored[name] for name in names if name in stored}

@@ -149,18 +149,8 @@ space = FeatureSpace(
 def load(data: Path, windows: int = WINDOWS, seed: int = 0) -> Task:
     """Return windows of the recordings: those at the highest load to test, the others to build, each load a group.
 
-    Parameters
-    ----------
-    data : Path
-        Holds ``cwru_bearing/cwru_de.npz``.
-    windows : int
-        Number of windows to build with, and number to test; the recordings take turns.
-    seed : int
-
-    Raises
-    ------
-    ItemError
-        If the file is missing or not of this kind, or has too few loads.
+    `data`: holds ``cwru_bearing/cwru_de.npz``. `windows`: number of windows to build with, and number to test; the
+    recordings take turns.
     """
     file = data / "cwru_bearing" / "cwru_de.npz"
     arrays = read_arrays(file, "signal", "offset", "scale", "label", "fault_mil", "load_hp", "rate")

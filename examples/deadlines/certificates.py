@@ -35,13 +35,7 @@ class Tried(NamedTuple):
 
 
 def run_certificates(data: Path | None, out: Path, names: Sequence[str] = ()) -> None:
-    """Certify loops at a period, and write the certificates and ``certificates.md``.
-
-    Parameters
-    ----------
-    data, out, names
-        As for `examples.deadlines.real.run_real`; the tasks are those of `DEADLINES`.
-    """
+    """Certify loops at a period, and write the certificates and ``certificates.md``."""
     out.mkdir(parents=True, exist_ok=True)
     tried: list[Tried] = []
     for name in names or DEADLINES:
@@ -56,13 +50,7 @@ def run_certificates(data: Path | None, out: Path, names: Sequence[str] = ()) ->
 
 
 def certified(name: str, out: Path, items: Path, load: str | None) -> Certificate:
-    """Return the certificate of one run of ``polydom-node certify``.
-
-    Raises
-    ------
-    CertificateError
-        If the command wrote none.
-    """
+    """Return the certificate of one run of ``polydom-node certify``."""
     file = out.absolute() / f"{name}-{(load or 'idle').replace(':', '')}.certificate.json"
     file.unlink(missing_ok=True)
     command = [sys.executable, "-m", "polydom_runtime", "certify"]

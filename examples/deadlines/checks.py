@@ -1,4 +1,4 @@
-"""What must hold at every deadline: nobody is ahead of any-time, and answers are late at most as promised."""
+"""Checks at every deadline: nobody is ahead of any-time, and answers are late at most as promised."""
 
 from collections.abc import Sequence
 
@@ -8,6 +8,7 @@ from examples.paper.results import Row, where
 from polydom_runtime.costs import format_seconds
 
 from .gaps import gaps
+from .markdown import markdown_table
 from .measuring import QUANTILE
 from .replay import ANY_TIME, CHECKED, NO_ESTIMATE, STRICT
 from .systems import LAMBDAS
@@ -16,14 +17,14 @@ MOST_BELOW = 0.005
 """Half a point of promised score: to be below another system by that is noise."""
 
 MOST_LEFT = 2 / 3
-"""The share of the gap to the oracle that may be left of what it was."""
+"""The share of the earlier gap to the oracle that may be left."""
 
 HEAD = ("what must hold", "regime", "deadlines", "broken at")
 
 
 def check_table(rows: Sequence[Row]) -> str:
     """Return all checks as Markdown; in the last column, every deadline at which one is broken."""
-    lines: list[Sequence[str]] = [HEAD, ("---",) * len(HEAD)]
+    lines: list[Sequence[str]] = []
     for regime in dict.fromkeys(str(row["regime"]) for row in rows):
         mine = where(rows, regime=regime)
         n_deadlines = str(len(where(mine, system=ANY_TIME)))
@@ -36,7 +37,7 @@ def check_table(rows: Sequence[Row]) -> str:
     for what, before, now in shrunk(rows):
         held = "nowhere" if now <= MOST_LEFT * before else f"{now / before:.0%} left"
         lines.append(("at least a third less of the gap to the oracle", what, "3 shortest", held))
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+    return markdown_table(HEAD, lines)
 
 
 def below(rows: Sequence[Row], other: str) -> list[str]:

@@ -143,17 +143,7 @@ space = FeatureSpace(
 def load(data: Path, takes: int = TAKES) -> Task:
     """Return the recordings: those of one speaker to test, the others to build with; each speaker is a group.
 
-    Parameters
-    ----------
-    data : Path
-        Holds ``fsdd/fsdd.npz``.
-    takes : int
-        Number of recordings of each digit and speaker to build with.
-
-    Raises
-    ------
-    ItemError
-        If the file is missing or not of this kind, or has too few speakers.
+    `data`: holds ``fsdd/fsdd.npz``. `takes`: number of recordings of each digit and speaker to build with.
     """
     file = data / "fsdd" / "fsdd.npz"
     arrays = read_arrays(file, "signal", "offset", "label", "speaker", "take")

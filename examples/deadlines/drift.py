@@ -14,18 +14,7 @@ BEFORE, FIRST = 200, 10
 
 
 def slow_down(bundle: Bundle, trials: Trials, deadline: float, task: str) -> list[Row]:
-    """Multiply all times after the first items by a factor; return a row for each factor, with and without estimate.
-
-    Parameters
-    ----------
-    bundle : Bundle
-    trials : Trials
-        Many more items than `BEFORE`.
-    deadline : float
-        Seconds.
-    task : str
-        Name of the task.
-    """
+    """Multiply all times after the first items by a factor; return a row for each factor, with and without estimate."""
     rows: list[Row] = []
     for factor in FACTORS:
         slowed = trials.slowed(np.where(np.arange(len(trials)) < BEFORE, 1.0, factor))

@@ -13,27 +13,14 @@ ROUNDED = 1e-5
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """The results of an earlier run.
-
-    Parameters
-    ----------
-    rows : list of Row
-    folder : Path
-        May hold the bundles of that run.
-    """
+    """The results of an earlier run, and the folder that may hold its bundles."""
 
     rows: list[Row]
     folder: Path
 
     @classmethod
     def read(cls, file: Path) -> "Earlier":
-        """Read a ``deadlines.csv``.
-
-        Raises
-        ------
-        ResultsError
-            If it is missing or damaged.
-        """
+        """Read a ``deadlines.csv``."""
         return cls(load_rows(file), file.parent)
 
     def deadlines(self, task: str) -> tuple[float, ...]:

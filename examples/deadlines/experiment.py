@@ -43,21 +43,9 @@ def run_deadlines(
 ) -> None:
     """Run every task and write ``deadlines.csv``, ``tasks.csv``, ``deadlines.md`` and the figures.
 
-    Parameters
-    ----------
-    data : Path
-        Holds one folder for each data set.
-    out : Path
-        Folder for the results, created if it does not exist. It also keeps times, features, scores, models and
-        bundles, so that a run that was killed can continue and a second run is short.
-    names : sequence of str
-        Names of the tasks; all tasks if empty.
-    quick : bool
-        Use few items and short measurements, and write to the folder ``quick`` inside `out`.
-    earlier : Earlier, optional
-        Run at its deadlines, and replay its bundles, too.
-    verbose : int
-        1 shows progress bars.
+    `data`: holds one folder for each data set. `out`: also keeps times, features, scores, models and bundles, so that a
+    run that was killed can continue and a second run is short. `quick`: use few items and short measurements, and write
+    to the folder ``quick`` inside `out`. `earlier`: run at its deadlines, and replay its bundles, too.
     """
     out = out / "quick" if quick else out
     out.mkdir(parents=True, exist_ok=True)
@@ -77,11 +65,6 @@ def run_drift(data: Path, out: Path, names: Sequence[str] = (), *, verbose: int 
     """Let the device become slower than measured, for each task, and write ``drift.md``.
 
     The bundles promise at most one late answer in a thousand. The deadline is the fifth of the eight.
-
-    Parameters
-    ----------
-    data, out, names, verbose
-        As for `run_deadlines`.
     """
     rows: list[Row] = []
     for load in chosen_loaders(names, quick=False):
@@ -99,24 +82,7 @@ def run_task(
 ) -> tuple[list[Row], Row]:
     """Build all systems of one task with half of the samples and replay the other half, in each regime.
 
-    Parameters
-    ----------
-    task : Task
-    samples : CostSamples
-        Times of the task's features.
-    out : Path
-        Folder for the cache and the bundles.
-    earlier : Earlier, optional
-        As for `run_deadlines`.
-    verbose : int
-        1 shows progress bars.
-
-    Returns
-    -------
-    rows : list of Row
-        One for each regime, deadline and system.
-    facts : Row
-        The numbers of items, features, trained sets and models.
+    Return a row for each regime, deadline and system, and one row of facts about the task.
     """
     planned, fresh = halves(samples)
     deadlines = earlier.deadlines(task.name) if earlier else ()
@@ -139,13 +105,7 @@ def write_results(rows: Sequence[Row], facts: Sequence[Row], out: Path) -> None:
 
 
 def draw_deadlines(out: Path) -> None:
-    """Draw figures and table from the raw results in `out`.
-
-    Raises
-    ------
-    ResultsError
-        If raw results are missing.
-    """
+    """Draw figures and table from the raw results in `out`."""
     rows = load_rows(out / ROWS)
     for regime in dict.fromkeys(str(row["regime"]) for row in rows):
         for kind in KINDS:

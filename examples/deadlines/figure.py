@@ -8,19 +8,19 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from examples.paper.results import Row, column, where
-from polydom_builder.drawing.style import Look, headline
+from polydom_builder.drawing.style import LineLook, headline
 from polydom_builder.drawing.ticks import log_axis, percent_axis
 
 from .replay import ANY_TIME, ORACLE, SINGLE, STRICT
 
 LINES = {
-    ORACLE: Look("rule"),
-    ANY_TIME: Look("blue", "-", "o"),
-    STRICT: Look("orange", "--", "s"),
-    "Greedy": Look("pink", (0, (1, 1)), "D"),
-    "Greedy-Acc": Look("green", "-.", "^"),
-    "Greedy-Cost": Look("yellow", "--", "P"),
-    SINGLE: Look("grey", ":", "X"),
+    ORACLE: LineLook("rule"),
+    ANY_TIME: LineLook("blue", "-", "o"),
+    STRICT: LineLook("orange", "--", "s"),
+    "Greedy": LineLook("pink", (0, (1, 1)), "D"),
+    "Greedy-Acc": LineLook("green", "-.", "^"),
+    "Greedy-Cost": LineLook("yellow", "--", "P"),
+    SINGLE: LineLook("grey", ":", "X"),
 }
 """How the line of each system looks."""
 
@@ -28,14 +28,7 @@ COLUMNS = 2
 
 
 def draw(rows: Sequence[Row], kind: str = "tested") -> Figure:
-    """Draw the real score on the test items, or the promised score; called inside the style of `drawing`.
-
-    Parameters
-    ----------
-    rows : sequence of Row
-        From `Replay.rows`, of all tasks.
-    kind : {"tested", "estimated"}
-    """
+    """Draw the real score on the test items, or the promised score; called inside the style of `drawing`."""
     names = list(dict.fromkeys(str(row["task"]) for row in rows))
     n_rows = math.ceil((len(names) + 1) / COLUMNS)  # one panel more, for the names: all lines end in one point
     figure = Figure(figsize=(11.0, 3.3 * n_rows), layout="constrained")

@@ -140,18 +140,7 @@ space = FeatureSpace(
 def load(data: Path, windows: int = WINDOWS, seed: int = 0) -> Task:
     """Return windows of the flights: half of each class's conditions to test, the others to build with.
 
-    Parameters
-    ----------
-    data : Path
-        Holds ``crazypad/controller.npz``.
-    windows : int
-        Of each flight.
-    seed : int
-
-    Raises
-    ------
-    ItemError
-        If the file is not there, or not of this kind, or a class has one flight only.
+    `data`: holds ``crazypad/controller.npz``. `windows`: of each flight.
     """
     file = data / "crazypad" / "controller.npz"
     arrays = read_arrays(file, "signal", "offset", "label", "condition")

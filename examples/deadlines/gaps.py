@@ -1,4 +1,4 @@
-"""The gap between the oracle and any-time at the shortest deadlines, and what it was before."""
+"""The gap between the oracle and any-time at the shortest deadlines, now and before."""
 
 from collections.abc import Sequence
 
@@ -6,6 +6,7 @@ import numpy as np
 
 from examples.paper.results import Row, column, where
 
+from .markdown import markdown_table
 from .replay import ANY_TIME, BEFORE, ORACLE
 
 N_SHORTEST = 3
@@ -14,17 +15,8 @@ GAP_HEAD = ("task", "back to back: before", "now", "at a period: before", "rehea
 
 
 def mean_gap(rows: Sequence[Row], system: str, kind: str = "estimated") -> float:
-    """Return how far a system is below the oracle at the shortest deadlines; NaN if it was not replayed.
+    """Return how far a system is below the oracle in a task at the shortest deadlines; NaN if it was not replayed.
 
-    Parameters
-    ----------
-    rows : sequence of Row
-        Of one task and one regime.
-    system : str
-    kind : {"estimated", "tested"}
-
-    Examples
-    --------
     >>> pairs = {0.1: 0.6, 0.2: 0.5, 0.3: 0.4, 0.4: 0.0}
     >>> rows = [{"system": "oracle", "deadline": d, "estimated": 0.9} for d in pairs]
     >>> rows += [{"system": "any-time", "deadline": d, "estimated": 0.9 - gap} for d, gap in pairs.items()]
@@ -55,6 +47,5 @@ def gaps(rows: Sequence[Row], kind: str = "estimated") -> list[tuple[str, list[f
 
 def gap_table(rows: Sequence[Row], kind: str = "estimated") -> str:
     """Return the gaps as Markdown, in points of score."""
-    lines = [GAP_HEAD, ("---",) * len(GAP_HEAD)]
-    lines += [(name, *("–" if np.isnan(v) else f"{100 * v:.1f}" for v in values)) for name, values in gaps(rows, kind)]
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+    lines = [(name, *("–" if np.isnan(v) else f"{100 * v:.1f}" for v in values)) for name, values in gaps(rows, kind)]
+    return markdown_table(GAP_HEAD, lines)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from examples.paper.results import Row, save_rows
-from polydom_runtime import Monitor, Predictor
+from polydom_runtime import Monitor, Predictor, Seams
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.pauses import collector_off
@@ -34,14 +34,7 @@ TASKS = ("surface", "digits", "bearings")
 class Way(NamedTuple):
     """A way to run a loop.
 
-    Attributes
-    ----------
-    name : str
-    rehearse : bool
-    options : dict
-        Of the predictor.
-    only_usual : bool
-        Whether it is tried at the usual period only.
+    `options`: of the predictor. `only_usual`: whether it is tried at the usual period only.
     """
 
     name: str
@@ -53,23 +46,17 @@ class Way(NamedTuple):
 WAYS = (
     Way("rehearsed", True, {}),
     Way("not rehearsed", False, {}),
-    Way("planned hot", False, {"regime": "hot"}, only_usual=True),
-    Way("planned hot, no estimate", False, {"regime": "hot", "adapt": False}, only_usual=True),
+    Way("planned hot", False, {"seams": Seams(regime="hot")}, only_usual=True),
+    Way("planned hot, no estimate", False, {"seams": Seams(regime="hot", adapt=False)}, only_usual=True),
 )
-"""The last two are what a version without regimes does, with and without the estimate of the slow-down."""
+"""The last two are as of a version without regimes, with and without the estimate of the slow-down."""
 
 HEAD = ("task", "deadline", "period", "loop", "in time and right", "the same items back to back", "late")
 SHARES = ("rehearsing", "processor")
 
 
 def run_loops(data: Path | None, out: Path, names: Sequence[str] = ()) -> None:
-    """Run loops at four periods and four deadlines, and write ``loops.csv`` and ``loops.md``.
-
-    Parameters
-    ----------
-    data, out, names
-        As for `examples.deadlines.real.run_real`; the tasks are `TASKS`.
-    """
+    """Run loops at four periods and four deadlines, and write ``loops.csv`` and ``loops.md``."""
     out.mkdir(parents=True, exist_ok=True)
     rows: list[Row] = []
     for name in names or TASKS:

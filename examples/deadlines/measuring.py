@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from polydom_builder.costs.coverage import check_coverage
+from polydom_builder.costs.sample_checks import check_coverage
 from polydom_builder.exceptions import FitError
 from polydom_builder.simulation.trials import halves
 from polydom_runtime.exceptions import MeasurementError
@@ -29,14 +29,8 @@ def measured_costs(task: Task, folder: Path, seconds: float = SECONDS) -> CostSa
 
     Many items are also answered as they come, back to back and after sleeps.
 
-    Parameters
-    ----------
-    task : Task
-    folder : Path
-        Folder that keeps the samples as ``NAME.costs``, and the answers as ``NAME-answers.npz``; delete the former to
-        measure again.
-    seconds : float
-        The longest time to measure; the answers may take half as long again.
+    `folder`: folder that keeps the samples as ``NAME.costs``, and the answers as ``NAME-answers.npz``; delete the
+    former to measure again. `seconds`: the longest time to measure; the answers may take half as long again.
     """
     file = folder / f"{task.name}.costs"
     if not _serves(file, task):

@@ -6,16 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from polydom_builder.costs.fit_times import reference_runs
 from polydom_builder.simulation import Trials
 from polydom_builder.training.cache import Cache
 from polydom_runtime.arrays import Floats
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.engines import Engine
 from polydom_runtime.bundles.regimes import Regime
+from polydom_runtime.measuring.answer_bench import ModelBench, Order, run_exported
 from polydom_runtime.measuring.conditions import identity
 from polydom_runtime.measuring.cost_samples import CostSamples
-from polydom_runtime.measuring.model_bench import ModelBench, Order, run_exported
 from polydom_runtime.pauses import collector_off, memory_kept
 
 from .task import Task
@@ -34,16 +33,11 @@ class ModelRuns:
 
     The time of the reference model is known in every answer that is replayed. After a sleep all models of an
     engine take longer by the same constant. The reference model runs after all features, so its times spread more than
-    those of models that run after few: of what an answer adds to its median, only a share counts.
+    those of models that run after few: only a share of its deviation from the median counts.
 
-    Parameters
-    ----------
-    medians : dict of (tuple of int, str) to float
-        Seconds, by the order of the model's features and by its engine.
-    share : float
-        The spread of models as a share of that of the reference model, from 0 to 1.
-    added : dict of (str, str) to float
-        How much longer than hot models of an engine take in a regime, in seconds.
+    `medians`: seconds, by the order of the model's features and by its engine. `share`: the spread of models as a share
+    of that of the reference model, from 0 to 1. `added`: how much longer than hot models of an engine take in a regime,
+    in seconds.
     """
 
     def __init__(
@@ -76,15 +70,8 @@ class ModelRuns:
 def timed_models(task: Task, samples: CostSamples, bundles: Mapping[str, Bundle], memory: Cache) -> ModelRuns:
     """Time all models of some bundles in answers to test items, hot, and some of them after sleeps.
 
-    Parameters
-    ----------
-    task : Task
-    samples : CostSamples
-        Has the times of the reference model.
-    bundles : dict of str to Bundle
-        Of the same features, on the disk.
-    memory : Cache
-        Cache of the times.
+    `samples`: has the times of the reference model. `bundles`: of the same features, on the disk. `memory`: cache of
+    the times.
     """
     if "hot" not in samples.items:  # then nothing is known of real answers
         return ModelRuns({})
@@ -100,7 +87,7 @@ def timed_models(task: Task, samples: CostSamples, bundles: Mapping[str, Bundle]
     seconds, spread, rows = timed(task, task.name, samples.fingerprint, listed, n_classes, sleeps, identity())
     medians: dict[Model, float] = dict(zip(models, seconds, strict=True))
     added: dict[tuple[Regime, Engine], float] = {(regime, engine): more for regime, engine, more in rows}
-    low, high = np.quantile(reference_runs(samples.items["hot"]), [0.5, 0.9])
+    low, high = np.quantile(samples.items["hot"].reference_runs, [0.5, 0.9])
     share = spread * float(np.median(list(medians.values()))) / max(float(high - low), 1e-9)
     return ModelRuns(medians, min(share, 1.0), added)
 
@@ -114,18 +101,7 @@ def _timed(
     sleeps: Mapping[Regime, float],
     machine: Mapping[str, Any],
 ) -> tuple[list[float], float, list[tuple[Regime, Engine, float]]]:
-    """Time models, hot and after sleeps.
-
-    Returns
-    -------
-    medians : list of float
-        For each model.
-    spread : float
-        By which share of the median the 0.9 quantile is longer, for all models.
-    added : list of (str, str, float)
-        How much longer models of each engine take after sleeps in each regime. A list, since a cache keeps no keys of
-        two parts.
-    """
+    """Time models, hot and after sleeps."""
     chosen = np.random.default_rng(0).permutation(len(task.test_items))[:ITEMS].tolist()
     orders, data, engines = ([*column] for column in zip(*models, strict=True))
     with collector_off(), memory_kept():

@@ -18,7 +18,8 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from examples.paper.results import Row, save_rows
-from polydom_builder.costs.model_times import ModelTimes
+from polydom_builder.costs.model_placing import placed_seconds
+from polydom_builder.preparation.settings import ProvenPromise, SearchLimits
 from polydom_builder.search import PolyDomSearch
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index_file import load_bundle
@@ -56,15 +57,7 @@ COLUMNS = ("placed", "stated", "tuned")
 
 
 def run_models(out: Path, names: Sequence[str] = ()) -> None:
-    """Build a bundle with each estimator, time its best model in real answers, and write ``models.csv`` and ``.md``.
-
-    Parameters
-    ----------
-    out : Path
-        Folder for results, times and bundles.
-    names : sequence of str
-        Names of estimators; all if empty.
-    """
+    """Build a bundle with each estimator, time its best model in real answers, and write ``models.csv`` and ``.md``."""
     out.mkdir(parents=True, exist_ok=True)
     whole = patches.load()
     task = replace(whole, name="models", space=whole.space.part(FEATURES))
@@ -83,10 +76,10 @@ def model_row(task: Task, samples: CostSamples, estimator: Any, out: Path, tune_
         make_pipeline(StandardScaler(), estimator),
         task.space,
         deadline=DEADLINE,
-        alpha=1.2,
+        promise=ProvenPromise(alpha=1.2),
         quantile=QUANTILE,
         memory=out / "cache",
-        max_mismatches=math.ceil(MOST_MISMATCHES * len(task.items)),
+        limits=SearchLimits(max_mismatches=math.ceil(MOST_MISMATCHES * len(task.items))),
         random_state=0,
     ).fit(task.items, task.labels, task.groups, samples)
     place = out / "models.bundle"
@@ -95,15 +88,10 @@ def model_row(task: Task, samples: CostSamples, estimator: Any, out: Path, tune_
     number, real = real_seconds(task, bundle)
     entry = bundle.models[number]
     rows = search.trainer_.table.rows_of(entry.order)[:: max(len(task.items) // 256, 1)]
-    placing = ModelTimes(search.target_.models, entry.engine)
-    placed = placing(bundle.model_bytes(number), rows, len(bundle.space.classes))
+    model, there = bundle.model_bytes(number), search.target_.models
+    placed = placed_seconds(model, rows, len(bundle.space.classes), there, entry.engine)
     tune = tune_bundle(bundle, task.space, task.items, seconds=tune_seconds)
-    return {
-        "real": real,
-        "placed": placed,
-        "stated": entry.seconds,
-        "tuned": tune.regimes["hot"].models[number],
-    }
+    return {"real": real, "placed": placed, "stated": entry.seconds, "tuned": tune.regimes["hot"].models[number]}
 
 
 def real_seconds(task: Task, bundle: Bundle) -> tuple[int, float]:

@@ -20,19 +20,7 @@ FILES = {
 
 
 def fill_page(page: Path, out: Path) -> list[str]:
-    """Put the results in a folder into their places on a page; return the names of places without results.
-
-    Parameters
-    ----------
-    page : Path
-    out : Path
-        Folder of results; a place keeps what it has if its file is not there.
-
-    Raises
-    ------
-    ResultsError
-        If the page lacks a place.
-    """
+    """Put the results in a folder into their places on a page; return the names of places without results."""
     text, without = page.read_text(encoding="utf-8"), []
     for name, file in FILES.items():
         if not (out / file).exists():
@@ -52,13 +40,7 @@ def _part(results: str, name: str) -> str:
 
 
 def filled(text: str, name: str, part: str) -> str:
-    """Return the text of a page with a part in one of its places.
-
-    Raises
-    ------
-    ResultsError
-        If the page lacks this place.
-    """
+    """Return the text of a page with a part in one of its places."""
     place = re.compile(rf"(<!-- begin {name} -->\n).*?(<!-- end {name} -->)", re.DOTALL)
     if not place.search(text):
         raise ResultsError(f"The page must have the place {name!r}. It has none. Mark it with <!-- begin {name} -->.")

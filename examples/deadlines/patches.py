@@ -13,15 +13,7 @@ space = surface.space
 
 
 def load(data: Path | None = None, count: int = PATCHES) -> Task:
-    """Return patches from the left halves of the photographs to build with, from the right ones to test.
-
-    Parameters
-    ----------
-    data : Path, optional
-        Not used; all loaders have this parameter.
-    count : int
-        Number of patches to build with, and number to test.
-    """
+    """Return patches from the left halves of the photographs to build with, and as many from the right ones to test."""
     items, labels = surface.patches("train", count)
     test_items, test_labels = surface.patches("test", count)
     return Task("patches", space, list(items), list(labels), None, list(test_items), list(test_labels))

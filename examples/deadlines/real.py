@@ -24,23 +24,13 @@ from .tasks import chosen_loaders
 
 TASKS = ("bearings", "digits", "patches", "scenes")
 N_RUNS, OFTEN = 5, 4
-"""Every item is answered in so many runs. If it is late in `OFTEN` of them, that is no chance."""
+"""Runs in which every item is answered. If it is late in `OFTEN` of them, that is no chance."""
 
 HEAD = ("task", "deadline", "late", "share", f"items late in {OFTEN} of {N_RUNS} runs", "score", "as promised")
 
 
 def run_real(data: Path | None, out: Path, names: Sequence[str] = ()) -> None:
-    """Answer every test item of each task in five runs at eight deadlines, and write ``real.csv`` and ``real.md``.
-
-    Parameters
-    ----------
-    data : Path or None
-        Holds one folder for each data set.
-    out : Path
-        Folder for results, times, models and bundles.
-    names : sequence of str
-        Names of the tasks; `TASKS` if empty.
-    """
+    """Answer every test item of some tasks in five runs at eight deadlines, and write ``real.csv`` and ``real.md``."""
     out.mkdir(parents=True, exist_ok=True)
     rows: list[Row] = []
     for load in chosen_loaders(names or TASKS, quick=False):

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from examples.paper.results import Row
-from polydom_builder.simulation import Outcome, Trials, simulate
+from polydom_builder.simulation import Simulated, Trials, simulate
 from polydom_builder.training.cache import Cache
 from polydom_builder.training.labels import Targets
 from polydom_builder.training.onnx import OnnxModel
@@ -15,11 +15,11 @@ from polydom_builder.training.table import Table, extract_table
 from polydom_runtime.arrays import Floats
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.regimes import Regime
+from polydom_runtime.bundles.unit_times import step_users
 from polydom_runtime.features import members
 from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples
 from polydom_runtime.policy.deadline import too_short
 from polydom_runtime.prediction import Policy
-from polydom_runtime.unit_times import step_users
 
 from .model_runs import ModelRuns
 from .systems import LAMBDAS, Systems
@@ -41,38 +41,20 @@ N_ANSWERS = 10_000
 
 
 class Answers(NamedTuple):
-    """The answers of one system at one deadline.
-
-    Attributes
-    ----------
-    codes : int array of shape (n_items,)
-        Class numbers.
-    promised : float array of shape (n_items,)
-        The held-out score of the model that answered.
-    late : bool array of shape (n_items,)
-    """
+    """The answers of one system at one deadline, by item."""
 
     codes: Codes
+    """Class numbers."""
     promised: Floats
+    """The held-out score of the model that answered."""
     late: NDArray[np.bool_]
 
 
 class Replay:
     """The systems of one task on its test items, each with measured times that no plan was made from, in one regime.
 
-    Parameters
-    ----------
-    systems : Systems
-    samples : CostSamples
-        Times to replay.
-    runs : ModelRuns
-        The real times of the models.
-    memory : Cache
-        Cache for the features of the test items and the answers of further sets.
-    regime : {"hot", "rehearsed", "cold"}
-        The items follow each other, or come after a sleep; nodes plan with the times of the regime.
-    seed : int
-        Seed of the random choice of a round for each item.
+    `samples`: times to replay. `runs`: the real times of the models. `memory`: cache for the features of the test items
+    and the answers of further sets. `seed`: of the random choice of a round for each item.
     """
 
     def __init__(
@@ -191,7 +173,7 @@ def _bundle_of(system: str) -> str:
     return system if system in LAMBDAS or system == BEFORE else "Poly-Dom"
 
 
-def _answers_of(outcome: Outcome, bundle: Bundle) -> Answers:
+def _answers_of(outcome: Simulated, bundle: Bundle) -> Answers:
     number: dict[Any, int] = {label: code for code, label in enumerate(bundle.space.classes)}
     return Answers(
         np.array([number[a.label] for a in outcome.answers], dtype=np.int64),

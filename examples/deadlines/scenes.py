@@ -42,20 +42,8 @@ space = scene_space(Vocabularies(_no_words, _no_words, _no_words)).part(
 def load(data: Path, photos: int = PHOTOS, a_class: int | None = None, seed: int = 0) -> Task:
     """Return the photos, each at one size; no photo is used both to build and to test.
 
-    Parameters
-    ----------
-    data : Path
-        Holds ``scene15/index.csv``.
-    photos : int
-        Number of photos to build with, and number to test.
-    a_class : int, optional
-        Read at most this number of photos of each class.
-    seed : int
-
-    Raises
-    ------
-    ItemError
-        If the index or a photo is missing, or there are too few photos.
+    `data`: holds ``scene15/index.csv``. `photos`: number of photos to build with, and number to test. `a_class`: read
+    at most this number of photos of each class.
     """
     parts = split(read_photos(data / "scene15"), a_class, seed)
     rng = np.random.default_rng(seed)

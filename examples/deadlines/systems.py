@@ -11,33 +11,30 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from polydom_builder.costs.fit_times import REFERENCE_MODEL
 from polydom_builder.costs.target import Target
 from polydom_builder.evaluation.baselines import best_single_set
 from polydom_builder.greedy_search import GreedySearch
 from polydom_builder.lattice.greedy import PAPER_LAMBDAS
+from polydom_builder.preparation.settings import Noise, ProvenPromise, SearchLimits
 from polydom_builder.search import PolyDomSearch
-from polydom_builder.sets.costs_of_sets import costs_of_sets
+from polydom_builder.sets.combined_costs import costs_of_sets
 from polydom_builder.sets.inputs import CostsOfSets
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.bundles.regimes import Regime
+from polydom_runtime.bundles.unit_times import UnitTimes
+from polydom_runtime.device.calibration import REFERENCE_MODEL
 from polydom_runtime.measuring.cost_samples import CostSamples
-from polydom_runtime.unit_times import UnitTimes
 
 from .measuring import QUANTILE
 from .task import Task
 
 N_DEADLINES = 8
 
-LAMBDAS: dict[str, tuple[float, ...]] = {
-    "Greedy": PAPER_LAMBDAS,
-    "Greedy-Acc": (0.0,),
-    "Greedy-Cost": (math.inf,),
-}
+LAMBDAS: dict[str, tuple[float, ...]] = {"Greedy": PAPER_LAMBDAS, "Greedy-Acc": (0.0,), "Greedy-Cost": (math.inf,)}
 """The paper's heuristics, each with its λs: the score that a millisecond must add."""
 
-TOLERANCE = 0.03
+PROMISE = ProvenPromise(tolerance=0.03)
 """e of the paper: with few items, a set may well score less than one of its subsets."""
 
 MISMATCHES = 0.005
@@ -48,17 +45,8 @@ MISMATCHES = 0.005
 class Systems:
     """The systems that were built for one task.
 
-    Parameters
-    ----------
-    task : Task
-    search : PolyDomSearch
-        Fitted; its trainer can train further sets.
-    scores : dict of int to float
-        Held-out score of every set that any system trained.
-    bundles : dict of str to Bundle
-        Bundles by name of the system.
-    deadlines : tuple of float
-        Seconds, rising.
+    `search`: fitted; its trainer can train further sets. `scores`: held-out score of every set that any system trained.
+    `bundles`: bundles by name of the system. `deadlines`: seconds, rising.
     """
 
     task: Task
@@ -104,33 +92,17 @@ def planned_times(task: Task, samples: CostSamples) -> UnitTimes:
 
 
 def build_systems(
-    task: Task,
-    samples: CostSamples,
-    folder: Path,
-    n_jobs: int = 1,
-    verbose: int = 0,
-    deadlines: Sequence[float] = (),
+    task: Task, samples: CostSamples, folder: Path, n_jobs: int = 1, verbose: int = 0, deadlines: Sequence[float] = ()
 ) -> Systems:
     """Train, search and export every system, or load the results of an earlier run.
 
-    Parameters
-    ----------
-    task : Task
-    samples : CostSamples
-        Times to plan with.
-    folder : Path
-        Keeps scores and models in ``cache``, and the bundles by task and system.
-    n_jobs : int
-        Number of processes.
-    verbose : int
-        1 shows progress bars.
-    deadlines : sequence of float
-        Seconds, rising; by default those of `spread_deadlines`.
+    `samples`: times to plan with. `folder`: keeps scores and models in ``cache``, and the bundles by task and system.
+    `deadlines`: seconds, rising; by default those of `spread_deadlines`.
     """
     deadlines = tuple(deadlines) or spread_deadlines(task, planned_costs(task, samples))
     common = shared_parameters(task, deadlines, folder, n_jobs, verbose)
     # Scores stay as they were measured, since those of the other systems do.
-    poly_dom = PolyDomSearch(estimator(task), task.space, tolerance=TOLERANCE, correction=None, **common)
+    poly_dom = PolyDomSearch(estimator(task), task.space, promise=PROMISE, noise=Noise(correction=None), **common)
     searches: dict[str, Any] = {"Poly-Dom": poly_dom}
     for name, lambdas in LAMBDAS.items():
         searches[name] = GreedySearch(estimator(task), task.space, lambdas=lambdas, **common)
@@ -146,38 +118,12 @@ def build_systems(
 
 
 def build_poly_dom(
-    task: Task,
-    samples: CostSamples,
-    folder: Path,
-    quantile: float,
-    verbose: int = 0,
-    deadlines: Sequence[float] = (),
+    task: Task, samples: CostSamples, folder: Path, quantile: float, verbose: int = 0, deadlines: Sequence[float] = ()
 ) -> tuple[Bundle, tuple[float, ...]]:
-    """Return only the bundle of Poly-Dom, built for another quantile, and the eight deadlines.
-
-    Parameters
-    ----------
-    task : Task
-    samples : CostSamples
-        Times to plan with.
-    folder : Path
-        As for `build_systems`.
-    quantile : float
-        Share of the answers that must be in time.
-    verbose : int
-        1 shows progress bars.
-    deadlines : sequence of float
-        As for `build_systems`.
-
-    Returns
-    -------
-    bundle : Bundle
-    deadlines : tuple of float
-        Seconds, rising.
-    """
+    """Return only the bundle of Poly-Dom, built for another quantile, and the eight deadlines."""
     deadlines = tuple(deadlines) or spread_deadlines(task, planned_costs(task, samples))
     common = shared_parameters(task, deadlines, folder, 1, verbose) | {"quantile": quantile}
-    search = PolyDomSearch(estimator(task), task.space, tolerance=TOLERANCE, **common)
+    search = PolyDomSearch(estimator(task), task.space, promise=PROMISE, **common)
     search.fit(task.items, task.labels, task.groups, samples)
     place = folder / f"{task.name}-{quantile:g}.bundle"
     search.export(place)
@@ -198,7 +144,7 @@ def shared_parameters(
         "random_state": 0,
         "verbose": verbose,
         "quantile": QUANTILE,
-        "max_mismatches": math.ceil(MISMATCHES * len(task.items)),
+        "limits": SearchLimits(max_mismatches=math.ceil(MISMATCHES * len(task.items))),
     }
 
 

@@ -9,6 +9,7 @@ from polydom_runtime.costs import format_seconds
 
 from .checks import check_table
 from .gaps import gap_table
+from .markdown import rows_as_table
 from .replay import ANY_TIME, NO_ESTIMATE, ORACLE, STRICT, SYSTEMS
 
 KINDS = {
@@ -16,11 +17,7 @@ KINDS = {
     "estimated": "as promised (the mean held-out score of the models that answered)",
 }
 
-REGIMES = {
-    "hot": "back to back",
-    "rehearsed": "at a period, rehearsed",
-    "cold": "at a period, not rehearsed",
-}
+REGIMES = {"hot": "back to back", "rehearsed": "at a period, rehearsed", "cold": "at a period, not rehearsed"}
 """The regimes in words."""
 
 SHOWN = tuple(name for name in SYSTEMS if name != NO_ESTIMATE)
@@ -41,15 +38,7 @@ MIN_GAP = 0.005
 
 
 def as_markdown(rows: Sequence[Row], facts: Sequence[Row]) -> str:
-    """Return all tables, in the order of ``docs/anytime.md``.
-
-    Parameters
-    ----------
-    rows : sequence of Row
-        From `Replay.rows`, of all tasks.
-    facts : sequence of Row
-        One row for each task, from `experiment.task_facts`.
-    """
+    """Return all tables, in the order of ``docs/anytime.md``; `facts` has a row for each task."""
     names = list(dict.fromkeys(str(row["task"]) for row in rows))
     regimes = list(dict.fromkeys(str(row["regime"]) for row in rows))
     parts = ["# Score against deadline"]
@@ -62,21 +51,13 @@ def as_markdown(rows: Sequence[Row], facts: Sequence[Row]) -> str:
             for kind, title in KINDS.items():
                 mine = where(rows, task=name, regime=regime)
                 parts += [f"### {name}, {REGIMES[regime]}: score {title}", _scores(mine, kind)]
-    parts += ["## What was built", FACTS_COLUMNS, _table(facts)]
+    parts += ["## What was built", FACTS_COLUMNS, rows_as_table(facts)]
     return "\n\n".join(parts) + "\n"
 
 
 def closed_gap(rows: Sequence[Row], kind: str) -> float:
-    """Return the mean share of the gap between strict and the oracle that any-time closes; NaN without a gap.
+    """Return the mean share of the gap between strict and the oracle that any-time closes in a task; NaN without a gap.
 
-    Parameters
-    ----------
-    rows : sequence of Row
-        Of one task.
-    kind : {"tested", "estimated"}
-
-    Examples
-    --------
     >>> scores = {"oracle": 0.9, "any-time": 0.8, "strict": 0.7}
     >>> rows = [{"system": name, "deadline": 1.0, "tested": score} for name, score in scores.items()]
     >>> round(closed_gap(rows, "tested"), 3)
@@ -111,7 +92,7 @@ def _summary(rows: Sequence[Row]) -> str:
             ours = where(mine, system=system)
             line[f"late, {system}"] = f"{sum(column(ours, 'late')):.0f} of {sum(column(ours, 'answers')):.0f}"
         lines.append(line)
-    return _table(lines)
+    return rows_as_table(lines)
 
 
 def _scores(rows: Sequence[Row], kind: str) -> str:
@@ -124,13 +105,8 @@ def _scores(rows: Sequence[Row], kind: str) -> str:
             late = f" ({row['missed']} late)" if row["missed"] else ""
             line[system] = f"{100 * float(row[kind]):.1f}{late}"
         lines.append(line)
-    return _table(lines)
+    return rows_as_table(lines)
 
 
 def _percent(share: float) -> str:
     return "–" if np.isnan(share) else f"{100 * share:.0f} %"
-
-
-def _table(rows: Sequence[Row]) -> str:
-    lines = [list(rows[0]), ["---"] * len(rows[0]), *([str(cell) for cell in row.values()] for row in rows)]
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)

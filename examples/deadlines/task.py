@@ -11,20 +11,9 @@ from polydom_runtime import FeatureSpace
 class Task:
     """The items, labels and features that systems are built and tested with.
 
-    Parameters
-    ----------
-    name : str
-    space : FeatureSpace
-    items, labels : list
-        Items to build with, and their labels.
-    groups : list or None
-        Group of each item; all items of a group are in the same fold.
-    test_items, test_labels : list
-        Items to test, from other sources than `items`, and their labels.
-    scoring : str
-        Name of a scorer of scikit-learn.
-    folds : int
-        Number of folds of the cross-validation.
+    `items`, `labels`: items to build with, and their labels. `groups`: group of each item; all items of a group are in
+    the same fold. `test_items`, `test_labels`: items to test, from other sources than `items`, and their labels.
+    `scoring`: name of a scorer of scikit-learn. `folds`: number of folds of the cross-validation.
     """
 
     name: str

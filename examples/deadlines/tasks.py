@@ -30,13 +30,7 @@ QUICK_LOADERS: dict[str, Load] = {
 
 
 def chosen_loaders(names: Sequence[str], quick: bool) -> list[Load]:
-    """Return the loaders of some tasks, or of all if none is named.
-
-    Raises
-    ------
-    ItemError
-        If there is no such task.
-    """
+    """Return the loaders of some tasks, or of all if none is named."""
     if unknown := set(names) - LOADERS.keys():
         raise ItemError(f"A task must be one of {', '.join(LOADERS)}. Got {', '.join(sorted(unknown))}.")
     loaders = QUICK_LOADERS if quick else LOADERS

@@ -9,12 +9,7 @@ Signal = NDArray[np.float32]
 def varied_lengths(count: int, low: int, high: int, rng: np.random.Generator) -> list[int]:
     """Return random lengths, uniform on the log scale.
 
-    Parameters
-    ----------
-    count : int
-    low, high : int
-        The least and the greatest length.
-    rng : numpy.random.Generator
+    `low`, `high`: the least and the greatest length.
 
     Examples
     --------

@@ -1,1 +1,1 @@
-"""Faults of an aircraft from its telemetry: channels at three rates, a deadline, and a recording of what was known."""
+"""Faults of an aircraft from its telemetry: channels at three rates, a deadline, and a recording of the answers."""

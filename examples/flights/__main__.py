@@ -15,6 +15,7 @@ from polydom_runtime import Bundle, EnergyBudget, FeatureSpace, Prediction, Pred
 from polydom_runtime.commands.command_line import run_command
 from polydom_runtime.commands.terminal import show
 from polydom_runtime.policy.deadline import too_short
+from polydom_runtime.tables import TextTable
 
 from .aircraft import STATES, windows
 from .build import build
@@ -29,14 +30,8 @@ WATTS, SURE = 4.0, 0.9
 class Scale(NamedTuple):
     """How much work a run is.
 
-    Attributes
-    ----------
-    flights, tested, each : int
-        Flights in each state to build with, and to test; windows of each.
-    seconds : float
-        For the measurement of the features.
-    trainings : int
-        The most feature sets.
+    `flights`, `tested`, `each`: flights in each state to build with, and to test; windows of each. `seconds`: for the
+    measurement of the features. `trainings`: the most feature sets.
     """
 
     flights: int = 12
@@ -92,7 +87,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def compared(bundle: Bundle, of: FeatureSpace, test: Labelled) -> Evaluation:
-    """Return what the bundle gives at each deadline that this machine allows."""
+    """Evaluate the bundle at each deadline that this machine allows."""
     possible = [deadline for deadline in DEADLINES if not too_short(bundle, deadline)]
     return evaluate(bundle, test, possible, answering=here(bundle, of, test.items), n_bands=1)
 
@@ -101,11 +96,12 @@ def print_confusion(found: Evaluation) -> None:
     """Print which state was taken for which at the longest deadline."""
     at = found.deadlines[-1]
     rows = [(name, *map(str, row)) for name, row in zip(found.classes, at.whole.confusion, strict=True)]
-    print_table("\nAnswers at the longest deadline, a row for each true state:", ("true ", *found.classes), rows)
+    title = "\nAnswers at the longest deadline, a row for each true state:"
+    print_table(TextTable(title, ("true", *(f"#{name}" for name in found.classes)), rows))
 
 
 def print_budgets(folder: Path, test: Labelled) -> None:
-    """Print what it costs and brings to save energy, and to withhold unsure answers."""
+    """Print the cost and the use of saving energy, and of withholding unsure answers."""
     options: dict[str, dict[str, Any]] = {
         "all of the time": {},
         "4 mJ an item": {"energy": EnergyBudget(0.004, watts=WATTS)},
@@ -119,7 +115,8 @@ def print_budgets(folder: Path, test: Labelled) -> None:
         given = [(a, label) for a, label in zip(answers, test.labels, strict=True) if a.label is not None]
         right = sum(answer.label == label for answer, label in given) / max(len(given), 1)
         rows.append((name, f"{len(given) / len(answers):.0%}", f"{right:.3f}", f"{millijoules(answers):.1f} mJ"))
-    print_table(f"At the longest deadline, {WATTS:g} W:", ("budget ", "answered", "right", "median energy"), rows)
+    columns = ("budget", "#answered", "#right", "#median energy")
+    print_table(TextTable(f"At the longest deadline, {WATTS:g} W:", columns, rows))
 
 
 def millijoules(answers: Sequence[Prediction]) -> float:

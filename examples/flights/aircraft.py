@@ -14,12 +14,7 @@ Telemetry = dict[str, NDArray[np.float32]]
 class Group(NamedTuple):
     """Channels that are sampled together.
 
-    Attributes
-    ----------
-    rate : int
-        Samples a second.
-    channels : dict of str to float
-        The step of each sensor: its readings are multiples of it.
+    `rate`: samples a second. `channels`: the step of each sensor: its readings are multiples of it.
     """
 
     rate: int
@@ -41,11 +36,7 @@ WINDOW = (3.0, 40.0)  # seconds
 def fly(state: str, rng: np.random.Generator) -> tuple[Telemetry, float]:
     """Return the telemetry of a flight, and the second at which something fails.
 
-    Parameters
-    ----------
-    state : str
-        One of `STATES`.
-    rng : numpy.random.Generator
+    `state`: one of `STATES`.
     """
     t = np.arange(round(SECONDS * RATE)) / RATE
     onset = rng.uniform(0.5 * ONSET, ONSET)
@@ -111,7 +102,7 @@ def _sampled(values: Mapping[str, Channel], group: Group, rng: np.random.Generat
 
 
 def _lagged(x: Channel, seconds: float) -> Channel:
-    """Return what follows x with a delay: the answer of a system of first order, settled at the begin."""
+    """Return the answer of a system of first order, which follows x with a delay and is settled at the begin."""
     fall = np.exp(-np.arange(round(6.0 * seconds * RATE)) / (seconds * RATE))
     before = np.full(len(fall), x[0])
     return np.asarray(np.convolve(np.concatenate([before, x]), fall / fall.sum())[len(fall) : len(fall) + len(x)])
@@ -137,14 +128,8 @@ def cut(flight: Telemetry, begin: float, end: float) -> Telemetry:
 def windows(flights: int, each: int, seed: int = 0) -> Iterator[tuple[Telemetry, str, int]]:
     """Yield windows of varied length with the state of the aircraft, and the number of the flight as the group.
 
-    Parameters
-    ----------
-    flights : int
-        In each state.
-    each : int
-        Windows of each flight; something fails in all of their seconds.
-    seed : int
-        Other seeds give other flights.
+    `flights`: in each state. `each`: windows of each flight; something fails in all of their seconds. `seed`: other
+    seeds give other flights.
     """
     rng = np.random.default_rng([seed, 3])
     for number in range(flights * len(STATES)):

@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from polydom_builder import PolyDomSearch
+from polydom_builder import AnswerRules, PolyDomSearch, SearchLimits
 from polydom_runtime import Bundle, FeatureSpace, load_bundle, measure
 
 
@@ -23,21 +23,8 @@ def build(
 ) -> Bundle:
     """Measure the features here, search, and export a bundle.
 
-    Parameters
-    ----------
-    folder : Path
-        Of the bundle.
-    space : FeatureSpace
-    windows : (items, labels, groups)
-        The flight is the group: a bundle has to do well on flights that it has not seen.
-    deadlines : sequence of float
-        Seconds, rising.
-    seconds : float
-        For the measurement.
-    trainings : int
-        The most feature sets to train.
-    scoring : str
-        As in scikit-learn.
+    `folder`: of the bundle. `windows`: the flight is the group: a bundle has to do well on flights that it has not
+    seen. `deadlines`: seconds, rising. `seconds`: for the measurement. `trainings`: the most feature sets to train.
     """
     items, labels, groups = windows
     search = PolyDomSearch(
@@ -47,8 +34,8 @@ def build(
         scoring=scoring,
         cv=3,
         quantile=0.99,  # a desktop or a virtual machine also does other work, so one answer in 100 may be late
-        confidence=True,
-        max_trainings=trainings,
+        answers=AnswerRules(confidence=True),
+        limits=SearchLimits(max_trainings=trainings),
         memory=str(folder.parent / "cache"),
     )
     search.fit(items, labels, groups=groups, costs=measure(space, items, seconds=seconds, quantile=0.99))

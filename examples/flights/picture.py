@@ -1,4 +1,4 @@
-"""The picture: how right answers are at each deadline, and what a recording says about a flight."""
+"""The picture: how right answers are at each deadline, and the recording of a flight."""
 
 from pathlib import Path
 
@@ -42,7 +42,7 @@ def _draw_scores(axes: Axes, found: Evaluation) -> None:
     axes.fill_between(deadlines, low, high, color=COLOURS[LOOKS[0].colour], alpha=0.15, linewidth=0.0)
     log_axis(axes.xaxis, "s", "deadline of a window")
     percent_axis(axes.yaxis, "right answers")
-    # Only where some set fits all windows: otherwise one class is always said, and it is right once in so many classes.
+    # Only where some set fits all windows: otherwise the answer is always the same class, right for one of all classes.
     fitting = [k for k, score in enumerate(scores["single"]) if score > 1.2 / len(found.classes)] or [-1]
     gain, best = max((scores["planned"][k] - scores["single"][k], k) for k in fitting)
     finding = f"{100 * gain:.0f} points more than one fixed set at {format_seconds(deadlines[best])}"

@@ -16,27 +16,20 @@ from polydom_runtime.records.recorder import FlightRecorder
 
 from .aircraft import SECONDS, Telemetry, cut, fly
 
-FIRST, LOOKS = 15, (3.0, 12.0)  # seconds: the end of the first window, and what a window spans
+FIRST, LOOKS = 15, (3.0, 12.0)  # seconds: the end of the first window, and the lengths of windows
 OUTAGE = range(26, 30)  # seconds in which the air data computer is silent, so that items have no such channels
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A flight, and what the node knew in it.
-
-    Parameters
-    ----------
-    state : str
-        What failed.
-    onset : float
-        The second at which it failed.
-    records : sequence of dict
-        One a second, as ``polydom-node flight`` prints them.
-    """
+    """A flight, and the answers of the node in it."""
 
     state: str
+    """What failed."""
     onset: float
+    """The second at which it failed."""
     records: Sequence[Mapping[str, Any]]
+    """One a second, as ``polydom-node flight`` prints them."""
 
     @property
     def named_at(self) -> int | None:
@@ -66,15 +59,7 @@ def windows_of(flight: Telemetry, rng: np.random.Generator) -> Iterator[Telemetr
 def record(predictor: Predictor, file: Path, state: str, seed: int = 0) -> Recorded:
     """Let a predictor answer a flight, and read the recording as after an accident.
 
-    Parameters
-    ----------
-    predictor : Predictor
-    file : Path
-        The recording; one that exists is replaced.
-    state : str
-        What fails in the flight.
-    seed : int
-        Of the flight.
+    `file`: the recording; one that exists is replaced. `state`: what fails in the flight. `seed`: of the flight.
     """
     rng = np.random.default_rng([seed, 4])
     flight, onset = fly(state, rng)

@@ -13,34 +13,34 @@ from matplotlib.ticker import MaxNLocator
 
 from polydom_builder.drawing import saving
 from polydom_builder.drawing.labels import label_lines
-from polydom_builder.drawing.style import WIDTH, Look
+from polydom_builder.drawing.style import PANEL_WIDTH, LineLook
 from polydom_builder.drawing.ticks import log_axis
 
 from .results import Row
 
 LOOKS = {
-    "optimum": Look("rule"),
-    "least possible": Look("ink", (0, (1, 2))),
-    "Poly-Dom": Look("blue", "-", "o"),
-    "Poly-Dom, c0 fixed": Look("sky", "-", "v"),
-    "Poly-Dom, α = 1": Look("blue", "-", "o"),
-    "Poly-Dom, α = 1.02": Look("sky", "-", "v"),
-    "Poly-Dom, α = 1.2": Look("green", "-.", "^"),
-    "Poly-Dom, α = 1.3": Look("pink", (0, (1, 1)), "D"),
-    "α = 1.2, all trained": Look("pink", (0, (1, 1)), "D"),
-    "as printed": Look("orange", "--", "s"),
-    "layer by layer": Look("green", "-.", "^"),
-    "Naive-Expand-All": Look("grey", ":", "X"),
-    "Naive-Lookup": Look("grey", ":", "X"),
-    "Naive-Lookup, numpy": Look("yellow", "--", "P"),
-    "Index-All": Look("orange", "--", "s"),
-    "two-dimensional array": Look("green", "-.", "^"),
-    "staircase": Look("sky", "-", "v"),
-    "Greedy": Look("pink", (0, (1, 1)), "D"),
-    "Greedy-Acc": Look("green", "-.", "^"),
-    "Greedy-Cost": Look("yellow", "--", "P"),
-    "Greedy, planned at 50": Look("sky", "-", "v"),
-    "one set for all sizes": Look("grey", ":", "X"),
+    "optimum": LineLook("rule"),
+    "least possible": LineLook("ink", (0, (1, 2))),
+    "Poly-Dom": LineLook("blue", "-", "o"),
+    "Poly-Dom, c0 fixed": LineLook("sky", "-", "v"),
+    "Poly-Dom, α = 1": LineLook("blue", "-", "o"),
+    "Poly-Dom, α = 1.02": LineLook("sky", "-", "v"),
+    "Poly-Dom, α = 1.2": LineLook("green", "-.", "^"),
+    "Poly-Dom, α = 1.3": LineLook("pink", (0, (1, 1)), "D"),
+    "α = 1.2, all trained": LineLook("pink", (0, (1, 1)), "D"),
+    "as printed": LineLook("orange", "--", "s"),
+    "layer by layer": LineLook("green", "-.", "^"),
+    "Naive-Expand-All": LineLook("grey", ":", "X"),
+    "Naive-Lookup": LineLook("grey", ":", "X"),
+    "Naive-Lookup, numpy": LineLook("yellow", "--", "P"),
+    "Index-All": LineLook("orange", "--", "s"),
+    "two-dimensional array": LineLook("green", "-.", "^"),
+    "staircase": LineLook("sky", "-", "v"),
+    "Greedy": LineLook("pink", (0, (1, 1)), "D"),
+    "Greedy-Acc": LineLook("green", "-.", "^"),
+    "Greedy-Cost": LineLook("yellow", "--", "P"),
+    "Greedy, planned at 50": LineLook("sky", "-", "v"),
+    "one set for all sizes": LineLook("grey", ":", "X"),
 }
 """How the line of each system looks; those of one panel differ in grey too."""
 
@@ -62,13 +62,13 @@ def panels(finding: str, rows: int = 1, columns: int = 1, *, height: float = 2.8
     height : float
         Height of each panel in inches.
     """
-    figure = Figure(figsize=(WIDTH, 0.4 + height * rows), layout="constrained")
+    figure = Figure(figsize=(PANEL_WIDTH, 0.4 + height * rows), layout="constrained")
     axes = list(figure.subplots(rows, columns, sharex="col", sharey=True, squeeze=False).flat)
     figure.suptitle(finding, x=0.01, ha="left", fontsize=11.0, fontweight="bold")
     return figure, axes
 
 
-def line(axes: Axes, x: Sequence[float], y: Sequence[float], name: str, look: Look | None = None) -> None:
+def line(axes: Axes, x: Sequence[float], y: Sequence[float], name: str, look: LineLook | None = None) -> None:
     """Draw the line of a system, which of many points marks only some; that of the optimum is wide, behind the others.
 
     Parameters
@@ -78,7 +78,7 @@ def line(axes: Axes, x: Sequence[float], y: Sequence[float], name: str, look: Lo
         Nothing is drawn if they are empty.
     name : str
         Label of the line.
-    look : Look, optional
+    look : LineLook, optional
         That of `LOOKS` if not given.
     """
     if not len(x):

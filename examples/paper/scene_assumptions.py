@@ -1,8 +1,10 @@
 """The paper's assumptions on scores and costs, and its promise, tested on photographs."""
 
 import numpy as np
+from numpy.typing import NDArray
 
-from polydom_builder.lattice.monotonicity import Violations, violations
+from polydom_builder.lattice.monotonicity import violations
+from polydom_runtime.arrays import Floats
 
 from .results import Row
 from .scene_costs import Scenes
@@ -11,16 +13,17 @@ from .synthetic_promises import ROUNDING, Queries, best_scores
 from .systems import AS_PRINTED, BEST_FIRST, LAYERED
 
 
-def _violations(scenes: Scenes) -> Violations:
+def _violations(scenes: Scenes) -> tuple[Floats, NDArray[np.uint8]]:
     return violations(dict(enumerate(scenes.lattice.estimated.tolist())))
 
 
 def violation_shares(scenes: Scenes, _: Scale) -> list[Row]:
     """Return the distribution of the violations of monotonicity, over all pairs and over those that violate."""
-    found = _violations(scenes)
-    ten_thousandths = np.unique(np.append(0.0, np.ceil(1e4 * found.amounts - 1e-6)))
+    amounts = _violations(scenes)[0]
+    ten_thousandths = np.unique(np.append(0.0, np.ceil(1e4 * amounts - 1e-6)))
     grid = 1e-4 * ten_thousandths + 1e-9  # floats round differences
-    whole, share = found.cdf(grid.tolist()), float((found.amounts > grid[0]).mean())
+    whole = np.searchsorted(np.sort(amounts), grid, side="right") / amounts.size
+    share = float((amounts > grid[0]).mean())
     among = 1.0 - (1.0 - whole) / share if share else whole
     columns = zip(grid.tolist(), whole.tolist(), among.tolist(), strict=True)
     return [{"amount": amount, "all_pairs": a, "violating": v} for amount, a, v in columns]
@@ -28,15 +31,15 @@ def violation_shares(scenes: Scenes, _: Scale) -> list[Row]:
 
 def violation_distances(scenes: Scenes, _: Scale) -> list[Row]:
     """Return quantiles of the violations at each distance in the lattice, among the pairs that violate."""
-    found = _violations(scenes)
-    violate = found.amounts > ROUNDING
-    bad = Violations(found.amounts[violate], found.distances[violate])
-    quantiles = bad.by_distance((0.1, 0.5, 0.9, 1.0))
+    amounts, distances = _violations(scenes)
     rows: list[Row] = []
-    for distance in np.unique(found.distances).tolist():
-        low, middle, high, largest = quantiles.get(distance, np.zeros(4)).tolist()
-        here: Row = {"distance": distance, "pairs": int((found.distances == distance).sum())}
-        counts: Row = {"violating": int((bad.distances == distance).sum())}
+    for distance in np.unique(distances).tolist():
+        there = amounts[distances == distance]
+        bad = there[there > ROUNDING]
+        quantiles = np.quantile(bad, (0.1, 0.5, 0.9, 1.0), method="inverted_cdf") if bad.size else np.zeros(4)
+        low, middle, high, largest = quantiles.tolist()
+        here: Row = {"distance": distance, "pairs": there.size}
+        counts: Row = {"violating": bad.size}
         rows.append(here | counts | {"low": low, "median": middle, "high": high, "largest": largest})
     return rows
 
@@ -73,7 +76,7 @@ def check_promises(scenes: Scenes, scale: Scale) -> list[Row]:
     """Count the queries whose answer is below a(best set) / α, with e = 0 and with e the largest violation."""
     queries = Queries.draw(scenes.world, np.random.default_rng(0), scale.queries)
     best = best_scores(scenes.world, range(len(scenes.world.scores)), queries)
-    enough = float(_violations(scenes).amounts.max()) * (1.0 + ROUNDING)
+    enough = float(_violations(scenes)[0].max()) * (1.0 + ROUNDING)
     rows: list[Row] = []
     for alpha in [alpha for alpha in scale.alphas if alpha >= 1.05]:
         for e in (0.0, enough):

@@ -8,23 +8,23 @@ from pathlib import Path
 
 import numpy as np
 
+from polydom_builder.costs.cost_fit import CostFit
 from polydom_builder.costs.cost_report import report_costs
-from polydom_builder.costs.fit_times import REFERENCE_MODEL
-from polydom_builder.costs.fitting import CostFit
 from polydom_builder.costs.target import Target
 from polydom_builder.lattice.greedy import PAPER_LAMBDAS
-from polydom_builder.sets.costs_of_sets import costs_of_sets
+from polydom_builder.sets.combined_costs import costs_of_sets
 from polydom_builder.sets.inputs import weights_of
-from polydom_builder.sets.region import QueryRegion, evaluate
+from polydom_builder.sets.region import QueryRegion, costs_at_sizes
 from polydom_builder.sets.set_costs import SetCosts
 from polydom_runtime import FeatureSpace
 from polydom_runtime.arrays import Floats
+from polydom_runtime.bundles.unit_times import step_users
+from polydom_runtime.device.calibration import REFERENCE_MODEL
 from polydom_runtime.features import members
 from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples
 from polydom_runtime.measuring.costs_file import load_costs
 from polydom_runtime.measuring.journal import FileJournal
 from polydom_runtime.measuring.measure import measure
-from polydom_runtime.unit_times import step_users
 
 from . import scene_features
 from .results import Row
@@ -228,5 +228,5 @@ class Scenes:
     def best(self, n: float, budget: float) -> int:
         """Return the best set that fits, by estimated accuracy."""
         masks = np.arange(len(self.lattice.estimated))
-        fits = evaluate(weights_of(self.world.costs, masks), np.full(len(masks), n)) <= budget
+        fits = costs_at_sizes(weights_of(self.world.costs, masks), np.full(len(masks), n)) <= budget
         return int(np.where(fits | (masks == 0), self.world.scores, -1.0).argmax())

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, MaxNLocator
 
 from polydom_builder.drawing.labels import label_lines
-from polydom_builder.drawing.style import COLOURS, Look, headline
+from polydom_builder.drawing.style import COLOURS, LineLook, headline
 from polydom_builder.drawing.ticks import linear_axis, log_axis, percent_axis
 
 from .figures import LOOKS, Draw, legend, line, panels
@@ -106,7 +106,7 @@ def draw_trainings(rows: Sequence[Row]) -> Figure:
             style: dict[str, Any] = {"color": (COLOURS["blue"], strength), "marker": "o", "markersize": 3.0}
             if mine:
                 ax.plot(column(mine, "e"), column(mine, "trained"), **style, label=f"α = {alpha:g}")
-        for name, look in (("Greedy", Look("ink", "--")), ("all", Look("ink", ":"))):
+        for name, look in (("Greedy", LineLook("ink", "--")), ("all", LineLook("ink", ":"))):
             mine = where(rows, system=name)
             line(ax, column(mine, "e"), column(mine, "trained"), name, look)
         linear_axis(ax.xaxis)

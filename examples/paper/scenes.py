@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from polydom_builder.lattice.witnesses import fewest_trainings
 from polydom_runtime.bundles.greedy import GreedyIndex
 
+from .algorithms.fewest_trainings import fewest_trainings
 from .figures import save_figures
 from .results import Row, load_facts, load_rows, save_facts, save_rows
 from .scene_assumptions import (

@@ -10,7 +10,7 @@ from matplotlib.ticker import EngFormatter
 from polydom_builder.drawing.style import headline
 from polydom_builder.drawing.ticks import linear_axis, log_axis
 from polydom_builder.sets.inputs import weights_of
-from polydom_builder.sets.region import evaluate
+from polydom_builder.sets.region import costs_at_sizes
 
 from .figures import band, legend, panels, quartiles
 from .results import Row, where
@@ -58,7 +58,7 @@ def _systems(world: World) -> dict[str, ComparedSystem]:
 def _optimum(world: World, budget: float) -> float:
     """Return the best score of all sets that fit, the empty set among them."""
     masks = np.arange(len(world.scores))
-    costs = evaluate(weights_of(world.costs, masks), np.full(len(masks), SIZE))
+    costs = costs_at_sizes(weights_of(world.costs, masks), np.full(len(masks), SIZE))
     return float(world.scores[(costs <= budget) | (masks == 0)].max())
 
 

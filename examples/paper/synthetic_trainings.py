@@ -7,8 +7,8 @@ from functools import partial
 from matplotlib.figure import Figure
 
 from polydom_builder.drawing.style import headline
-from polydom_builder.lattice.witnesses import fewest_trainings
 
+from .algorithms.fewest_trainings import fewest_trainings
 from .figures import against_features, band, last_median, panels
 from .results import Row, column, where
 from .synthetic_world import ALPHA, KINDS, SHORT, Scale, worlds

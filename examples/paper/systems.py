@@ -9,19 +9,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polydom_builder.index.envelope import build_index
-from polydom_builder.lattice import expand_best_first
+from polydom_builder.lattice.best_first import expand_best_first
 from polydom_builder.lattice.candidates import select_candidates
 from polydom_builder.lattice.greedy import PAPER_LAMBDAS, greedy_sequences
-from polydom_builder.paper import expand_layers
-from polydom_builder.paper.all_crossings import AllCrossingsIndex
-from polydom_builder.paper.every_set import expand_all
-from polydom_builder.paper.printed import expand_as_printed, select_as_printed
-from polydom_builder.paper.scan import ScanIndex
-from polydom_builder.paper.sweep import sweep_index
 from polydom_builder.sets.inputs import CostsOfSets
 from polydom_builder.sets.region import QueryRegion
 from polydom_runtime import Candidate, PolyDomIndex
 from polydom_runtime.bundles.greedy import GreedyIndex
+
+from .algorithms.all_crossings import AllCrossingsIndex
+from .algorithms.every_set import expand_all
+from .algorithms.layers import expand_layers
+from .algorithms.printed import expand_as_printed, select_as_printed
+from .algorithms.scan import ScanIndex
+from .algorithms.sweep import sweep_index
 
 Scores = dict[int, float]
 

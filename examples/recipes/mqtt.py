@@ -15,7 +15,7 @@ from polydom_runtime.publishing.publisher import PublishingCounts
 
 
 def main(bundle: str, space: str, address: str, readings: int = 500) -> PublishingCounts:
-    """Answer readings at a fixed period, and return what became of the answers."""
+    """Answer readings at a fixed period, and return the counts of published and lost answers."""
     predictor = Predictor.load(bundle, space_of(space))
     target = MqttTarget.parse(address)
     items = (np.random.default_rng(k).normal(size=200) for k in range(readings))  # your sensor

@@ -2,7 +2,7 @@
 
     python own_sensor.py my.bundle my_module:space
 
-Ctrl-C, or SIGTERM from systemd, lets the current item be answered, and then the receiver take what is in the queue.
+Ctrl-C, or SIGTERM from systemd, lets the current item be answered, and then the receiver empty the queue.
 """
 
 import signal

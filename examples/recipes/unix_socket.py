@@ -20,7 +20,7 @@ LONGEST = 1 << 20
 
 
 def serve(bundle: str, space: str, path: str, clients: float = float("inf")) -> None:
-    """Answer so many clients, one after another."""
+    """Answer a number of clients, one after another."""
     predictor = Predictor.load(bundle, space_of(space))
     with suppress(FileNotFoundError):
         os.unlink(path)  # of a server that was killed
@@ -38,7 +38,7 @@ def serve(bundle: str, space: str, path: str, clients: float = float("inf")) -> 
 
 
 def answer(predictor: Predictor, line: bytes, arrived_ns: int) -> dict[str, object]:
-    """Return the answer to a line, or what is wrong with it."""
+    """Return the answer to a line, or the reason why it is refused."""
     try:
         item = np.array(json.loads(line), dtype=np.float64)
     except (ValueError, TypeError) as e:

@@ -34,13 +34,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Run the study, or put its results on the page.
-
-    Raises
-    ------
-    ResultsError
-        If the data sets are missing, or a part is not known.
-    """
+    """Run the study, or put its results on the page."""
     from . import study
 
     if unknown := set(arguments.parts) - study.PARTS.keys():

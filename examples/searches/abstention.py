@@ -20,7 +20,7 @@ WORDS = (
 
 def rows(setting: Setting) -> list[Row]:
     """Return a row for each deadline and each wanted accuracy that the bundle has a threshold for."""
-    bundle = setting.fitted(confidence=True).export(setting.folder / f"{setting.task.name}-sure.bundle")
+    bundle = setting.fitted(answers__confidence=True).export(setting.folder / f"{setting.task.name}-sure.bundle")
     found: list[Row] = []
     for deadline, confidences, right in answers(bundle, setting):
         for wanted in WANTED:

@@ -8,7 +8,7 @@ from examples.paper.results import Row, column, where
 from polydom_builder.bundling.calibration import calibration_error, equal_parts
 from polydom_builder.bundling.risks import risk_points
 from polydom_builder.evaluation.labelled import Labelled
-from polydom_builder.evaluation.planned import planned_answers
+from polydom_builder.evaluation.predictions import planned_answers
 from polydom_runtime.arrays import Bools, Floats
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.policy.deadline import too_short
@@ -27,7 +27,7 @@ WORDS = (
 def rows(setting: Setting) -> list[Row]:
     """Return a row for each test item at each deadline that is not too short."""
     task = setting.task
-    search = setting.fitted(confidence=True)
+    search = setting.fitted(answers__confidence=True)
     bundle = search.export(setting.folder / f"{task.name}-sure.bundle")
     found: list[Row] = []
     for deadline, confidences, right in answers(bundle, setting):

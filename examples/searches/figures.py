@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from examples.paper.results import Row, where
-from polydom_builder.drawing.risk_curves import draw_reliability, draw_risks
+from polydom_builder.drawing.curves import draw_reliability, draw_risks
 from polydom_builder.drawing.style import headline
 from polydom_runtime.costs import format_seconds
 

@@ -15,12 +15,8 @@ from polydom_runtime import Feature, FeatureSpace, Step
 def looked_up(task: Task, folder: Path) -> FeatureSpace:
     """Return features of the same names, widths and steps, of which an item is its number in the task.
 
-    Parameters
-    ----------
-    task : Task
-        Of whose items to build with the features are computed.
-    folder : Path
-        Keeps the features as ``NAME-features.npz``.
+    `task`: of whose items to build with the features are computed. `folder`: keeps the features as
+    ``NAME-features.npz``.
     """
     file = folder / f"{task.name}-features.npz"
     if not file.exists():

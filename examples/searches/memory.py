@@ -13,8 +13,8 @@ LIMITS = (1, 2, 4, 8, 16, None)
 
 WORDS = (
     f"Forests of 50 trees, built on {N_ITEMS} items: the number of models in the bundle, the size of their files, the "
-    "mean score that the bundle states for so many, and the score on test items in the mean over eight deadlines, in "
-    "percent."
+    "mean score that the bundle states for this number, and the score on test items in the mean over eight deadlines, "
+    "in percent."
 )
 
 
@@ -24,7 +24,7 @@ def rows(setting: Setting) -> list[Row]:
     forest = ExtraTreesClassifier(50, max_depth=12, random_state=0)
     found: list[Row] = []
     for limit in LIMITS:
-        search = setting.fitted(estimator=forest, max_models=limit)
+        search = setting.fitted(estimator=forest, limits__max_models=limit)
         folder = setting.folder / f"{setting.task.name}-few.bundle"
         bundle = search.export(folder)
         n_bytes = sum(file.stat().st_size for file in folder.rglob("*.onnx"))

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from examples.paper.results import Row
+from polydom_builder.preparation.settings import ProvenPromise
 from polydom_builder.sets.expected_queries import ExpectedQueries
 from polydom_runtime.bundles.index import Candidate
 
@@ -12,7 +13,7 @@ from .setting import Setting
 from .trainings import SEARCHES
 
 STAGES = (10, 20, 40, 80)
-ORDERS: dict[str, dict[str, Any]] = {"by gain": {}, "best-first": {"alpha": 1.0, "tolerance": 0.0}}
+ORDERS: dict[str, dict[str, Any]] = {"by gain": {}, "best-first": {"promise": ProvenPromise()}}
 N_SIZES = 50
 
 WORDS = (

@@ -20,17 +20,10 @@ QUICK_SECONDS = 3.0
 
 @dataclass(frozen=True)
 class Setting:
-    """What the parts of the study share for one task.
+    """The settings of one task that all parts of the study share.
 
-    Parameters
-    ----------
-    task : Task
-    folder : Path
-        Keeps times, features, scores and bundles.
-    samples : CostSamples
-        Times of the task's features.
-    deadlines : tuple of float
-        Eight, in seconds, rising.
+    `folder`: keeps times, features, scores and bundles. `samples`: times of the task's features. `deadlines`: eight, in
+    seconds, rising.
     """
 
     task: Task
@@ -46,8 +39,9 @@ class Setting:
 
     def search(self, **changes: Any) -> PolyDomSearch:
         """Return a search with some parameters changed, not fitted."""
-        parameters = {"estimator": estimator(self.task), "space": self.task.space}
-        return PolyDomSearch(**parameters | shared_parameters(self.task, self.deadlines, self.folder) | changes)
+        shared = shared_parameters(self.task, self.deadlines, self.folder)
+        found: PolyDomSearch = PolyDomSearch(estimator(self.task), self.task.space, **shared).set_params(**changes)
+        return found
 
     def fitted(self, **changes: Any) -> PolyDomSearch:
         """Return a search with some parameters changed, fitted on the items to build with."""

@@ -39,7 +39,7 @@ def rows(setting: Setting, n_splits: int = N_SPLITS) -> list[Row]:
     labels = np.array(task.labels)
     found: list[Row] = []
     for k, (build, test) in enumerate(ShuffleSplit(n_splits, test_size=0.5, random_state=0).split(labels)):
-        search = setting.search(space=space, memory=None, max_mismatches=len(build))
+        search = setting.search(space=space, memory=None, limits__max_mismatches=len(build))
         search.fit(build.tolist(), labels[build].tolist(), None, times)
         with tempfile.TemporaryDirectory() as folder:
             bundle = search.export(Path(folder) / "half.bundle")
@@ -54,7 +54,7 @@ def rows(setting: Setting, n_splits: int = N_SPLITS) -> list[Row]:
 
 
 def stated(bundle: Bundle, sizes: list[float], deadline: float) -> Row:
-    """Return the mean of what a bundle states of the models that answer items of these sizes."""
+    """Return the mean stated score and interval of the models that answer items of these sizes."""
     prior = bundle.prior.accuracy
     known: dict[Any, tuple[float, ...]] = {0: (prior, prior, prior, prior)}
     for entry in bundle.models:

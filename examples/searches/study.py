@@ -38,16 +38,9 @@ def run_study(
 ) -> None:
     """Make each part for each task, write a CSV file for each part, and draw.
 
-    Parameters
-    ----------
-    data : Path, optional
-        Holds one folder for each data set.
-    out : Path
-        Folder for the results; it keeps times, features and scores too. What is in the CSV files is not made again.
-    parts, names : sequence of str
-        Names of parts and of tasks; all if empty.
-    quick : bool
-        Use few items and short measurements, in the folder ``quick`` inside `out`.
+    `data`: holds one folder for each data set. `out`: folder for the results; it keeps times, features and scores too.
+    Results in the CSV files are not made again. `parts`, `names`: names of parts and of tasks; all if empty. `quick`:
+    use few items and short measurements, in the folder ``quick`` inside `out`.
     """
     out = out / "quick" if quick else out
     out.mkdir(parents=True, exist_ok=True)
@@ -76,13 +69,7 @@ def draw(out: Path) -> None:
 
 
 def fill_page(page: Path, out: Path) -> None:
-    """Put into each place of a page what is said of its part, and its table.
-
-    Raises
-    ------
-    ResultsError
-        If a part has no results, or the page lacks its place.
-    """
+    """Put the words and the table of each part into its place on a page."""
     text = page.read_text(encoding="utf-8")
     for name, part in PARTS.items():
         rows = load_rows(out / f"{name}.csv")

@@ -232,11 +232,6 @@ def patches(part: str, count: int = 1500, seed: int = 0) -> tuple[list[Image], l
 
     Sides are spread evenly on a logarithmic scale and the surfaces take turns.  Each patch is turned by a
     multiple of 90 degrees, gets its own exposure (gain and offset) and sensor noise, and is clipped to 0..1.
-
-    Raises
-    ------
-    ValueError
-        If `part` is not "train" or "test".
     """
     from skimage import data
 

@@ -16,6 +16,7 @@ from polydom_runtime.commands.arguments import duration
 from polydom_runtime.commands.command_line import run_command
 from polydom_runtime.commands.terminal import show
 from polydom_runtime.costs import format_seconds
+from polydom_runtime.tables import TextTable
 
 from .build import COSTS_OF_ERRORS, QUANTILE, build
 from .features import space
@@ -29,16 +30,9 @@ from .watch import PERIOD, Alarm, run_loop
 class Scale(NamedTuple):
     """How much work a run is.
 
-    Attributes
-    ----------
-    machines, each : int
-        To build with, and a sixth of the windows of each.
-    seconds : float
-        For the measurement of the features.
-    trainings : int
-        The most feature sets of a bundle.
-    lives, windows : int
-        Of each fault, and the windows of each life.
+    `machines`, `each`: to build with, and a sixth of the windows of each. `seconds`: for the measurement of the
+    features. `trainings`: the most feature sets of a bundle. `lives`, `windows`: of each fault, and the windows of each
+    life.
     """
 
     machines: int = 24
@@ -117,20 +111,21 @@ def run_simulated(
 
 
 def print_trades(informed: Record, plain: Record) -> None:
-    """Print what both bundles make of the same lives."""
+    """Print the results of both bundles on the same lives."""
     n_windows = sum(len(one.windows) for one in informed.lives)
     rows = [
         (name, f"{record.cost:.2f}", f"{record.missed(faulty=True):.1%}", f"{record.missed(faulty=False):.1%}")
         for name, record in zip(NAMES, (informed, plain), strict=True)
     ]
     title = f"\nErrors in {n_windows:,} windows of {len(informed.lives)} machines, from sound to broken:"
-    print_table(title, ("bundle ", "cost a window", "misses", "false alarms"), rows)
+    print_table(TextTable(title, ("bundle", "#cost a window", "#misses", "#false alarms"), rows))
     pairs = zip(informed.trades, plain.trades, strict=True)
     cells = [
         (str(a.in_a_row), *(f"{value:.1f}" for t in (a, b) for value in (t.false_alarms, t.delay))) for a, b in pairs
     ]
-    columns = ("in a row", f"false ({NAMES[0]})", "delay", f"false ({NAMES[1]})", "delay")
-    print_table("Alarms by bad windows in a row: false ones in 1,000 sound windows, delay in windows:", columns, cells)
+    columns = ("#in a row", f"#false ({NAMES[0]})", "#delay", f"#false ({NAMES[1]})", "#delay")
+    alarms = "Alarms by bad windows in a row: false ones in 1,000 sound windows, delay in windows:"
+    print_table(TextTable(alarms, columns, cells))
 
 
 def run_recorded(data: Path, out: Path, deadline: float, scale: Scale) -> None:

@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from polydom_builder import PolyDomSearch
+from polydom_builder import AnswerRules, PolyDomSearch, SearchLimits
 from polydom_runtime import Bundle, CostSamples
 
 from .features import space
@@ -32,30 +32,19 @@ def build(
 ) -> Bundle:
     """Search and export a bundle.
 
-    Parameters
-    ----------
-    folder : Path
-        Of the bundle.
-    windows : (items, labels, groups)
-        The machine is the group: a bundle has to do well on machines that it has not heard.
-    costs : CostSamples
-        The times of the features on the node.
-    deadline : float
-        Seconds.
-    costs_of_errors : dict, optional
-        If not given, all errors are alike.
-    trainings : int
-        The most feature sets to train.
+    `folder`: of the bundle. `windows`: the machine is the group: a bundle has to do well on machines that it has not
+    heard. `costs`: the times of the features on the node. `deadline`: seconds. `costs_of_errors`: if not given, all
+    errors are alike. `trainings`: the most feature sets to train.
     """
     items, labels, groups = windows
     search = PolyDomSearch(
         make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
         space,
         deadline=deadline,
-        costs_of_errors=costs_of_errors,
+        answers=AnswerRules(costs_of_errors=costs_of_errors),
         cv=3,
         quantile=QUANTILE,
-        max_trainings=trainings,
+        limits=SearchLimits(max_trainings=trainings),
         memory=str(folder.parent / "cache"),
     )
     search.fit(items, labels, groups=groups, costs=costs)

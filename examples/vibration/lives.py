@@ -1,4 +1,4 @@
-"""What a bundle makes of machines from sound to broken: the cost of its errors, false alarms, and the delay."""
+"""A bundle's answers to machines from sound to broken: the cost of its errors, false alarms, and the delay."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,19 +16,12 @@ MOST_IN_A_ROW = 8
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """A machine from sound to broken.
-
-    Parameters
-    ----------
-    fault : str
-    windows : tuple of float32 arrays
-    sizes : tuple of float
-        Of the damage in each window; 0 while the machine is sound.
-    """
+    """A machine from sound to broken."""
 
     fault: str
     windows: tuple[Signal, ...]
     sizes: tuple[float, ...]
+    """Of the damage in each window; 0 while the machine is sound."""
 
     @classmethod
     def simulated(cls, fault: str, windows: int, seed: int) -> "Life":
@@ -49,17 +42,11 @@ class Life:
 
 @dataclass(frozen=True, slots=True)
 class Trade:
-    """What it takes to hear a fault soon.
+    """The price of hearing a fault soon.
 
-    Parameters
-    ----------
-    in_a_row : int
-        Bad windows in a row that raise an alarm.
-    false_alarms : float
-        In 1,000 windows of a sound machine.
-    delay : float
-        Windows from the begin of the damage to the alarm, in the mean; one that never comes counts as the end of the
-        machine.
+    `in_a_row`: bad windows in a row that raise an alarm. `false_alarms`: in 1,000 windows of a sound machine. `delay`:
+    windows from the begin of the damage to the alarm, in the mean; one that never comes counts as the end of the
+    machine.
     """
 
     in_a_row: int
@@ -69,13 +56,9 @@ class Trade:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """The answers of a bundle to lives, one life after another, and what they are worth.
+    """The answers of a bundle to lives, one life after another.
 
-    Parameters
-    ----------
-    lives : sequence of Life
-    said : sequence of sequence of str
-        The label of each window of each life.
+    `said`: the label of each window of each life.
     """
 
     lives: Sequence[Life]

@@ -21,14 +21,10 @@ RING = np.arange(512) / RATE  # seconds in which the housing rings after a hit
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """What differs between machines of the same type.
+    """A machine of one type; each has other values of these.
 
-    Parameters
-    ----------
-    resonance, ringing : float
-        The pitch of the housing in Hz, and the seconds in which its ringing fades.
-    noise, hum, knocks : float
-        In m/s²: noise of the sensor, hum of the gears, and knocks of the process, which are no fault.
+    `resonance`, `ringing`: the pitch of the housing in Hz, and the seconds in which its ringing fades. `noise`, `hum`,
+    `knocks`: in m/s²: noise of the sensor, hum of the gears, and knocks of the process, which are no fault.
     """
 
     resonance: float
@@ -51,18 +47,7 @@ class Machine:
     def window(self, state: str, size: float, rng: np.random.Generator) -> Signal:
         """Return the acceleration over eight revolutions at some speed and load; slow ones have more samples.
 
-        Parameters
-        ----------
-        state : str
-            One of `STATES`.
-        size : float
-            Of the damage, from 0 (none) to 1 (the bearing is about to break).
-        rng : numpy.random.Generator
-
-        Returns
-        -------
-        float32 array of shape (n_samples,)
-            In m/s².
+        `state`: one of `STATES`. `size`: of the damage, from 0 (none) to 1 (the bearing is about to break).
         """
         speed, load = np.exp(rng.uniform(*np.log(SPEEDS))), rng.uniform(0.6, 1.4)
         n = round(REVOLUTIONS * RATE / speed)
@@ -98,16 +83,7 @@ def _strike(hits: NDArray[np.float64], samples: NDArray[np.float64], strength: N
 
 
 def life(machine: Machine, fault: str, windows: int, rng: np.random.Generator) -> Iterator[tuple[Signal, float]]:
-    """Yield windows of a machine, with the size of its damage: sound up to the middle of its life, then it grows.
-
-    Parameters
-    ----------
-    machine : Machine
-    fault : str
-        A state except `SOUND`.
-    windows : int
-    rng : numpy.random.Generator
-    """
+    """Yield windows of a machine, with the size of its damage: sound up to the middle of its life, then it grows."""
     onset = windows // 2
     for k in range(windows):
         size = 0.0 if k < onset else 0.04 * 25.0 ** ((k - onset) / (windows - 1 - onset))
@@ -124,13 +100,8 @@ def live() -> Iterator[tuple[Signal, str]]:
 def training_windows(machines: int, each: int, seed: int = 0) -> tuple[list[Signal], list[str], list[int]]:
     """Return windows of many machines, their states, and the number of the machine of each window.
 
-    Parameters
-    ----------
-    machines : int
-    each : int
-        Windows of each machine in each state; damage is of any size from 0.1 to 1.
-    seed : int
-        Other seeds give other machines.
+    `each`: windows of each machine in each state; damage is of any size from 0.1 to 1. `seed`: other seeds give other
+    machines.
     """
     rng = np.random.default_rng([seed, 1])
     items, labels, groups = [], [], []

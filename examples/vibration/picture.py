@@ -20,12 +20,8 @@ NAMES = "costs known", "all errors alike"
 def draw(path: Path, informed: Record, plain: Record) -> list[Path]:
     """Write the picture in its four forms.
 
-    Parameters
-    ----------
-    path : Path
-        The folder and the name.
-    informed, plain : Record
-        Of the same lives, by the bundle that knows the costs and by the other one. The first life is shown.
+    `path`: the folder and the name. `informed`, `plain`: of the same lives, by the bundle that knows the costs and by
+    the other one. The first life is shown.
     """
 
     def figure() -> Figure:

@@ -23,20 +23,8 @@ def recorded_windows(
 ) -> tuple[list[Signal], list[str], list[int]]:
     """Return windows of eight revolutions, their faults, and the load of the motor in each.
 
-    Parameters
-    ----------
-    data : Path
-        Holds ``cwru_bearing/cwru_de.npz``.
-    windows : int
-        The recordings take turns.
-    tested : bool
-        Whether to return those at the highest load, or those at all others.
-    seed : int
-
-    Raises
-    ------
-    ItemError
-        If the file is missing or of another kind, or has no such recordings.
+    `data`: holds ``cwru_bearing/cwru_de.npz``. `windows`: the recordings take turns. `tested`: whether to return those
+    at the highest load, or those at all others.
     """
     file = data / "cwru_bearing" / "cwru_de.npz"
     arrays = read_arrays(file, "signal", "offset", "scale", "label", "load_hp", "rpm", "rate")

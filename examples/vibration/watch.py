@@ -13,33 +13,14 @@ IN_A_ROW = 5
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """A message for whoever repairs the machine.
-
-    Parameters
-    ----------
-    window : int
-        The number of the window that raised it.
-    fault : str
-        The label of this window.
-    """
+    """A message for whoever repairs the machine, with the number and the label of the window that raised it."""
 
     window: int
     fault: str
 
 
 class Watch:
-    """Raises an alarm when a number of windows in a row are bad, and ends it after as many sound ones.
-
-    Parameters
-    ----------
-    in_a_row : int
-
-    Attributes
-    ----------
-    labels : list of str
-        All that it has heard.
-    is_raised : bool
-    """
+    """Raises an alarm when a number of windows in a row are bad, and ends it after as many sound ones."""
 
     def __init__(self, in_a_row: int = IN_A_ROW) -> None:
         self.labels: list[str] = []
@@ -62,18 +43,7 @@ def run_loop(
     on_alarm: Callable[[Alarm], object],
     publisher: MqttPublisher | None = None,
 ) -> tuple[list[str], LoopSummary]:
-    """Answer the windows of a source, one in each period, until it ends; return the answers and the summary.
-
-    Parameters
-    ----------
-    source : iterable
-        Of windows.
-    predictor : Predictor
-    on_alarm : callable
-        Called with each `Alarm`, after the answer is given.
-    publisher : MqttPublisher, optional
-        Publishes each answer.
-    """
+    """Answer the windows of a source, one in each period, until it ends; return the answers and the summary."""
     watch = Watch()
 
     def on_answer(number: int, window: Signal, answer: Prediction) -> None:

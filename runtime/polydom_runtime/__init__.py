@@ -6,11 +6,6 @@ What this module exports is promised; everything else may move between versions.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .bundles.bundle import Bundle
-from .bundles.index import Candidate, PolyDomIndex, Staircase
-from .bundles.index_file import load_bundle
-from .clock import Clock, hardware_clock
-from .costs import CostFunction
 from .exceptions import (
     BundleFormatError,
     BundleMismatchError,
@@ -31,14 +26,18 @@ from .exceptions import (
     UpdateError,
     WorkerError,
 )
-from .features import Feature, FeatureSpace, Step
-from .prediction import Prediction
-from .unit_times import UnitTimes
 
 if TYPE_CHECKING:
+    from .bundles.bundle import Bundle
+    from .bundles.index import Candidate, PolyDomIndex, Staircase
+    from .bundles.index_file import load_bundle
+    from .bundles.unit_times import UnitTimes
+    from .clock import Clock, hardware_clock
+    from .costs import CostFunction
     from .delivery.following_predictor import FollowingPredictor
     from .device.device_profile import DeviceProfile
     from .explaining.explanation import Explanation
+    from .features import Feature, FeatureSpace, Step
     from .items.packed import write_packed
     from .items.sources import Arrived, space_of
     from .loop.loop_counts import LoopCounts, LoopSummary, Miss
@@ -49,7 +48,8 @@ if TYPE_CHECKING:
     from .measuring.costs_file import load_costs
     from .measuring.measure import measure
     from .policy.energy import EnergyBudget
-    from .predictor import Predictor
+    from .prediction import Prediction
+    from .predictor import Predictor, Seams
     from .publishing.discovery import discovery
     from .publishing.publisher import MqttPublisher
     from .publishing.target import MqttTarget
@@ -59,39 +59,40 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_LAZY = {
-    "Arrived": "items.sources",
-    "CostSamples": "measuring.cost_samples",
-    "DeviceProfile": "device.device_profile",
-    "EnergyBudget": "policy.energy",
-    "Explanation": "explaining.explanation",
-    "FollowingPredictor": "delivery.following_predictor",
-    "HardwareWatchdog": "loop.watchdogs",
-    "Lateness": "loop.wakeups",
-    "LoopCounts": "loop.loop_counts",
-    "LoopSummary": "loop.loop_counts",
-    "ManualClock": "testing",
-    "Miss": "loop.loop_counts",
-    "Monitor": "loop.monitor",
-    "MqttPublisher": "publishing.publisher",
-    "MqttTarget": "publishing.target",
-    "Overrun": "loop.wakeups",
-    "Predictor": "predictor",
-    "ServiceManager": "loop.watchdogs",
-    "Signed": "trust.trust",
-    "SlackCollector": "loop.wakeups",
-    "Sleeper": "loop.wakeups",
-    "SupervisedPredictor": "supervision.supervisor",
-    "Trust": "trust.trust",
-    "Watchdog": "loop.watchdogs",
-    "discovery": "publishing.discovery",
-    "load_costs": "measuring.costs_file",
-    "measure": "measuring.measure",
-    "space_of": "items.sources",
-    "write_packed": "items.packed",
+_HOMES = {
+    "bundles.bundle": ("Bundle",),
+    "bundles.index": ("Candidate", "PolyDomIndex", "Staircase"),
+    "bundles.index_file": ("load_bundle",),
+    "bundles.unit_times": ("UnitTimes",),
+    "clock": ("Clock", "hardware_clock"),
+    "costs": ("CostFunction",),
+    "delivery.following_predictor": ("FollowingPredictor",),
+    "device.device_profile": ("DeviceProfile",),
+    "explaining.explanation": ("Explanation",),
+    "features": ("Feature", "FeatureSpace", "Step"),
+    "items.packed": ("write_packed",),
+    "items.sources": ("Arrived", "space_of"),
+    "loop.loop_counts": ("LoopCounts", "LoopSummary", "Miss"),
+    "loop.monitor": ("Monitor",),
+    "loop.wakeups": ("Lateness", "Overrun", "SlackCollector", "Sleeper"),
+    "loop.watchdogs": ("HardwareWatchdog", "ServiceManager", "Watchdog"),
+    "measuring.cost_samples": ("CostSamples",),
+    "measuring.costs_file": ("load_costs",),
+    "measuring.measure": ("measure",),
+    "policy.energy": ("EnergyBudget",),
+    "prediction": ("Prediction",),
+    "predictor": ("Predictor", "Seams"),
+    "publishing.discovery": ("discovery",),
+    "publishing.publisher": ("MqttPublisher",),
+    "publishing.target": ("MqttTarget",),
+    "supervision.supervisor": ("SupervisedPredictor",),
+    "testing": ("ManualClock",),
+    "trust.trust": ("Signed", "Trust"),
 }
-"""Where to import from, when it is first used: a node that only answers must start quickly, and ``polydom-node doctor``
-must work where onnxruntime does not."""
+"""The names of each module, which is imported when one of them is first used: a node that only answers must start
+quickly, and ``polydom-node doctor`` must work where onnxruntime does not."""
+
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Arrived",
@@ -134,6 +135,7 @@ __all__ = [
     "ProfileError",
     "PublishingError",
     "RecordingError",
+    "Seams",
     "ServiceManager",
     "SignatureError",
     "Signed",
@@ -159,6 +161,6 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Import a name when it is first used."""
-    if name in _LAZY:
-        return getattr(import_module(f".{_LAZY[name]}", __name__), name)
+    if name in _HOME_OF:
+        return getattr(import_module(f".{_HOME_OF[name]}", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

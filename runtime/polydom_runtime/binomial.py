@@ -96,10 +96,10 @@ class SamplingPlan:
 
     **A false proof** (p > r, and yet a look proves the claim). Such a test is a group sequential test: the permitted
     error is spent over the looks (Lan and DeMets 1983). It is enough to look at p = r, since the probability of a proof
-    falls as p rises: in a sequence with some more misses, no look proves what it did not prove without them. At p = r,
-    `chance_of_proof` gives the probability exactly. A plan with a single look spends all of it there. A plan with many
-    looks has spent at most the part 1/2 + 1/6 + 1/12 + ... = (k + 1)/(k + 2) after the look that allows k misses. The
-    first look gets most, because it decides for a system that never misses, and each later one still gets some.
+    falls as p rises: a look that does not prove the claim for a sequence does not prove it with more misses either.
+    At p = r, `chance_of_proof` gives the probability exactly. A plan with a single look spends all of it there. A plan
+    with many looks has spent at most the part 1/2 + 1/6 + 1/12 + ... = (k + 1)/(k + 2) after the look that allows k
+    misses. The first look gets most, because it decides for a system that never misses; later ones still get some.
 
     With numbers: 4,603 items without a miss prove 0.1 % at 99 % confidence only if they are the single look.
     0.999 ** 4603 = 0.0099987 uses up the 1 %, and leaves nothing for a second chance after a miss. With many looks the
@@ -122,10 +122,7 @@ class SamplingPlan:
 
     @classmethod
     def single_look(cls, rate: float, confidence: float, misses: int = 0) -> "SamplingPlan":
-        """Return the plan that decides once: after the fewest items that prove the rate with at most `misses` misses.
-
-        Raises `CertificateError` if the rate, the confidence or the number of misses is out of range.
-        """
+        """Return the plan that decides once, after the fewest items that prove the rate with at most `misses`."""
         _check(rate, confidence, misses)
         return cls(rate, confidence, (Look(items_needed(rate, confidence, misses), misses),))
 
@@ -135,9 +132,8 @@ class SamplingPlan:
 
         It needs more items than a single look, but one miss does not end it.
 
-        Raises `CertificateError` if the rate, the confidence or the number of misses is out of range. Raises >>>
-        `SamplingPlan`.`many_looks`(`0`.`001`, `0`.`99`, `most_misses`=`2`).`looks`. Raises (`Look`(`items`=`5296`,
-        `misses`=`0`), `Look`(`items`=`8060`, `misses`=`1`), `Look`(`items`=`10443`, `misses`=`2`)).
+        >>> SamplingPlan.many_looks(0.001, 0.99, most_misses=2).looks
+        (Look(items=5296, misses=0), Look(items=8060, misses=1), Look(items=10443, misses=2))
         """
         _check(rate, confidence, most_misses)
         return cls(rate, confidence, tuple(_spending(rate, 1.0 - confidence, most_misses)))

@@ -3,10 +3,12 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .codec.marks import In
 from .exceptions import CostFunctionError
 
 BASIS = ("1", "log n", "n", "n log n", "n^2", "n^3")
@@ -15,6 +17,9 @@ BASIS = ("1", "log n", "n", "n log n", "n^2", "n^3")
 
 HUGE = 2.0**300
 """Items are smaller than this; its cube is still a finite float."""
+
+MAX_WEIGHT = 1e18
+"""The largest weight in a file. The sum of many costs of the largest item, in nanoseconds, is still a finite number."""
 
 
 def basis_terms(sizes: ArrayLike) -> NDArray[np.float64]:
@@ -49,7 +54,7 @@ class CostFunction:
     2 µs + 1 ns·n
     """
 
-    weights: tuple[float, float, float, float, float, float]
+    weights: Annotated[tuple[float, float, float, float, float, float], In(0.0, MAX_WEIGHT)]
 
     def __post_init__(self) -> None:
         if len(self.weights) != len(BASIS) or not all(0.0 <= w < math.inf for w in self.weights):

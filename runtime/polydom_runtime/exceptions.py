@@ -1,4 +1,4 @@
-"""Every error that the runtime raises on purpose."""
+"""The errors that the runtime raises on purpose."""
 
 
 class PolyDomError(Exception):

@@ -188,10 +188,7 @@ def read_only(item: Any) -> Any:
 
 
 def checked_space(space: object) -> FeatureSpace:
-    """Return a feature space.
-
-    Raises `FeatureError` if it is something else.
-    """
+    """Return a feature space; FeatureError if it is something else."""
     if not isinstance(space, FeatureSpace):
         raise FeatureError(f"The space must be a FeatureSpace. Got {shown(space)}. Import the module that has it.")
     return space

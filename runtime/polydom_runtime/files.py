@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 DATA_MODE = 0o644
-"""The mode of new files, less what the umask takes away."""
+"""The mode of new files; the umask may take rights away."""
 
 MOST_LINKS = 40
 """The number of links that lead to a file, as in Linux."""
@@ -23,12 +23,8 @@ AT_FDCWD, RENAME_EXCHANGE = -100, 2
 def replace_file(file: str | os.PathLike[str], content: bytes, *, sync: bool = True) -> None:
     """Write a file so that at any instant, also after a kill, either the whole old or the whole new file is there.
 
-    `file`: the file to replace or create. Of a link, it is the file that it points at. `content`: the whole new
-    content. `sync`: whether the content must be on the disk before it replaces the old file, and the new name at the
-    end. Otherwise both have only been handed to the operating system.
-
-    Raises `OSError` if the new file cannot be written, or the name is that of something else; the old one then stays as
-    it is. Also if another user made a link on the way.
+    Of a link, the file that it points at is replaced. Unless `sync`, the new file has only been handed to the operating
+    system. After an OSError the old file is unchanged.
     """
     with replacing(file, sync=sync) as stream:
         stream.write(content)
@@ -38,17 +34,13 @@ def replace_file(file: str | os.PathLike[str], content: bytes, *, sync: bool = T
 def replacing(file: str | os.PathLike[str], *, sync: bool = True) -> Iterator[BinaryIO]:
     """Give a stream for the new content of a file, which takes the place of the old one at the end of the block.
 
-    The new file has `DATA_MODE`, whatever the old one had: that may be somebody else's.
-
-    `file`, `sync`: as for `replace_file`.
-
-    Raises `OSError` as for `replace_file`.
+    The rest is as for `replace_file`. The new file has `DATA_MODE`: the old one may be somebody else's.
     """
     target = followed(file)
     if target.exists() and not target.is_file():
         raise OSError(f"{file} must be a file. It is something else. Give another name")
     _warn_if_shared(target.parent)
-    # At random: nobody can take the name before, and what a killed process left is in nobody's way.
+    # A random name: nobody can take it before, and the rest of a killed process is in nobody's way.
     part = target.with_name(f".{target.name}.{os.urandom(8).hex()}.part")
     try:
         with new_file(part, sync=sync) as stream:
@@ -64,10 +56,9 @@ def replacing(file: str | os.PathLike[str], *, sync: bool = True) -> Iterator[Bi
 
 @contextmanager
 def new_file(file: Path, mode: int = DATA_MODE, *, sync: bool = True) -> Iterator[BinaryIO]:
-    """Make a file that is not there yet, and give a stream for its content, which is on the disk at the end if `sync`.
+    """Give a stream for the content of a new file, which is on the disk at the end if `sync`.
 
-    Raises `OSError` if there is anything of this name, even a link to nothing, or the file cannot be written; then a
-    part of it may be there.
+    `OSError` if there is anything of this name, even a link to nothing; if a write fails, a part of the file may stay.
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     with open(os.open(file, flags, mode), "wb") as stream:
@@ -84,13 +75,10 @@ def write_file(file: Path, content: bytes, mode: int = DATA_MODE, *, sync: bool 
 
 
 def open_kept(file: str | os.PathLike[str], flags: int, *, special: bool = False) -> int:
-    """Open a file that is kept and changed, and return its descriptor. With ``O_CREAT`` it may be new.
+    """Open a file that is kept and changed, without ``O_TRUNC``, and return its descriptor; a link is followed.
 
-    `file`: of a link, it is the file that it points at. `flags`: as for `os.open`, without ``O_TRUNC``. `special`:
-    whether it may be a pipe or a device, which is then opened without waiting.
-
-    Raises `OSError` if it cannot be opened, is of another kind, or may have been put there by another user; also if
-    another user made a link on the way.
+    It may be a pipe or a device only if `special`, and is then opened without waiting. It must not have been put there
+    by another user.
     """
     path = followed(file)
     _warn_if_shared(path.parent)
@@ -123,12 +111,10 @@ def may_be_planted(file: os.stat_result, folder: os.stat_result) -> bool:
 
 
 def followed(file: str | os.PathLike[str]) -> Path:
-    """Return the absolute path to which links lead. Only those of this user and of root are followed.
+    """Return the absolute path to which links lead; `OSError` for links of other users than this one and root.
 
-    Others could make a program write elsewhere. Linux refuses them only in folders such as ``/tmp``, and not on every
+    These could make a program write elsewhere. Linux refuses them only in folders such as ``/tmp``, and not on every
     machine.
-
-    Raises `OSError` if there is another link on the way, or there are too many.
     """
     path = Path(file).absolute()
     for _ in range(MOST_LINKS):
@@ -148,7 +134,7 @@ def _is_link(path: Path) -> bool:
 
 
 def _is_of_kernel(path: Path) -> bool:
-    """Tell whether links there may lead to what has no path, such as ``/proc/self/fd/2``, a pipe."""
+    """Tell whether links there may lead to things without a path, such as ``/proc/self/fd/2``, a pipe."""
     return path.parts[:2] == ("/", "proc")
 
 
@@ -162,10 +148,7 @@ def _warn_if_shared(folder: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Let the names in a folder reach the disk: otherwise a power cut may undo a rename.
-
-    Raises `OSError` if that fails, other than on a file system that cannot do it.
-    """
+    """Let the names in a folder reach the disk, if the file system can do that: a power cut may undo a rename."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)

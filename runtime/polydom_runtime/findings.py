@@ -27,10 +27,7 @@ class Finding:
 
 
 def finding(check: str, level: Level, found: str, why: str, fix: str = "") -> Finding:
-    """Return a finding; without the fix if the level is ``ok``.
-
-    `check`, `level`, `found`, `why`, `fix`: as in `Finding`.
-    """
+    """Return a finding; without the fix if the level is ``ok``."""
     return Finding(check, level, found, why, "" if level == "ok" else fix)
 
 

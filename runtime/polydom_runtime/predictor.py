@@ -5,48 +5,94 @@ import os
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .bundles.bundle import Bundle, Label
-from .bundles.engines import Engine
-from .bundles.greedy import Walk
-from .bundles.index import Staircase
 from .bundles.index_file import load_bundle
-from .bundles.regimes import Regime
 from .causes import Causes, error_text, shown
 from .clock import Clock, hardware_clock
 from .costs import format_seconds
 from .exceptions import BundleMismatchError, FeatureError
 from .features import FeatureSpace, members
 from .pauses import keep_freed_memory, own_usage
-from .policy.abstention import UNSURE, least_confidence
-from .policy.anytime import AnytimePlanner
-from .policy.course import Course
+from .policy.course import Course, reason_of
 from .policy.deadline import checked_deadline
 from .policy.failures import FailureBook
-from .policy.loaded_models import LoadedModel, LoadedModels, RunOf
+from .policy.loaded_models import LoadedModel, LoadedModels
 from .policy.plan import Plan, Plans
-from .policy.planners import StrictPlanner
-from .policy.reasons import reason_of
-from .policy.rehearsal import ANSWER_NS, KeptItems
 from .policy.slowdown import FADING, Slowdown
 from .policy.states import State, reachable
 from .prediction import AnyPredictor, Policy, Prediction, labels_of, policy_for
 from .trace import Trace
 
 if TYPE_CHECKING:
+    from .bundles.engines import Engine
+    from .bundles.greedy import Walk
+    from .bundles.index import Staircase
+    from .bundles.regimes import Regime
     from .explaining.explanation import Explanation
     from .policy.energy import EnergyBudget
+    from .policy.loaded_models import RunOf
+    from .policy.planners import Planner
+    from .policy.rehearsal import KeptItems
     from .trust.trust import Trust
-
 
 new_tuple = tuple.__new__
 
+ANSWER_NS = 2_000_000
+"""The time for one answer in a rehearsal, if the deadline is longer: what cold code adds is less."""
+
 ACCOUNTS = ("trace", "causes", "_slowdown", "_failures", "_items", "n_oversized", "_progress")
 """The attributes that an answer changes, and a rehearsal must not."""
+
+
+class Seams(NamedTuple):
+    """What replays, workers and tests set in a `Predictor`; a node that only answers needs none of it.
+
+    Parameters
+    ----------
+    clock : Clock
+    adapt : bool
+        Whether to estimate how much slower the machine is than when it was measured, and to plan with that.
+    keep_memory : bool
+        Whether this process keeps the memory that features free, as it did when their costs were measured; see
+        `polydom_runtime.pauses`.
+    engine : {"onnxruntime", "numpy"}, optional
+        Runs all models that it can. If not given, each model is run by the engine that the bundle states for it; if
+        that is onnxruntime and there is none here, by numpy, if it can.
+    regime : {"hot", "rehearsed", "cold"}, optional
+        The regime whose times plans are made with. If not given, there is a plan for each regime that the bundle has
+        times of, and for each item one is chosen: ``hot`` if the last answer ended less than a millisecond ago,
+        ``rehearsed`` if the last rehearsal did, or else ``cold``.
+    values : float32 array of shape (sum of widths,), optional
+        The row for the features of the current item, such as memory that another process can read. A new one if not
+        given.
+    progress : int64 array of shape (1,), optional
+        Set to the mask of the features computed so far, whenever one is done.
+    run_of : callable, optional
+        Takes the number of a model and returns the function that stands for it. The exported models run if not given.
+    around : callable, optional
+        Takes what `run_of` is, and returns what is called in its place: to note which model is loaded or run.
+
+    Examples
+    --------
+    >>> from polydom_runtime import ManualClock
+    >>> Seams(clock=ManualClock(), adapt=False).keep_memory
+    True
+    """
+
+    clock: Clock = hardware_clock
+    adapt: bool = True
+    keep_memory: bool = True
+    engine: "Engine | None" = None
+    regime: "Regime | None" = None
+    values: NDArray[np.float32] | None = None
+    progress: NDArray[np.int64] | None = None
+    run_of: "RunOf | None" = None
+    around: "Callable[[RunOf], RunOf] | None" = None
 
 
 class Predictor:
@@ -69,35 +115,14 @@ class Predictor:
         a little; the bundle states by how much. The bundle must be built for it.
     energy : EnergyBudget, optional
         The energy that an item may use, a second budget beside the deadline.
-    adapt : bool
-        Whether to estimate how much slower the machine is than when it was measured, and to plan with that.
-    clock : Clock
-    keep_memory : bool
-        Whether this process keeps the memory that features free, as it did when their costs were measured; see
-        `polydom_runtime.pauses`.
-    values : float32 array of shape (sum of widths,), optional
-        The row for the features of the current item, such as memory that another process can read. A new one if not
-        given.
-    progress : int64 array of shape (1,), optional
-        Set to the mask of the features computed so far, whenever one is done.
-    run_of : callable, optional
-        Takes the number of a model and returns the function that stands for it, in a replay. The exported models run
-        if not given.
-    regime : {"hot", "rehearsed", "cold"}, optional
-        The regime whose times plans are made with, in a replay. If not given, there is a plan for each regime that the
-        bundle has times of, and for each item one is chosen: ``hot`` if the last answer ended less than a
-        millisecond ago, ``rehearsed`` if the last rehearsal did, or else ``cold``.
     abstain_below : float, optional
         Above 0, at most 1: answers of a lower confidence are withheld; their label is None. The bundle must be built
         with `confidence`.
     accuracy_wanted : float, optional
         Above 0, at most 1, in place of `abstain_below`: the share of right answers among those that are given. The
         bundle has the threshold.
-    engine : {"onnxruntime", "numpy"}, optional
-        Runs all models that it can. If not given, each model is run by the engine that the bundle states for it; if
-        that is onnxruntime and there is none here, by numpy, if it can.
-    around : callable, optional
-        Takes what `run_of` is, and returns what is called in its place: to note which model is loaded or run.
+    seams : Seams
+        What replays, workers and tests set, such as the clock.
 
     Attributes
     ----------
@@ -141,17 +166,9 @@ class Predictor:
         policy: Policy = "anytime",
         early_stop: bool = False,
         energy: "EnergyBudget | None" = None,
-        adapt: bool = True,
-        clock: Clock = hardware_clock,
-        keep_memory: bool = True,
-        values: NDArray[np.float32] | None = None,
-        progress: NDArray[np.int64] | None = None,
-        run_of: RunOf | None = None,
-        regime: Regime | None = None,
         abstain_below: float | None = None,
         accuracy_wanted: float | None = None,
-        engine: Engine | None = None,
-        around: Callable[[RunOf], RunOf] | None = None,
+        seams: Seams = Seams(),  # noqa: B008
     ) -> None:
         if not isinstance(space, FeatureSpace):
             raise BundleMismatchError(
@@ -163,7 +180,7 @@ class Predictor:
             )
         self.policy: Policy = policy_for(bundle, policy)
         space = bundle.space_of(space)
-        if keep_memory:
+        if seams.keep_memory:
             keep_freed_memory()
         seconds = checked_deadline(bundle, deadline)
         self.bundle = bundle
@@ -172,19 +189,23 @@ class Predictor:
             raise BundleMismatchError(
                 "To stop early a bundle must be built with early_stop. This one was built without."
             )
-        self.abstain_below = least_confidence(bundle, limit, abstain_below, accuracy_wanted)
+        self.abstain_below = 0.0
+        if abstain_below is not None or accuracy_wanted is not None:
+            from .policy.abstention import least_confidence  # only here, since most nodes give every answer
+
+            self.abstain_below = least_confidence(bundle, limit, abstain_below, accuracy_wanted)
         self._tells_confidence = bundle.confidence is not None
-        models = LoadedModels(bundle, values, run_of, early_stop, engine, around)
-        kind = AnytimePlanner if self.policy == "anytime" else StrictPlanner
+        models = LoadedModels(bundle, seams.values, seams.run_of, early_stop, seams.engine, seams.around)
+        kind = _planner_of(self.policy)
         plans = self._plans = Plans(
-            bundle, regime, lambda r: Plan.of(bundle.at(limit, r), space, models, limit, kind, energy)
+            bundle, seams.regime, lambda r: Plan.of(bundle.at(limit, r), space, models, limit, kind, energy)
         )
         self._only = plans.only
         self.staircase: Staircase | Walk = plans.hot.staircase
         self.models = plans.hot.models
         self.trace, self._course = Trace(), Course(plans.hot)
         self.n_oversized = 0
-        self._clock = clock
+        self._clock = seams.clock
         self._early_stop = early_stop
         self._labels = labels_of(bundle)
         self._size = space.size
@@ -192,13 +213,13 @@ class Predictor:
         self.deadline = seconds
         self._deadline_ns, self._budget_ns = int(seconds * 1e9), int(limit * 1e9)
         self._largest = bundle.promise.sizes[1]
-        self._progress = progress
-        self._slowdown = Slowdown() if adapt else None
+        self._progress = seams.progress
+        self._slowdown = Slowdown() if seams.adapt else None
         self._failures = self._new_book()
         self.causes = Causes()
         self._items = 0
         self._last: Any = None
-        self._kept = KeptItems()
+        self._kept: KeptItems | None = None
         self._rehearsed_ns = -math.inf
 
     @classmethod
@@ -366,7 +387,7 @@ class Predictor:
         else:
             error = self._tell(course)
         if label is None and not error:
-            reason = UNSURE
+            reason = "unsure"
         if estimate is not None:
             if not state.mask:
                 estimate.add(FADING * slowdown)
@@ -383,8 +404,7 @@ class Predictor:
 
     def explain(self, item: Any) -> "Explanation":
         """Answer an item, and tell how the answer came about; it counts as any other answer."""
-        from .explaining.alternatives import with_alternatives  # few nodes explain, and all of them start
-        from .explaining.explanation import Explanation
+        from .explaining.explanation import Explanation, with_alternatives  # few nodes explain
 
         answer, course = self.predict_one(item), self._course
         found = Explanation.of(answer, self.trace, self.bundle.names, round(self.deadline * 1e9), course.planned)
@@ -400,8 +420,11 @@ class Predictor:
         One small item is answered, several times if code was cold for long, and mostly a larger one. For both, copies
         of at most `polydom_runtime.policy.rehearsal.MAX_BYTES` of arrays are kept.
         """
-        self._kept.offer(self._last, self.trace.size)
-        self._kept.rehearse(lambda item: self.rehearse_with(item).accuracy, self._clock, self._deadline_ns)
+        from .policy.rehearsal import KeptItems  # most nodes that answer back to back never rehearse
+
+        kept = self._kept = self._kept or KeptItems()
+        kept.offer(self._last, self.trace.size)
+        kept.rehearse(lambda item: self.rehearse_with(item).accuracy, self._clock, self._deadline_ns)
         self._last = None
 
     def keep_items_of(self, other: "AnyPredictor") -> None:
@@ -411,7 +434,7 @@ class Predictor:
     def rehearse_with(self, item: Any) -> Prediction:
         """Answer one item as a rehearsal, by the plan for items that come after one; see `rehearse`.
 
-        A long deadline is not used up: `polydom_runtime.policy.rehearsal.ANSWER_NS` are enough. Features that failed
+        A long deadline is not used up: `ANSWER_NS` are enough. Features that failed
         last time are left out.
         """
         real = {name: vars(self)[name] for name in ACCOUNTS}
@@ -493,10 +516,7 @@ class Predictor:
         return state
 
     def _ask(self, model: LoadedModel, course: Course) -> tuple[int | float | None, bool, int]:
-        """Ask a model that may stop early, if there is time for it.
-
-        The result: whether the answer may stand. The result: the time that this took; 0 if the model is sure.
-        """
+        """Ask a model that may stop early, if there is time; return its number, if it is sure, and how long if not."""
         if model.stop > 1.0:
             return None, False, 0
         began, number = self._clock(), None
@@ -522,10 +542,7 @@ class Predictor:
             return self._prior(e, course)
 
     def _quicker(self, state: State, left_ns: float, course: Course) -> LoadedModel:
-        """Return a quicker model that is still in time.
-
-        It may have been planned. Otherwise a feature failed, or took longer than its worst case.
-        """
+        """Return a quicker model that is in time: as planned, or since a feature failed or took longer than it may."""
         models, planned = course.plan.models, course.planned
         for model, less_ns in state.answers:
             if model.model_ns <= left_ns and model.number not in models.out:
@@ -555,10 +572,7 @@ class Predictor:
 
     def _reason(self, state: State, model: LoadedModel, course: Course) -> str:
         """Return how the answer relates to the plan that was made at the start; count an item that is too large."""
-        extends, budget_ns = self.policy == "anytime", self._budget_ns
-        reason = reason_of(
-            state, model, course, names=self.bundle.names, out=self.out, budget_ns=budget_ns, extends=extends
-        )
+        reason = reason_of(state, model, course, self.bundle.names, self.out, self._budget_ns, self.policy == "anytime")
         if self.trace.size > self._largest:
             self.n_oversized += 1
             return "planned, larger than measured" if reason == "planned" else reason
@@ -579,6 +593,17 @@ class Predictor:
 
     def _new_book(self) -> FailureBook:
         return FailureBook(len(self.bundle.names), own_usage if self._clock is hardware_clock else None)
+
+
+def _planner_of(policy: Policy) -> "type[Planner]":
+    """Import the planner of a policy only: a node has one."""
+    if policy == "strict":
+        from .policy.strict import StrictPlanner
+
+        return StrictPlanner
+    from .policy.anytime import AnytimePlanner
+
+    return AnytimePlanner
 
 
 if TYPE_CHECKING:  # checked by mypy here, not where a predictor is first handed over

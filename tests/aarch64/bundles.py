@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 
 from polydom_builder import PolyDomSearch
 from polydom_runtime import CostFunction
-from polydom_runtime.unit_times import StepTime
+from polydom_runtime.bundles.unit_times import StepTime
 from tests.bundle_parts import unit_times
 
 from .parity import BUDGETS

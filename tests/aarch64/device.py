@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from polydom_builder.costs.carry_over import carried_fits, ratios
-from polydom_builder.costs.fitting import CostFit, fit_cost
+from polydom_builder.costs.cost_fit import CostFit, fit_cost
 from polydom_runtime.device.device_profile import DeviceProfile
 from polydom_runtime.items.packed import write_packed
 from polydom_runtime.measuring.cost_samples import CostSamples

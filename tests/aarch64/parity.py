@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from polydom_runtime import Bundle, Predictor, load_bundle
-from polydom_runtime.bundles.engines import load_model
-from polydom_runtime.bundles.models import InputRow
+from polydom_runtime import Bundle, Predictor, Seams, load_bundle
+from polydom_runtime.bundles.engines import InputRow, load_model
 from polydom_runtime.items.packed import read_packed
 from polydom_runtime.testing import ManualClock
 
@@ -57,7 +56,7 @@ def labels(bundle: Bundle, items: Sequence[Any]) -> Iterator[tuple[str, object]]
 def answers(bundle: Bundle, items: Sequence[Any]) -> Iterator[tuple[str, object]]:
     """Yield what the predictor answers while time stands still, so that every answer is the planned one."""
     for c in DEADLINES:
-        predictor = Predictor(bundle, space, deadline=c, clock=ManualClock())
+        predictor = Predictor(bundle, space, deadline=c, seams=Seams(clock=ManualClock()))
         for k, item in enumerate(items):
             answer = predictor.predict_one(item)
             yield f"deadline={c!r} item={k}", (answer.label, answer.features, answer.reason)

@@ -17,8 +17,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from polydom_builder.training.onnx import to_onnx
-from polydom_runtime.bundles.engines import ENGINES, load_model
-from polydom_runtime.bundles.models import InputRow
+from polydom_runtime.bundles.engines import ENGINES, InputRow, load_model
 
 from .ratios import note
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from polydom_builder.costs.cost_fit import CostFit, choose_basis, fit_cost
 from polydom_builder.costs.cost_report import exceed_rate, report_costs
-from polydom_builder.costs.fitting import CostFit, choose_basis, fit_cost
 from polydom_runtime.costs import basis_terms
 from polydom_runtime.items.packed import read_packed
 from polydom_runtime.measuring.cost_samples import CostSamples

@@ -6,9 +6,9 @@ from time import perf_counter
 
 import numpy as np
 
+from examples.paper.algorithms.scan import ScanIndex
+from examples.paper.algorithms.sweep import Sweep, intersections
 from polydom_builder.index.envelope import build_index
-from polydom_builder.paper.scan import ScanIndex
-from polydom_builder.paper.sweep import Sweep, intersections
 from polydom_builder.sets.region import QueryRegion
 from polydom_runtime.bundles.index import Candidate, PolyDomIndex
 from polydom_runtime.costs import CostFunction, basis_terms

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polydom_builder.training.onnx import OnnxModel
-from polydom_runtime.bundles.models import InputRow
+from polydom_runtime.bundles.engines import InputRow
 from polydom_runtime.kernels.graph import Graph
 from polydom_runtime.kernels.kernel import Kernel
 from tests.builder.training.estimator_zoo import CLASSIFIERS, REGRESSORS, WIDTH, exported, items

@@ -9,7 +9,7 @@ from joblib import Parallel, delayed
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
-from polydom_builder.lattice import expand_best_first
+from polydom_builder.lattice.best_first import expand_best_first
 from polydom_builder.sets.region import QueryRegion
 from polydom_builder.training.cache import Cache
 from polydom_builder.training.folds import make_splits

@@ -5,10 +5,10 @@ import tracemalloc
 
 import numpy as np
 
+from examples.paper.algorithms.layers import expand_layers
 from polydom_builder import SetCosts
 from polydom_builder.index.envelope import build_index
-from polydom_builder.lattice import expand_best_first
-from polydom_builder.paper import expand_layers
+from polydom_builder.lattice.best_first import expand_best_first
 from polydom_builder.sets.region import QueryRegion
 from polydom_runtime import Candidate, CostFunction
 from tests.synthetic import SIZES, costs, scores

@@ -21,12 +21,12 @@ import numpy as np
 from polydom_runtime import CostFunction, Predictor
 from polydom_runtime.bundles.index import Interval
 from polydom_runtime.bundles.model_entry import ModelEntry
+from polydom_runtime.bundles.unit_times import StepTime, step_users
 from polydom_runtime.device.tiny_models import constant_classifier
 from polydom_runtime.pauses import collector_off
 from polydom_runtime.records.metrics import Metrics
 from polydom_runtime.records.metrics_files import JsonLines, Regularly
 from polydom_runtime.records.recorder import FlightRecorder
-from polydom_runtime.unit_times import StepTime, step_users
 from tests.bundle_parts import bundle_of
 from tests.runtime.conftest import write
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+from polydom_runtime.bundles.bundle import StoredIndex
 from polydom_runtime.device.tiny_models import linear_classifier
 from tests.bundle_parts import with_regimes
 from tests.runtime.conftest import make_bundle, write
@@ -27,10 +28,11 @@ print(next(x.split()[1] for x in open('/proc/self/status') if x.startswith('VmHW
 NAMES, N_CLASSES, ROUNDS = tuple("abcdefg"), 128, 10
 
 OURS = """
-from polydom_runtime import Predictor
+from polydom_runtime import Predictor, Seams
 import numpy as np
 from node_space import space
-print(Predictor.load({bundle!r}, space, deadline=10.0, engine={engine!r}).predict_one(np.arange(9.0)).label)
+predictor = Predictor.load({bundle!r}, space, deadline=10.0, seams=Seams(engine={engine!r}))
+print(predictor.predict_one(np.arange(9.0)).label)
 """
 MANY = f"""
 from time import perf_counter_ns
@@ -69,7 +71,8 @@ def many_models(folder: Path) -> Path:
         replace(model, size_bytes=len(d), sha256=hashlib.sha256(d).digest(), engine="numpy")
         for model, d in zip(bundle.models, data, strict=True)
     )
-    return write(folder, with_regimes(replace(bundle, models=models), rehearsed=10 * US, cold=40 * US), data)
+    bundle = replace(bundle, models=models, stored=StoredIndex())  # the index has none: it plans with models
+    return write(folder, with_regimes(bundle, rehearsed=10 * US, cold=40 * US), data)
 
 
 class Run(NamedTuple):

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from polydom_builder.lattice import expand_best_first
-from polydom_builder.paper import expand_layers
+from examples.paper.algorithms.layers import expand_layers
+from polydom_builder.lattice.best_first import expand_best_first
 from polydom_builder.sets.region import QueryRegion
 from tests.synthetic import SIZES, costs, scores
 

@@ -7,14 +7,14 @@ import pytest
 
 from polydom_builder import PolyDomSearch
 from polydom_builder.bundling import quantiles
-from polydom_builder.costs import measuring
+from polydom_builder.costs import host_measurement
 from tests.builder.board import write_costs
 from tests.builder.searches import fit, search
 
 
 @pytest.fixture(autouse=True)
 def short_measurements(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measuring, "SECONDS", 0.5)
+    monkeypatch.setattr(host_measurement, "SECONDS", 0.5)
 
 
 @pytest.fixture(autouse=True, scope="package")

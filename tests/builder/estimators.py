@@ -54,10 +54,10 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import all_estimators
 
 from polydom_builder import PolyDomSearch
-from polydom_runtime import Feature, FeatureSpace, ManualClock, Predictor
+from polydom_runtime import Feature, FeatureSpace, ManualClock, Predictor, Seams
+from polydom_runtime.bundles.unit_times import UnitTimes
 from polydom_runtime.costs import CostFunction
 from polydom_runtime.exceptions import PolyDomError
-from polydom_runtime.unit_times import UnitTimes
 
 N_TRAINED, N_UNSEEN = 120, 2000
 LABELS: Mapping[str, Any] = {"numbers": [3, -1, 7], "strings": ["calm", "loud", "für"], "booleans": [False, True]}
@@ -192,7 +192,7 @@ def tried(case: Case) -> Result:
             search.export(Path(folder) / "x.bundle")
         except PolyDomError as e:
             return Result("late", str(e))
-        predictor = Predictor.load(Path(folder) / "x.bundle", SPACE, clock=ManualClock())
+        predictor = Predictor.load(Path(folder) / "x.bundle", SPACE, seams=Seams(clock=ManualClock()))
         unseen = items[N_TRAINED:]
         answers = [predictor.predict_one(item) for item in unseen]
         return _compared(search, unseen, answers)
@@ -282,7 +282,7 @@ update_registered_converter(
 With several workers (`n_jobs`), put this into a module of your own, register a subclass of the estimator that the
 module defines, and use this subclass: then each worker imports the module.
 
-## Equal but for rounding
+## Equal except for rounding
 
 Each exported model is compared with scikit-learn's on all training items and between them, and a model that runs in
 numpy with onnxruntime. Their answers must be equal, unless the rounding of float32 decides: then another processor,
@@ -302,9 +302,9 @@ items to another leaf is a fault.
 
 An estimator may say something about single columns by the names of features: the columns of a `ColumnTransformer` are
 lists of names, `monotonic_cst` is a dictionary by name, and `interaction_cst` has lists of names. In each feature set
-they become the positions of the columns there, and what is not in the set is left out. This works in the estimator
-itself, or in the first step of a pipeline after scalers. A feature that a `ColumnTransformer` does not name needs
-`remainder="passthrough"`. Positions are refused, since each set has other features there. So is
+they become the positions of the columns there, and names that are not in the set are left out. This works in the
+estimator itself, or in the first step of a pipeline after scalers. A feature that a `ColumnTransformer` does not name
+needs `remainder="passthrough"`. Positions are refused, since each set has other features there. So is
 `categorical_features`: skl2onnx converts such models as if there were no categories. Give a category as a feature with
 one column of 0 or 1 for each of its values. An encoder inside the estimator is refused as well, since scikit-learn and
 the converted model disagree on values between categories.

@@ -11,7 +11,7 @@ from typing import Any
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score
 
-from polydom_builder import PolyDomSearch
+from polydom_builder import PolyDomSearch, SearchLimits
 from tests.builder import task
 
 
@@ -34,7 +34,7 @@ def main() -> None:
         task.space,
         deadline=(50e-6, 400e-6),
         cv=3,
-        max_trainings=10,
+        limits=SearchLimits(max_trainings=10),
         scoring=held_accuracy,
         memory=cache,
     )

@@ -8,7 +8,7 @@ import joblib
 from distributed import Client, LocalCluster
 from sklearn.linear_model import LogisticRegression
 
-from polydom_builder import PolyDomSearch
+from polydom_builder import PolyDomSearch, SearchLimits
 from polydom_runtime.bundles.index_file import load_bundle
 
 from . import task
@@ -20,7 +20,14 @@ US = task.US
 def built(out: Path, scoring: Any) -> PolyDomSearch:
     """Return a fitted search whose bundle has been written."""
     deadline = (50 * US, 400 * US)
-    search = PolyDomSearch(LogisticRegression(), task.space, deadline=deadline, cv=2, scoring=scoring, max_trainings=10)
+    search = PolyDomSearch(
+        LogisticRegression(),
+        task.space,
+        deadline=deadline,
+        cv=2,
+        scoring=scoring,
+        limits=SearchLimits(max_trainings=10),
+    )
     search.fit(*task.items(45), costs=task.costs)
     search.export(out)
     return search

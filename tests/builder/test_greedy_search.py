@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from polydom_builder import GreedySearch
+from polydom_builder import AnswerRules, GreedySearch, SearchLimits
 from polydom_builder.exceptions import LatticeError, TrainingError
-from polydom_runtime import Predictor
+from polydom_runtime import Predictor, Seams
 from polydom_runtime.testing import ManualClock
 from tests.builder import task
 from tests.builder.searches import LOGISTIC, fit
@@ -24,7 +24,7 @@ def test_greedy_bundle_walks_its_sequence_on_the_node(lambdas: Any, tmp_path: Pa
     if lambdas:
         greedy.set_params(lambdas=lambdas)
     bundle = fit(greedy).export(tmp_path / "greedy")
-    predictor = Predictor.load(tmp_path / "greedy", task.space, deadline=150 * US, clock=ManualClock())
+    predictor = Predictor.load(tmp_path / "greedy", task.space, deadline=150 * US, seams=Seams(clock=ManualClock()))
 
     assert len(greedy.sequences_) == 1 if lambdas else len(greedy.sequences_) >= 1
     sequence = predictor.staircase.steps[-1][1].features
@@ -63,8 +63,8 @@ def test_greedy_stops_where_the_time_is_spent(tmp_path: Path) -> None:
     """Each look at the clock costs 30 µs, so a few features and no more can be afforded."""
     greedy = GreedySearch(LOGISTIC, task.space, deadline=200 * US, cv=2, memory=shared_memory(), lambdas=(0.0,))
     fit(greedy).export(tmp_path / "greedy")
-    whole = Predictor.load(tmp_path / "greedy", task.space, clock=ManualClock())
-    hurried = Predictor.load(tmp_path / "greedy", task.space, clock=ManualClock(step_ns=30_000))
+    whole = Predictor.load(tmp_path / "greedy", task.space, seams=Seams(clock=ManualClock()))
+    hurried = Predictor.load(tmp_path / "greedy", task.space, seams=Seams(clock=ManualClock(step_ns=30_000)))
     item = task.items(1)[0][0][:100]
 
     assert whole.predict_one(item).reason == "planned"
@@ -80,11 +80,12 @@ def test_greedy_needs_sound_lambdas() -> None:
 
 def test_limited_sequences_answer_on_the_node(tmp_path: Path) -> None:
     """Five features: six trainings find the first one, four more the second one, and the eleventh is too few."""
+    limits = SearchLimits(max_trainings=11)
     greedy = GreedySearch(
-        LOGISTIC, task.space, deadline=400 * US, cv=2, memory=shared_memory(), lambdas=(0.0,), max_trainings=11
+        LOGISTIC, task.space, deadline=400 * US, cv=2, memory=shared_memory(), lambdas=(0.0,), limits=limits
     )
     fit(greedy).export(tmp_path / "greedy")
-    predictor = Predictor.load(tmp_path / "greedy", task.space, clock=ManualClock())
+    predictor = Predictor.load(tmp_path / "greedy", task.space, seams=Seams(clock=ManualClock()))
 
     assert len(greedy.expanded_) == 11
     assert [len(sequence) for sequence in greedy.sequences_] == [2]
@@ -94,7 +95,7 @@ def test_limited_sequences_answer_on_the_node(tmp_path: Path) -> None:
 @pytest.mark.parametrize("limit", [{"max_trainings": 0}, {"max_trainings": 2.5}, {"max_seconds": 0}])
 def test_limits_of_greedy_are_checked_first(limit: dict[str, Any]) -> None:
     with pytest.raises(TrainingError, match=f"{next(iter(limit))} must be"):
-        GreedySearch(LOGISTIC, task.space, **limit).fit([], [])
+        GreedySearch(LOGISTIC, task.space, limits=SearchLimits(**limit)).fit([], [])
 
 
 @pytest.mark.parametrize("lambdas", ["abc", 0.5, None, (0, None)])
@@ -102,3 +103,16 @@ def test_lambdas_are_numbers(lambdas: object) -> None:
     search = GreedySearch(LOGISTIC, task.space, lambdas=lambdas, deadline=400 * US, cv=2, memory=shared_memory())  # type: ignore[arg-type]
     with pytest.raises(TrainingError, match="lambdas must be a sequence"):
         search.fit(ITEMS, LABELS, costs=task.costs)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"limits": SearchLimits(max_models=3)},
+        {"limits": SearchLimits(max_memory="1MB")},
+        {"answers": AnswerRules(early_stop=0.01)},
+    ],
+)
+def test_greedy_refuses_what_sequences_have_not(given: dict[str, Any]) -> None:
+    with pytest.raises(TrainingError, match=r"must be left out: sequences .* PolyDomSearch"):
+        GreedySearch(LOGISTIC, task.space, deadline=400 * US, **given).fit(ITEMS, LABELS, costs=task.costs)

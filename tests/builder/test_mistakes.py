@@ -155,7 +155,7 @@ CODE: dict[str, tuple[Callable[[], object], tuple[str, ...]]] = {
     "half workers": (lambda: fit(n_jobs=1.5), ("a number of workers, or -1", "Got 1.5")),
     "one size for a range": (lambda: fit(size_range=100), ("must be a pair (low, high)", "Got 100")),
     "a falling range of sizes": (lambda: fit(size_range=(9, 8)), ("low <= high", "Got (9.0, 8.0)")),
-    "a misspelt lattice": (lambda: fit(lattice="best_first"), ("one of by-gain, best-first", "Got 'best_first'")),
+    "a number for a record": (lambda: fit(limits=40), ("must be a SearchLimits. Got 40", "limits=SearchLimits(...)")),
     "no trainings": (lambda: fit(max_trainings=0), ("an integer of at least 1, or None", "Got 0")),
     "seconds of a text": (lambda: fit(max_seconds="1h"), ("max_seconds must be a number", "Got '1h'")),
     "early_stop=True": (lambda: fit(early_stop=True), ("a number from 0 to 1", "Got True")),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from polydom_builder.training.blocks import MOST_BLOCKS
+from polydom_builder.training.folds import MOST_BLOCKS
 from polydom_runtime.bundles.index_file import load_bundle
 from tests.builder import held_build
 from tests.draws import draws

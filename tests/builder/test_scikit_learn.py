@@ -17,7 +17,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import estimator_checks
 
-from polydom_builder import GreedySearch, PolyDomSearch
+from polydom_builder import GreedySearch, PolyDomSearch, ProvenPromise, SearchLimits
+from polydom_builder.exceptions import TrainingError
 from polydom_builder.training.cache import Cache
 from polydom_builder.training.trainer import Trainer
 from tests.builder import task
@@ -64,11 +65,12 @@ OTHERS = {
 
 
 def quick(**changes: Any) -> PolyDomSearch:
-    return search(**{"cv": 2, "max_trainings": 4, "estimator": LogisticRegression()} | changes)
+    return search(**{"cv": 2, "max_trainings": 4, "alpha": None, "estimator": LogisticRegression()} | changes)
 
 
 def greedy() -> GreedySearch:
-    return GreedySearch(LOGISTIC, task.space, deadline=(50 * US, 400 * US), cv=2, lambdas=(0.0,), max_trainings=7)
+    given: dict[str, Any] = {"deadline": (50 * US, 400 * US), "cv": 2, "lambdas": (0.0,)}
+    return GreedySearch(LOGISTIC, task.space, limits=SearchLimits(max_trainings=7), **given)
 
 
 both = pytest.mark.parametrize("make", [quick, greedy])
@@ -135,10 +137,45 @@ def test_groups_and_weights_go_to_each_fit_of_a_cross_validation() -> None:
 
 
 def test_grid_search_over_a_parameter_of_the_search() -> None:
-    found = GridSearchCV(quick(), {"max_trainings": [2, 4]}, cv=2).fit(ITEMS, LABELS, costs=task.costs)
+    grid = {"limits__max_trainings": [2, 4], "promise__alpha": [1.1]}
+    found = GridSearchCV(quick(), grid, cv=2).fit(ITEMS, LABELS, costs=task.costs)
 
-    assert found.best_params_["max_trainings"] in (2, 4)
+    assert found.best_params_["limits__max_trainings"] in (2, 4)
+    assert found.best_estimator_.promise == ProvenPromise(alpha=1.1)
     assert found.predict(ITEMS).tolist() == found.best_estimator_.predict(ITEMS).tolist()
+
+
+def test_fields_of_records_are_parameters_of_the_search() -> None:
+    given = SearchLimits(max_trainings=3)
+    changed = clone(PolyDomSearch(LOGISTIC, task.space, limits=given)).set_params(limits__max_models=5, cv=2)
+
+    assert changed.limits == SearchLimits(max_trainings=3, max_models=5)
+    assert given == SearchLimits(max_trainings=3)
+    parameters = changed.get_params()
+    assert (parameters["limits__max_models"], parameters["node__slowdown"], parameters["promise"]) == (5, 2.0, None)
+    assert greedy().set_params(limits__max_seconds=9).limits == SearchLimits(max_trainings=7, max_seconds=9)
+
+
+@pytest.mark.parametrize("name", ["limits__max_model", "limits__", "max_models", "estimators__C"])
+def test_unknown_parameters_and_fields_are_refused(name: str) -> None:
+    with pytest.raises(ValueError, match=r"must be one of max_trainings|Invalid parameter"):
+        quick().set_params(**{name: 5})
+
+
+@pytest.mark.parametrize("name", ["noise__correction", "promise__alpha", "node__slowdown"])
+def test_a_greedy_search_has_not_all_records(name: str) -> None:
+    with pytest.raises(ValueError, match="Invalid parameter"):
+        greedy().set_params(**{name: None})
+
+
+def test_a_record_must_be_of_its_kind() -> None:
+    with pytest.raises(TrainingError, match=r"limits must be a SearchLimits\. Got 5\. Write limits="):
+        PolyDomSearch(LOGISTIC, task.space, limits=5).fit(ITEMS, LABELS)  # type: ignore[arg-type]
+
+
+@both
+def test_a_search_has_few_parameters(make: Callable[[], Any]) -> None:
+    assert len(make().get_params(deep=False)) <= 16
 
 
 def test_metadata_is_routed_to_fit_and_score() -> None:

@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
 from polydom_builder import PolyDomSearch
-from polydom_runtime import Predictor, load_bundle
+from polydom_runtime import Predictor, Seams, load_bundle
 from polydom_runtime.measuring.cost_samples import DISPATCH
 from polydom_runtime.testing import ManualClock
 from tests.builder import searches, task
@@ -38,7 +38,9 @@ def test_node_computes_what_the_index_promises(fitted: PolyDomSearch, folder: Pa
     """With costs at their worst case, every answer is planned, in time, and by the set that the index names."""
     signals, _ = task.items(60, seed=1)
     for deadline in (50 * US, 100 * US, 400 * US):
-        predictor = Predictor.load(folder, task.space, deadline=deadline, policy="strict", clock=ManualClock())
+        predictor = Predictor.load(
+            folder, task.space, deadline=deadline, policy="strict", seams=Seams(clock=ManualClock())
+        )
         for x in signals:
             answer = predictor.predict_one(x)
             assert answer.reason in ("planned", "planned, larger than measured")
@@ -58,7 +60,9 @@ def test_bundle_states_how_far_the_tolerance_holds_and_the_kind_of_its_items(
 
 def test_the_bundle_that_an_export_returns_answers(fitted: PolyDomSearch, tmp_path: Path) -> None:
     answers = [
-        Predictor(bundle, task.space, deadline=400 * US, clock=ManualClock()).predict_one(task.items(1, seed=1)[0][0])
+        Predictor(bundle, task.space, deadline=400 * US, seams=Seams(clock=ManualClock())).predict_one(
+            task.items(1, seed=1)[0][0]
+        )
         for bundle in (fitted.export(tmp_path / "b"), load_bundle(tmp_path / "b"))
     ]
 
@@ -67,7 +71,7 @@ def test_the_bundle_that_an_export_returns_answers(fitted: PolyDomSearch, tmp_pa
 
 
 def test_node_gives_the_labels_of_scikit_learn(fitted: PolyDomSearch, folder: Path) -> None:
-    predictor = Predictor.load(folder, task.space, deadline=400 * US, clock=ManualClock())
+    predictor = Predictor.load(folder, task.space, deadline=400 * US, seams=Seams(clock=ManualClock()))
     signals, _ = task.items(60, seed=1)
     for x in signals:
         answer = predictor.predict_one(x)
@@ -106,7 +110,7 @@ def test_integer_and_boolean_labels_come_back_as_they_were(tmp_path: Path) -> No
     items, _ = task.items(90)
     for labels in ([7 * (k % 3) - 3 for k in range(90)], [k % 3 == 0 for k in range(90)]):
         search(cv=2, max_trainings=6).fit(items, labels, costs=task.costs).export(tmp_path / "labels.bundle")
-        predictor = Predictor.load(tmp_path / "labels.bundle", task.space, clock=ManualClock())
+        predictor = Predictor.load(tmp_path / "labels.bundle", task.space, seams=Seams(clock=ManualClock()))
         answers = [predictor.predict_one(x).label for x in items]
         assert {type(a) for a in answers} == {type(labels[0])}
         assert set(answers) <= set(labels)

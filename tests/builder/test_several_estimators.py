@@ -16,7 +16,7 @@ from polydom_builder.costs.model_timers import GivenTimer, ModelTime, TimedModel
 from polydom_builder.preparation import preparation
 from polydom_builder.verification.proof_file import load_proof
 from polydom_builder.verification.verify import verify
-from polydom_runtime import Predictor, load_bundle
+from polydom_runtime import Predictor, Seams, load_bundle
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.testing import ManualClock
 from tests.builder import board, task
@@ -148,7 +148,7 @@ def label_of(found: PolyDomSearch, estimator: str, order: Sequence[int], x: Any)
 def test_host_and_node_give_the_label_of_the_model_that_answers(
     mixed: PolyDomSearch, folder: Path, deadline: float
 ) -> None:
-    node = Predictor.load(folder, task.space, deadline=deadline, policy="strict", clock=ManualClock())
+    node = Predictor.load(folder, task.space, deadline=deadline, policy="strict", seams=Seams(clock=ManualClock()))
     signals, _ = task.items(40, seed=1)
 
     for x, label in zip(signals, mixed.predict(signals, deadline).tolist(), strict=True):

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from examples.deadlines.task import Task
-from polydom_builder.costs.fit_times import REFERENCE_MODEL
 from polydom_runtime.bundles.regimes import REGIMES, Regime
-from polydom_runtime.device.calibration import REFERENCES
+from polydom_runtime.device.calibration import REFERENCE_MODEL, REFERENCES
 from polydom_runtime.measuring.cost_samples import CostSamples, ItemSamples, units_of
 
 from .made_up import space

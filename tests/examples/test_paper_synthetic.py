@@ -18,6 +18,16 @@ from examples.paper import (
     synthetic_world,
 )
 from examples.paper.__main__ import main
+from examples.paper.algorithms import (
+    all_crossings,
+    every_set,
+    fewest_trainings,
+    layers,
+    pairs,
+    printed,
+    scan,
+    sweep,
+)
 from examples.paper.synthetic_promises import ALPHAS, Queries, best_scores, total
 from examples.paper.synthetic_world import KINDS, Scale
 from examples.paper.synthetic_world import synthetic_world as world_of
@@ -209,7 +219,13 @@ def test_the_title_about_promises_names_the_systems_that_break_them(out: Path) -
     assert broken.get_suptitle().startswith(f"Layer by layer, {7 * n_rows:,} of {answers:,} answers break the promise")
 
 
-@pytest.mark.parametrize("module", [figures, generator, results, synthetic_claims, synthetic_promises])
+@pytest.mark.parametrize(
+    "module",
+    [
+        *(figures, generator, results, synthetic_claims, synthetic_promises),
+        *(all_crossings, every_set, fewest_trainings, layers, pairs, printed, scan, sweep),
+    ],
+)
 def test_examples_in_the_documentation_hold(module: object) -> None:
     outcome = doctest.testmod(module)  # type: ignore[arg-type]
 

@@ -15,7 +15,7 @@ import msgpack
 from polydom_runtime.device import tune_file
 from polydom_runtime.frames import FRAME, frames
 from polydom_runtime.measuring import costs_file
-from polydom_runtime.records.flight_file import CRC, MAGIC, PAGE, decoded_header
+from polydom_runtime.records.flight_file import CRC, MAGIC, PAGE, VERSION, decoded_header
 
 from . import npz, protobuf, seeds, tar, uses
 from .trees import DEEP, DEPTH, HUGE, altered, changed
@@ -99,7 +99,7 @@ def _flight_opened(data: bytes) -> dict[str, Any]:
     size = header.record_bytes - CRC.size
     records = [data[start : start + size] for start in starts]
     _, facts = next(frames(data, data.index(b"\n") + 1))
-    return {"version": header.version, "facts": facts, "records": records}
+    return {"version": VERSION, "facts": facts, "records": records}
 
 
 def _flight_closed(document: Any) -> bytes:

@@ -12,7 +12,7 @@ import numpy as np
 
 from polydom_builder.verification.proof_file import encode_proof
 from polydom_runtime.bundles.bundle import StoredIndex
-from polydom_runtime.bundles.encoding import encode
+from polydom_runtime.bundles.index_document import encode
 from polydom_runtime.bundles.index_file import INDEX_FILE, load_bundle
 from polydom_runtime.device import tiny_models as tiny
 from polydom_runtime.device.device_profile import PROFILES
@@ -25,11 +25,10 @@ from tests.runtime.bundles.test_shipping import SHIPPING
 from tests.runtime.certification.test_certificate import TWENTIETH, Scripted, certified, late_at
 from tests.runtime.conftest import make_bundle
 from tests.runtime.device.test_tune import tune_of
-from tests.runtime.measuring.test_costs_file import of_version_1, written
+from tests.runtime.measuring.test_costs_file import written
 from tests.runtime.records.test_recorder import recorded
 
-GOLDEN = Path(__file__).parents[1] / "golden"
-NEWEST = GOLDEN / "format_11.bundle"
+GOLDEN = Path(__file__).parents[1] / "golden" / "format_1.bundle"
 WIDTH = 6  # as in `estimator_zoo`
 
 
@@ -44,12 +43,11 @@ def _from_file(*writers: Callable[[Path], object]) -> list[bytes]:
 
 @cache
 def indexes() -> Sequence[bytes]:
-    """Return indexes of bundles: of one regime, of the oldest and the newest format, and greedy ones."""
+    """Return indexes of bundles: of one regime, the golden one, and greedy ones."""
     small, _ = make_bundle()
     greedy = replace(small, stored=StoredIndex(sequences=((0, 1, 2),), median_size=50.0))
-    golden = [(GOLDEN / f"format_{version}.bundle" / INDEX_FILE).read_bytes() for version in (4, 7)]
     limited = replace(small, shipping=SHIPPING)
-    return encode(small), encode(greedy), encode(limited), *golden, (NEWEST / INDEX_FILE).read_bytes()
+    return encode(small), encode(greedy), encode(limited), (GOLDEN / INDEX_FILE).read_bytes()
 
 
 @cache
@@ -79,14 +77,14 @@ def estimators() -> Sequence[bytes]:
 
 @cache
 def tunes() -> Sequence[bytes]:
-    """Return a tune of the newest golden bundle."""
-    return _from_file(lambda file: write_tune(file, tune_of(load_bundle(NEWEST))))
+    """Return a tune of the golden bundle."""
+    return _from_file(lambda file: write_tune(file, tune_of(load_bundle(GOLDEN))))
 
 
 @cache
 def costs() -> Sequence[bytes]:
-    """Return files of cost samples of both versions."""
-    return _from_file(lambda file: written(file.with_suffix(".costs")).rename(file), of_version_1)
+    """Return a file of cost samples."""
+    return _from_file(lambda file: written(file.with_suffix(".costs")).rename(file))
 
 
 @cache
@@ -118,7 +116,7 @@ def profiles() -> Sequence[bytes]:
 
 @cache
 def energies() -> Sequence[bytes]:
-    """Return a file of energies of the newest golden bundle."""
+    """Return a file of energies of the golden bundle."""
     features = {"mean": 1e-4, "spread": [1e-4, 0, 1e-7, 0, 0, 0], "ends": 2e-4}
     return [json.dumps({"features": features, "steps": {"half": 1e-5}, "dispatch": 1e-6, "model": 1e-5}).encode()]
 
@@ -151,6 +149,6 @@ def tars() -> Sequence[bytes]:
 
     def pack(file: Path) -> None:
         with tarfile.open(file, "w", format=tarfile.USTAR_FORMAT) as archive:
-            archive.add(NEWEST, "newest", filter=bare)
+            archive.add(GOLDEN, "newest", filter=bare)
 
     return _from_file(pack)

@@ -19,15 +19,16 @@ from polydom_builder.commands import costs as costs_command
 from polydom_builder.costs.carry_over import carried_cost, ratios
 from polydom_builder.verification.proof_file import PROOF_FILE, load_proof
 from polydom_builder.verification.verify import verify
-from polydom_runtime import Feature, FeatureSpace, ManualClock, Predictor, load_bundle
+from polydom_runtime import Feature, FeatureSpace, ManualClock, Predictor, Seams, load_bundle
 from polydom_runtime.bundles.bundle import Bundle, Label
-from polydom_runtime.bundles.encoding import encode
-from polydom_runtime.bundles.engines import ENGINES
+from polydom_runtime.bundles.engines import ENGINES, Engine
+from polydom_runtime.bundles.index_document import encode
 from polydom_runtime.bundles.index_file import DIGEST_FILE, INDEX_FILE, digest_line
 from polydom_runtime.bundles.model_entry import ModelEntry
+from polydom_runtime.bundles.regimes import REGIMES, Regime
 from polydom_runtime.certification.certificate import Certificate
 from polydom_runtime.commands import flight, info
-from polydom_runtime.commands.scores import score_of
+from polydom_runtime.commands.options import add_options
 from polydom_runtime.costs import CostFunction
 from polydom_runtime.delivery.packed import unpacked
 from polydom_runtime.device.calibration import KERNELS
@@ -40,15 +41,17 @@ from polydom_runtime.items.sources import iterate, samples
 from polydom_runtime.measuring.costs_file import load_costs
 from polydom_runtime.measuring.journal import FileJournal
 from polydom_runtime.policy.energy import EnergyBudget
+from polydom_runtime.records.answer_scores import score_counter
+from polydom_runtime.records.flight_file import load_flight
 from polydom_runtime.records.metrics import Metrics
 from polydom_runtime.records.metrics_files import JsonLines, PrometheusText
-from polydom_runtime.records.recorder import FlightRecorder, load_flight
+from polydom_runtime.records.recorder import FlightRecorder
 from tests.bundle_parts import bundle_of
 from tests.runtime.conftest import make_bundle, write
 from tests.runtime.node_space import space
 from tests.runtime.records.test_metrics import ANSWER, Watched, traced
 
-from .seeds import NEWEST, WIDTH
+from .seeds import GOLDEN, WIDTH
 
 ITEMS = (np.array([1.0, 2.0, 3.0]), np.arange(1.0, 2000.0), np.zeros(0))
 SIZES = 0.0, 3.0, 1e9
@@ -57,13 +60,13 @@ SIZES = 0.0, 3.0, 1e9
 @cache
 def newest() -> Bundle:
     """Return the newest golden bundle."""
-    return load_bundle(NEWEST)
+    return load_bundle(GOLDEN)
 
 
 @cache
 def _parser(command: ModuleType) -> ArgumentParser:
     parser = ArgumentParser()
-    command.add_arguments(parser)
+    add_options(parser, command.OPTIONS)
     return parser
 
 
@@ -71,8 +74,16 @@ def _run(command: ModuleType, *words: object) -> None:
     command.run(_parser(command).parse_args([*map(str, words)]))
 
 
-def _answer(bundle: Bundle, space: FeatureSpace = space, items: Iterable[Any] = ITEMS, **options: Any) -> None:
-    predictor = Predictor(bundle, space, clock=ManualClock(step_ns=1000), **options)
+def _answer(
+    bundle: Bundle,
+    space: FeatureSpace = space,
+    items: Iterable[Any] = ITEMS,
+    engine: Engine = "numpy",
+    regime: Regime | None = None,
+    **options: Any,
+) -> None:
+    seams = Seams(clock=ManualClock(step_ns=1000), engine=engine, regime=regime)
+    predictor = Predictor(bundle, space, seams=seams, **options)
     for item in items:
         predictor.predict_one(item)
     predictor.rehearse()
@@ -87,8 +98,8 @@ def use_index(data: bytes, folder: Path) -> None:
     low, high = bundle.promise.budgets
     for size in SIZES:
         bundle.index.best(size, low), bundle.index.best(size, high)
-    regime = ("hot", "rehearsed", "cold")[len(data) % 3]
-    _answer(bundle, policy=("anytime", "strict")[len(data) % 2], regime=regime, engine="numpy")
+    regime = REGIMES[len(data) % 3]
+    _answer(bundle, policy=("anytime", "strict")[len(data) % 2], regime=regime)
 
 
 def _bundle_folder(folder: Path, index: bytes) -> Path:
@@ -132,8 +143,8 @@ def use_tune(data: bytes, folder: Path) -> None:
     """Describe a tuned bundle, and answer items."""
     (file := folder / "tune").write_bytes(data)
     bundle = tuned(newest(), load_tune(file, newest()))
-    _run(info, NEWEST, "--tune", file)
-    _answer(bundle, regime=("hot", "cold")[len(data) % 2], engine="numpy")
+    _run(info, GOLDEN, "--tune", file)
+    _answer(bundle, regime=("hot", "cold")[len(data) % 2])
 
 
 def use_costs(data: bytes, folder: Path) -> None:
@@ -170,7 +181,7 @@ def use_metrics(data: bytes, folder: Path) -> None:
     metrics = Metrics(flight._Recorded(recording.header, recording.header.deadline))
     for r in recording.records:
         names = tuple(recording.header.names[position] for position in r.answered)
-        trace = traced(r.features, tuple(flight.marks_of(r)))
+        trace = traced(r.features, tuple(flight.trace_of(r).marks))
         metrics.add(ANSWER._replace(features=names, reason=r.reason, elapsed_ns=r.elapsed_ns, error=r.error), trace)
     (lines := folder / "metrics.json").unlink(missing_ok=True)
     JsonLines(lines, wall_clock=lambda: 0.0).write(metrics)
@@ -212,12 +223,12 @@ def use_profile(data: bytes, folder: Path) -> None:
 def use_energies(data: bytes, folder: Path) -> None:
     """Answer items within a budget of energy."""
     (file := folder / "energies.json").write_bytes(data)
-    _answer(newest(), energy=EnergyBudget.measured(file, 1e-3, newest()), regime="hot", engine="numpy")
+    _answer(newest(), energy=EnergyBudget.measured(file, 1e-3, newest()), regime="hot")
 
 
 @cache
 def _predictor() -> Predictor:
-    return Predictor(newest(), space, clock=ManualClock(step_ns=1000), engine="numpy")
+    return Predictor(newest(), space, seams=Seams(clock=ManualClock(step_ns=1000), engine="numpy"))
 
 
 def _told(item: Any) -> Label | float | None:
@@ -236,7 +247,7 @@ def use_lines(data: bytes, folder: Path) -> None:
 def use_archive(data: bytes, folder: Path) -> None:
     """Answer packed items, and count the right answers."""
     (file := folder / "items.npz").write_bytes(data)
-    score = score_of(newest())
+    score = score_counter(newest())
     for item, label in iterate(str(file)):
         score.add(_told(item), label)
     score.summary()

@@ -14,9 +14,9 @@ BUILDER_FAULTS = (
     ),
     Fault(
         "of too many units for a picture, the cheapest are drawn",
-        f"{PACKAGE}/drawing/unit_bars.py",
-        "shown = sorted(units, key=lambda unit: unit.worst)[-MOST_UNITS:]",
-        "shown = sorted(units, key=lambda unit: unit.worst)[:MOST_UNITS]",
+        f"{PACKAGE}/drawing/bars.py",
+        "shown = sorted(units, key=lambda unit: unit.worst)[-MOST_BARS:]",
+        "shown = sorted(units, key=lambda unit: unit.worst)[:MOST_BARS]",
     ),
     Fault(
         "a private key that the group of its owner may read is used",
@@ -45,13 +45,13 @@ BUILDER_FAULTS = (
     ),
     Fault(
         "after a sleep, the guard uses the 0.9 quantile and not the promised one",
-        f"{PACKAGE}/costs/regime_target.py",
-        "times[quantile].relative_to(reference_seconds + added)",
-        "times[UNIT_QUANTILE].relative_to(reference_seconds + added)",
+        f"{PACKAGE}/costs/fitted_times.py",
+        "self.at(promised, regime).relative_to(stated)",
+        "self.at(UNIT_QUANTILE, regime).relative_to(stated)",
     ),
     Fault(
         "errors of scores are too small, since folds share the items that they train on",
-        f"{PACKAGE}/lattice/paired_errors.py",
+        f"{PACKAGE}/lattice/within_noise.py",
         "factor = np.sqrt(self.inflation * n / (n - 1))",
         "factor = np.sqrt(n / (n - 1))",
     ),
@@ -64,7 +64,7 @@ BUILDER_FAULTS = (
     ),
     Fault(
         "the paper's search takes the tolerance from the score after it was multiplied by alpha",
-        f"{PACKAGE}/paper/printed.py",
+        "examples/paper/algorithms/printed.py",
         "self.alpha * (lower - self.tolerance) >= upper",
         "self.alpha * lower - self.tolerance >= upper",
     ),
@@ -96,21 +96,21 @@ BUILDER_FAULTS = (
     Fault(
         "the slow-down of a search is ignored",
         f"{PACKAGE}/preparation/inputs.py",
-        "(budgets[0] / slowdown, budgets[1])",
+        "(budgets[0] / node.slowdown, budgets[1])",
         "(budgets[0], budgets[1])",
         tests=("tests/builder/test_search.py",),
     ),
     Fault(
         "a climb skips sets that fit small items only",
         f"{PACKAGE}/exploration.py",
-        "return self.costs(mask)(self.region.sizes[0]) <= self.region.budgets[1]",
-        "return self.costs(mask)(self.region.sizes[1]) <= self.region.budgets[1]",
+        "lambda mask: costs(mask)(smallest) <= most",
+        "lambda mask: costs(mask)(region.sizes[1]) <= most",
     ),
     Fault(
         "prefixes get models of the first estimator, and not of the quickest",
-        f"{PACKAGE}/fitted_search.py",
-        "quickest = min(search.families_, key=lambda family: family.seconds)",
-        "quickest = search.families_[0]",
+        f"{PACKAGE}/bundle_search.py",
+        "return min(self.families_, key=lambda family: family.seconds).name",
+        "return self.families_[0].name",
     ),
     Fault(
         "a step counts as used only where all of its features are used",
@@ -126,7 +126,7 @@ BUILDER_FAULTS = (
     ),
     Fault(
         "after an export, a search answers by models that its bundle left out",
-        f"{PACKAGE}/search.py",
+        f"{PACKAGE}/bundle_search.py",
         "self._within = bundle.index if bundle.shipping.n_left_out else self.index_",
         "self._within = self.index_",
         tests=("tests/builder/bundling/test_limits_of_several.py",),
@@ -140,8 +140,8 @@ BUILDER_FAULTS = (
     Fault(
         "the best single set of an evaluation fits the smallest item, and not every one",
         f"{PACKAGE}/evaluation/baselines.py",
-        "if not c.mask or c.cost(largest) <= deadline)",
-        "if not c.mask or c.cost(min(test.sizes)) <= deadline)",
+        "best_single((bundle.empty, *bundle.index.candidates), largest, deadline)",
+        "best_single((bundle.empty, *bundle.index.candidates), min(test.sizes), deadline)",
     ),
     Fault(
         "in the interval of a replayed score, late answers count as good ones",
@@ -152,8 +152,8 @@ BUILDER_FAULTS = (
     Fault(
         "polydom build ignores --max-seconds",
         f"{PACKAGE}/commands/build.py",
-        '        "max_seconds": arguments.max_seconds,\n',
-        "",
+        'names = "max_trainings", "max_seconds", "max_features"',
+        'names = "max_trainings", "max_features"',
     ),
     Fault(
         "polydom always ends with the code 0",

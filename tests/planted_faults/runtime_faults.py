@@ -68,7 +68,7 @@ RUNTIME_FAULTS = (
     ),
     Fault(
         "the steps of a part of the features stay in the order of the whole, unlike those of its space",
-        f"{PACKAGE}/unit_times.py",
+        f"{PACKAGE}/bundles/unit_times.py",
         "steps = sorted((k for k, mask in enumerate(users) if mask), key=lambda k: users[k] & -users[k])",
         "steps = [k for k, mask in enumerate(users) if mask]",
     ),
@@ -80,7 +80,7 @@ RUNTIME_FAULTS = (
     ),
     Fault(
         "a confidence is that of the most probable class, and not of the one that was answered",
-        f"{PACKAGE}/kernels/score.py",
+        f"{PACKAGE}/kernels/gate.py",
         "return float(scores.item(label)) if 0 <= label < scores.size else float(scores.max())",
         "return float(scores.max())",
     ),
@@ -122,7 +122,7 @@ RUNTIME_FAULTS = (
     ),
     Fault(
         "an explanation says that sets fit the time in which the item still waited",
-        f"{PACKAGE}/explaining/alternatives.py",
+        f"{PACKAGE}/explaining/explanation.py",
         "there_was = found.deadline_ns - found.answer.waited_ns",
         "there_was = found.deadline_ns",
     ),
@@ -153,9 +153,9 @@ RUNTIME_FAULTS = (
     ),
     Fault(
         "one more of the earlier recordings stays than is stated",
-        f"{PACKAGE}/records/ring_file.py",
-        "for number in numbers[: 1 - KEPT]:",
-        "for number in numbers[:-KEPT]:",
+        f"{PACKAGE}/records/recorder.py",
+        "for number in numbers[: 1 - KEPT_RECORDINGS]:",
+        "for number in numbers[:-KEPT_RECORDINGS]:",
     ),
     Fault(
         "a watchdog that could not be reached has to wait for a whole interval",
@@ -177,22 +177,22 @@ RUNTIME_FAULTS = (
     ),
     Fault(
         "an install removes the release before the current one if that cannot be read now",
-        f"{PACKAGE}/delivery/retention.py",
+        f"{PACKAGE}/delivery/install.py",
         "stay = {current, *earlier[-1:], *islice(",
         "stay = {current, *islice(",
     ),
     Fault(
         "work in the background begins by an offer of time that is over",
-        f"{PACKAGE}/delivery/pace.py",
+        f"{PACKAGE}/delivery/background.py",
         "self._left, self._wanted = 0.0, True",
         "self._wanted = True",
     ),
     Fault(
         "the precision of two classes is that of the second one, and not of class 1",
-        f"{PACKAGE}/commands/scores.py",
+        f"{PACKAGE}/records/answer_scores.py",
         "return float(found[self._numbers[1]])",
         "return float(found[1])",
-        tests=("tests/builder/commands/test_scores.py",),
+        tests=("tests/builder/evaluation/test_answer_scores.py",),
     ),
     Fault(
         "python -m polydom_runtime always ends with the code 0",

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from polydom_builder.sets.region import QueryRegion, evaluate
+from polydom_builder.sets.region import QueryRegion, costs_at_sizes
 from polydom_builder.sets.set_costs import SetCosts
 
 ROUNDING = 1e-9
@@ -39,7 +39,7 @@ def worst_ratio(
     sizes = np.random.default_rng(seed).uniform(*region.sizes, 12)
     worst = 1.0
     for n in (*region.sizes, *sizes):
-        cost = evaluate(weights, np.full(len(scores), n))
+        cost = costs_at_sizes(weights, np.full(len(scores), n))
         for budget in np.unique(np.clip([*cost, *region.budgets], *region.budgets)):
             fits = cost <= budget * (1.0 - ROUNDING)
             answering = chosen & (cost <= budget * (1.0 + ROUNDING))

@@ -7,9 +7,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polydom_builder.lattice import expand_best_first, feasible
+from examples.paper.algorithms.layers import expand_layers
+from polydom_builder.lattice import feasible
+from polydom_builder.lattice.best_first import expand_best_first
 from polydom_builder.lattice.candidates import select_candidates
-from polydom_builder.paper import expand_layers
 from polydom_builder.sets.covers import Costs
 from polydom_builder.sets.set_costs import SetCosts
 from tests.draws import draws

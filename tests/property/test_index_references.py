@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from polydom_builder.index import build_index
+from examples.paper.algorithms.all_crossings import AllCrossingsIndex
+from examples.paper.algorithms.scan import ScanIndex
+from examples.paper.algorithms.sweep import intersections, sweep_index
+from examples.paper.systems import INDEXES
 from polydom_builder.index.crossings import crossings
-from polydom_builder.paper import INDEXES, AllCrossingsIndex, ScanIndex, sweep_index
-from polydom_builder.paper.sweep import intersections
+from polydom_builder.index.envelope import build_index
 from polydom_builder.sets.region import QueryRegion
 from polydom_runtime.bundles.index import Candidate, PolyDomIndex
 from polydom_runtime.costs import CostFunction
@@ -148,7 +150,7 @@ def assert_same(expected: PolyDomIndex, index: PolyDomIndex) -> None:
 def test_answers_are_the_scan_s_at_every_tie(kind: str, score: str, data: st.DataObject) -> None:
     """With each budget that some candidate just fits, all indexes answer as accurately and as cheaply as can be."""
     candidates, region, asked = draw_case(data, kind, score)
-    indexes = [make(candidates, region) for make in INDEXES.values()]
+    indexes = [make(candidates, region)[0] for make in INDEXES.values()]
 
     for n, budget in asked:
         best = answer(candidates, n, budget)
@@ -161,7 +163,7 @@ def test_answers_are_the_scan_s_at_every_tie(kind: str, score: str, data: st.Dat
 def test_the_first_of_identical_curves_is_the_answer(data: st.DataObject) -> None:
     """Of equal scores and equal costs at all sizes, fewer features and the smaller mask count, for every index."""
     candidates, region, asked = draw_case(data, "identical", "equal scores")
-    indexes = [make(candidates, region) for make in INDEXES.values()]
+    indexes = [make(candidates, region)[0] for make in INDEXES.values()]
 
     for n, budget in asked:
         best = answer(candidates, n, budget)
@@ -177,7 +179,7 @@ def test_the_first_of_identical_curves_is_the_answer(data: st.DataObject) -> Non
 def test_answers_are_the_scan_s_up_to_rounding(name: str, case: Case) -> None:
     """At any size the answer fits, and it is as accurate as the scan's for a budget smaller by rounding."""
     candidates, region, asked = case
-    index = INDEXES[name](candidates, region)
+    index, _ = INDEXES[name](candidates, region)
 
     for n, budget in asked:
         found = index.best(n, budget)
@@ -273,7 +275,7 @@ def test_rounding_does_not_part_curves_that_meet() -> None:
     candidates += [Candidate(mask, (), 0.5, cost) for mask, cost in enumerate(costs, 1)]
 
     for make in INDEXES.values():
-        assert make(candidates, QueryRegion(SIZES)).best(1.0, 16.0).accuracy == 0.5
+        assert make(candidates, QueryRegion(SIZES))[0].best(1.0, 16.0).accuracy == 0.5
 
 
 def test_scan_stores_every_candidate() -> None:

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from polydom_builder.lattice import expand_best_first
-from polydom_builder.paper import expand_layers
+from examples.paper.algorithms.layers import expand_layers
+from polydom_builder.lattice.best_first import expand_best_first
 from polydom_builder.sets.covers import Costs
-from polydom_builder.sets.region import evaluate
+from polydom_builder.sets.region import costs_at_sizes
 from polydom_builder.sets.set_costs import SetCosts
 from tests.draws import draws
 from tests.property import strategies as own
@@ -133,10 +133,12 @@ def test_reach_is_the_last_size_that_fits(data: st.DataObject, costs: SetCosts) 
 
     low, high = (np.full(len(weights), n) for n in region.sizes)
     nowhere, inside = np.isneginf(reach), ~np.isneginf(reach)
-    assert (nowhere == (evaluate(weights, low) > budget)).all()
-    assert (evaluate(weights[inside], reach[inside]) <= budget).all()
+    assert (nowhere == (costs_at_sizes(weights, low) > budget)).all()
+    assert (costs_at_sizes(weights[inside], reach[inside]) <= budget).all()
     beyond = np.minimum(reach[inside] * (1 + 1e-9) + 1e-9, high[inside])
-    assert ((evaluate(weights[inside], beyond) >= budget * (1 - ROUNDING)) | (reach[inside] == high[inside])).all()
+    assert (
+        (costs_at_sizes(weights[inside], beyond) >= budget * (1 - ROUNDING)) | (reach[inside] == high[inside])
+    ).all()
 
 
 def _violated(prepared: Costs, row: int, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
@@ -145,8 +147,8 @@ def _violated(prepared: Costs, row: int, rows: NDArray[np.intp]) -> NDArray[np.b
     sizes = np.append(np.random.default_rng(0).uniform(*prepared.region.sizes, 200), prepared.region.sizes)
     violated = np.zeros(len(rows), dtype=bool)
     for n in sizes:
-        theirs = evaluate(prepared.weights[rows], np.full(len(rows), n))
-        own_cost = evaluate(prepared.weights[[row]], np.array([n]))[0]
+        theirs = costs_at_sizes(prepared.weights[rows], np.full(len(rows), n))
+        own_cost = costs_at_sizes(prepared.weights[[row]], np.array([n]))[0]
         allowed = np.maximum(theirs, low) * (1 + ROUNDING)
         violated |= (theirs <= high * (1 - ROUNDING)) & (own_cost > allowed)
     return violated

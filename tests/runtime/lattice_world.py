@@ -3,12 +3,12 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from polydom_runtime import CostFunction, Feature, FeatureSpace, Predictor, Step
+from polydom_runtime import CostFunction, Feature, FeatureSpace, Predictor, Seams, Step
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.model_entry import ModelEntry
+from polydom_runtime.bundles.unit_times import StepTime
 from polydom_runtime.features import members
 from polydom_runtime.testing import ManualClock
-from polydom_runtime.unit_times import StepTime
 from tests.bundle_parts import bundle_of
 
 US = 1e-6
@@ -78,14 +78,14 @@ class LatticeWorld:
         )
 
     def predictor(self, deadline: float, **options: Any) -> Predictor:
-        """Return a predictor in this world, its deadline in seconds."""
+        """Return a predictor in this world, its deadline in seconds; options may be of its seams."""
+        own = {name: options.pop(name) for name in Seams._fields if name in options}
+        seams = {"clock": self.clock, "keep_memory": False, "run_of": self._model, **own}
         return Predictor(
             self.bundle,
             self.space,
             deadline=deadline,
-            clock=self.clock,
-            keep_memory=False,
-            run_of=self._model,
+            seams=Seams(**seams),
             **options,
         )
 

@@ -15,6 +15,7 @@ from polydom_runtime import (
     FeatureSpace,
     PolyDomError,
     Predictor,
+    Seams,
     Step,
     SupervisedPredictor,
     UnitTimes,
@@ -152,7 +153,7 @@ CODE: dict[str, tuple[Callable[[], object], tuple[str, ...]]] = {
         ("must be a positive number of seconds", "Got '2ms'"),
     ),
     "an engine of another kind": (
-        lambda: Predictor(BUNDLE, space, engine="torch"),  # type: ignore[arg-type]
+        lambda: Predictor(BUNDLE, space, seams=Seams(engine="torch")),  # type: ignore[arg-type]
         ("must be one of onnxruntime, numpy", "Got 'torch'"),
     ),
     "a deadline of 0": (lambda: Predictor(BUNDLE, space, deadline=0), ("must be a positive number", "Got 0")),
@@ -336,7 +337,9 @@ def test_mistake_on_the_command_line_is_told_with_its_cure(
 def test_a_batch_is_answered_by_the_prior_and_its_reason() -> None:
     """An answer comes in any case: the reason says which feature failed."""
     bundle, _ = make_bundle()
-    answer = Predictor(bundle, space, deadline=100.0, run_of=lambda model: lambda: 1).predict_one([ITEM, ITEM])
+    answer = Predictor(bundle, space, deadline=100.0, seams=Seams(run_of=lambda model: lambda: 1)).predict_one(
+        [ITEM, ITEM]
+    )
 
     assert answer.label == "no"
     assert answer.reason.endswith(" failed")

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from polydom_runtime import write_packed
-from polydom_runtime.delivery.switching import locked
+from polydom_runtime.delivery.releases import locked
 from polydom_runtime.exceptions import PolyDomError
 from polydom_runtime.files import followed, may_be_planted, open_kept, replace_file
 from polydom_runtime.measuring.journal import FileJournal
-from polydom_runtime.measuring.measurement import SamplesHeader
+from polydom_runtime.measuring.samples_so_far import SamplesHeader
 from polydom_runtime.records.metrics import Metrics
 from polydom_runtime.records.metrics_files import JsonLines, PrometheusText
 from polydom_runtime.records.recorder import FlightRecorder

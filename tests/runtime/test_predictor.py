@@ -7,7 +7,7 @@ from weakref import ref
 import numpy as np
 import pytest
 
-from polydom_runtime import Predictor, load_bundle
+from polydom_runtime import Predictor, Seams, load_bundle
 from polydom_runtime.exceptions import BundleMismatchError, DeadlineError
 from polydom_runtime.features import Feature, FeatureSpace
 from polydom_runtime.policy.loaded_models import LoadedModels
@@ -25,12 +25,14 @@ def policy(request: pytest.FixtureRequest) -> Policy:
 
 @pytest.fixture
 def predictor(bundle_folder: Path, world: World, policy: Policy) -> Predictor:
-    return Predictor.load(bundle_folder, world.space, deadline=200 * US, policy=policy, clock=world.clock)
+    return Predictor.load(bundle_folder, world.space, deadline=200 * US, policy=policy, seams=Seams(clock=world.clock))
 
 
 @pytest.fixture
 def strict(bundle_folder: Path, world: World) -> Predictor:
-    return Predictor.load(bundle_folder, world.space, deadline=200 * US, policy="strict", clock=world.clock)
+    return Predictor.load(
+        bundle_folder, world.space, deadline=200 * US, policy="strict", seams=Seams(clock=world.clock)
+    )
 
 
 def item(n: int) -> np.ndarray:
@@ -170,7 +172,9 @@ def test_failing_model_leaves_the_prior(world: World, policy: Policy) -> None:
     def fail() -> int:
         raise RuntimeError
 
-    predictor = Predictor(make_bundle()[0], world.space, policy=policy, clock=world.clock, run_of=lambda number: fail)
+    predictor = Predictor(
+        make_bundle()[0], world.space, policy=policy, seams=Seams(clock=world.clock, run_of=lambda number: fail)
+    )
 
     answer = predictor.predict_one(item(10))
 
@@ -202,7 +206,9 @@ def test_model_that_is_left_out_neither_answers_nor_is_worked_for(
 def test_walk_goes_past_a_model_that_is_left_out(world: World) -> None:
     """Its only target is the whole sequence."""
     greedy = changed(make_bundle()[0], sequences=((0, 1, 2),), shipped=(), intervals=(), median_size=10.0)
-    predictor = Predictor(greedy, world.space, deadline=200 * US, clock=world.clock, run_of=lambda number: lambda: 0)
+    predictor = Predictor(
+        greedy, world.space, deadline=200 * US, seams=Seams(clock=world.clock, run_of=lambda number: lambda: 0)
+    )
     predictor.leave_out([2])
 
     assert predictor.predict_one(item(10)).features == ("mean", "spread")

@@ -10,7 +10,7 @@ from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.trace import Trace
 from tests.runtime.node_space import space
 
-BUNDLE = load_bundle(Path(__file__).parents[1] / "golden" / "format_10.bundle")
+BUNDLE = load_bundle(Path(__file__).parents[1] / "golden" / "format_1.bundle")
 MANY = FeatureSpace([Feature(f"feature {k}", len) for k in range(60)], size=len)
 
 
@@ -19,7 +19,7 @@ MANY = FeatureSpace([Feature(f"feature {k}", len) for k in range(60)], size=len)
     [
         (space, ["FeatureSpace", "3 features", "mean, spread, ends"]),
         (MANY, ["60 features", "feature 0", "..."]),
-        (BUNDLE, ["Bundle", "3 features", "3 models", "format_10.bundle"]),
+        (BUNDLE, ["Bundle", "3 features", "3 models", "format_1.bundle"]),
         (BUNDLE.index, ["PolyDomIndex", "candidates"]),
         (BUNDLE.index.at_deadline(2e-4), ["Staircase", "200 µs"]),
         (Predictor(BUNDLE, space, deadline=2e-4), ["Predictor anytime", "200 µs", "3 models"]),

@@ -6,30 +6,20 @@ from dataclasses import replace
 
 from polydom_builder.costs.model_timers import ModelTimer
 from polydom_builder.costs.target import Target
-from polydom_builder.index import build_index
-from polydom_builder.sets.combined_costs import Combine
-from polydom_builder.sets.costs_of_sets import costs_of_sets
+from polydom_builder.index.envelope import build_index
+from polydom_builder.sets.combined_costs import Combine, costs_of_sets
 from polydom_builder.sets.region import QueryRegion
-from polydom_builder.training.scoring import scoring_name
-from polydom_builder.training.trainer import Trainer
-from polydom_runtime.bundles.bundle import Bundle, BundleSpace, Prior, Promise, StoredIndex
-from polydom_runtime.bundles.bundle_times import BundleTimes
+from polydom_runtime.bundles.bundle import Bundle, StoredIndex
 from polydom_runtime.bundles.model_entry import ModelEntry
 from polydom_runtime.costs import CostFunction
-from polydom_runtime.features import FeatureSpace
 
-from .early_stop import fit_stops
 from .export import ExportedModel, Order, with_prefixes
-from .held_out import HeldOut
 
 
 def model_entries(
     timer: ModelTimer, target: Target, exported: Sequence[ExportedModel], combine: Combine | None = None
 ) -> tuple[ModelEntry, ...]:
-    """Return the entries of models, each with its own time of a run on the target.
-
-    `combine`: the rule for the cost of features together; their sum if not given.
-    """
+    """Return the entries of models, each with its own time of a run on the target, and its cost by a rule if given."""
     whole = None if combine is None else costs_of_sets(target.worst, 0.0, combine)
     entries = []
     times = timer([(model.order, model.onnx_bytes) for model in exported])
@@ -41,32 +31,6 @@ def model_entries(
         cost = None if whole is None else whole(entry.mask) + CostFunction.of(seconds)
         entries.append(replace(entry, cost=cost))
     return tuple(entries)
-
-
-def draft_bundle(
-    space: FeatureSpace,
-    trainer: Trainer,
-    target: Target,
-    promise: Promise,
-    models: tuple[ModelEntry, ...],
-    *,
-    prior: tuple[int | float, float],
-    stored: StoredIndex | None = None,
-) -> Bundle:
-    """Return a bundle with worst cases only and with every model, still without an index.
-
-    `trainer`: its table has the labels. `prior`: the number of a class, or the value that a regressor gives, and the
-    score of the answer without features. `stored`: the sequences of a greedy bundle.
-    """
-    return Bundle(
-        BundleSpace(space.names, space.widths, tuple(trainer.table.classes.tolist())),
-        BundleTimes.of(replace(target.worst, model=None), origin=target.origin),
-        replace(promise, scoring=scoring_name(trainer.scoring)),
-        Prior(*prior),
-        models,
-        stored or StoredIndex(),
-        error_costs=trainer.errors,
-    )
 
 
 def indexed(draft: Bundle, region: QueryRegion) -> Bundle:
@@ -93,23 +57,8 @@ def quickest_models(entries: Sequence[ModelEntry]) -> dict[Order, int]:
     return quickest
 
 
-def with_stops(bundle: Bundle, models: Sequence[HeldOut], loss: float) -> Bundle:
-    """Return the bundle with the confidences from which on its models answer early.
-
-    `bundle`: a calibrated one. `models`: the held-out answers of its models. `loss`: how much accuracy may be lost, at
-    most, on the items that are answered early.
-    """
-    calibrations = [entry.calibration for entry in bundle.models if entry.calibration is not None]
-    stops = fit_stops(models, calibrations, loss)
-    entries = tuple(replace(entry, stop=stop) for entry, stop in zip(bundle.models, stops, strict=True))
-    return replace(bundle, models=entries, promise=replace(bundle.promise, stop_loss=loss))
-
-
-def check_memory(bundle: Bundle, target: Target) -> None:
-    """Check that the models fit the memory of the target.
-
-    Raises `ExportError` if they do not. The message names the largest model.
-    """
+def check_fits_memory(bundle: Bundle, target: Target) -> None:
+    """Check that the models fit the memory of the target; the message names the largest one."""
     names = [entry.name(bundle.names) for entry in bundle.models]
     target.check_memory(names, [entry.size_bytes for entry in bundle.models])
 

@@ -10,7 +10,7 @@ from polydom_builder.signing.sign import sign_folder
 from polydom_builder.signing.signing_key import SigningKey
 from polydom_builder.verification.proof_file import PROOF_FILE
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.bundles.encoding import encode
+from polydom_runtime.bundles.index_document import encode
 from polydom_runtime.bundles.index_file import DIGEST_FILE, INDEX_FILE, digest_line, read_bundle
 from polydom_runtime.bundles.model_entry import MODEL_FOLDER, model_file
 from polydom_runtime.files import followed, replace_folder, sync_folder, write_file
@@ -23,16 +23,11 @@ def write_bundle(
     proof: bytes | None = None,
     key: SigningKey | None = None,
 ) -> None:
-    """Write a bundle into a new folder, check it, and put it in place in one step.
+    """Write a bundle into a new folder, check it, and put it in place in one step, as `checked_target` allows.
 
-    After an interruption at any instant there is the old bundle or the new one, never a part of one.
-
-    `folder`: a new folder, or an old bundle, which is replaced; of a link, the bundle that it points at. `models`: the
-    ONNX bytes of its models, in their order. `proof`: the content of the proof file. `key`: the key to sign the bundle
-    with, under its name, or that of the folder.
-
-    Raises `ExportError` if `folder` exists and is not a bundle, or cannot be written. Raises `BundleFormatError` if the
-    written bundle cannot be read back.
+    After an interruption at any instant there is the old bundle or the new one, never a part of one. `models`: the ONNX
+    bytes of its models, in their order. `proof`: the content of the proof file. `key`: the key to sign the bundle with,
+    under its name, or that of the folder.
     """
     target = checked_target(folder)
     try:

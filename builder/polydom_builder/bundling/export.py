@@ -12,29 +12,27 @@ from polydom_builder.training.conversion import checked_model
 from polydom_builder.training.families import Family
 from polydom_builder.training.onnx import OnnxModel, OnnxVersions, to_onnx
 from polydom_builder.training.trainer import Trainer
-from polydom_runtime.bundles.estimates import Estimate
+from polydom_runtime.bundles.model_entry import Estimate
+from polydom_runtime.bundles.unit_times import UnitTimes
 from polydom_runtime.features import members
-from polydom_runtime.unit_times import UnitTimes
 
-from .held_out import HeldOut, held_out
+from .calibration import HeldOut, held_out
 
 Order = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ExportedModel:
-    """An exported model and its held-out score, measured with models in exported form.
-
-    With an estimate, the score is corrected, and the estimate has the measured one. `held_out` are the answers on
-    held-out items, if they were asked for.
-    """
+    """An exported model and its held-out score, measured with models in exported form."""
 
     order: Order
     onnx_bytes: bytes
     accuracy: float
+    """Corrected, if there is an estimate, which has the measured one."""
     estimate: Estimate | None = None
     estimator: str = ""
     held_out: HeldOut | None = None
+    """The answers on held-out items, if they were asked for."""
 
 
 def plan_order(mask: int, times: UnitTimes, size: float) -> Order:
@@ -65,14 +63,10 @@ def with_prefixes(orders: Sequence[Order]) -> list[Order]:
 
 
 def models_to_export(chosen: Sequence[tuple[Order, str]], quickest: str) -> list[tuple[Order, str]]:
-    """Return the orders and the estimators of the models of a bundle.
+    """Return the orders and the estimators of the models of a bundle: those chosen, and the quickest for each prefix.
 
-    Every prefix, and every set itself, has a model of the quickest estimator, so that an answer is never far away.
+    So an answer is never far away. The empty set needs no model.
 
-    `chosen`: the models that may answer by themselves, with their estimators; the empty set needs none.
-
-    Examples
-    --------
     >>> models_to_export([((0, 1), "trees")], "lines")
     [((0,), 'lines'), ((0, 1), 'lines'), ((0, 1), 'trees')]
     """
@@ -91,12 +85,9 @@ def export_models(
 ) -> list[ExportedModel]:
     """Train, convert, check and score a model for each order, in parallel and cached.
 
-    `orders`: the features of each model, in the order of computation. `names`: the names of all features, for error
-    messages. `versions`: the newest ONNX versions that the device loads. `max_mismatches`: the number of items for
-    which the label of the exported model may differ from scikit-learn's. `progress`: called with 1 after each model.
-    `sure`: whether to keep the answers on held-out items, with their scores.
-
-    Raises `ExportError` if a model cannot be exported, or its labels differ from scikit-learn's.
+    `names`: of all features, for messages. `versions`: the newest ONNX versions that the device loads.
+    `max_mismatches`: see `SearchLimits`. `progress`: called with 1 after each model. `sure`: whether to keep the
+    answers on held-out items, with their scores.
     """
     trainer = family.trainer
     export = trainer.memory.cache(_export_one, ignore=["trainer", "name"])

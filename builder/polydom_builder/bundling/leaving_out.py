@@ -6,8 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from polydom_builder.costs.model_limits import check_any_fits, costs_of_models, keeps
-from polydom_builder.index.exact_choice import best_choice
-from polydom_builder.index.model_choice import Choices, greedy_choice
+from polydom_builder.index.model_choice import Choices, best_choice, greedy_choice
 from polydom_builder.sets.expected_queries import ExpectedQueries
 from polydom_builder.sets.region import QueryRegion
 from polydom_runtime.arrays import Bools, Floats
@@ -18,7 +17,7 @@ from polydom_runtime.bundles.shipping import Amount, LeftOut, Limits, Shipping
 from .assembly import indexed, quickest_models
 from .export import Order, models_to_export
 
-FEW, MANY = (1, 2, 4, 8), (16, 32, 64)
+FEW_MODELS, MORE_MODELS = (1, 2, 4, 8), (16, 32, 64)
 """Numbers of models with which good choices are looked for: few models may need other sets than those of the index."""
 
 Which = tuple[Order, str]
@@ -35,10 +34,9 @@ def promising_models(
 ) -> list[Which]:
     """Return the models that may be shipped within the limits.
 
-    These are the best ones as far as `max_models` reaches, and good choices of few models among all trained sets.
-
-    `best`: those that are best somewhere. `trained`: trained sets of few features, with the scores of the search.
-    `prior`: the score of the answer without features. `quickest`: the estimator that prefixes have models of.
+    These are the best ones as far as `max_models` reaches, and good choices of few models among all `trained` sets of
+    few features, with the scores of the search. `prior`: the score of the answer without features. `quickest`: the
+    estimator that prefixes have models of.
     """
     if not (limits.max_models or limits.max_bytes):
         return [*best]
@@ -48,7 +46,7 @@ def promising_models(
     worth[[model in known for model in models]] = grid.worth([known[m] for m in models if m in known], prior)
     numbers = {order: number for number, (order, name) in enumerate(models) if name == quickest}
     choices = _choices([order for order, _ in models], numbers, worth, prior)
-    counts = [count for count in FEW if count <= (limits.max_models or count)]
+    counts = [count for count in FEW_MODELS if count <= (limits.max_models or count)]
     few = [models[number] for count in counts for number in np.flatnonzero(_some(choices, count)).tolist()]
     return [*dict.fromkeys([*((order[: limits.max_models or None], name) for order, name in best), *few])]
 
@@ -58,10 +56,8 @@ def within_limits(
 ) -> Bundle:
     """Return the bundle with its index, and with the models that lose least of the mean score within the limits.
 
-    `draft`: with every model that may be shipped, without an index. `sizes`: the sizes of the items that are expected.
+    `draft`: with every model that may be shipped, without an index. `sizes`: of the items that are expected.
     `searched`: the models that are best somewhere, with the scores of the search, for those that were not exported.
-
-    Raises `ExportError` if not even one model fits.
     """
     whole, prior = indexed(draft, region), draft.prior.accuracy
     candidates = [draft.candidate(number) for number in range(len(draft.models))]
@@ -147,7 +143,7 @@ def _curve(draft: Bundle, choices: Choices, every: Bools, full: float) -> tuple[
     """Return what good choices of rising numbers of models score, and at last all models together."""
     sizes = np.array(_files(draft), dtype=np.int64)
     points: list[Amount] = []
-    for chosen in (*(_some(choices, count) for count in (*FEW, *MANY) if count < every.sum()), every):
+    for chosen in (*(_some(choices, count) for count in (*FEW_MODELS, *MORE_MODELS) if count < every.sum()), every):
         if not points or chosen.sum() > points[-1].models:
             best = max([choices.score(chosen), *(point.score for point in points)])
             points.append(Amount(int(chosen.sum()), int(sizes[chosen].sum()), min(best, full)))

@@ -6,26 +6,21 @@ from dataclasses import replace
 
 import numpy as np
 
-from polydom_builder.simulation.report import deadlines_of
-from polydom_builder.simulation.simulate import Outcome, simulate
+from polydom_builder.simulation.policies import deadlines_of
+from polydom_builder.simulation.simulate import Simulated, simulate
 from polydom_builder.simulation.trials import Trials
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.bundles.bundle_times import BundleTimes
-from polydom_runtime.bundles.outlook import Outlook
+from polydom_runtime.bundles.bundle_times import BundleTimes, Outlook
 from polydom_runtime.bundles.regimes import Regime
 from polydom_runtime.policy.deadline import too_short
 
-N_DEADLINES, N_TYPICAL = 8, 200
+N_OUTLOOKS, N_TYPICAL = 8, 200
 MANY_MODELS = 150
 """With more models than these it takes up to a second to lay out a plan, so there are only half of the deadlines."""
 
 
-def outlook_of(outcome: Outcome, deadline: float, pauses: float = 0.0) -> Outlook:
-    """Return the outlook that the answers of a replay give.
-
-    `deadline`: in seconds. `pauses`: the share of answers that a pause longer than the deadline hits. Replays have no
-    pauses, so these answers are late beside the late ones there.
-    """
+def outlook_of(outcome: Simulated, deadline: float, pauses: float = 0.0) -> Outlook:
+    """Return the outlook that the answers of a replay give, where pauses hit a further share of the answers."""
     sets = Counter(answer.features for answer in outcome.answers)
     in_time = 1.0 - outcome.missed / len(outcome.answers)
     return Outlook(
@@ -39,16 +34,13 @@ def outlook_of(outcome: Outcome, deadline: float, pauses: float = 0.0) -> Outloo
 
 def deadlines_in(bundle: Bundle, regime: Regime) -> list[float]:
     """Return some deadlines of the bundle's range, in seconds, without those that are too short in a regime."""
-    count = N_DEADLINES if len(bundle.models) <= MANY_MODELS else N_DEADLINES // 2
+    count = N_OUTLOOKS if len(bundle.models) <= MANY_MODELS else N_OUTLOOKS // 2
     deadlines = deadlines_of(bundle, count)
     return [deadline for deadline in deadlines if not too_short(bundle.at(deadline, regime), deadline)]
 
 
 def typical_outlook(bundle: Bundle, regime: Regime, sizes: Sequence[float]) -> tuple[Outlook, ...]:
-    """Return the outlook if everything takes its typical time: for times that cannot be replayed.
-
-    `sizes`: the sizes of the items that are expected.
-    """
+    """Return the outlook for items of these sizes if all takes its typical time: for times that cannot be replayed."""
     shares = np.linspace(0.0, 1.0, N_TYPICAL)
     spread = np.quantile(np.clip(sizes, *bundle.promise.sizes), shares, method="nearest").tolist()
     trials = Trials.typical(bundle.at(1.0, regime), spread)

@@ -8,24 +8,19 @@ from tempfile import TemporaryDirectory
 
 from polydom_builder.exceptions import ExportError
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.bundles.decoding import MAX_MODEL_BYTES
 from polydom_runtime.bundles.index_file import load_bundle
+from polydom_runtime.bundles.model_entry import MAX_MODEL_BYTES
 from polydom_runtime.bundles.opened_folder import opened_folder
-from polydom_runtime.delivery.packed import unpack
+from polydom_runtime.delivery.packed import unpack_tar
 from polydom_runtime.files import replace_file
 
-from .source_date import source_date
+from .given_identity import source_date
 
 
 def pack(folder: str | os.PathLike[str], out: str | os.PathLike[str]) -> Bundle:
-    """Write a bundle with all its files as one tar file, in one step, and return the bundle.
+    """Write a bundle with all its files as one tar file, ``NAME.tar``, in one step, and return the bundle.
 
     Its times are 0, or those of ``SOURCE_DATE_EPOCH``.
-
-    `out`: the file, ``NAME.tar``, outside of the folder.
-
-    Raises `ExportError` if the file has another name, or cannot be written, or a file of the bundle does not fit into a
-    tar. Raises `BundleFormatError` if the bundle is not sound, or not signed as ``POLYDOM_TRUST`` demands.
     """
     path, target = Path(folder).resolve(), Path(out).resolve()
     if target.suffix != ".tar" or target.is_relative_to(path):
@@ -33,7 +28,7 @@ def pack(folder: str | os.PathLike[str], out: str | os.PathLike[str]) -> Bundle:
     load_bundle(folder)
     content = _tar(path)
     with TemporaryDirectory() as scratch:  # as a node will read it
-        bundle = load_bundle(unpack(BytesIO(content), target, Path(scratch)))
+        bundle = load_bundle(unpack_tar(BytesIO(content), target, Path(scratch)))
     try:
         replace_file(out, content)
     except OSError as e:

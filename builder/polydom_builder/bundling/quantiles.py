@@ -2,17 +2,22 @@
 
 Each regime and each of some deadlines gets its own choice. One choice for a whole range may break the promise at its
 shortest deadlines: an answer of few units can lose its reserve to a single slow one.
+
+Times are chosen on one half of the trials and checked on the other. To try all candidates at each deadline takes twice
+as long and finds the same scores. So the search climbs: from the choice at the deadline before, first among guards and
+then among plans, as long as that is better.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
-from polydom_builder.costs.fit_times import UNIT_QUANTILE
+from polydom_builder.costs.fitted_times import TYPICAL_QUANTILE, UNIT_QUANTILE
 from polydom_builder.costs.target import RegimeTarget, Target
-from polydom_builder.simulation.simulate import simulate
+from polydom_builder.simulation.simulate import Simulated, simulate
 from polydom_builder.simulation.trials import Trials, halves
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.bundle_times import UNKNOWN_CALM, BundleTimes, Choice
@@ -21,13 +26,11 @@ from polydom_runtime.costs import format_seconds
 from polydom_runtime.measuring.cost_samples import CostSamples, Pauses
 from polydom_runtime.prediction import policy_for
 
-from .choosing import Choosing, Chosen, Pair
 from .outlooks import deadlines_in, in_each_regime, outlook_of, typical_outlook
 
 N_TRIALS = 2000
 """Half of these trials are to choose on, half to check on."""
 
-TYPICAL_QUANTILE = 0.5
 
 GUARDS = (0.9, 0.95, 0.99)
 """Quantiles that the guard may use, beside the promised one. They may be lower than the promised one: an answer is late
@@ -36,6 +39,99 @@ only if a unit exceeds its guarded time and was also begun at the last moment, w
 CALM_QUANTILE, MAX_CALM = 0.999, 1.8
 """On the device as it was measured, one answer in a thousand may find a slow-down. The estimate is a median over few
 items, so it exceeds 1 often. Above `MAX_CALM` it always counts."""
+
+SHARE_OF_PROMISE, SHARE_OF_CHECK = 0.5, 0.75
+"""The shares of the allowed late answers that the half on which times are chosen and the other one may have. They are
+below 1, since the best of many candidates is often one that was lucky, and rates in some hundred answers are rough."""
+
+Merit = tuple[int, float, int]
+"""The negative number of late answers beyond the allowed ones, the score, and how careful it is: larger is better."""
+
+
+class Pair(NamedTuple):
+    """A candidate: the places of its guarded and its planned times among those to choose from."""
+
+    guard: int
+    plan: int
+
+
+class CheckedChoice(NamedTuple):
+    """A choice, and the answers that it gave on the half of the trials on which it was checked."""
+
+    choice: Choice
+    checked: Simulated
+
+
+class Choosing:
+    """Chooses for rising deadlines among the times of a target by quantile, from the default quantiles on.
+
+    Of the two trials, the first are those to choose on, the second those to check on.
+    """
+
+    def __init__(self, bundle: Bundle, target: Target, regime: Regime, trials: tuple[Trials, Trials]) -> None:
+        there = target if regime == "hot" else target.regimes[regime]
+        assert there.guarded is not None
+        guards = {q: there.planned[q] for q in GUARDS} | {there.guarded.quantile: there.guarded}
+        by_guard, by_plan = sorted(guards), sorted(there.planned)
+        # Worst cases are the most careful times. They are taken only if nothing else holds the promise.
+        worst = bundle.at(1.0, regime).times.worst
+        self._guards = [*(guards[q] for q in by_guard), worst]
+        self._plans = [*(there.planned[q] for q in by_plan), worst]
+        self._bundle, self._regime = bundle, regime
+        self._one, self._other = trials
+        self._last = Pair(by_guard.index(there.guarded.quantile), by_plan.index(UNIT_QUANTILE))
+
+    def at(self, deadline: float, allowed: float) -> CheckedChoice:
+        """Return the times that score best among those that keep the promise on both halves of the trials.
+
+        If those that are best on the first half break the promise on one of the halves, more careful ones are taken, up
+        to worst cases. `deadline`: seconds. `allowed`: the promised share of late answers.
+        """
+        merits: dict[Pair, Merit] = {}
+        most, limit = round(SHARE_OF_PROMISE * allowed * len(self._one)), allowed * len(self._one)
+
+        def merit(pair: Pair) -> Merit:
+            if pair not in merits:
+                outcome = self._replayed(pair, deadline, self._one)
+                merits[pair] = -max(outcome.missed - most, 0), outcome.score, sum(pair)
+            return merits[pair]
+
+        best = self._last
+        for direction in (Pair(1, 0), Pair(0, 1)):
+            best = self._climbed(best, direction, merit)
+        for pair in self._careful(best):
+            checked = self._replayed(pair, deadline, self._other)
+            if checked.missed <= SHARE_OF_CHECK * allowed * len(self._other) and most - merit(pair)[0] <= limit:
+                break
+        self._last = best
+        return CheckedChoice(Choice(deadline, self._plans[pair.plan], self._guards[pair.guard]), checked)
+
+    def _climbed(self, pair: Pair, direction: Pair, merit: Callable[[Pair], Merit]) -> Pair:
+        """Return the last candidate of steps up, or else down, each of which leads to a better one than before."""
+        for step in (1, -1):
+            start = pair
+            while self._is_known(near := Pair(pair.guard + step * direction.guard, pair.plan + step * direction.plan)):
+                if merit(near) <= merit(pair):
+                    break
+                pair = near
+            if pair != start:
+                break
+        return pair
+
+    def _is_known(self, pair: Pair) -> bool:
+        return 0 <= pair.guard < len(self._guards) - 1 and 0 <= pair.plan < len(self._plans) - 1
+
+    def _careful(self, pair: Pair) -> Iterator[Pair]:
+        """Yield a candidate and more and more careful ones: first with a higher guard, then with a higher plan."""
+        for guard in range(pair.guard, len(self._guards)):
+            yield Pair(guard, pair.plan)
+        for plan in range(pair.plan + 1, len(self._plans)):
+            yield Pair(len(self._guards) - 1, plan)
+
+    def _replayed(self, pair: Pair, deadline: float, trials: Trials) -> Simulated:
+        there = self._bundle.at(deadline, self._regime)
+        times = replace(there.times, planned=self._plans[pair.plan], guarded=self._guards[pair.guard])
+        return simulate(replace(there, times=times), trials, deadline, adapt=False)
 
 
 def with_chosen_times(
@@ -46,11 +142,7 @@ def with_chosen_times(
     They are chosen for each regime and for some deadlines of the bundle's range. The bundle also gets the outlook at
     these deadlines, and the estimate of the slow-down that is rarely exceeded on the device as it was measured. If
     costs are estimates, or were given, nothing can be replayed: then the times are those at the default quantiles, and
-    the outlook is that of typical times.
-
-    `bundle`: with worst cases only. `target`: has the times at each quantile. `samples`: the samples that are replayed;
-    None if costs were given. `sizes`: the sizes of the items that are expected. `allowed`: the promised rate of late
-    answers, from 0 to 1.
+    the outlook is that of typical times. `allowed`: the promised rate of late answers.
     """
     draft = _with_default_times(bundle, target)
 
@@ -77,7 +169,7 @@ def with_chosen_times(
         if policy_for(bundle, "anytime") == "strict":
             found = [_as_it_is(draft, times, regime, trials[1], deadline) for deadline in deadlines]
         else:
-            choosing = _choosing(draft, target, regime, trials)
+            choosing = Choosing(draft, target, regime, trials)
             works = [allowed_for_work(share, allowed) for share in shares]
             found = list(map(choosing.at, deadlines, works))
         outlook = (outlook_of(c.checked, c.choice.deadline, share) for c, share in zip(found, shares, strict=True))
@@ -95,10 +187,7 @@ def _longest_answer(bundle: Bundle) -> float:
 
 
 def pause_note(pauses: Pauses, deadlines: Sequence[float], allowed: float, longest: float = math.inf) -> str:
-    """Return what can be promised where pauses alone break the promise; an empty text if they do so nowhere.
-
-    No answer takes more than `longest` seconds.
-    """
+    """Return what can be promised where pauses alone break the promise; an empty text if they do so nowhere."""
     share, deadline = max(((pauses.share_hit(d, longest), d) for d in deadlines), default=(0.0, 0.0))
     if share <= allowed:
         return ""
@@ -110,10 +199,7 @@ def pause_note(pauses: Pauses, deadlines: Sequence[float], allowed: float, longe
 
 
 def allowed_for_work(paused: float, allowed: float) -> float:
-    """Return the rate of late answers that pauses leave to the work that is planned; at least half of it.
-
-    `paused`: the share of answers that a pause makes late. `allowed`: the promised rate of late answers.
-    """
+    """Return the rate of late answers that pauses leave to the work that is planned; at least half of it."""
     return max(allowed - paused, 0.5 * allowed)
 
 
@@ -152,26 +238,10 @@ def _trials(samples: CostSamples, sizes: Sequence[float], regime: Regime, seed: 
     return Trials.drawn(samples, rng.choice(np.asarray(sizes, dtype=np.float64), N_TRIALS // 2).tolist(), seed, regime)
 
 
-def _choosing(bundle: Bundle, target: Target, regime: Regime, trials: tuple[Trials, Trials]) -> Choosing:
-    there = target if regime == "hot" else target.regimes[regime]
-    assert there.guarded is not None
-    guards = {q: there.planned[q] for q in GUARDS} | {there.guarded.quantile: there.guarded}
-    by_quantile = sorted(guards), sorted(there.planned)
-    start = Pair(by_quantile[0].index(there.guarded.quantile), by_quantile[1].index(UNIT_QUANTILE))
-    return Choosing(
-        bundle,
-        regime,
-        guards=[guards[q] for q in by_quantile[0]],
-        plans=[there.planned[q] for q in by_quantile[1]],
-        trials=trials,
-        start=start,
-    )
-
-
-def _as_it_is(bundle: Bundle, times: BundleTimes, regime: Regime, trials: Trials, deadline: float) -> Chosen:
+def _as_it_is(bundle: Bundle, times: BundleTimes, regime: Regime, trials: Trials, deadline: float) -> CheckedChoice:
     """Return the times that a bundle has, where only the strict policy is possible, and what they give."""
     choice = Choice(deadline, times.planned, times.guarded)
-    return Chosen(choice, simulate(bundle, trials, deadline, regime=regime, adapt=False))
+    return CheckedChoice(choice, simulate(bundle, trials, deadline, regime=regime, adapt=False))
 
 
 def _with_choices(times: BundleTimes, choices: Sequence[Choice]) -> BundleTimes:

@@ -15,21 +15,17 @@ from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.confidence import Confidence, Risk, RiskPoint
 from polydom_runtime.bundles.regimes import REGIMES, Regime
 
-from .calibration import HALF, calibrate, calibration_error, crossed
+from .calibration import HALF_ANSWER, HeldOut, calibrate, calibration_error, crossed
 from .export import ExportedModel
-from .held_out import HeldOut
 from .outlooks import N_TYPICAL, deadlines_in
 
 COVERAGES = np.arange(1.0, 0.04, -0.05)
-MIN_ANSWERS = 30
+FEWEST_ANSWERS = 30
 """Given answers at a threshold: from fewer no risk can be told."""
 
 
 def calibrated(bundle: Bundle, exported: Sequence[ExportedModel], trainer: Trainer) -> Bundle:
-    """Return the bundle with the calibration of each model, and the share of the prior's class.
-
-    `exported`: at least the models of the bundle, each with its held-out answers.
-    """
+    """Return the bundle with the calibration of each model, and the share of the prior's class."""
     fits = [calibrate(found.scores, found.hits, found.weights) for found in held_out_of(bundle, exported)]
     models = tuple(replace(entry, calibration=fit) for entry, fit in zip(bundle.models, fits, strict=True))
     is_prior = _is_prior(bundle, trainer)
@@ -55,10 +51,8 @@ def with_risks(bundle: Bundle, exported: Sequence[ExportedModel], trainer: Train
     """Return a calibrated bundle with its risks; any other one as it is.
 
     Each held-out item is answered as an item of its size would be at the deadline, if all takes its typical time. Its
-    confidence is by a calibration on other folds.
-
-    `bundle`: with the times that it plans with. `exported`, `trainer`: as for `calibrated`. `sizes`: the size of each
-    item of the training; others, which are expected on the node, are spread over the items.
+    confidence is by a calibration on other folds. `sizes`: of each item of the training; others, which are expected on
+    the node, are spread over the items.
     """
     if bundle.confidence is None:
         return bundle
@@ -129,8 +123,8 @@ def risk_points(confidences: Floats, hits: Bools, weights: Floats, said: Bools |
     given = np.ones(len(sure)) if said is None else said[surest].astype(np.float64)
     mass, wrong = np.cumsum(every * given), np.cumsum(every * given * ~hits[surest])
     ends = np.flatnonzero(np.append(sure[1:] < sure[:-1], True))  # all answers of equal confidence are given or none
-    ends = ends[(np.cumsum(given)[ends] >= MIN_ANSWERS) | (ends == len(sure) - 1)]
-    coverage, risk = np.minimum(mass / np.cumsum(every)[-1], 1.0), (wrong + HALF) / (mass + 2 * HALF)
+    ends = ends[(np.cumsum(given)[ends] >= FEWEST_ANSWERS) | (ends == len(sure) - 1)]
+    coverage, risk = np.minimum(mass / np.cumsum(every)[-1], 1.0), (wrong + HALF_ANSWER) / (mass + 2 * HALF_ANSWER)
     chosen = sorted({int(np.abs(coverage[ends] - wanted).argmin()) for wanted in COVERAGES}, reverse=True)
     points = [RiskPoint(float(sure[k]), float(coverage[k]), float(risk[k])) for k in ends[chosen]]
     return points[0]._replace(threshold=0.0), *points[1:]

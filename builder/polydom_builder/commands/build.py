@@ -1,23 +1,31 @@
 """``polydom build``: measure, train, index and export a bundle."""
 
-import argparse
 import math
+from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 from polydom_builder.bundling.bundle_folder import checked_target
-from polydom_builder.bundling.corrected_scores import CORRECTIONS
-from polydom_builder.bundling.identity import given_identity
+from polydom_builder.bundling.given_identity import given_identity
 from polydom_builder.exceptions import FitError
 from polydom_builder.exploration import SEARCHES
 from polydom_builder.greedy_search import GreedySearch
 from polydom_builder.lattice.greedy import PAPER_LAMBDAS
+from polydom_builder.preparation.settings import (
+    CORRECTIONS,
+    AnswerRules,
+    NodeConditions,
+    Noise,
+    ProvenPromise,
+    SearchLimits,
+)
 from polydom_builder.search import PolyDomSearch
 from polydom_builder.signing.signing_key import SigningKey
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index_file import index_sha256
 from polydom_runtime.commands.arguments import positive, share
+from polydom_runtime.commands.options import Option
 from polydom_runtime.commands.outcome import Outcome
 from polydom_runtime.commands.terminal import say, show
 from polydom_runtime.describing.promise_text import promise_text
@@ -28,162 +36,119 @@ from polydom_runtime.items.sources import UNLABELLED, Sample, samples, space_of
 from polydom_runtime.measuring.cost_samples import CostSamples
 from polydom_runtime.measuring.costs_file import load_costs
 
-from .arguments import count, deadlines, size_range, slack
+from .arguments import JOBS, count, deadlines, size_range, slack
 from .error_costs_file import read_error_costs
 from .estimator import given_estimator
 
 GREEDY = {"greedy": PAPER_LAMBDAS, "greedy-acc": (0.0,), "greedy-cost": (math.inf,)}
 """The λs of each greedy search. These searches make no promise about the score."""
 
-PROMISED = {
-    **{"slowdown": 2.0, "correction": "resampling"},
-    **dict.fromkeys(("alpha", "tolerance", "early_stop", "max_models", "max_memory")),
-}
-"""The options of the promise, and what they are if they are not given."""
-
-
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``polydom build``."""
-    _add_task(command)
-    _add_search(command)
-    _add_device(command)
-    _add_identity(command)
-    command.add_argument("--jobs", type=int, help="the number of worker processes; -1 for all processors (default 1)")
-    command.add_argument("--cache", help="the folder that keeps all work, so that a build that was killed continues")
-
-
-def _add_task(command: argparse.ArgumentParser) -> None:
-    command.add_argument("space", metavar="MODULE:SPACE", help="the feature space")
-    command.add_argument(
-        "--items", required=True, help="the items and labels for training: a packed .npz file or MODULE:FUNCTION"
-    )
-    command.add_argument(
-        "--deadline", required=True, type=deadlines, help="the deadline of an item, such as 2ms, or a range 1ms:10ms"
-    )
-    command.add_argument("--out", required=True, help="the bundle folder to write; an old bundle there is replaced")
-    command.add_argument("--sign", metavar="NAME.key", help="the private key to sign the bundle with (default: none)")
-    command.add_argument(
-        "--estimator",
-        action="append",
-        default=[],
-        metavar="[NAME=]MODULE:OBJECT",
-        help="the scikit-learn estimator (default: logistic regression on standardised features); may be given several "
-        "times: the bundle has the models of each where they are the best",
-    )
-    command.add_argument(
-        "--scoring", help="the score, by its name in scikit-learn (default: accuracy, or r2 of a regressor)"
-    )
-    command.add_argument(
-        "--costs-of-errors",
-        metavar="FILE.csv",
-        help="what errors cost: a file with the columns true, said and cost (default: the most probable label is said)",
-    )
-    command.add_argument("--cv", type=int, default=5, help="the number of cross-validation folds (default 5)")
-    command.add_argument(
-        "--sizes",
-        type=size_range,
-        metavar="LOW:HIGH",
-        help="the range of item sizes on the node, or one size (default: the range of the items)",
-    )
-
-
-def _add_search(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
+PROOF = (
+    Option(
         "--alpha",
-        type=float,
-        help="for a search that proves it: the factor by which a score may be worse than the best one, at least 1",
-    )
-    command.add_argument(
+        "for a search that proves it: the factor by which a score may be worse than the best one, at least 1",
+        float,
+    ),
+    Option(
         "--tolerance",
-        type=slack,
-        help="for the same search: the amount by which a set may score less than one in it, at least 0, or auto",
-    )
-    command.add_argument(
-        "--max-features",
-        type=int,
-        help="the number of features that a pre-selection leaves to the search (default all)",
-    )
-    command.add_argument(
-        "--max-trainings",
-        type=int,
-        help="the largest number of trainings; the search ends with the best sets so far, a greedy one with its "
-        "sequences so far",
-    )
-    command.add_argument(
-        "--max-seconds",
-        type=positive,
-        help="the longest time for trainings, in seconds, with the same effect",
-    )
-    command.add_argument(
+        "for the same search: the amount by which a set may score less than one in it, at least 0, or auto",
+        slack,
+    ),
+)
+MODELS = (
+    Option(
         "--max-models",
-        type=count,
-        help="the largest number of models; those that lose least of the mean score are left out (default: as many as "
-        "fit the memory of the device)",
-    )
-    command.add_argument(
-        "--max-memory",
-        metavar="SIZE",
-        help="the most that all model files may take together, such as 20MB, with the same effect",
-    )
-    command.add_argument(
-        "--lattice",
-        choices=[*SEARCHES, *GREEDY],
-        help="the search for feature sets (default by-gain; with --alpha or --tolerance best-first, which proves "
-        "them); a greedy one makes no promise about the score",
-    )
-
-
-def _add_device(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--profile",
-        action="append",
-        default=[],
-        metavar="NAME.costs|NAME",
-        help="the device: a costs file that was measured there, or a profile (a name or a .toml file) for an estimate; "
-        "of both, the measured costs are used (default: this machine)",
-    )
-    command.add_argument(
-        "--quantile", type=share, default=0.999, help="the promised share of answers in time (default 0.999)"
-    )
-    command.add_argument(
+        "the largest number of models; those that lose least of the mean score are left out (default: as many as fit "
+        "the memory of the device)",
+        count,
+    ),
+    Option("--max-memory SIZE", "the most that all model files may take together, such as 20MB, with the same effect"),
+)
+CHOICE = (
+    Option(
         "--slowdown",
-        type=float,
-        default=PROMISED["slowdown"],
-        help="the largest slow-down of the device for which the bundle has the best models (default 2)",
-    )
-    command.add_argument(
-        "--early-stop",
-        type=share,
-        metavar="LOSS",
-        help="the accuracy that early answers may give up, such as 0.01 (default: no early answers)",
-    )
-    command.add_argument(
-        "--correction",
-        type=lambda name: None if name == "none" else name,
-        choices=CORRECTIONS,
-        default=PROMISED["correction"],
-        metavar="{resampling,nested,none}",
-        help="how the luck of sets that were chosen for their scores is found, to lower stated scores by it (default "
+        "the largest slow-down of the device for which the bundle has the best models (default 2)",
+        *(float, 2.0),
+    ),
+    Option(
+        "--early-stop LOSS",
+        "the accuracy that early answers may give up, such as 0.01 (default: no early answers)",
+        share,
+    ),
+    Option(
+        "--correction {resampling,nested,none}",
+        "how the luck of sets that were chosen for their scores is found, to lower stated scores by it (default "
         "resampling); nested trains about as much again for each fold",
-    )
-    command.add_argument(
+        *(lambda name: None if name == "none" else name, "resampling"),
+        choices=CORRECTIONS,
+    ),
+)
+PROMISED = *PROOF, *MODELS, *CHOICE
+"""The options that a greedy search does not have, since it makes no promise about the score."""
+
+OPTIONS = (
+    Option("space MODULE:SPACE", "the feature space"),
+    Option("--items ITEMS", "the items and labels for training: a packed .npz file or MODULE:FUNCTION", required=True),
+    Option("--deadline", "the deadline of an item, such as 2ms, or a range 1ms:10ms", deadlines, required=True),
+    Option("--out OUT", "the bundle folder to write; an old bundle there is replaced", required=True),
+    Option("--sign NAME.key", "the private key to sign the bundle with (default: none)"),
+    Option(
+        "--estimator [NAME=]MODULE:OBJECT",
+        "the scikit-learn estimator (default: logistic regression on standardised features); may be given several "
+        "times: the bundle has the models of each where they are the best",
+        default=[],
+        action="append",
+    ),
+    Option("--scoring SCORING", "the score, by its name in scikit-learn (default: accuracy, or r2 of a regressor)"),
+    Option(
+        "--costs-of-errors FILE.csv",
+        "what errors cost: a file with the columns true, said and cost (default: the most probable label is said)",
+    ),
+    Option("--cv", "the number of cross-validation folds (default 5)", int, 5),
+    Option(
+        "--sizes LOW:HIGH",
+        "the range of item sizes on the node, or one size (default: the range of the items)",
+        size_range,
+    ),
+    *PROOF,
+    Option("--max-features", "the number of features that a pre-selection leaves to the search (default all)", int),
+    Option(
+        "--max-trainings",
+        "the largest number of trainings; the search ends with the best sets so far, a greedy one with its sequences "
+        "so far",
+        int,
+    ),
+    Option("--max-seconds", "the longest time for trainings, in seconds, with the same effect", positive),
+    *MODELS,
+    Option(
+        "--lattice",
+        "the search for feature sets (default by-gain; with --alpha or --tolerance best-first, which proves them); a "
+        "greedy one makes no promise about the score",
+        choices=[*SEARCHES, *GREEDY],
+    ),
+    Option(
+        "--profile NAME.costs|NAME",
+        "the device: a costs file that was measured there, or a profile (a name or a .toml file) for an estimate; of "
+        "both, the measured costs are used (default: this machine)",
+        default=[],
+        action="append",
+    ),
+    Option("--quantile", "the promised share of answers in time (default 0.999)", share, 0.999),
+    *CHOICE,
+    Option(
         "--confidence",
-        action="store_true",
-        help="let each answer state the probability that it is right, so that the node can withhold unsure ones",
-    )
+        "let each answer state the probability that it is right, so that the node can withhold unsure ones",
+    ),
+    Option("--name NAME", "what the bundle is called, as nodes show it", default=""),
+    Option("--bundle-version VERSION", "the version of the bundle", default=""),
+    Option("--built-by WHO", "who builds the bundle", default=""),
+    JOBS,
+    Option("--cache CACHE", "the folder that keeps all work, so that a build that was killed continues"),
+)
 
 
-def _add_identity(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--name", default="", help="what the bundle is called, as nodes show it")
-    command.add_argument("--bundle-version", default="", metavar="VERSION", help="the version of the bundle")
-    command.add_argument("--built-by", default="", metavar="WHO", help="who builds the bundle")
-
-
-def run(arguments: argparse.Namespace) -> Outcome:
-    """Measure, train, index and export.
-
-    Raises `PolyDomError` if something about the arguments, the items or the device is not as it must be.
-    """
+def run(arguments: Namespace) -> Outcome:
+    """Measure, train, index and export."""
     space = space_of(arguments.space)
     identity = {"name": arguments.name, "version": arguments.bundle_version, "built_by": arguments.built_by}
     checked_target(arguments.out)  # an error should come before the training
@@ -196,7 +161,8 @@ def run(arguments: argparse.Namespace) -> Outcome:
     groups, weights = (whole_or_none(found, name, arguments.items) for name in ("group", "weight"))
     search = search_for(arguments, space)
     if arguments.costs_of_errors:
-        search.costs_of_errors = read_error_costs(arguments.costs_of_errors, [s.label for s in found])
+        costs_of_errors = read_error_costs(arguments.costs_of_errors, [s.label for s in found])
+        search.set_params(answers__costs_of_errors=costs_of_errors)
     search.fit([s.item for s in found], [s.label for s in found], groups, costs, sample_weight=weights)
     bundle = search.export(arguments.out, **identity, key=key)
     for name, reason in search.dropped_.items():
@@ -246,10 +212,7 @@ def _scored(search: PolyDomSearch | GreedySearch) -> str:
 
 
 def whole_or_none(found: Sequence[Sample], name: str, source: str) -> list[Any] | None:
-    """Return the group or the weight of each item; None if no item has one.
-
-    Raises `ItemError` if some items have one and some have none.
-    """
+    """Return the group or the weight of each item; None if no item has one."""
     values = [getattr(sample, name) for sample in found]
     if missing := sum(value is None for value in values):
         if missing < len(values):
@@ -258,11 +221,9 @@ def whole_or_none(found: Sequence[Sample], name: str, source: str) -> list[Any] 
     return values
 
 
-def search_for(arguments: argparse.Namespace, space: FeatureSpace) -> PolyDomSearch | GreedySearch:
-    """Return the search that the command line asks for.
-
-    Raises `FitError` if options of the promise are given for a greedy search.
-    """
+def search_for(arguments: Namespace, space: FeatureSpace) -> PolyDomSearch | GreedySearch:
+    """Return the search that the command line asks for."""
+    names = "max_trainings", "max_seconds", "max_features", "max_models", "max_memory"
     common: dict[str, Any] = {
         "deadline": arguments.deadline,
         "size_range": arguments.sizes,
@@ -271,35 +232,36 @@ def search_for(arguments: argparse.Namespace, space: FeatureSpace) -> PolyDomSea
         "n_jobs": arguments.jobs,
         "memory": arguments.cache,
         "quantile": arguments.quantile,
-        "confidence": arguments.confidence,
-        "max_features": arguments.max_features,
-        "max_trainings": arguments.max_trainings,
-        "max_seconds": arguments.max_seconds,
+        "limits": SearchLimits(**{name: getattr(arguments, name) for name in names}),
+        "answers": AnswerRules(arguments.confidence, arguments.early_stop),
         "verbose": 1,
     }
     estimator = given_estimator(arguments.estimator)
-    promised = {name: getattr(arguments, name) for name in PROMISED}
     if arguments.lattice in GREEDY:
-        if given := [f"--{name.replace('_', '-')}" for name in PROMISED if promised[name] != PROMISED[name]]:
+        if given := [option.name for option in PROMISED if option.is_given(arguments)]:
             raise FitError(
                 f"{', '.join(given)} must be with a search that promises a score. --lattice {arguments.lattice} makes "
                 "no promise. Leave one out."
             )
         return GreedySearch(estimator, space, lambdas=GREEDY[arguments.lattice], **common)
+    slacks = {name: slack for name in ("alpha", "tolerance") if (slack := getattr(arguments, name)) is not None}
+    if slacks and arguments.lattice == "by-gain":
+        raise FitError(
+            "--alpha and --tolerance are for a search that proves them. Got one of them with --lattice by-gain. Leave "
+            "it out, or choose --lattice best-first."
+        )
     return PolyDomSearch(
         estimator,
         space,
-        lattice=arguments.lattice,
-        **promised,
+        promise=ProvenPromise(**slacks) if slacks or arguments.lattice == "best-first" else None,
+        noise=Noise(arguments.correction),
+        node=NodeConditions(slowdown=arguments.slowdown),
         **common,
     )
 
 
 def device_of(names: Sequence[str]) -> CostSamples | DeviceProfile | None:
-    """Return the device to plan for: measured costs before a profile; None stands for this machine.
-
-    Raises `MeasurementError`, `ProfileError` if a file or name is not sound.
-    """
+    """Return the device to plan for: measured costs before a profile; None stands for this machine."""
     devices = [load_costs(name) if name.endswith(".costs") else DeviceProfile.named(name) for name in names]
     measured = [d for d in devices if isinstance(d, CostSamples)]
     if len(measured) > 1 or len(devices) - len(measured) > 1:

@@ -4,16 +4,21 @@ from collections.abc import Sequence
 
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.regimes import Regime
+from polydom_runtime.commands.arguments import duration
+from polydom_runtime.commands.options import Option
 from polydom_runtime.commands.terminal import say
 from polydom_runtime.exceptions import DeadlineError
 from polydom_runtime.policy.deadline import too_short
 
 
-def long_enough(bundle: Bundle, deadlines: Sequence[float], regime: Regime = "hot") -> list[float]:
-    """Return the deadlines at which the bundle can answer; say why the others are left out.
+def deadlines_option(default: str) -> Option:
+    """Return the option for several deadlines; `default` says for the help which ones are taken otherwise."""
+    text = f"the deadlines of an item, such as 2ms 5ms (default: {default})"
+    return Option("--deadline", text, duration, nargs="+")
 
-    Raises `DeadlineError` if none is left.
-    """
+
+def long_enough(bundle: Bundle, deadlines: Sequence[float], regime: Regime = "hot") -> list[float]:
+    """Return the deadlines at which the bundle can answer, at least one; say why the others are left out."""
     faults = {deadline: too_short(bundle.at(deadline, regime), deadline) for deadline in deadlines}
     if all(faults.values()):
         raise DeadlineError(next(iter(faults.values())))

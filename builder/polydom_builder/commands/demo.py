@@ -3,74 +3,81 @@
 The node answers them back to back, and some of them in a loop that sleeps between two items.
 """
 
-import argparse
 import importlib
 import json
 import sys
+from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 from joblib import Memory
 
 from polydom_builder.evaluation import Labelled, evaluate
-from polydom_builder.evaluation.answering import Node
 from polydom_builder.evaluation.baselines import trained
+from polydom_builder.evaluation.predictions import Node
 from polydom_builder.search import PolyDomSearch
 from polydom_builder.training.labels import targets_of
 from polydom_builder.training.table import extract_table
 from polydom_runtime.bundles.index_file import load_bundle
+from polydom_runtime.commands.options import Option, values_of
 from polydom_runtime.commands.outcome import Outcome
 from polydom_runtime.commands.terminal import show
 from polydom_runtime.exceptions import ItemError
 from polydom_runtime.files import replace_file
 from polydom_runtime.items.packed import write_packed
 
+from .arguments import JOBS
 from .deadlines import long_enough
-from .demo_loop import LOOP_ITEMS, Pace, run_loop, write_loop_items
 from .demo_report import as_result, as_table, plot
 from .estimator import default_estimator
 
 DEADLINES = (0.0004, 0.0006, 0.001, 0.002, 0.004)
 QUANTILE = 0.99
 """One answer in a hundred may be late: a desktop or a virtual machine also does other work, and pauses at any time."""
+LOOP_ITEMS = "loop.npz"
+"""The file of the items that the loop answers."""
 
-
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``polydom demo``."""
-    command.add_argument(
-        "--example",
-        type=Path,
-        default=Path("examples/surface"),
-        help="the folder of the example (default examples/surface)",
-    )
-    command.add_argument("--node", default=sys.executable, help="the Python of the node (default: this one)")
-    command.add_argument(
+OPTIONS = (
+    Option("--example", "the folder of the example (default examples/surface)", Path, Path("examples/surface")),
+    Option("--node NODE", "the Python of the node (default: this one)", default=sys.executable),
+    Option(
         "--out",
-        type=Path,
-        default=Path(".cache/demo"),
-        help="the folder for the bundle, the results and all work (default .cache/demo)",
-    )
-    command.add_argument("--jobs", type=int, help="the number of worker processes; -1 for all processors (default 1)")
-    command.add_argument(
-        "--count",
-        type=int,
-        default=1500,
-        help="the number of patches for training, and as many again for the test (default 1500)",
-    )
+        "the folder for the bundle, the results and all work (default .cache/demo)",
+        *(Path, Path(".cache/demo")),
+    ),
+    JOBS,
+    Option("--count", "the number of patches for training, and as many again for the test (default 1500)", int, 1500),
+)
 
 
-def run(arguments: argparse.Namespace) -> Outcome:
+class DemoLoop(NamedTuple):
+    """The loop of the demo."""
+
+    period: float = 0.02
+    """Seconds from one item to the next."""
+    items: int = 250
+    """The number of test items that it answers."""
+
+
+class Looped(NamedTuple):
+    """The results of the loop at one deadline."""
+
+    items: int
+    late: int
+    in_time: float
+    """The share of answers that were right and in time."""
+    at_once: float
+    """The same for the same items without sleeps between them."""
+    rehearsing: float
+    """The share of the time that was spent on rehearsals."""
+
+
+def run(arguments: Namespace) -> Outcome:
     """Build the surface example and run it on a node."""
-    results = run_demo(
-        example=arguments.example,
-        node=arguments.node,
-        out=arguments.out,
-        estimator=default_estimator(),
-        deadlines=DEADLINES,
-        n_jobs=arguments.jobs,
-        count=arguments.count,
-    )
+    options = values_of(arguments, "example", "node", "out", "count")
+    results = run_demo(estimator=default_estimator(), deadlines=DEADLINES, n_jobs=arguments.jobs, **options)
     return Outcome({"out": arguments.out, "deadlines": results})
 
 
@@ -83,17 +90,13 @@ def run_demo(
     deadlines: Sequence[float],
     n_jobs: int | None,
     count: int,
-    pace: Pace = Pace(),  # noqa: B008
+    loop: DemoLoop = DemoLoop(),  # noqa: B008
 ) -> list[dict[str, Any]]:
-    """Build, run and compare; write ``results.json`` and ``accuracy.png`` beside the bundle.
+    """Build, run and compare; write ``results.json`` and ``accuracy.png`` beside the bundle; one result a deadline.
 
     `example`: the folder of ``surface.py``. `node`: the Python of the node: any environment that has polydom_runtime.
-    `out`: the folder of all results; a second run finds its work done there. `deadlines`: seconds, rising. `n_jobs`:
-    workers; -1 for all processors. `count`: patches for training, and as many again for the test. `pace`: of the loop.
-
-    The result: one result for each deadline.
-
-    Raises `ItemError` if the example cannot be imported. Raises `ExportError` if the node cannot run the bundle.
+    `out`: the folder of all results; a second run finds its work done there. `deadlines`: seconds, rising. `count`:
+    patches for training, and as many again for the test.
     """
     surface = _import_surface(example)
     out.mkdir(parents=True, exist_ok=True)
@@ -103,11 +106,10 @@ def run_demo(
     test_items, test_labels = surface.patches("test", count)
     write_packed(out / "train.npz", items, labels)
     write_packed(out / "test.npz", test_items, test_labels)
-    loop_labels = write_loop_items(out, test_items, test_labels, pace.items)
+    loop_labels = write_loop_items(out, test_items, test_labels, loop.items)
 
     search = PolyDomSearch(
-        estimator,
-        surface.space,
+        *(estimator, surface.space),
         deadline=(deadlines[0], deadlines[-1]),
         n_jobs=n_jobs,
         memory=memory,
@@ -121,22 +123,14 @@ def run_demo(
         f"{len(bundle.stored.shipped)} sets, {len(bundle.models)} models with all prefixes."
     )
 
-    rows = extract_table(
-        surface.space,
-        test_items,
-        targets_of(test_labels, len(test_items)),
-        n_jobs=n_jobs,
-        memory=memory,
-        progress=lambda done: None,
-    ).rows
+    targets, how = targets_of(test_labels, len(test_items)), {"n_jobs": n_jobs, "memory": memory}
+    rows = extract_table(surface.space, test_items, targets, progress=lambda done: None, **how).rows
     test = Labelled(test_items, test_labels, [float(surface.space.size(item)) for item in test_items], rows)
     for note in bundle.times.origin.notes:
         show(f"While the times were measured: {note}.")
     of_surface = Node(node, example, out / "surface.bundle", "surface:space")
     found = evaluate(
-        bundle,
-        test,
-        long_enough(bundle, deadlines),
+        *(bundle, test, long_enough(bundle, deadlines)),
         answering=of_surface.answering(out / "test.npz"),
         baselines=trained(search, test),
         n_bands=1,
@@ -144,8 +138,8 @@ def run_demo(
     results = []
     for at in found.deadlines:
         results.append(as_result(at))
-        if looped := run_loop(of_surface, out / LOOP_ITEMS, at.deadline, pace, loop_labels):
-            results[-1]["loop"] = {"period": pace.period, **looped._asdict()}
+        if looped := run_loop(of_surface, out / LOOP_ITEMS, at.deadline, loop.period, loop_labels):
+            results[-1]["loop"] = {"period": loop.period, **looped._asdict()}
     show(as_table(results))
     replace_file(out / "results.json", json.dumps(results, indent=2).encode())
     plot(results, out / "accuracy.png")
@@ -164,3 +158,28 @@ def _import_surface(example: Path) -> Any:
         return importlib.import_module("surface")
     except ImportError as e:
         raise ItemError(f"The demo must be able to import {example / 'surface.py'}. {e}") from e
+
+
+def write_loop_items(out: Path, items: list[Any], labels: list[Any], count: int) -> list[Any]:
+    """Write some of the items, drawn at random, for `run_loop`; return their labels."""
+    chosen = np.sort(np.random.default_rng(0).permutation(len(items))[:count]).tolist()
+    some = [labels[k] for k in chosen]
+    write_packed(out / LOOP_ITEMS, [items[k] for k in chosen], some)
+    return some
+
+
+def run_loop(node: Node, items: Path, deadline: float, period: float, labels: list[Any]) -> Looped | None:
+    """Answer the items in a loop, and once more without sleeps; None if the deadline is not shorter than the period."""
+    if deadline >= period:
+        return None
+    answers, summary = node.run(items, deadline, period=period)
+    at_once, _ = node.run(items, deadline)
+    late = sum(not answer["deadline_met"] for answer in answers)
+    share = float(summary["loop"]["rehearsals"]["share"])
+    return Looped(len(answers), late, _right_and_in_time(answers, labels), _right_and_in_time(at_once, labels), share)
+
+
+def _right_and_in_time(answers: list[dict[str, Any]], labels: list[Any]) -> float:
+    """Return the share of right answers in time; an item that was skipped counts as wrong."""
+    right = sum(bool(answer["deadline_met"] and answer["label"] == labels[answer["item"]]) for answer in answers)
+    return right / len(labels)

@@ -1,6 +1,5 @@
 """The results of the demo as a table and as a picture."""
 
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -8,13 +7,13 @@ from typing import Any
 from polydom_builder.evaluation import AtDeadline
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.files import replacing
+from polydom_runtime.tables import TextTable
 
-MAX_SETS = 3
-"""The most feature sets of a deadline that the table names."""
+from .evaluation_tables import named_sets
 
 
 def as_result(at: AtDeadline) -> dict[str, Any]:
-    """Return what the demo says of a deadline; all answers were timed."""
+    """Return the figures of the demo at a deadline; all answers were timed."""
     whole, timing = at.whole, at.whole.timing
     if timing is None:
         raise ValueError("The answers must have been timed.")
@@ -34,61 +33,45 @@ def as_result(at: AtDeadline) -> dict[str, Any]:
 
 def as_table(results: Sequence[dict[str, Any]]) -> str:
     """Return the results as text for a person."""
-    lines = [
-        "",
-        "                      accuracy                   elapsed / deadline",
-        "deadline   Poly-Dom  best single  cheap-first     p50   p99    max    missed",
-    ]
+    rows, sets, misses = [], [], []
     for r in results:
-        accuracies = f"{r['accuracy']:8.3f}  {r['single']:11.3f}  {r['cheap_first']:11.3f}"
-        elapsed = "  ".join(f"{r['elapsed_share'][q]:5.2f}" for q in ("p50", "p99", "max"))
-        lines.append(f"{format_seconds(r['deadline']):>8}   {accuracies}   {elapsed}   {r['missed']}/{r['items']}")
-    lines += _loops(results)
-    lines += [
-        "",
-        "best single: the one feature set with the best held-out score among those that fit every item.",
-        "cheap-first: features added cheapest first until the item's budget ends.",
-        "Both by planned costs, on the host, with no overrun counted against them.",
-        "",
-        "Feature sets that answered, by share of items:",
-    ]
-    for r in results:
-        shares = Counter(r["features"])
         deadline = format_seconds(r["deadline"])
-        for names, count in shares.most_common(MAX_SETS):
-            lines.append(f"{deadline:>8}   {count / r['items']:4.0%}  {names}")
-            deadline = ""
-        if len(shares) > MAX_SETS:
-            rest = sum(count for _, count in shares.most_common()[MAX_SETS:])
-            lines.append(f"{'':>8}   {rest / r['items']:4.0%}  {len(shares) - MAX_SETS} other sets")
-    misses = [_misses(r) for r in results if r["missed"]]
-    said = (
-        "Missed deadlines, by the time of the answer divided by the deadline:" if misses else "No deadline was missed."
+        accuracies = (f"{r[system]:.3f}" for system in ("accuracy", "single", "cheap_first"))
+        elapsed = (f"{r['elapsed_share'][q]:.2f}" for q in ("p50", "p99", "max"))
+        rows.append((deadline, *accuracies, *elapsed, f"{r['missed']}/{r['items']}"))
+        sets += named_sets(deadline, r["features"], r["items"])
+        if r["missed"]:
+            shares = ", ".join(f"{n} {share}" for share, n in r["misses"]["elapsed_share"].items())
+            misses.append((deadline, f"{r['missed']} of {r['items']}: {shares}"))
+    columns = ("#deadline", "#Poly-Dom", "#best single", "#cheap-first", "#p50", "#p99", "#max", "#missed")
+    late = "Missed deadlines, by the time of the answer divided by the deadline:"
+    tables = (
+        TextTable("Accuracy, and the time of an answer divided by the deadline:", columns, rows),
+        *_loops(results),
+        TextTable(BASELINES),
+        TextTable("Feature sets that answered, by share of items:", ("#deadline", "#items", "set"), sets),
+        TextTable(late, ("#deadline", "answers"), misses) if misses else TextTable("No deadline was missed."),
     )
-    return "\n".join([*lines, "", said, *misses])
+    return "\n".join(line for table in tables for line in ("", *table.lines()))
 
 
-def _misses(result: dict[str, Any]) -> str:
-    shares = ", ".join(f"{n} {share}" for share, n in result["misses"]["elapsed_share"].items())
-    return f"{format_seconds(result['deadline']):>8}   {result['missed']} of {result['items']}: {shares}"
+BASELINES = """\
+best single: the one feature set with the best held-out score among those that fit every item.
+cheap-first: features added cheapest first until the item's budget ends.
+Both by planned costs, on the host, with no overrun counted against them."""
 
 
-def _loops(results: Sequence[dict[str, Any]]) -> list[str]:
+def _loops(results: Sequence[dict[str, Any]]) -> list[TextTable]:
     """Return the table of the loops, if there are any; the elapsed time is that from when an item was due."""
-    looped = [(r["deadline"], r["loop"]) for r in results if "loop" in r]
-    if not looped:
-        return []
-    period = format_seconds(looped[0][1]["period"])
-    lines = [
-        "",
-        f"A loop with a period of {period} sleeps between two items. Right and in time:",
-        "deadline   in the loop  same items at once     late   time spent on rehearsals",
+    looped = [(format_seconds(r["deadline"]), r["loop"]) for r in results if "loop" in r]
+    rows = [
+        (at, f"{r['in_time']:.3f}", f"{r['at_once']:.3f}", f"{r['late']}/{r['items']}", f"{r['rehearsing']:.1%}")
+        for at, r in looped
     ]
-    for deadline, loop in looped:
-        rates = f"{loop['in_time']:11.3f}  {loop['at_once']:18.3f}"
-        late = f"{loop['late']}/{loop['items']}"
-        lines.append(f"{format_seconds(deadline):>8}   {rates}  {late:>7}   {loop['rehearsing']:8.1%}")
-    return lines
+    columns = ("#deadline", "#in the loop", "#same items at once", "#late", "#time spent on rehearsals")
+    periods = [format_seconds(loop["period"]) for _, loop in looped[:1]]
+    title = "A loop with a period of {} sleeps between two items. Right and in time:"
+    return [TextTable(title.format(period), columns, rows) for period in periods]
 
 
 def plot(results: Sequence[dict[str, Any]], file: Path) -> None:

@@ -13,14 +13,10 @@ COLUMNS = ["true", "said", "cost"]
 
 
 def read_error_costs(file: str | os.PathLike[str], labels: Iterable[Any]) -> dict[tuple[Any, Any], float]:
-    """Return the costs of errors in a CSV file, for `costs_of_errors` of a search.
+    """Read the costs of errors, for `costs_of_errors` of a search.
 
-    `file`: its first line is ``true,said,cost``, and each other one the cost of an error. Where nothing is said, it is
-    the cost of no answer, unless the items have a label without characters. `labels`: of the items; the file has them
-    as texts.
-
-    Raises `TrainingError` if the file cannot be read, has other columns, or a line has no number or the pair of another
-    line.
+    Where nothing is said, it is the cost of no answer, unless the items have a label without characters. `labels`: of
+    the items; the file has them as texts.
     """
     known = {str(label): label for label in map(plain, labels)}
     costs: dict[tuple[Any, Any], float] = {}

@@ -21,9 +21,6 @@ def given_estimator(references: Sequence[str]) -> Any:
     """Return the estimator of ``--estimator MODULE:OBJECT``, or several by their names; the default if none is given.
 
     A name may stand in front, as in ``NAME=MODULE:OBJECT``; without one, that of the object is taken.
-
-    Raises `ItemError` if a reference is malformed, or what it names does not exist. Raises `TrainingError` if two have
-    the same name.
     """
     pairs: list[tuple[str, str]] = []
     for reference in references:

@@ -1,11 +1,13 @@
 """An evaluation as tables."""
 
+from collections import Counter
 from collections.abc import Mapping
 
-from polydom_builder.evaluation import AtDeadline, Evaluation, Part, Score
-from polydom_runtime.bundles.estimates import CONFIDENCE
+from polydom_builder.evaluation import Evaluation, JudgedScore, Part
+from polydom_runtime.bundles.model_entry import CONFIDENCE
 from polydom_runtime.costs import format_seconds
-from polydom_runtime.records.metrics import PRIOR
+from polydom_runtime.describing.description import set_text
+from polydom_runtime.tables import TextTable
 
 from .tables import print_table, print_text
 
@@ -23,19 +25,19 @@ def print_evaluation(found: Evaluation) -> None:
         bands = {f"{part.sizes[0]:g} to {part.sizes[1]:g}": part for part in at.bands}
         if bands:
             _print_parts(f"By size, at {format_seconds(at.deadline)}", "size", bands)
-    print_table(
-        "Sets that answered", ("deadline", "items", "set "), [row for at in found.deadlines for row in _sets(at)]
-    )
+    sets = [
+        row for at in found.deadlines for row in named_sets(format_seconds(at.deadline), at.whole.sets, at.whole.items)
+    ]
+    print_table(TextTable("Sets that answered", ("#deadline", "#items", "set"), sets))
     unsure = any(part.calibration_error is not None or part.abstained for part in whole.values())
     if unsure:
-        columns = ("deadline", "calibration error", "withheld")
-        print_table(
-            "Confidences", columns, [(at, _number(p.calibration_error), str(p.abstained)) for at, p in whole.items()]
-        )
-    print_text(NOTES + CONFIDENCES * unsure + (TIMED if found.deadlines[0].whole.timing else ""))
+        columns = ("#deadline", "#calibration error", "#withheld")
+        rows = [(at, _number(part.calibration_error), str(part.abstained)) for at, part in whole.items()]
+        print_table(TextTable("Confidences", columns, rows))
+    print_text(SCORE_NOTES + CONFIDENCES * unsure + (TIMED if found.deadlines[0].whole.timing else ""))
 
 
-NOTES = f"""\
+SCORE_NOTES = f"""\
 Score: by the scoring of the bundle, with the interval that holds the score on new items with {CONFIDENCE:.0%}.
 Planned: each unit takes its typical time.
 Single: the best set that fits every item.
@@ -58,8 +60,8 @@ def _print_parts(title: str, key: str, parts: Mapping[str, Part]) -> None:
     is_timed = all(part.timing for part in parts.values())
     scores = ("score", "interval", "in time", "planned") if is_timed else ("planned", "interval")
     times = ("p50", "p99", "max", "late") if is_timed else ()
-    columns = (key, "items", *scores, "single", "cheap-first", *times, "prior")
-    print_table(title, columns, [(name, *_cells(part)) for name, part in parts.items()])
+    columns = (f"#{name}" for name in (key, "items", *scores, "single", "cheap-first", *times, "prior"))
+    print_table(TextTable(title, [*columns], [(name, *_cells(part)) for name, part in parts.items()]))
 
 
 def _cells(part: Part) -> list[str]:
@@ -78,14 +80,14 @@ def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.3f}"
 
 
-def _interval(score: Score) -> str:
+def _interval(score: JudgedScore) -> str:
     return "-" if score.low is None or score.high is None else f"{score.low:.3f} to {score.high:.3f}"
 
 
-def _sets(at: AtDeadline) -> list[tuple[str, str, str]]:
-    counts = list(at.whole.sets.items())
-    named = [(f"{n / at.whole.items:.0%}", name or PRIOR) for name, n in counts[:MAX_SETS]]
-    if len(counts) > MAX_SETS:
-        rest = sum(n for _, n in counts[MAX_SETS:])
-        named.append((f"{rest / at.whole.items:.0%}", f"(others: {len(counts) - MAX_SETS})"))
-    return [(format_seconds(at.deadline) if not k else "", *row) for k, row in enumerate(named)]
+def named_sets(deadline: str, sets: Mapping[str, int], items: int) -> list[tuple[str, str, str]]:
+    """Return the deadline, the share of the items and the name of the sets that answered most."""
+    shares = [(count, name or set_text(())) for name, count in Counter(sets).most_common()]
+    if len(shares) > MAX_SETS:
+        rest = sum(count for count, _ in shares[MAX_SETS:])
+        shares[MAX_SETS:] = [(rest, f"(others: {len(shares) - MAX_SETS})")]
+    return [("" if k else deadline, f"{count / items:.0%}", name) for k, (count, name) in enumerate(shares)]

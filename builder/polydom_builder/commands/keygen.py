@@ -1,23 +1,19 @@
 """``polydom keygen``: make a pair of keys to sign bundles with."""
 
-import argparse
 import os
+from argparse import Namespace
 
 from polydom_builder.signing.signing_key import PASSPHRASE, make_keys
+from polydom_runtime.commands.options import Option
 from polydom_runtime.commands.outcome import Outcome
 from polydom_runtime.commands.terminal import show
 
-
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``polydom keygen``."""
-    command.add_argument(
-        "name",
-        metavar="NAME",
-        help="the files to write: NAME.key, which is encrypted if POLYDOM_PASSPHRASE is set, and NAME.pub",
-    )
+OPTIONS = (
+    Option("name NAME", "the files to write: NAME.key, which is encrypted if POLYDOM_PASSPHRASE is set, and NAME.pub"),
+)
 
 
-def run(arguments: argparse.Namespace) -> Outcome:
+def run(arguments: Namespace) -> Outcome:
     """Make the keys, and say who needs which."""
     private, public = make_keys(arguments.name)
     how = f"encrypted; its passphrase is in {PASSPHRASE}" if os.environ.get(PASSPHRASE) else "not encrypted"

@@ -1,15 +1,16 @@
 """``polydom report``: write a page about a bundle, a flight recording or a device profile."""
 
-import argparse
+from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from polydom_builder.drawing.extra import check_extra
 from polydom_builder.exceptions import FitError
-from polydom_builder.simulation.report import deadlines_of
+from polydom_builder.simulation.policies import deadlines_of
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.commands.arguments import duration, share
+from polydom_runtime.commands.options import Option
 from polydom_runtime.commands.outcome import Outcome
 from polydom_runtime.commands.terminal import show
 from polydom_runtime.device.device_profile import DeviceProfile
@@ -27,33 +28,19 @@ if TYPE_CHECKING:
 EVALUATED = 5
 """Deadlines at which labelled items are answered, if none are given."""
 
-
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``polydom report``."""
-    command.add_argument(
-        "about",
-        metavar="BUNDLE|FLIGHT|PROFILE",
-        help="a bundle folder, a flight recording, or a device (name or .toml)",
-    )
-    command.add_argument("--out", required=True, type=Path, metavar="NAME.html", help="the page to write")
-    command.add_argument("--costs", metavar="NAME.costs", help="measured times of the device, to replay (of a bundle)")
-    command.add_argument(
-        "--deadline", type=duration, nargs="+", help="the deadlines, such as 2ms 5ms (default: spread over the range)"
-    )
-    command.add_argument(
-        "--quantile", type=share, default=0.999, help="the quantile of measured times that is the worst case (0.999)"
-    )
-    command.add_argument("--items", metavar="ITEMS", help="labelled items to answer: a packed .npz or MODULE:FUNCTION")
-    command.add_argument("--space", metavar="MODULE:SPACE", help="the feature space, with --items")
+OPTIONS = (
+    Option("about BUNDLE|FLIGHT|PROFILE", "a bundle folder, a flight recording, or a device (name or .toml)"),
+    Option("--out NAME.html", "the page to write", Path, required=True),
+    Option("--costs NAME.costs", "measured times of the device, to replay (of a bundle)"),
+    Option("--deadline", "the deadlines, such as 2ms 5ms (default: spread over the range)", duration, nargs="+"),
+    Option("--quantile", "the quantile of measured times that is the worst case (0.999)", share, 0.999),
+    Option("--items ITEMS", "labelled items to answer: a packed .npz or MODULE:FUNCTION"),
+    Option("--space MODULE:SPACE", "the feature space, with --items"),
+)
 
 
-def run(arguments: argparse.Namespace) -> Outcome:
-    """Write the page, whole or not at all.
-
-    Raises `FitError` if jinja2 or matplotlib is missing, options do not go together, or the costs are not those of the
-    bundle. Raises `BundleFormatError`, `RecordingError`, `ProfileError`, `MeasurementError` if a file is not sound.
-    Raises `DeadlineError` if all deadlines are too short.
-    """
+def run(arguments: Namespace) -> Outcome:
+    """Write the page, whole or not at all."""
     check_extra("jinja2", "matplotlib")
     about = Path(arguments.about)
     if (arguments.items is None) != (arguments.space is None):
@@ -81,7 +68,7 @@ def run(arguments: argparse.Namespace) -> Outcome:
     return Outcome({"file": arguments.out, "kind": page.kind, "size_bytes": len(content), **found})
 
 
-def _of_bundle(arguments: argparse.Namespace) -> "Page":
+def _of_bundle(arguments: Namespace) -> "Page":
     from polydom_builder.reporting.bundle_page import bundle_page
 
     bundle = load_bundle(arguments.about)
@@ -90,7 +77,7 @@ def _of_bundle(arguments: argparse.Namespace) -> "Page":
     return bundle_page(bundle, samples, deadlines=arguments.deadline or (), quantile=arguments.quantile, more=more)
 
 
-def _evaluated(arguments: argparse.Namespace, bundle: Bundle) -> "Section":
+def _evaluated(arguments: Namespace, bundle: Bundle) -> "Section":
     from polydom_builder.evaluation import Labelled, evaluate
     from polydom_builder.reporting.evaluation_section import evaluation_section
 

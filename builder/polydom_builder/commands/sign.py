@@ -1,40 +1,35 @@
 """``polydom sign``: sign a bundle, so that a node can tell whose it is."""
 
-import argparse
+from argparse import Namespace
 
 from polydom_builder.signing.sign import add_signature, sign_folder
 from polydom_builder.signing.signing_key import SigningKey
+from polydom_runtime.commands.bundle_options import BUNDLE
+from polydom_runtime.commands.options import Option
 from polydom_runtime.commands.outcome import Outcome
 from polydom_runtime.commands.terminal import show
 from polydom_runtime.exceptions import SignatureError
 
 from .arguments import day
 
-
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``polydom sign``."""
-    command.add_argument("bundle", metavar="BUNDLE", help="the bundle folder")
-    command.add_argument("--key", metavar="NAME.key", required=True, help="the private key, from `polydom keygen`")
-    command.add_argument("--name", metavar="NAME", help="the name to sign under (default: that of the bundle)")
-    command.add_argument(
-        "--expires",
-        type=day,
-        metavar="DATE",
-        help="the last day on which nodes load the bundle, such as 2027-06-01, in UTC; they then need a clock that is "
-        "right (default: no end)",
-    )
-    command.add_argument(
-        "--add",
-        action="store_true",
-        help="keep the signatures of other keys and what they sign, and add one, while the keys of the nodes change",
-    )
+OPTIONS = (
+    BUNDLE,
+    Option("--key NAME.key", "the private key, from `polydom keygen`", required=True),
+    Option("--name NAME", "the name to sign under (default: that of the bundle)"),
+    Option(
+        "--expires DATE",
+        "the last day on which nodes load the bundle, such as 2027-06-01, in UTC; they then need a clock that is right "
+        "(default: no end)",
+        day,
+    ),
+    Option(
+        "--add", "keep the signatures of other keys and what they sign, and add one, while the keys of the nodes change"
+    ),
+)
 
 
-def run(arguments: argparse.Namespace) -> Outcome:
-    """Sign, and say what was signed.
-
-    Raises `SignatureError` if the bundle cannot be signed, or the options do not go together.
-    """
+def run(arguments: Namespace) -> Outcome:
+    """Sign, and say what was signed."""
     if arguments.add and (arguments.name or arguments.expires):
         raise SignatureError("--add must be without --name and --expires: it signs the same again. Leave one out.")
     key = SigningKey.from_file(arguments.key)

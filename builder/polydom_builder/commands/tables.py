@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from polydom_runtime.causes import uncontrolled
 from polydom_runtime.commands.terminal import show
+from polydom_runtime.tables import TextTable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -19,29 +20,18 @@ GAP = 2
 """Spaces between columns."""
 
 
-def print_table(
-    title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, notes: Sequence[str] = ()
-) -> None:
-    """Print a table, numbers to the right; texts may come from files.
+def print_table(table: TextTable) -> None:
+    """Print a table, numbers to the right, and an empty line; texts may come from files.
 
     On a terminal long texts fold inside their columns. If all columns are too wide together, some follow in a further
     table, with the first column again.
-
-    `columns`: their names; those of columns of text end with a space. `rows`: a text for each column. `notes`: lines
-    under the table.
     """
-    if sys.stdout.isatty():
-        _print_rich(title, columns, rows)
-        print_text("\n".join([*notes, ""]))
-        return
-    names = [name.strip() for name in columns]
-    widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
-
-    def line(cells: Sequence[str]) -> str:
-        padded = zip(cells, columns, widths, strict=True)
-        return (" " * GAP).join(f"{c:<{w}}" if name.endswith(" ") else f"{c:>{w}}" for c, name, w in padded).rstrip()
-
-    show("\n".join([title, line(names), *map(line, rows), *notes, ""]))
+    after = [""] * bool(table.columns)
+    if table.rows and sys.stdout.isatty():
+        _print_rich(table)
+        print_text("\n".join([*table.notes, *after]))
+    else:
+        print_text("\n".join([*table.lines(), *after]))
 
 
 def print_text(text: str) -> None:
@@ -61,25 +51,25 @@ def _console() -> "Console":
     return Console(highlight=False, color_system=None if "NO_COLOR" in os.environ else "auto")
 
 
-def _print_rich(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def _print_rich(shown: TextTable) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
+    numbers = [column.startswith("#") for column in shown.columns]
     cells = [
-        [_foldable(cell) if name.endswith(" ") else uncontrolled(cell) for cell in column]
-        for name, *column in zip(columns, *rows, strict=True)
+        [uncontrolled(cell) if is_number else _foldable(cell) for cell in column]
+        for is_number, column in zip(numbers, zip(*shown.rows, strict=True), strict=True)
     ]
     console = _console()
-    print_text(title)
-    for part in _parts(columns, cells, console.width):
+    print_text(shown.title)
+    for part in _parts(shown.heads, numbers, cells, console.width):
         table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, GAP - 1, 0, 0))
         for k in part:
-            name = columns[k]
-            table.add_column(Text(name.strip()), justify="left" if name.endswith(" ") else "right", overflow="fold")
+            table.add_column(Text(shown.heads[k]), justify="right" if numbers[k] else "left", overflow="fold")
         for row in zip(*(cells[k] for k in part), strict=True):
             table.add_row(*map(Text, row))
-        console.print(table, *[""] * (part[-1] < len(columns) - 1))
+        console.print(table, *[""] * (part[-1] < len(cells) - 1))
 
 
 def _foldable(text: str) -> str:
@@ -87,12 +77,14 @@ def _foldable(text: str) -> str:
     return re.sub(r"(?<=\S)\+(?=\S)", " + ", uncontrolled(text))
 
 
-def _parts(columns: Sequence[str], cells: Sequence[Sequence[str]], width: int) -> Iterator[list[int]]:
+def _parts(
+    heads: Sequence[str], numbers: Sequence[bool], cells: Sequence[Sequence[str]], width: int
+) -> Iterator[list[int]]:
     """Return the numbers of the columns that fit beside each other, each time after the first one."""
     from rich.cells import cell_len
 
-    widths = [max(map(cell_len, [name.strip(), *column])) for name, column in zip(columns, cells, strict=True)]
-    needs = [GAP + (min(w, LEAST_TEXT) if n.endswith(" ") else w) for n, w in zip(columns, widths, strict=True)]
+    widths = [max(map(cell_len, [head, *column])) for head, column in zip(heads, cells, strict=True)]
+    needs = [GAP + (w if is_number else min(w, LEAST_TEXT)) for w, is_number in zip(widths, numbers, strict=True)]
     part = [0]
     for k in range(1, len(needs)):
         if len(part) > 1 and sum(needs[j] for j in [*part, k]) - GAP > width:

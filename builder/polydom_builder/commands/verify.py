@@ -1,20 +1,17 @@
 """``polydom verify``: check the proof of a bundle."""
 
-import argparse
+from argparse import Namespace
 from dataclasses import asdict
 
 from polydom_builder.verification import verify_bundle
-from polydom_runtime.commands.exit_code import ExitCode
-from polydom_runtime.commands.outcome import Outcome
+from polydom_runtime.commands.bundle_options import BUNDLE
+from polydom_runtime.commands.outcome import ExitCode, Outcome
 from polydom_runtime.commands.terminal import show
 
-
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``polydom verify``."""
-    command.add_argument("bundle", metavar="BUNDLE", help="the bundle folder")
+OPTIONS = (BUNDLE,)
 
 
-def run(arguments: argparse.Namespace) -> Outcome:
+def run(arguments: Namespace) -> Outcome:
     """Check the proof of a bundle and its index, without the code that made them."""
     report = verify_bundle(arguments.bundle)
     show(report)

@@ -6,20 +6,20 @@ from dataclasses import asdict
 from typing import Any
 
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.bundles.index import Candidate
+from polydom_runtime.bundles.unit_times import UnitTimes
 from polydom_runtime.costs import CostFunction
+from polydom_runtime.describing.description import set_text
 from polydom_runtime.describing.promise_text import promise_text
-from polydom_runtime.device.memory import memory_need
+from polydom_runtime.device.board import memory_need
 from polydom_runtime.measuring.cost_samples import DISPATCH
 from polydom_runtime.records.metrics import finite
-from polydom_runtime.unit_times import UnitTimes
 
 from .comparison import AnswerChange, Comparison, Fact, SetChange, Units, check_common, common_sizes, time_changes
 
-N_SIZES = 3
+BUNDLE_SIZES = 3
 """Times and answers are compared at a small, a middle and a large size."""
 
-Scores = Mapping[tuple[frozenset[str], str], tuple[tuple[str, ...], float]]
+ShippedScores = Mapping[tuple[frozenset[str], str], tuple[tuple[str, ...], float]]
 """The features of each shipped set in their order, and its score; by the set and the name of its estimator."""
 
 
@@ -30,11 +30,11 @@ def compare_bundles(before: Bundle, after: Bundle) -> Comparison:
     """
     units = Units.of(before.names, after.names)
     check_common("feature", units)
-    sizes = common_sizes(before.promise.sizes, after.promise.sizes, N_SIZES)
-    old, new = _facts(before), _facts(after)
+    sizes = common_sizes(before.promise.sizes, after.promise.sizes, BUNDLE_SIZES)
+    new = _facts(after)
     return Comparison(
         "bundles",
-        {what: Fact(old[what], new[what]) for what in old},
+        {what: Fact(value, new[what]) for what, value in _facts(before).items()},
         units,
         (
             *time_changes("typical", _costs(before.times.typical), _costs(after.times.typical), sizes),
@@ -76,20 +76,16 @@ def _costs(times: UnitTimes) -> dict[str, CostFunction]:
 
 def _answers(bundle: Bundle) -> dict[str, CostFunction]:
     """Return the costs of whole answers by the shipped sets, model included."""
-    return {f"answer by {_name(c)}": c.cost for c in bundle.index.candidates if c.features}
+    answering = (c for c in bundle.index.candidates if c.features)
+    return {f"answer by {set_text(sorted(c.features), c.estimator)}": c.cost for c in answering}
 
 
-def _shipped(bundle: Bundle) -> Scores:
+def _shipped(bundle: Bundle) -> ShippedScores:
     shipped = (c for c in bundle.index.candidates if c.features)
     return {(frozenset(c.features), c.estimator): (c.features, c.accuracy) for c in shipped}
 
 
-def _name(candidate: Candidate) -> str:
-    by = f" of {candidate.estimator}" if candidate.estimator else ""
-    return f"{'+'.join(sorted(candidate.features))}{by}"
-
-
-def _sets(before: Scores, after: Scores) -> tuple[SetChange, ...]:
+def _sets(before: ShippedScores, after: ShippedScores) -> tuple[SetChange, ...]:
     unknown: tuple[tuple[str, ...], None] = ((), None)
     return tuple(
         SetChange((after.get(key) or before[key])[0], before.get(key, unknown)[1], after.get(key, unknown)[1], key[1])

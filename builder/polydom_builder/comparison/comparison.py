@@ -1,7 +1,7 @@
-"""The result of a comparison: facts, feature sets, answers and times, each before and after."""
+"""The result of a comparison, each value before and after, and how much worse the second one may be."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -21,7 +21,7 @@ class Fact(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """Names in the order of the first one, then of the second one: those of one only, and those of both."""
+    """The names of the second one only, of the first one only, and of both."""
 
     added: tuple[str, ...]
     removed: tuple[str, ...]
@@ -29,7 +29,7 @@ class Units:
 
     @classmethod
     def of(cls, before: Sequence[str], after: Sequence[str]) -> "Units":
-        """Return the names of both."""
+        """Sort the names of two."""
         return cls(
             tuple(name for name in after if name not in before),
             tuple(name for name in before if name not in after),
@@ -60,8 +60,7 @@ class AnswerChange:
     @property
     def loss(self) -> float:
         """By how much the score fell; negative if it rose."""
-        loss: float = self.score.before - self.score.after
-        return loss
+        return float(self.score.before - self.score.after)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +112,55 @@ class Comparison:
         return plain
 
 
+@dataclass(frozen=True, slots=True)
+class ChangeLimits:
+    """How much worse the second one may be; None sets no limit."""
+
+    score_loss: float | None = None
+    """How much the score of an answer may fall at any size and deadline that is compared."""
+    time_growth: float | None = None
+    """The largest ratio of the times of a unit or an answer. Growth that may be noise does not count."""
+    size_growth: float | None = None
+    """The largest ratio of the bytes of all models."""
+
+    def exceeded(self, found: Comparison) -> list[str]:
+        """Return a line for each excess.
+
+        Raises `ComparisonError` if a limit is not one of this kind of comparison, or the scores are of different
+        scorings.
+        """
+        if found.kind == "costs" and (self.score_loss, self.size_growth) != (None, None):
+            raise ComparisonError("Limits of costs files must be --max-time-growth only. Leave the others out.")
+        return [*self._scores(found), *self._times(found), *self._sizes(found)]
+
+    def _scores(self, found: Comparison) -> Iterator[str]:
+        if self.score_loss is None:
+            return
+        for what in ("scoring", "costs of errors"):
+            before, after = found.facts[what]
+            if before != after:
+                raise ComparisonError(
+                    f"For --max-score-loss both bundles must have the same {what}. Got {before or 'none'} and "
+                    f"{after or 'none'}. Build both with the same, or leave the limit out."
+                )
+        for answer in found.answers:
+            if answer.loss > self.score_loss:
+                where = f"at {answer.deadline:g} s and size {answer.size:g}"
+                yield f"the score {where} falls by {answer.loss:.4g}, more than {self.score_loss:g}"
+
+    def _times(self, found: Comparison) -> Iterator[str]:
+        if self.time_growth is None:
+            return
+        for time in found.times:
+            if time.growth > self.time_growth and time.is_beyond_noise is not False:
+                what = f"the {time.kind} time of {time.unit} at size {time.size:g}"
+                yield f"{what} grows to {time.growth:.3g} times, more than {self.time_growth:g}"
+
+    def _sizes(self, found: Comparison) -> Iterator[str]:
+        if self.size_growth is not None and (ratio := growth(*found.facts["model bytes"])) > self.size_growth:
+            yield f"the bytes of all models grow to {ratio:.3g} times, more than {self.size_growth:g}"
+
+
 def growth(before: float, after: float) -> float:
     """Return a size or time divided by the one before.
 
@@ -129,7 +177,7 @@ def time_changes(
     sizes: Sequence[float],
     noise: Mapping[str, float] | None = None,
 ) -> tuple[TimeChange, ...]:
-    """Return the times of the units of both at some sizes."""
+    """Return the times of common units at some sizes."""
     return tuple(
         TimeChange(unit, kind, size, before[unit](size), after[unit](size), noise.get(unit) if noise else None)
         for unit in before
@@ -141,8 +189,7 @@ def time_changes(
 def common_sizes(before: Sequence[float], after: Sequence[float], count: int) -> list[float]:
     """Return sizes from the smallest to the largest that both know, at equal ratios.
 
-    `before`, `after`: rising sizes that each knows; the first and the last one count. `count`: how many; fewer if there
-    is one size only.
+    `before`, `after`: rising sizes; the first and the last one count. `count`: of the sizes, unless both know only one.
 
     Raises `ComparisonError` if no size is in both ranges.
     """
@@ -156,10 +203,7 @@ def common_sizes(before: Sequence[float], after: Sequence[float], count: int) ->
 
 
 def check_common(what: str, units: Units, ignored: Iterable[str] = ()) -> None:
-    """Check that two have a unit in common.
-
-    Raises `ComparisonError` if they have none.
-    """
+    """Raise `ComparisonError` if two have no unit in common."""
     if not {*units.same} - {*ignored}:
         names = f"{', '.join(units.removed)}, and {', '.join(units.added)}"
         raise ComparisonError(f"Both must have a {what} in common. Got {names}. Nothing can be compared.")

@@ -11,21 +11,16 @@ bounded by a constant plus a share of that sum. So the worst case of a set is a 
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import linprog
 
 from polydom_builder.exceptions import FitError
 from polydom_runtime.arrays import Floats
-from polydom_runtime.bundles.regimes import Regime
+from polydom_runtime.bundles.unit_times import UnitTimes
 from polydom_runtime.costs import CostFunction
-from polydom_runtime.features import FeatureSpace
-from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples
-from polydom_runtime.measuring.tails import tail_quantile
-from polydom_runtime.unit_times import UnitTimes
-
-from .fit_times import REFERENCE_MODEL, are_enough, costs_at
+from polydom_runtime.measuring.tails import pooled_quantile
 
 GROUPS = 24
 """Answers are grouped by their planned time. Only in a large group of equally long answers can a rare pause be counted
@@ -42,42 +37,13 @@ class Allowance:
     constant: float
     share: float
 
-    def added_to(self, times: UnitTimes) -> UnitTimes:
-        """Return the times of units with the allowance in their sums: the constant is added to dispatch."""
-        return times.scaled(1.0 + self.share).plus_dispatch(CostFunction.of(self.constant))
+    def worst_cases(self, times: UnitTimes) -> UnitTimes:
+        """Return the times of units as parts of worst cases, with the allowance in their sums.
 
-
-def allowance_of(
-    space: FeatureSpace, samples: CostSamples, planned: UnitTimes, quantile: float, regime: Regime = "hot"
-) -> Allowance:
-    """Find the allowance for whole answers, each with a run of the reference model if it has features.
-
-    Each round of an item that was measured as it came is a whole answer. Without enough of these, each round at the
-    measured sizes counts as an answer, too; the allowance is then enough for both kinds.
-
-    `planned`: the times of single units in this regime, to which the allowance is added; with the time of the reference
-    model. `quantile`: the share of answers that may take no longer than their planned time and the allowance, from 0 to
-    1.
-    """
-    assert planned.model is not None
-    costs = [*planned.terms, planned.dispatch, CostFunction.of(planned.model)]
-    units = [samples.units.index(name) for name in (*planned.names, DISPATCH)]
-    users = [*(1 << f for f in range(len(space))), *planned.users, None, (1 << len(space)) - 1]
-    found = []
-    for sizes, seconds, model in _answers(samples, regime):
-        times = np.stack([*seconds[units], np.broadcast_to(model, seconds.shape[1:])])
-        at_sizes = np.array([costs_at(cost, sizes) for cost in costs])
-        found.append(find_allowance(at_sizes, times, users, range(len(space)), quantile, n_stated=1))
-    return Allowance(max(a.constant for a in found), max(a.share for a in found))
-
-
-def _answers(samples: CostSamples, regime: Regime) -> Iterator[tuple[Floats, Floats, Floats]]:
-    """Yield the sizes, the times of all units, and the times of the reference model, for each kind of answers."""
-    items = samples.items.get(regime)
-    if items is not None:
-        yield items.sizes, items.seconds, items.models[REFERENCE_MODEL]
-    if regime == "hot" and not (items is not None and are_enough(items)):
-        yield samples.sizes, samples.seconds, samples.kernels[REFERENCE_MODEL]
+        These are not a quantile of single units, and each model states its own time.
+        """
+        longer = times.scaled(1.0 + self.share).plus_dispatch(CostFunction.of(self.constant))
+        return replace(longer, model=None, quantile=0.0)
 
 
 def find_allowance(
@@ -111,7 +77,7 @@ def find_allowance(
     # Equally long answers are dealt out at random, alike on every processor: a group of one set counts only its pauses.
     groups = np.array_split(np.lexsort((np.random.default_rng(0).permutation(len(t)), t)), min(GROUPS, len(t)))
     middle = np.array([np.median(t[group]) for group in groups])
-    needed = np.array([tail_quantile(e[group].reshape(1, -1), quantile)[0] for group in groups])
+    needed = np.array([pooled_quantile(e[group], quantile) for group in groups])
     cover = _cover(middle, np.maximum(needed, 0.0))
     # In a group, sets without an unsteady feature may outnumber those with it. So each set must keep the promise too.
     shares = [

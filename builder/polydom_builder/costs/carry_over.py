@@ -8,7 +8,7 @@ the worst case takes the larger one, with its uncertainty.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from polydom_runtime.costs import BASIS, CostFunction
 from polydom_runtime.device.calibration import KERNELS, NUMPY_REFERENCES
 from polydom_runtime.device.device_profile import DeviceProfile
 
-from .fitting import CostFit
+from .cost_fit import CostFit
 
 DISPATCH_KERNELS = ("interpreter", "numpy_call")
 PASS_KERNELS = ("streaming", "arithmetic")
@@ -67,11 +67,10 @@ def carried_cost(cost: CostFunction, by_kernel: Mapping[str, Ratio], *, worst: b
 def carried_fits(fits: Mapping[str, CostFit], by_kernel: Mapping[str, Ratio]) -> dict[str, CostFit]:
     """Return the fits with both costs converted to the other device; the slack stays that of the measurement here."""
     return {
-        unit: CostFit(
-            carried_cost(fit.typical, by_kernel, worst=False),
-            carried_cost(fit.worst, by_kernel, worst=True),
-            fit.slack,
-            fit.inflation,
+        unit: replace(
+            fit,
+            typical=carried_cost(fit.typical, by_kernel, worst=False),
+            worst=carried_cost(fit.worst, by_kernel, worst=True),
         )
         for unit, fit in fits.items()
     }

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from polydom_builder.costs.fitting import CostFit, fit_cost
+from polydom_builder.costs.cost_fit import CostFit, fit_cost
 from polydom_runtime.arrays import Floats
 from polydom_runtime.costs import CostFunction, format_seconds
 from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples
-from polydom_runtime.measuring.tails import relative_error, tail_quantile
+from polydom_runtime.measuring.tails import pooled_quantile, relative_error
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,6 +38,11 @@ class CostRow:
     worst_error: float
     """How far the costs may be wrong, as a fraction: half a 95 % interval and the difference between processes."""
 
+    @property
+    def known_to(self) -> str:
+        """Both errors in words."""
+        return f"{100 * self.typical_error:.0f} / {100 * self.worst_error:.0f} %"
+
 
 def report_costs(samples: CostSamples, quantile: float) -> list[CostRow]:
     """Fit every unit and judge the fits on held-out rounds and held-out items."""
@@ -52,11 +57,8 @@ def report_costs(samples: CostSamples, quantile: float) -> list[CostRow]:
             if seen.n_rounds and fresh.n_rounds
         ]
         errors = ((1.0 + e) * (1.0 + RUN_TO_RUN) - 1.0 for e in relative_error(samples.of(unit), quantile))
-        rows.append(
-            CostRow(
-                unit, fit, float(np.mean(exceeded)), _exceeded_by_items(samples, unit, fit.worst, quantile), *errors
-            )
-        )
+        by_items = _exceeded_by_items(samples, unit, fit.worst, quantile)
+        rows.append(CostRow(unit, fit, float(np.mean(exceeded)), by_items, *errors))
     return rows
 
 
@@ -65,11 +67,9 @@ def _exceeded_by_items(samples: CostSamples, unit: str, worst: CostFunction, qua
     items, row = samples.items.get("hot"), samples.units.index(unit)
     if items is None or len(items.sizes) < 2:
         return math.nan
-    first, second = (
-        half.seconds[row] / np.array([worst(n) for n in half.sizes.tolist()])[:, None] for half in items.halves()
-    )
+    first, second = (half.seconds[row] / half.costs_at(worst) for half in items.halves())
     pairs = ((first, second), (second, first))
-    limits = [max(1.0, float(tail_quantile(seen.reshape(1, -1), quantile)[0])) for seen, _ in pairs]
+    limits = [max(1.0, pooled_quantile(seen, quantile)) for seen, _ in pairs]
     return float(np.mean([(fresh > limit).mean() for (_, fresh), limit in zip(pairs, limits, strict=True)]))
 
 
@@ -80,11 +80,7 @@ def exceed_rate(fit: CostFit, sizes: Floats, fresh: Floats) -> float:
 
 
 def plot_costs(samples: CostSamples, rows: Sequence[CostRow], quantile: float, folder: Path) -> None:
-    """Draw the samples and both fits of each unit into ``folder``: four files each, for light and for dark pages.
-
-    `rows`: as `report_costs` returns them. `quantile`: the quantile of the worst case, for the note. `folder`: made if
-    it does not exist.
-    """
+    """Draw the samples and both fits of each unit into a folder: four files each, for light and for dark pages."""
     from polydom_builder.drawing.saving import save
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -94,14 +90,14 @@ def plot_costs(samples: CostSamples, rows: Sequence[CostRow], quantile: float, f
 
 
 def _picture(samples: CostSamples, row: CostRow, quantile: float) -> "Figure":
-    from polydom_builder.drawing.fitted_times import draw_fits
+    from polydom_builder.drawing.bars import short_name
+    from polydom_builder.drawing.curves import draw_fits
     from polydom_builder.drawing.style import headline, panel
-    from polydom_builder.drawing.unit_bars import short
 
     figure, axes = panel()
     fit, largest = row.fit, float(samples.sizes[-1])
     draw_fits(axes, samples.sizes, samples.of(row.unit), fit.typical, fit.worst)
     typical, worst = (format_seconds(cost(largest)) for cost in (fit.typical, fit.worst))
     note = f"marks: samples; typical: {fit.typical}; worst case ({quantile:g} quantile): {fit.worst}"
-    headline(axes, f"{short(row.unit)} takes {typical} at size {largest:,g}, worst case {worst}", note)
+    headline(axes, f"{short_name(row.unit)} takes {typical} at size {largest:,g}, worst case {worst}", note)
     return figure

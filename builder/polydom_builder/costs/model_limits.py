@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from polydom_builder.exceptions import ExportError, TrainingError
 from polydom_runtime.bundles.shipping import MAX_LIMIT, Limits
 from polydom_runtime.causes import shown
-from polydom_runtime.device.memory import PROCESS_BYTES, memory_need
+from polydom_runtime.device.board import PROCESS_BYTES, memory_need
 
 UNITS = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
@@ -38,11 +38,9 @@ def bytes_of(size: Any) -> int:
 
 
 def costs_of_models(limits: Limits, sizes: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return what models take of each limit that is set, and what all may take together.
+    """Return what models take of each limit that is set, shape ``(n_models, n_limits)``, and what all may take.
 
     `sizes`: the bytes of each model file.
-
-    The result has shape (n_models, n_limits). The result has shape (n_limits,).
     """
     memory = [memory_need([size]) - PROCESS_BYTES for size in sizes]
     columns = [

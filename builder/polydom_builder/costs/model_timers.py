@@ -17,28 +17,26 @@ from polydom_builder.training.trainer import Trainer
 from polydom_runtime.bundles.agreement import agreeing_engines
 from polydom_runtime.bundles.engines import Engine
 from polydom_runtime.bundles.regimes import Regime
+from polydom_runtime.bundles.unit_times import UnitTimes
 from polydom_runtime.features import FeatureSpace
+from polydom_runtime.measuring.answer_bench import ModelBench, Order, added_after_sleep, model_quantiles, run_exported
 from polydom_runtime.measuring.conditions import identity
 from polydom_runtime.measuring.fingerprint import source_fingerprint
-from polydom_runtime.measuring.model_bench import ModelBench, Order, added, model_quantiles, run_exported
 from polydom_runtime.pauses import collector_off, memory_kept
-from polydom_runtime.unit_times import UnitTimes
 
-from . import measuring
-from .model_times import ModelTimes
+from . import host_measurement
+from .fitted_times import TYPICAL_QUANTILE
+from .model_placing import placed_seconds
 from .target import Target
 
 N_ITEMS, MOST_ROUNDS, MOST_SLEEPS = 100, 100, 40
 SHARE_OF_MEASUREMENT, SHARE_AFTER_SLEEP = 0.5, 0.05
 """How long all models are timed, and one model in each regime after a sleep: shares of the time of a measurement."""
 
-TYPICAL_QUANTILE = 0.5
-
 TimedModel = tuple[Order, bytes]
 """An exported model: its features, in the order of its input columns, and its ONNX bytes."""
 
-
-Choice = tuple[Order, bytes, Engine]
+ModelChoice = tuple[Order, bytes, Engine]
 """A model and one of the engines that can run it."""
 
 
@@ -55,15 +53,16 @@ class ModelTimer(Protocol):
     def __call__(self, models: Sequence[TimedModel]) -> list[ModelTime]:
         """Return the time of each model."""
 
-    def after_sleep(self, choice: Choice, regimes: Mapping[Regime, float]) -> dict[Regime, float]:
+    def after_sleep(self, choice: ModelChoice, regimes: Mapping[Regime, float]) -> dict[Regime, float]:
         """Return how much longer than hot a model runs in other regimes; empty if that cannot be timed here.
 
         `choice`: the model, and the engine that runs it. `regimes`: the seconds of sleep in each regime.
         """
+        return {}
 
 
 @dataclass(frozen=True)
-class GivenTimer:
+class GivenTimer(ModelTimer):
     """Every model takes the time that the user gave, in seconds."""
 
     seconds: float
@@ -72,14 +71,13 @@ class GivenTimer:
         """Return the given time for each model."""
         return [ModelTime(self.seconds)] * len(models)
 
-    def after_sleep(self, choice: Choice, regimes: Mapping[Regime, float]) -> dict[Regime, float]:
-        """Return nothing."""
-        return {}
-
 
 @dataclass(frozen=True)
-class PlacedTimer:
-    """Models are timed alone, here, and their times carried over to the device by those of reference models."""
+class PlacedTimer(ModelTimer):
+    """Models are timed alone, here, and their times carried over to the device by those of reference models.
+
+    Nothing is timed after a sleep: the reference models were timed in all regimes on the device.
+    """
 
     trainer: Trainer
     """Its table has the inputs of the models."""
@@ -100,18 +98,14 @@ class PlacedTimer:
         Raises `ExportError` if the device has no onnxruntime, and numpy has no kernel for a model.
         """
         table, here, found = self.trainer.table, identity(), []
-        by_engine = [ModelTimes(self.device, engine, self.sure) for engine in self.engines]
-        timed = self.trainer.memory.cache(_place, ignore=["times", "rows"])
+        timed = self.trainer.memory.cache(placed_seconds, ignore=["rows"])
         for order, data in models:
             rows, n_classes, share = table.rows_of(order), len(table.classes), self._share(order)
             some, agreeing = rows[:: max(len(rows) // 256, 1)], agreeing_engines(data, rows, n_classes)
             found_here = [
-                ModelTime(
-                    timed(times, (times.key, here), data, some, n_classes, share),
-                    times.engine,
-                )
-                for times in by_engine
-                if times.engine in agreeing
+                ModelTime(timed(data, some, n_classes, self.device, engine, self.sure, share, here), engine)
+                for engine in self.engines
+                if engine in agreeing
             ]
             if not found_here:
                 raise ExportError(
@@ -129,13 +123,9 @@ class PlacedTimer:
         )
         return some / everything
 
-    def after_sleep(self, choice: Choice, regimes: Mapping[Regime, float]) -> dict[Regime, float]:
-        """Return nothing: the reference models were timed in these regimes on the device."""
-        return {}
-
 
 @dataclass(frozen=True)
-class InPlaceTimer:
+class InPlaceTimer(ModelTimer):
     """Models are timed here, in real answers to items: the time right after the features of each."""
 
     space: FeatureSpace
@@ -160,7 +150,7 @@ class InPlaceTimer:
             for engine in agreeing_engines(data, self.rows_of(order), self.n_classes)
         ]
         timed = self.memory.cache(_time_in_place, ignore=["timer", "choices", "seconds"])
-        seconds, content = SHARE_OF_MEASUREMENT * measuring.SECONDS, content_hash(choices)
+        seconds, content = SHARE_OF_MEASUREMENT * host_measurement.SECONDS, content_hash(choices)
         times: list[float] = timed(self, *self._key, content, choices, seconds)
         quickest: dict[TimedModel, ModelTime] = {}
         for (order, data, engine), seconds in zip(choices, times, strict=True):
@@ -168,13 +158,13 @@ class InPlaceTimer:
             quickest[order, data] = min(found, quickest.get((order, data), found))
         return [quickest[model] for model in models]
 
-    def after_sleep(self, choice: Choice, regimes: Mapping[Regime, float]) -> dict[Regime, float]:
+    def after_sleep(self, choice: ModelChoice, regimes: Mapping[Regime, float]) -> dict[Regime, float]:
         """Return how much longer than hot the model runs after sleeps."""
         if not regimes:
             return {}
         timed = self.memory.cache(_time_after_sleep, ignore=["timer", "seconds"])
         constants: dict[Regime, float] = timed(
-            self, *self._key, choice, dict(regimes), SHARE_AFTER_SLEEP * measuring.SECONDS
+            self, *self._key, choice, dict(regimes), SHARE_AFTER_SLEEP * host_measurement.SECONDS
         )
         return constants
 
@@ -182,8 +172,8 @@ class InPlaceTimer:
     def _key(self) -> tuple[str, dict[str, Any]]:
         return source_fingerprint(self.space), {**identity(), **({"sure": True} if self.sure else {})}
 
-    def bench(self, choices: Sequence[Choice]) -> ModelBench:
-        """Return what answers the items with these models and engines."""
+    def bench(self, choices: Sequence[ModelChoice]) -> ModelBench:
+        """Return a bench for these models and engines."""
         data, engines = [data for _, data, _ in choices], [engine for *_, engine in choices]
         run_of = run_exported(data, self.n_classes, engines, self.sure)
         return ModelBench(self.space, self.items, [order for order, *_ in choices], run_of)
@@ -212,15 +202,13 @@ def model_timer(
     return InPlaceTimer(space, some, len(trainer.table.classes), trainer.table.rows_of, trainer.memory, sure)
 
 
-def _place(
-    times: ModelTimes, key: Any, onnx_bytes: bytes, rows: NDArray[np.float32], n_classes: int, share: float
-) -> float:
-    """Time a model. The time also depends on device, engine and machine, which are the key of the cache."""
-    return times(onnx_bytes, rows, n_classes, share)
-
-
 def _time_in_place(
-    timer: InPlaceTimer, source: str, machine: Mapping[str, Any], content: str, choices: list[Choice], seconds: float
+    timer: InPlaceTimer,
+    source: str,
+    machine: Mapping[str, Any],
+    content: str,
+    choices: list[ModelChoice],
+    seconds: float,
 ) -> list[float]:
     """Time models hot. The key of the cache is what the times depend on: `source`, `machine`, `content` of choices."""
     with collector_off(), memory_kept():
@@ -233,7 +221,7 @@ def _time_after_sleep(
     timer: InPlaceTimer,
     source: str,
     machine: Mapping[str, Any],
-    choice: Choice,
+    choice: ModelChoice,
     regimes: Mapping[Regime, float],
     seconds: float,
 ) -> dict[Regime, float]:
@@ -242,6 +230,6 @@ def _time_after_sleep(
         bench = timer.bench([choice])
         hot = model_quantiles(bench.hot(seconds, MOST_ROUNDS), 1)
         return {
-            regime: added(bench.after_sleep(regime, asleep, seconds, MOST_SLEEPS), hot)
+            regime: added_after_sleep(bench.after_sleep(regime, asleep, seconds, MOST_SLEEPS), hot)
             for regime, asleep in regimes.items()
         }

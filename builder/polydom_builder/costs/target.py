@@ -2,28 +2,26 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 from polydom_builder.exceptions import ExportError, FitError
 from polydom_builder.training.onnx import OnnxVersions
 from polydom_runtime.bundles.bundle_times import CostOrigin
-from polydom_runtime.bundles.engines import ENGINES, Engine
-from polydom_runtime.bundles.models import NO_VERSION
-from polydom_runtime.bundles.regimes import Regime
-from polydom_runtime.device.calibration import NUMPY_REFERENCES
+from polydom_runtime.bundles.engines import ENGINES, NO_VERSION, Engine
+from polydom_runtime.bundles.regimes import REGIMES, Regime
+from polydom_runtime.bundles.unit_times import UnitTimes, step_users
+from polydom_runtime.device.board import memory_need
+from polydom_runtime.device.calibration import NUMPY_REFERENCES, REFERENCE_MODEL
 from polydom_runtime.device.device_profile import DeviceProfile
-from polydom_runtime.device.memory import memory_need
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.measuring.conditions import identity
 from polydom_runtime.measuring.cost_samples import CostSamples
-from polydom_runtime.unit_times import UnitTimes, step_users
 
-from .allowance import Allowance, allowance_of
+from .allowance import Allowance
 from .carry_over import carried_cost, carried_fits, carried_models, ratios
-from .fit_times import PLANNING_QUANTILES, REFERENCE_MODEL, UNIT_QUANTILE, check_samples, fit_times, reference_times
-from .fitting import CostFit, fit_cost
-from .regime_target import RegimeTarget, estimated_cold, measured_regimes
+from .cost_fit import CostFit
+from .fitted_times import PLANNING_QUANTILES, FittedTimes, RegimeTarget
+from .sample_checks import check_samples
 
 __all__ = ["RegimeTarget", "Target"]
 
@@ -34,6 +32,12 @@ class Target:
 
     worst: UnitTimes
     """The sums of these are the worst cases of whole sets, allowance included."""
+    planned: Mapping[float, UnitTimes] = field(default_factory=dict)
+    """The times at each quantile that a plan may use; empty if the costs were given."""
+    guarded: UnitTimes | None = None
+    """The times of single units at the promised quantile; None if the costs were given."""
+    reference_seconds: float = 0.0
+    """The time that the reference model states on the device; 0 if the costs were given."""
     fits: Mapping[str, CostFit] = field(default_factory=dict)
     """The fits of each unit; empty if the costs were given."""
     models: Mapping[str, float] = field(default_factory=dict)
@@ -43,12 +47,6 @@ class Target:
     """The newest ONNX versions that the device loads."""
     memory_bytes: int | None = None
     """The memory that a process may use on the device."""
-    planned: Mapping[float, UnitTimes] = field(default_factory=dict)
-    """The times at each quantile that a plan may use; empty if the costs were given."""
-    guarded: UnitTimes | None = None
-    """The times of single units at the promised quantile; None if the costs were given."""
-    reference_seconds: float = 0.0
-    """The time that the reference model states on the device; 0 if the costs were given."""
     regimes: Mapping[Regime, RegimeTarget] = field(default_factory=dict)
     """The times of the regimes ``rehearsed`` and ``cold``; the other times are those of ``hot``. Empty if they were
     never measured."""
@@ -87,22 +85,18 @@ class Target:
         machine = samples.machine
         versions = {name: machine[name] for name in ("numpy", "onnxruntime") if name in machine}
         origin = CostOrigin(machine.get("device", ""), False, samples.warnings, versions)
-        times, references = _times(space, samples, quantile), reference_times(samples)
-        allowance = _allowance(space, samples, times, references, quantile)
-        reference = references[REFERENCE_MODEL]
+        times = FittedTimes(space, samples)
+        regimes = {regime: times.in_regime(regime, quantile) for regime in REGIMES[1:] if regime in samples.items}
         return cls(
-            _worst(allowance.added_to(_of_units(times, quantile))),
-            _fits(samples, quantile),
-            references,
+            *times.in_regime("hot", quantile)[:4],
+            times.fits(quantile),
+            times.references,
             origin,
             _versions(origin.device, machine.get("onnx", {})),
             machine.get("memory_bytes"),
-            {q: times[q].relative_to(reference) for q in PLANNING_QUANTILES},
-            times[quantile].relative_to(reference),
-            reference,
-            measured_regimes(space, samples, times, quantile, reference),
+            regimes,
             is_here(machine),
-            _engines(references, machine.get("onnxruntime") != NO_VERSION),
+            _engines(times.references, machine.get("onnxruntime") != NO_VERSION),
         )
 
     @classmethod
@@ -116,32 +110,35 @@ class Target:
         impossible. Raises `ExportError` if the device loads no ONNX version that can be exported.
         """
         check_samples(space, samples)
-        times, references = _times(space, samples, quantile), reference_times(samples)
-        allowance = _allowance(space, samples, times, references, quantile)
-        by_kernel = ratios(profile, samples.kernels)
-        onnx = profile.onnx
+        times, by_kernel = FittedTimes(space, samples), ratios(profile, samples.kernels)
+        onnx, reference = profile.onnx, times.references[REFERENCE_MODEL]
         limits = {"ir_version": onnx.ir_version, "opset": onnx.opset, "ml_opset": onnx.ml_opset}
-        models, reference = carried_models(references, by_kernel), references[REFERENCE_MODEL]
-        likely, feared = (partial(carried_cost, by_kernel=by_kernel, worst=worst) for worst in (False, True))
+        models = carried_models(times.references, by_kernel)
+
+        def there(units: UnitTimes, worst: bool) -> UnitTimes:
+            return units.mapped(lambda cost: carried_cost(cost, by_kernel, worst=worst))
+
         # A pause is not work that takes a slower processor longer, so the constant is not converted. The share comes
         # from slow spells of this machine, which say nothing about the other one.
-        pauses = Allowance(allowance.constant, 0.0)
-        worst_case = _worst(pauses.added_to(_of_units(times, quantile).mapped(feared)))
-        planned = {q: times[q].mapped(likely).relative_to(reference) for q in PLANNING_QUANTILES}
-        guarded = times[quantile].mapped(feared).relative_to(reference)
-        stated, cold = models[REFERENCE_MODEL], profile.cold_seconds
+        pauses = Allowance(times.allowance(quantile).constant, 0.0)
+        hot = RegimeTarget(
+            pauses.worst_cases(there(times.of_units(quantile), worst=True)),
+            {q: there(times.at(q), worst=False).relative_to(reference) for q in PLANNING_QUANTILES},
+            there(times.at(quantile), worst=True).relative_to(reference),
+            models[REFERENCE_MODEL],
+            0.0,
+            0.0,
+        )
+        cold = profile.cold_seconds
         return cls(
-            worst_case,
-            carried_fits(_fits(samples, quantile), by_kernel),
+            *hot[:4],
+            carried_fits(times.fits(quantile), by_kernel),
             models,
             CostOrigin(profile.name, True, samples.warnings),
             _versions(profile.name, {name: quantity.value for name, quantity in limits.items()}),
             profile.system.memory_bytes.value,
-            planned,
-            guarded,
-            stated,
-            {} if cold is None else {"cold": estimated_cold(planned, worst_case, guarded, stated, cold)},
-            engines=_engines(references),
+            {} if cold is None else {"cold": hot.estimated_cold(cold)},
+            engines=_engines(times.references),
         )
 
     def part(self, features: Sequence[int]) -> "Target":
@@ -169,39 +166,6 @@ class Target:
                 f"{len(sizes)} need about {needed >> 20} MiB; the largest is {names[largest]} with a file of "
                 f"{sizes[largest] / 2**20:.1f} MiB. Choose a smaller estimator, or a larger alpha for fewer models."
             )
-
-
-def _times(space: FeatureSpace, samples: CostSamples, quantile: float) -> dict[float, UnitTimes]:
-    return fit_times(space, samples, {*PLANNING_QUANTILES, quantile, min(quantile, UNIT_QUANTILE)})
-
-
-def _allowance(
-    space: FeatureSpace,
-    samples: CostSamples,
-    times: Mapping[float, UnitTimes],
-    references: Mapping[str, float],
-    quantile: float,
-) -> Allowance:
-    planned = replace(_of_units(times, quantile), model=references[REFERENCE_MODEL])
-    return allowance_of(space, samples, planned, quantile)
-
-
-def _of_units(times: Mapping[float, UnitTimes], quantile: float) -> UnitTimes:
-    """Return the times of single units from which the worst cases of sets are made."""
-    return times[min(quantile, UNIT_QUANTILE)]
-
-
-def _worst(times: UnitTimes) -> UnitTimes:
-    """Return the times as parts of worst cases: not a quantile of single units, and each model states its own time."""
-    return replace(times, model=None, quantile=0.0)
-
-
-def _fits(samples: CostSamples, quantile: float) -> dict[str, CostFit]:
-    unit_quantile = min(quantile, UNIT_QUANTILE)
-    return {
-        unit: fit_cost(samples.sizes, samples.of(unit), unit_quantile, samples.typical_of(unit))
-        for unit in samples.units
-    }
 
 
 def is_here(machine: Mapping[str, Any]) -> bool:

@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from polydom_builder.fitted_search import promised_budgets
 from polydom_builder.sets.expected_queries import ExpectedQueries
-from polydom_builder.simulation.report import spread_deadlines
+from polydom_builder.simulation.policies import spread_deadlines
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.greedy import GreedyIndex
 from polydom_runtime.bundles.index import Candidate, PolyDomIndex
+from polydom_runtime.bundles.unit_times import UnitTimes
 from polydom_runtime.policy.deadline import ROUNDING
-from polydom_runtime.unit_times import UnitTimes
 
 N_SIZES = 32
 AROUND = (1.0 / 3.0, 2.0)
@@ -58,12 +57,10 @@ class IndexView:
         """Return the view of a fitted search; NotFittedError if it is not fitted."""
         check_is_fitted(search, "index_")
         index, times, sizes = search.index_, search.target_, search.region_.sizes
-        if not isinstance(index, PolyDomIndex | GreedyIndex):  # one of the paper's, which have no staircases
-            index = PolyDomIndex(search.shipped_candidates(), (), sizes)
         typical = times.planned[min(times.planned)] if times.planned else times.worst
         return cls(
             *(search.space_.names, index, index.candidates, times.worst, typical, tuple(sorted(search.sizes_))),
-            *(sizes, promised_budgets(search), search.scoring if isinstance(search.scoring, str) else ""),
+            *(sizes, search.promised_budgets(), search.scoring if isinstance(search.scoring, str) else ""),
         )
 
     @property

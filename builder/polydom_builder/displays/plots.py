@@ -1,12 +1,14 @@
-"""The pictures of a fitted search, as methods."""
+"""The pictures of a fitted search as methods, and what it found as a table of HTML."""
 
 from typing import Any
 
-from .cost_display import CostDisplay
-from .deadline_display import DeadlineDisplay
-from .feature_display import FeatureDisplay
-from .found_table import found_table
-from .set_display import SetDisplay
+from polydom_runtime.costs import format_seconds
+from polydom_runtime.tables import TextTable
+
+from .display import CostDisplay, DeadlineDisplay, FeatureDisplay, SetDisplay
+from .index_view import IndexView
+
+N_SETS = 10
 
 
 class Plots:
@@ -39,3 +41,21 @@ class Plots:
     def plot_costs(self, ax: Any = None) -> CostDisplay:
         """Draw how long each feature and each shared step takes."""
         return CostDisplay.from_search(self, ax=ax)
+
+
+def found_table(search: Any) -> str:
+    """Return the best sets of a fitted search with their scores and costs, the best first."""
+    view = IndexView.of_search(search)
+    sizes = sorted({*view.size_range})
+    best = sorted(view.index.candidates, key=lambda candidate: -candidate.accuracy)[:N_SETS]
+    rows = [
+        (
+            " + ".join(candidate.features) or "(prior)",
+            f"{candidate.accuracy:.3f}",
+            *(format_seconds(candidate.cost(n)) for n in sizes),
+        )
+        for candidate in best
+    ]
+    title = f"The {len(rows)} best of {len(view.index.candidates)} sets"
+    columns = ["features", view.score, *(f"worst case at size {n:g}" for n in sizes)]
+    return TextTable(title, columns, rows).to_html()

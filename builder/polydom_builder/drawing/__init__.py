@@ -1,1 +1,1 @@
-"""Pictures: the one style of the project, and a file for each kind of picture. They draw plain data."""
+"""Pictures: the one style of the project, and lines, bars and a map of plain data."""

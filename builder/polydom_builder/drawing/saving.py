@@ -24,24 +24,8 @@ def save(figure_maker: FigureMaker, path: Path) -> list[Path]:
     The background is transparent. The same picture gives the same bytes, with the same version of matplotlib. Letters
     are paths, so that they look the same everywhere.
 
-    `figure_maker`: draws and returns the figure. Called once for each kind of page, inside the style. `path`: the
+    `figure_maker`: draws and returns the figure; called once for each kind of page, inside the style. `path`: the
     folder and NAME.
-
-    The result: the four files.
-
-    Examples
-    --------
-    ::
-
-        def draw():
-            figure, axes = panel()
-            axes.plot(deadlines, scores, **LOOKS[0].line, label="any-time")
-            log_axis(axes.xaxis, "s", "deadline")
-            headline(axes, "Twice the time buys four points", "band: 90 % interval")
-            label_lines(axes)
-            return figure
-
-        save(draw, Path("docs/surface"))
     """
     files = []
     for suffix, colours in (("", LIGHT), ("-dark", DARK)):
@@ -56,12 +40,12 @@ def save(figure_maker: FigureMaker, path: Path) -> list[Path]:
 
 
 def inline_svg(figure_maker: FigureMaker, name: str, description: str) -> str:
-    """Return a picture as an element of HTML that takes its colours from variables of the page, and its font.
+    """Return a picture as an ``svg`` element that takes its colours from variables of the page, and its font.
+
+    All texts in it are escaped.
 
     `figure_maker`: as for `save`. `name`: of letters; no other picture of the page has it. The identifiers in the
     picture begin with it. `description`: for those who cannot see it.
-
-    The result: an ``svg`` element. All texts in it are escaped.
     """
     stream = io.StringIO()
     with style(LIGHT, **{"svg.fonttype": "none"}):

@@ -11,53 +11,35 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-LIGHT = {
-    "blue": "#0072b2",
-    "orange": "#d55e00",
-    "green": "#009e73",
-    "pink": "#cc79a7",
-    "sky": "#56b4e9",
-    "yellow": "#e69f00",
-    "grey": "#7f7f7f",
-    "ink": "#1a1a1a",
-    "paper": "#ffffff",
-    "rule": "#d9d9d9",
+PALETTE = {
+    "blue": ("#0072b2", "#5aa9e6"),
+    "orange": ("#d55e00", "#f28e4b"),
+    "green": ("#009e73", "#3cc79b"),
+    "pink": ("#cc79a7", "#e3a5c7"),
+    "sky": ("#56b4e9", "#8fd0f5"),
+    "yellow": ("#e69f00", "#f0bf52"),
+    "grey": ("#7f7f7f", "#a0a0a0"),
+    "ink": ("#1a1a1a", "#e6e6e6"),
+    "paper": ("#ffffff", "#0d1117"),
+    "rule": ("#d9d9d9", "#3a3f46"),
 }
-"""On a light page: the palette of Okabe and Ito, whose colours colour-blind readers can distinguish, and a grey; then
-the colours of text and axes, of what lies behind them, and of grid lines."""
+"""Each colour on a light and on a dark page: those of Okabe and Ito, which colour-blind readers can distinguish, and a
+grey; then those of text and axes, of the page behind them, and of grid lines."""
 
-DARK = {
-    "blue": "#5aa9e6",
-    "orange": "#f28e4b",
-    "green": "#3cc79b",
-    "pink": "#e3a5c7",
-    "sky": "#8fd0f5",
-    "yellow": "#f0bf52",
-    "grey": "#a0a0a0",
-    "ink": "#e6e6e6",
-    "paper": "#0d1117",
-    "rule": "#3a3f46",
-}
-"""The same on a dark page."""
+LIGHT, DARK = ({name: colours[k] for name, colours in PALETTE.items()} for k in range(2))
 
 
-class Palette(Mapping[str, str]):
+class PageColours:
     """The colours of the page that is drawn for, by name: see `style`."""
 
     def __getitem__(self, name: str) -> str:
-        return to_hex(f"C{[*LIGHT].index(name)}")
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(LIGHT)
-
-    def __len__(self) -> int:
-        return len(LIGHT)
+        return to_hex(f"C{[*PALETTE].index(name)}")
 
 
-COLOURS = Palette()
+COLOURS = PageColours()
 
 
-class Look(NamedTuple):
+class LineLook(NamedTuple):
     """How a line looks. Lines of different looks differ in grey too."""
 
     colour: str
@@ -73,14 +55,14 @@ class Look(NamedTuple):
         return {"color": COLOURS[self.colour], "linestyle": self.dashes, "marker": self.marker or None}
 
 
-LOOKS: Sequence[Look] = (
-    Look("blue", "-", "o"),
-    Look("orange", "--", "s"),
-    Look("green", "-.", "^"),
-    Look("pink", (0, (1, 1)), "D"),
-    Look("sky", "-", "v"),
-    Look("yellow", "--", "P"),
-    Look("grey", ":", "X"),
+LOOKS: Sequence[LineLook] = (
+    LineLook("blue", "-", "o"),
+    LineLook("orange", "--", "s"),
+    LineLook("green", "-.", "^"),
+    LineLook("pink", (0, (1, 1)), "D"),
+    LineLook("sky", "-", "v"),
+    LineLook("yellow", "--", "P"),
+    LineLook("grey", ":", "X"),
 )
 """Looks of lines that have no fixed one of their own, in the order of use."""
 
@@ -107,9 +89,8 @@ STYLE: dict[Any, Any] = {
     "svg.hashsalt": "poly-dom",
 }
 
-WIDTH, HEIGHT = 8.0, 4.5
+PANEL_WIDTH, PANEL_HEIGHT = 8.0, 4.5
 """Inches of a picture that is shown at 800 pixels, as in the README: text of 10 points has 14 pixels there."""
-
 
 INKED = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
 
@@ -127,7 +108,7 @@ def style(colours: Mapping[str, str] = LIGHT, **changes: Any) -> Iterator[None]:
         yield
 
 
-def panel(width: float = WIDTH, height: float = HEIGHT) -> tuple[Figure, Axes]:
+def panel(width: float = PANEL_WIDTH, height: float = PANEL_HEIGHT) -> tuple[Figure, Axes]:
     """Return a figure of one panel, which no window shows; sizes in inches."""
     figure = Figure(figsize=(width, height), layout="constrained")
     return figure, figure.subplots()

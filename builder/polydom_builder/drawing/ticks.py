@@ -11,7 +11,7 @@ from matplotlib.ticker import EngFormatter, FuncFormatter, Locator, MaxNLocator,
 STEPS = ((1.0,), (1.0, 3.0), (1.0, 2.0, 5.0), (1.0, 2.0, 3.0, 5.0), (1.0, 1.5, 2.0, 3.0, 5.0, 7.0))
 """The numbers of a decade that have ticks, from few to many."""
 
-LEAST, MOST = 4, 8
+FEWEST_TICKS, MOST_TICKS = 4, 8
 """The numbers of ticks on an axis, if there is a way."""
 
 
@@ -37,9 +37,9 @@ class RoundNumbers(Locator):
         for step in STEPS:
             ticks = [float(f"{tick:.9g}") for tick in np.outer(decades, step).ravel()]
             ticks = [tick for tick in ticks if low * (1 - 1e-9) <= tick <= high * (1 + 1e-9)]
-            if len(ticks) >= LEAST:
-                return ticks[:: math.ceil(len(ticks) / MOST)]
-        linear = MaxNLocator(LEAST, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
+            if len(ticks) >= FEWEST_TICKS:
+                return ticks[:: math.ceil(len(ticks) / MOST_TICKS)]
+        linear = MaxNLocator(FEWEST_TICKS, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
         return [tick for tick in linear if low <= tick <= high]
 
 

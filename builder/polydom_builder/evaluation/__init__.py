@@ -1,8 +1,8 @@
 """How good the answers of a bundle are on labelled items that it has not seen, by deadline and by size."""
 
-from .answering import here
 from .evaluate import evaluate
-from .evaluation import AtDeadline, Evaluation, Part, Score, Timing
+from .evaluation import AtDeadline, Evaluation, JudgedScore, Part, Timing
 from .labelled import Labelled
+from .predictions import here
 
-__all__ = ["AtDeadline", "Evaluation", "Labelled", "Part", "Score", "Timing", "evaluate", "here"]
+__all__ = ["AtDeadline", "Evaluation", "JudgedScore", "Labelled", "Part", "Timing", "evaluate", "here"]

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from polydom_builder.bundling.export import Order, plan_order
-from polydom_builder.lattice import expand_best_first
+from polydom_builder.displays.display import best_single
+from polydom_builder.lattice.best_first import expand_best_first
 from polydom_builder.search import PolyDomSearch
 from polydom_builder.sets.region import QueryRegion
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.policy.loaded_models import LoadedModels
 from polydom_runtime.prediction import labels_of
-from polydom_runtime.unit_times import UnitTimes
 
 from .labelled import Labelled
 
@@ -90,9 +90,8 @@ def shipped(bundle: Bundle, test: Labelled) -> Baselines:
     models, worst, largest = LoadedModels(bundle), bundle.times.worst, max(test.sizes)
     labels = labels_of(bundle)
 
-    def best_single(deadline: float) -> Order:
-        fitting = (c for c in (bundle.empty, *bundle.index.candidates) if not c.mask or c.cost(largest) <= deadline)
-        best = max(fitting, key=lambda c: c.accuracy)
+    def single(deadline: float) -> Order:
+        best = best_single((bundle.empty, *bundle.index.candidates), largest, deadline)
         return plan_order(best.mask, worst, largest)
 
     def cost(mask: int, n: float) -> float:
@@ -108,8 +107,6 @@ def shipped(bundle: Bundle, test: Labelled) -> Baselines:
 
         return [answer(row) for row in test.rows]
 
-    return Baselines(best_single, _chain(worst, float(np.median(test.sizes))), cache(cost), answers, test.sizes)
-
-
-def _chain(worst: UnitTimes, size: float) -> Order:
-    return plan_order((1 << worst.n_features) - 1, worst, size)
+    every = (1 << worst.n_features) - 1
+    chain = plan_order(every, worst, float(np.median(test.sizes)))
+    return Baselines(single, chain, cache(cost), answers, test.sizes)

@@ -1,13 +1,13 @@
 """What an evaluation found, as plain data."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from polydom_runtime.commands.outcome import plain
+from polydom_runtime.commands.outcome import plain_data
 
 
-class Score(NamedTuple):
+class JudgedScore(NamedTuple):
     """How good answers are."""
 
     score: float | None
@@ -15,7 +15,7 @@ class Score(NamedTuple):
     low: float | None
     high: float | None
     """Between these lies the score on new items of this kind, with a probability of
-    `polydom_runtime.bundles.estimates.CONFIDENCE`; None if there is only one group of items."""
+    `polydom_runtime.bundles.model_entry.CONFIDENCE`; None if there is only one group of items."""
     right: float | None
     """The share of right answers, late ones among them; None for a regression."""
 
@@ -31,18 +31,6 @@ class Bin(NamedTuple):
     """The mean of their confidences."""
     right: float
     """The share of right ones."""
-
-
-def calibration_error(bins: Sequence[Bin]) -> float | None:
-    """Return how far confidences are from shares of right answers, in the mean over answers; None without answers.
-
-    Examples
-    --------
-    >>> round(calibration_error([Bin(0.8, 0.9, 30, 0.85, 0.75), Bin(0.9, 1.0, 10, 0.95, 0.99)]), 3)
-    0.085
-    """
-    n_items = sum(one.items for one in bins)
-    return sum(abs(one.confidence - one.right) * one.items for one in bins) / n_items if n_items else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +58,7 @@ class Part:
     sizes: tuple[float, float]
     """The smallest and the largest of the items."""
     items: int
-    systems: Mapping[str, Score]
+    systems: Mapping[str, JudgedScore]
     """``node``: the timed answers, if there are any. ``planned``: those that the same policy gives if each unit takes
     its typical time. ``single``: the best set that fits every item. ``cheap_first``: features added cheapest first,
     until the time of the item is used. The last two are by planned costs, with no overrun counted against them."""
@@ -117,5 +105,5 @@ class Evaluation:
 
     def to_json(self) -> dict[str, Any]:
         """Return the evaluation as plain data, all numbers of which are finite; times in seconds."""
-        document: dict[str, Any] = plain(self)
+        document: dict[str, Any] = plain_data(self)
         return document

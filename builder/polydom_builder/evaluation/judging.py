@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 
 from polydom_runtime.arrays import Floats
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.bundles.estimates import CONFIDENCE
-from polydom_runtime.commands.scores import ClassCounts, ErrorSums
+from polydom_runtime.bundles.model_entry import CONFIDENCE
+from polydom_runtime.records.answer_scores import Confusion, ErrorSums
 
-from .evaluation import Bin, Score
+from .evaluation import Bin, JudgedScore
 
 RESAMPLES = 500
 N_BINS = 10
 
-Chosen = NDArray[np.intp]
+ItemNumbers = NDArray[np.intp]
 """The positions of some items."""
 
 
@@ -40,7 +40,7 @@ class Judged:
         right: NDArray[np.bool_] = (told == true) & (true < len(self.bundle.space.classes))
         return right
 
-    def score(self, chosen: Chosen) -> Score:
+    def score(self, chosen: ItemNumbers) -> JudgedScore:
         """Return the score of the answers to some items. The interval is by bootstrap, over groups if there are some.
 
         O(resamples · (items + classes²)).
@@ -49,9 +49,9 @@ class Judged:
         value = self._value(chosen, np.ones(len(chosen)))
         low, high = (None, None) if value is None else self._interval(chosen)
         given = chosen[[self.told[k] is not None for k in chosen.tolist()]]
-        return Score(value, low, high, float(self.right[given].mean()) if classes and len(given) else None)
+        return JudgedScore(value, low, high, float(self.right[given].mean()) if classes and len(given) else None)
 
-    def _interval(self, chosen: Chosen) -> tuple[float | None, float | None]:
+    def _interval(self, chosen: ItemNumbers) -> tuple[float | None, float | None]:
         groups, n_groups = self._grouped(chosen)
         if n_groups < 2:
             return None, None
@@ -61,22 +61,22 @@ class Judged:
         low, high = np.quantile(values, [(1.0 - CONFIDENCE) / 2.0, (1.0 + CONFIDENCE) / 2.0]).tolist()
         return low, high
 
-    def _grouped(self, chosen: Chosen) -> tuple[NDArray[np.intp], int]:
+    def _grouped(self, chosen: ItemNumbers) -> tuple[NDArray[np.intp], int]:
         if self.groups is None:
             return np.arange(len(chosen)), len(chosen)
         known: dict[Any, int] = {}
         return np.array([known.setdefault(self.groups[k], len(known)) for k in chosen.tolist()]), len(known)
 
-    def _value(self, chosen: Chosen, weights: NDArray[Any]) -> float | None:
+    def _value(self, chosen: ItemNumbers, weights: NDArray[Any]) -> float | None:
         """Return the score by the bundle's scoring, if each item counted as often as its weight says."""
         scoring = self.bundle.promise.scoring
         if self.bundle.space.classes:
             matrix = self._matrix(chosen, weights)
-            return ClassCounts.of(self.bundle.space.classes, matrix, self.bundle.error_costs).value(scoring)
+            return Confusion(self.bundle.space.classes, self.bundle.error_costs, matrix).value(scoring)
         errors, true = self._errors
         return ErrorSums.of(errors[chosen], true[chosen], weights).value(scoring)
 
-    def confusion(self, chosen: Chosen) -> tuple[tuple[int, ...], ...]:
+    def confusion(self, chosen: ItemNumbers) -> tuple[tuple[int, ...], ...]:
         """Return how often each class (row) was told as each (column); see `Part.confusion`."""
         if not (classes := self.bundle.space.classes):
             return ()
@@ -84,7 +84,7 @@ class Judged:
         known = len(classes) + bool(counts[-1].any() or counts[:, -1].any())
         return tuple(map(tuple, counts[:known, :known].tolist()))
 
-    def reliability(self, chosen: Chosen, confidences: Sequence[float | None]) -> tuple[Bin, ...]:
+    def reliability(self, chosen: ItemNumbers, confidences: Sequence[float | None]) -> tuple[Bin, ...]:
         """Return how often answers of about the same confidence are right; empty without confidences."""
         stated = [k for k in chosen.tolist() if confidences[k] is not None and self.told[k] is not None]
         if not stated or not self.bundle.space.classes:
@@ -97,7 +97,7 @@ class Judged:
             if (own := bins == b).any()
         )
 
-    def _matrix(self, chosen: Chosen, weights: NDArray[Any] | None = None) -> NDArray[np.int64]:
+    def _matrix(self, chosen: ItemNumbers, weights: NDArray[Any] | None = None) -> NDArray[np.int64]:
         told, true = self._numbers
         n = len(self.bundle.space.classes) + 1
         cells = np.bincount(true[chosen] * (n + 1) + told[chosen], weights, minlength=n * (n + 1))

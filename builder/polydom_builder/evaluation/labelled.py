@@ -34,14 +34,7 @@ class Labelled:
     def of(
         cls, space: FeatureSpace, items: Iterable[Any], labels: Iterable[Any], groups: Iterable[Any] | None = None
     ) -> "Labelled":
-        """Compute the sizes and all features of items.
-
-        `space`: with the features of the bundle only; see `Bundle.space_of`. `items`, `labels`, `groups`: as for the
-        class.
-
-        Raises `ItemError`, `FeatureError` if there are no items, or a size or a feature of one cannot be computed.
-        Raises `TrainingError` if there is not one label, or not one group, for each item.
-        """
+        """Compute the sizes and all features of items; `space` has the features of the bundle only."""
         if not (found := checked_items(items)):
             raise ItemError("There must be items to evaluate a bundle on. Got none.")
         truth = checked_labels(labels, len(found))
@@ -55,10 +48,7 @@ class Labelled:
 
     @classmethod
     def read(cls, space: FeatureSpace, source: str) -> "Labelled":
-        """Read the items of a packed file or a function; see `of`. Their weights are not used.
-
-        Raises `ItemError` if the source cannot be read, or is standard input, which a node could not read again.
-        """
+        """Read the items of a packed file or a function, which a node can read again; their weights are not used."""
         if source == "-":
             raise ItemError("The items must be a packed .npz file or MODULE:FUNCTION, to be read several times. Got -.")
         found = [sample for sample in samples(source) if sample.item is not None]

@@ -4,20 +4,21 @@ Most feature sets are trained with one estimator. The others are compared with i
 beaten beyond noise by another that is no slower drops out, so each round trains fewer estimators on more sets.
 """
 
+import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from polydom_builder.lattice.paired_errors import PairedErrors
+from polydom_builder.lattice.within_noise import PairedErrors
 from polydom_builder.sets.inputs import CostsOfSets, weights_of
 from polydom_builder.sets.region import QueryRegion
 from polydom_builder.training.families import Family
 from polydom_runtime.arrays import Floats
 from polydom_runtime.costs import basis_terms
 
-from .family_limits import FamilyLimits
 from .other_families import grid_of, log_prices
 
 ROUNDS = (4, 8, 16)
@@ -32,17 +33,75 @@ NOISE = 2.0
 SAME_TIME = 0.02
 """Model times that differ by less than this share of the shortest budget count as equal."""
 
-Costs = Mapping[str, CostsOfSets]
+CostsByName = Mapping[str, CostsOfSets]
 """The costs of sets by the name of the estimator."""
+
+MOST_MORE = 0.5
+"""All estimators together train at most this share more models than the search of the lattice."""
+
+COMPARED, OTHERS = 6, 4
+"""Of `max_trainings` a sixth at most compares estimators, and a fourth is kept for the other ones at the end; of
+`max_seconds` likewise."""
+
+
+@dataclass
+class FamilyLimits:
+    """The limits of a search with several estimators."""
+
+    families: Sequence[Family]
+    """Their trainers know the sets that were trained."""
+    trainings: int | None
+    seconds: float | None
+    clock: Callable[[], float] = time.monotonic
+    """Returns the time in seconds."""
+
+    def __post_init__(self) -> None:
+        self._began = self.clock()
+
+    @property
+    def to_compare(self) -> int:
+        """The number of trainings by others than the first that may compare estimators.
+
+        It is that of features, or enough for one set if there are more estimators; and a share of the limit.
+        """
+        most = max(len(self.families[0].trainer.table.columns), len(self.families) - 1)
+        return most if self.trainings is None else min(most, self.trainings // COMPARED)
+
+    @property
+    def of_lattice(self) -> tuple[int | None, float | None]:
+        """The number of trainings and of seconds that the search of the lattice may take."""
+        trainings, seconds = self.trainings, self.seconds
+        if len(self.families) > 1:
+            if trainings is not None:
+                trainings -= self._trained + trainings // OTHERS
+            if seconds is not None:
+                seconds = max(seconds * (1.0 - 1.0 / OTHERS) - self._passed, 1e-3)
+        return trainings, seconds
+
+    def of_others(self, explored: int) -> int:
+        """Return the number of trainings left for other estimators after a search that explored some sets."""
+        most = int((1.0 + MOST_MORE) * explored)
+        return max((most if self.trainings is None else min(most, self.trainings)) - self._trained, 0)
+
+    def in_time(self) -> bool:
+        """Tell whether a further training may begin."""
+        return self.seconds is None or self._passed < self.seconds
+
+    @property
+    def _trained(self) -> int:
+        return sum(len(family.trainer.known) for family in self.families)
+
+    @property
+    def _passed(self) -> float:
+        return self.clock() - self._began
 
 
 def chosen_families(
-    families: Sequence[Family], costs: Costs, region: QueryRegion, limits: FamilyLimits, seed: int
+    families: Sequence[Family], costs: CostsByName, region: QueryRegion, limits: FamilyLimits, seed: int
 ) -> tuple[Family, ...]:
     """Return the families that are worth more trainings; first the one that is the best at most queries.
 
-    `families`: their trainers keep the scores. `limits`: if they allow no comparison, the first family is the only one
-    left. `seed`: of the random sets.
+    Their trainers keep the scores. If the limits allow no comparison, the first family is the only one left.
     """
     grid, left = grid_of(families, costs, region), list(families)
     most = limits.to_compare
@@ -62,7 +121,7 @@ def chosen_families(
         warnings.warn(
             f"The limits of training allow no comparison of estimators: there are only models of {families[0].name}. "
             "Raise max_trainings or max_seconds.",
-            stacklevel=3,
+            stacklevel=4,
         )
         return (families[0],)
     masks = np.array(tried, dtype=np.int64)
@@ -73,7 +132,7 @@ def chosen_families(
 
 
 def choice_text(given: Sequence[Family], left: Sequence[Family]) -> str:
-    """Return which estimator explores the lattice, which others stay, and which were beaten, for people."""
+    """Say which estimator explores the lattice, which others stay, and which were beaten."""
     parts = (
         ("explores the lattice", left[:1]),
         ("where it promises more", left[1:]),

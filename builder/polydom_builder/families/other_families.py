@@ -11,11 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polydom_builder.lattice.by_gain import LITTLE, REFIT
-from polydom_builder.lattice.paired_errors import PairedErrors
+from polydom_builder.lattice.by_gain import LITTLE
 from polydom_builder.lattice.set_pool import SetPool
 from polydom_builder.lattice.set_process import MOST_FITTED, SetProcess
-from polydom_builder.lattice.within_noise import select_within_noise
+from polydom_builder.lattice.within_noise import PairedErrors, select_within_noise
 from polydom_builder.sets.inputs import CostsOfSets, weights_of
 from polydom_builder.sets.query_grid import QueryGrid
 from polydom_builder.sets.region import QueryRegion
@@ -29,7 +28,7 @@ MOST_BITS = 62
 ON_ANSWERS = 3
 """A third of the trainings is on sets that are the best so far, divided among the other estimators."""
 
-TINY = 1e-12
+LEAST_PRICE = 1e-12
 """Prices below this count as this."""
 
 
@@ -51,10 +50,9 @@ class OtherFamilies:
         self._grid = grid_of(self.families, self.costs, self.region)
         self._pools = [SetPool(self.costs[f.name], self.region, self._grid) for f in self._others]
         self._process: SetProcess | None = None
-        self._fitted_at, self._learned = 0, set[int]()
 
     def train(self, most: int, in_time: Callable[[], bool], batch: int = 1) -> None:
-        """Train at most so many models, `batch` at a time, as long as one promises a gain and there is time.
+        """Train at most `most` models, `batch` at a time, as long as one promises a gain and there is time.
 
         The first of them are on some of the best sets so far: guesses are the most certain near sets that were trained.
         """
@@ -72,7 +70,7 @@ class OtherFamilies:
     def better(self, kept: Sequence[int], times: float) -> list[tuple[Family, int]]:
         """Return the models of other families that are better, by more than the noise, than all cheaper ones.
 
-        `kept`: the sets that are kept of the first family. `times` (>= 0): the standard errors that make up the noise.
+        `kept`: the sets that are kept of the first family. `times`: the standard errors that make up the noise.
         """
         first = self.families[0]
         models = {mask: (first, mask) for mask in kept}
@@ -119,13 +117,7 @@ class OtherFamilies:
         scores = dict([*self.explored.items()][:: math.ceil(len(self.explored) / MOST_FITTED)])
         for k, family in enumerate(self._others):
             scores |= {mask | self._bit(k): score for mask, score in self._scores(family).items()}
-        if self._process is None or len(scores) > REFIT * self._fitted_at:
-            near = None if self._process is None else self._process.shape
-            self._process, self._fitted_at = SetProcess([*scores], [*scores.values()], self._n_bits, near), len(scores)
-            self._learned = set(scores)
-        for mask in scores.keys() - self._learned:
-            self._process.learn(mask, scores[mask])
-        self._learned = set(scores)
+        self._process = self._process.after(scores) if self._process else SetProcess(scores, self._n_bits)
         return self._process
 
     def _best_so_far(self) -> tuple[Floats, Masks]:
@@ -173,5 +165,5 @@ def grid_of(families: Sequence[Family], costs: Mapping[str, CostsOfSets], region
 
 def log_prices(weights: Floats, region: QueryRegion) -> Floats:
     """Return the logarithm of the cost of each set at a typical size, for the weights of its cost."""
-    prices: Floats = np.log(np.maximum(weights @ basis_terms(region.typical_size), TINY))
+    prices: Floats = np.log(np.maximum(weights @ basis_terms(region.typical_size), LEAST_PRICE))
     return prices

@@ -10,10 +10,10 @@ from polydom_runtime.costs import CostFunction
 
 Function = Callable[[float], float]
 
-NEAR = 1e-10
+NEAR_ZERO = 1e-10
 """Relative distance from a zero of f - g at which the two costs usually differ by more than their rounding errors."""
 
-ROUNDING = 2.0**-49
+ROUNDING_OF_TERMS = 2.0**-49
 """A bound on the rounding error of f - g, as a share of the sum of its terms without their signs."""
 
 
@@ -22,16 +22,13 @@ def crossings(f: CostFunction, g: CostFunction, low: float, high: float) -> list
 
     Each is the last float before ``f(n) < g(n)`` begins or ceases to hold for the floats that the cost functions
     return, so that an index built from it agrees with a comparison of costs at every size. Where rounding hides the
-    change, it is the zero of f - g. Curves that only touch, and identical curves, have no crossing.
+    change, it is the zero of f - g. Curves that only touch, and identical curves, have no crossing. `low` is >= 0.
 
-    `low`, `high`: sizes, 0 <= low <= high < inf.
-
-    The result: at most five sizes.
-
-    O(1). With x = 1 + n the difference is P(x) + Q(x)·log x, where P is at most cubic and Q at most linear. Its second
-    derivative times x² is a cubic polynomial, so it has at most 3 zeros, the slope at most 4 and the difference at most
-    5, as by Rolle's theorem the derivative has a zero between any two zeros. So zeros are searched from the inside out:
-    the zeros of the cubic enclose those of the slope, and these enclose the zeros of the difference.
+    O(1): there are at most five. With x = 1 + n the difference is P(x) + Q(x)·log x, where P is at most cubic and Q at
+    most linear. Its second derivative times x² is a cubic polynomial, so it has at most 3 zeros, the slope at most 4
+    and the difference at most 5, as by Rolle's theorem the derivative has a zero between any two zeros. So zeros are
+    searched from the inside out: the zeros of the cubic enclose those of the slope, and these enclose the zeros of the
+    difference.
 
     Examples
     --------
@@ -45,12 +42,10 @@ def crossings(f: CostFunction, g: CostFunction, low: float, high: float) -> list
 
 
 def order(f: CostFunction, g: CostFunction, low: float, high: float) -> list[tuple[float, bool]]:
-    """Return how f and g are ordered on [low, high], as pieces between their crossings; O(1).
+    """Return how f and g are ordered on [low, high]: the end of each piece between crossings, and whether f < g in it.
 
-    `low`, `high`: sizes, 0 <= low <= high < inf.
-
-    The result: the end of each piece and whether f < g in it. A piece begins after the end of the one before, and the
-    last one ends at `high`. The flags alternate. Inside a piece the curves may touch.
+    A piece begins after the end of the one before, and the last one ends at `high`. The flags alternate. Inside a piece
+    the curves may touch. O(1).
 
     Examples
     --------
@@ -65,7 +60,9 @@ def order(f: CostFunction, g: CostFunction, low: float, high: float) -> list[tup
     if len(nodes) < 2 or _variations(weights) > 1:
         # At a touch, rounding may give the difference the other sign: that would be two crossings next to each other.
         size_of_terms = _difference([abs(w) for w in weights])
-        turns = [n for n in _turning_points(weights, low, high) if abs(difference(n)) > ROUNDING * size_of_terms(n)]
+        turns = [
+            n for n in _turning_points(weights, low, high) if abs(difference(n)) > ROUNDING_OF_TERMS * size_of_terms(n)
+        ]
         nodes = [(n, d < 0.0) for n in (low, *turns, high) if (d := difference(n)) != 0.0]
     changes = [(_switch(f, g, difference, a, b), below) for (a, below), (b, other) in pairwise(nodes) if below != other]
     pieces = [(end, below) for end, below in changes if end > low]
@@ -101,7 +98,7 @@ def _switch(f: CostFunction, g: CostFunction, difference: Function, low: float, 
     """Return the last float before ``f < g`` changes, given that the difference has one zero in (low, high)."""
     below = difference(low) < 0.0
     zero = _zero(difference, low, high)
-    low, high = max(low, zero * (1.0 - NEAR)), min(high, zero * (1.0 + NEAR))
+    low, high = max(low, zero * (1.0 - NEAR_ZERO)), min(high, zero * (1.0 + NEAR_ZERO))
     if (f(low) < g(low)) != below or (f(high) < g(high)) == below:
         return zero  # here the curves differ by less than their rounding errors
     while low < (middle := 0.5 * (low + high)) < high:

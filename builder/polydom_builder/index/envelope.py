@@ -42,11 +42,8 @@ def build_index(candidates: Sequence[Candidate], region: QueryRegion) -> PolyDom
     c_hi and no better candidate fits c_lo. Costs rise with n, so this holds for n*(better, c_lo) < n <= n*(S, c_hi),
     where n*(S, c) is the largest size at which S fits c.
 
-    `candidates`: must hold the empty set. It fits every budget, so candidates that are not more accurate are never an
-    answer.
-
-    The result: its candidates are the empty set and, by rising accuracy, those that are the answer to some query of the
-    region.
+    `candidates` must hold the empty set. It fits every budget, so candidates that are not more accurate are never an
+    answer. The index keeps it and, by rising accuracy, those that are the answer to some query of the region.
 
     O(k log k + k · p + x) for k candidates, p pieces of L and x crossings with L.
 

@@ -1,18 +1,18 @@
-"""The default search: train the set that promises most until every feature set is settled."""
+"""The search that proves a promise: train the set that promises most until every feature set is settled."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from itertools import islice
 
 import numpy as np
 
 from polydom_builder.exceptions import LatticeError
 from polydom_builder.sets.covers import Costs
-from polydom_builder.sets.inputs import CostsOfSets, Score, ask, check_parameters, weights_of
+from polydom_builder.sets.inputs import CostsOfSets, ScoreSets, ask, check_parameters, weights_of
 from polydom_builder.sets.region import QueryRegion
 
 from .feasible import sets_in_doubt
-from .open_sets import OpenSets
-from .promise import Promise
+from .promising_sets import OpenSets, PromisingSets
 
 AHEAD = 100
 """For every 100 trained sets, one more set is chosen at a time.
@@ -24,7 +24,7 @@ A choice takes time, and the more scores are known, the less a single one change
 def expand_best_first(
     costs: CostsOfSets,
     region: QueryRegion,
-    score: Score,
+    score: ScoreSets,
     *,
     alpha: float = 1.0,
     tolerance: float = 0.0,
@@ -37,16 +37,10 @@ def expand_best_first(
     wherever S does, and ub(S) is the lowest score of a trained strict superset plus the tolerance. So for each query of
     the region and each set S that fits, some trained set fits too, and α times its score is at least the score of S.
 
-    `costs`: a SetCosts, or any callable with ``n_features`` that returns the cost function of a mask; at most 60
-    features. A set must cost at least as much as its subsets. A method ``weights(masks)`` that returns an array of
-    shape ``(n_sets, 6)`` makes the search faster. `score`: ``score(masks)`` trains a list of at most `batch` sets and
-    returns their scores. `alpha` (>= 1): α of Problem 1: the answer to a query may be worse than the best by this
-    factor. `tolerance` (>= 0): e, by which the score of a subset may exceed that of a superset. `batch` (>= 1): number
-    of sets to train at a time, none of them a subset of another. `known`: scores of sets that are trained already; they
-    are not trained again.
+    Returned are the scores of known and trained sets, in the order of training. The full set is trained even if it does
+    not fit, since its score bounds the scores of all others.
 
-    The result: score of each trained set, in the order of training, and of each known one. The full set is trained even
-    if it does not fit, since its score bounds the scores of all others.
+    `batch`: sets to train at a time, none of them a subset of another. `known`: scores of sets that need no training.
 
     Raises `LatticeError` if a parameter or a known set is out of range, a score is not finite, a score is negative with
     alpha > 1, or more than 4 million sets are in doubt.
@@ -72,7 +66,7 @@ def expand_best_first(
     search.start(known or {})
     (masks, weights), _ = sets_in_doubt(costs, region, search.enough)
     open_sets = OpenSets(masks, Costs(weights, region), alpha, tolerance)
-    promise, n_learned = Promise(costs, region), 0
+    promising, n_learned = PromisingSets(costs, region), 0
     chosen: list[int] = []
     while True:
         for mask, value in islice(search.trained.items(), n_learned, None):
@@ -85,34 +79,72 @@ def expand_best_first(
         # The last batch may have settled sets that were chosen with it.
         chosen = [mask for mask in chosen if mask in doubtful]
         if not chosen:
-            chosen = promise.choose(open_sets, search.trained, max(batch, n_learned // AHEAD))
+            chosen = promising.choose(open_sets, search.trained, max(batch, n_learned // AHEAD))
         search.train(chosen[:batch])
         chosen = chosen[batch:]
 
 
+def climb(
+    expanded: Mapping[int, float],
+    n_features: int,
+    score: ScoreSets,
+    fits: Callable[[int], bool],
+) -> dict[int, float]:
+    """Add or drop single features of the best set as long as the score rises; return all scores, with the new ones.
+
+    The bounds of the search assume that a superset scores at least as much as its subset, less the tolerance. Where
+    this is wrong, a set that differs from the best one in a single feature may score more than all trained sets. If no
+    set scores more than the full set, there is no sign of it, and nothing is trained.
+
+    `expanded`: score of each trained set; the full set must be among them. `fits` tells whether a set fits anywhere in
+    the region.
+
+    At most F trainings for each step that raises the score, and F for the last one.
+
+    Examples
+    --------
+    >>> scores = [0.1, 0.5, 0.6, 0.4, 0.2, 0.3, 0.9, 0.7]
+    >>> climb({0: 0.1, 3: 0.4, 2: 0.6, 7: 0.5}, 3, lambda masks: [scores[m] for m in masks], lambda mask: True)
+    {0: 0.1, 3: 0.4, 2: 0.6, 7: 0.5, 6: 0.9, 4: 0.2}
+    """
+    known = dict(expanded)
+    full = (1 << n_features) - 1
+    best = max(known, key=lambda mask: (known[mask], -mask.bit_count()))
+    while known[best] > known[full]:
+        near = [best ^ 1 << i for i in range(n_features)]
+        new = [mask for mask in near if mask not in known and fits(mask)]
+        known |= zip(new, ask(score, new, alpha=1.0) if new else [], strict=True)
+        following = max((m for m in near if m in known), key=known.__getitem__, default=best)
+        if known[following] <= known[best]:
+            break
+        best = following
+    return known
+
+
+@dataclass
 class _Search:
     """The trained sets of a search, and the training of further ones."""
 
-    def __init__(
-        self, costs: CostsOfSets, region: QueryRegion, score: Score, alpha: float, tolerance: float, batch: int
-    ) -> None:
-        self.costs, self.region, self.score = costs, region, score
-        self.alpha, self.tolerance, self.batch = alpha, tolerance, batch
-        self.full = (1 << costs.n_features) - 1
-        self.trained: dict[int, float] = {}
+    costs: CostsOfSets
+    region: QueryRegion
+    score: ScoreSets
+    alpha: float
+    tolerance: float
+    batch: int
+    trained: dict[int, float] = field(default_factory=dict)
 
     def start(self, known: Mapping[int, float]) -> None:
-        """Train the empty and the full set and take over known scores; the surrogate needs the empty set first."""
-        if wrong := [mask for mask in known if not 0 <= mask <= self.full]:
+        """Take over known scores, and train the empty and the full set."""
+        full = (1 << self.costs.n_features) - 1
+        if wrong := [mask for mask in known if not 0 <= mask <= full]:
             raise LatticeError(
-                f"Every known set must be a mask from 0 to {self.full}. Got {wrong[0]}. "
+                f"Every known set must be a mask from 0 to {full}. Got {wrong[0]}. "
                 "Give scores of sets of the same features."
             )
         masks = list(known)
-        scores = dict(zip(masks, ask(lambda _: list(known.values()), masks, self.alpha), strict=True))
-        self.trained = {mask: scores[mask] for mask in masks if mask == 0}
-        self.train([mask for mask in dict.fromkeys((0, self.full)) if mask not in scores])
-        self.trained.update(scores)
+        self.trained.update(zip(masks, ask(lambda _: list(known.values()), masks, self.alpha), strict=True))
+        self.train(list(dict.fromkeys((0, full))))
+        self._bound = self.trained[full] + self.tolerance
 
     def prepare(self, masks: list[int]) -> Costs:
         return Costs(weights_of(self.costs, np.array(masks, dtype=np.int64)), self.region)
@@ -129,10 +161,10 @@ class _Search:
         No set scores more than the full set plus the tolerance, so every set that one of these covers is settled.
         """
         self._bisect_chain()
-        return self.prepare([mask for mask, value in self.trained.items() if self._is_enough(value)])
+        return self.prepare([mask for mask in self.trained if self._is_enough(mask)])
 
-    def _is_enough(self, value: float) -> bool:
-        return self.alpha * value >= self.trained[self.full] + self.tolerance
+    def _is_enough(self, mask: int) -> bool:
+        return self.alpha * self.trained[mask] >= self._bound
 
     def _bisect_chain(self) -> None:
         """Find by bisection the smallest k for which the k cheapest features are enough; train the sets on the way."""
@@ -143,4 +175,4 @@ class _Search:
             k = (low + high) // 2
             mask = sum(1 << i for i in cheap_first[:k])
             self.train([mask])
-            low, high = (low, k) if self._is_enough(self.trained[mask]) else (k, high)
+            low, high = (low, k) if self._is_enough(mask) else (k, high)

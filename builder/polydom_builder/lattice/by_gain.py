@@ -1,24 +1,21 @@
-"""The default search: train the set with the greatest expected gain, until what is left is within the noise."""
+"""The default search: train the set with the greatest expected gain, until no gain is worth a training."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from polydom_builder.sets.inputs import CostsOfSets, Score, ask, check_parameters, weights_of
+from polydom_builder.sets.inputs import CostsOfSets, ScoreSets, ask, check_parameters, weights_of
 from polydom_builder.sets.query_grid import QueryGrid
 from polydom_builder.sets.region import QueryRegion
 from polydom_runtime.arrays import Bools, Floats, Masks
 
 from .limits import Spent
 from .set_pool import SetPool
-from .set_process import Guesses, SetProcess, Shape
-
-REFIT = 1.2
-"""The shape of the scores is fitted anew when so many times as many sets are trained."""
+from .set_process import Guesses, ProcessShape, SetProcess
 
 RENEW = 10
-"""Of a large lattice, the sets to choose from are chosen anew after so many trainings."""
+"""Of a large lattice, the sets to choose from are chosen anew after this number of trainings."""
 
 CHANCE = 0.05
 """The probability of what a search leaves out of account."""
@@ -33,7 +30,7 @@ goes on even for little gain. Guesses are a little too sure, so the gains of man
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class SearchStep:
     """How far a search has come."""
 
     n_trained: int
@@ -48,26 +45,20 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Untrained:
-    """What is guessed of the sets that were not trained."""
-
-    masks: Masks
-    """Shape (n_sets,)."""
-    guesses: Guesses
-    shape: Shape
-    """Of the process that guesses."""
-    all_weighed: bool
-    """Whether these are all sets that fit, and not a part of them."""
-
-
-@dataclass(frozen=True, slots=True)
 class Gained:
     """The result of a search by gain."""
 
     expanded: dict[int, float]
-    """Score of each trained set, in the order of training."""
-    steps: list[Step]
-    untrained: Untrained
+    """The score of each trained set, in the order of training."""
+    steps: list[SearchStep]
+    untrained: Masks
+    """Shape (n_sets,)."""
+    guesses: Guesses
+    """Of the scores of untrained sets."""
+    shape: ProcessShape
+    """Of the process that guesses."""
+    all_weighed: bool
+    """Whether these are all untrained sets that fit, and not a part of them."""
     is_spent: bool
     """Whether limits ended the search before it was done."""
     noise: float
@@ -77,12 +68,12 @@ class Gained:
 def expand_by_gain(
     costs: CostsOfSets,
     region: QueryRegion,
-    score: Score,
+    score: ScoreSets,
     *,
     noise: Callable[[Mapping[int, int]], float] = lambda rivals: 0.0,
     batch: int = 1,
     known: Mapping[int, float] | None = None,
-    shown: Callable[[Step], object] = lambda step: None,
+    shown: Callable[[SearchStep], object] = lambda step: None,
 ) -> Gained:
     """Train the empty and the full set, then always the set from which most is expected.
 
@@ -93,12 +84,8 @@ def expand_by_gain(
     The search is done when no gain is left that is worth a training, and no untrained set is likely to be much better.
     It may be ended at any time before: the sets with most to gain come first.
 
-    `costs`: a set must cost at least as much as its subsets. `score`: ``score(masks)`` trains a list of at most `batch`
-    sets and returns their scores. It may raise `Spent`. `noise`: returns the typical standard error of the difference
-    between trained sets and those that answer in their place, by set. `batch` (>= 1): number of sets to train at a
-    time. `known`: scores of sets that are trained already. `shown`: is told each step.
-
-    Raises `LatticeError` if a parameter is out of range or a score is not finite.
+    `score` may raise `Spent`. `noise` returns the typical standard error of the difference between trained sets and
+    those that answer in their place, by set. `known`: scores of sets that need no training. `shown` is told each step.
 
     O(n_sets · n_trained) in each round, for the sets that fit, of large lattices a part of them.
 
@@ -129,12 +116,12 @@ def expand_by_gain(
 class _Search:
     costs: CostsOfSets
     region: QueryRegion
-    score: Score
+    score: ScoreSets
     batch: int
     noise: Callable[[Mapping[int, int]], float]
-    shown: Callable[[Step], object]
+    shown: Callable[[SearchStep], object]
     trained: dict[int, float] = field(default_factory=dict)
-    steps: list[Step] = field(default_factory=list)
+    steps: list[SearchStep] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._n = self.costs.n_features
@@ -143,19 +130,17 @@ class _Search:
         self._levels = np.full(len(self._grid.budgets), -np.inf)
         self._pool = SetPool(self.costs, self.region, self._grid)
         self._process: SetProcess | None = None
-        self._fitted_at, self._n_learned, self._renewed_at, self._turn = 0, 0, 0, 0
+        self._n_learned, self._renewed_at, self._turn = 0, 0, 0
 
     def run(self, known: Mapping[int, float]) -> None:
         """Train until it is done, or `score` raises `Spent`."""
-        if 0 in known:
-            self.trained[0] = known[0]
-        self._train([mask for mask in dict.fromkeys((0, (1 << self._n) - 1)) if mask not in known])
         self.trained.update(known)
+        self._train([mask for mask in dict.fromkeys((0, (1 << self._n) - 1)) if mask not in known])
         while True:
             self.learn_new()
-            if not len(self._pool.masks):
+            if self._process is None or not len(self._pool.masks):
                 return
-            guesses, levels = self.guesses(), self._pool.levels(self._levels)
+            guesses, levels = self._process.guesses(), self._pool.levels(self._levels)
             gains = self._pool.gains(guesses, self._levels)
             step = self._step(guesses, levels, float(gains.max()))
             self.steps.append(step)
@@ -190,23 +175,18 @@ class _Search:
 
     def learn_new(self) -> None:
         """Take over the scores of the sets that were trained last."""
-        masks, scores = list(self.trained), list(self.trained.values())
-        fits = self._grid.fits(weights_of(self.costs, np.array(masks[self._n_learned :], dtype=np.int64)))
-        for column, mask in enumerate(masks[self._n_learned :]):
+        new = list(self.trained)[self._n_learned :]
+        fits = self._grid.fits(weights_of(self.costs, np.array(new, dtype=np.int64)))
+        for column, mask in enumerate(new):
             better = (fits[:, column] | (mask == 0)) & (self._levels < self.trained[mask])
             self._levels[better], self._answers[better] = self.trained[mask], mask
-        if self._process is None or len(masks) > self._fitted_at * REFIT:
-            near = None if self._process is None else self._process.shape
-            self._process, self._fitted_at = SetProcess(masks, scores, self._n, near), len(masks)
-            self._renew()
+        earlier = self._process
+        self._process = earlier.after(self.trained) if earlier else SetProcess(self.trained, self._n)
+        if self._process is earlier and (self._pool.is_whole or len(self.trained) < self._renewed_at + RENEW):
+            self._process.keep(self._pool.leave_out(new))
         else:
-            for mask in masks[self._n_learned :]:
-                self._process.learn(mask, self.trained[mask])
-            if self._pool.is_whole or len(masks) < self._renewed_at + RENEW:
-                self._process.keep(self._pool.leave_out(masks[self._n_learned :]))
-            else:
-                self._renew()
-        self._n_learned = len(masks)
+            self._renew()
+        self._n_learned = len(self.trained)
 
     def _renew(self) -> None:
         assert self._process is not None
@@ -214,10 +194,10 @@ class _Search:
         self._process.watch(self._pool.masks)
         self._renewed_at = len(self.trained)
 
-    def _step(self, guesses: Guesses, levels: Floats, gain: float) -> Step:
+    def _step(self, guesses: Guesses, levels: Floats, gain: float) -> SearchStep:
         noise = self.noise(self._rivals())
         worth = max(LITTLE * guesses.scale.unit, OF_NOISE * noise)
-        return Step(len(self.trained), gain, possible_loss(guesses, levels), noise, worth)
+        return SearchStep(len(self.trained), gain, possible_loss(guesses, levels), noise, worth)
 
     def _rivals(self) -> dict[int, int]:
         """Return for each trained set that fits the one that answers where it fits and least is left over."""
@@ -229,26 +209,20 @@ class _Search:
         return {mask: rival for mask, rival in rivals.items() if mask != rival}
 
     def found(self, is_spent: bool) -> Gained:
-        """Return the result."""
+        """Return the result so far."""
         assert self._process is not None
-        untrained = Untrained(self._pool.masks, self.guesses(), self._process.shape, self._pool.is_whole)
-        return Gained(self.trained, self.steps, untrained, is_spent, self.noise(self._rivals()))
-
-    def guesses(self) -> Guesses:
-        """Return the guesses of the sets in the pool."""
-        assert self._process is not None
-        return self._process.guesses()
+        guessed = self._pool.masks, self._process.guesses(), self._process.shape, self._pool.is_whole
+        return Gained(self.trained, self.steps, *guessed, is_spent, self.noise(self._rivals()))
 
 
-def _is_done(step: Step, unit: float) -> bool:
-    """Tell whether a search may end, for the range of scores."""
+def _is_done(step: SearchStep, unit: float) -> bool:
     return step.gain <= step.worth and step.possible <= max(MISSED * unit, step.noise)
 
 
 def possible_loss(guesses: Guesses, levels: Floats) -> float:
-    """Return what with a probability of 95 % no set exceeds its level by, at least 0.
+    """Return the amount >= 0 by which, with a probability of 95 %, no set exceeds its level.
 
-    It is the amount at which the probabilities that sets exceed it add up to 5 %.
+    At this amount, the probabilities that sets exceed their levels by more add up to 5 %.
     """
     low, high = 0.0, guesses.scale.unit
     near = guesses.above(levels) > 1e-6

@@ -8,10 +8,11 @@ from numpy.typing import NDArray
 from polydom_builder.exceptions import LatticeError
 from polydom_builder.sets.covers import Costs
 from polydom_builder.sets.inputs import CostsOfSets, check_parameters, weights_of
-from polydom_builder.sets.region import QueryRegion, evaluate
+from polydom_builder.sets.region import QueryRegion, costs_at_sizes
 from polydom_runtime.arrays import Floats
 
 from .feasible import sets_in_doubt
+from .proof import upper_witnesses
 
 
 def select_candidates(
@@ -29,14 +30,12 @@ def select_candidates(
     the highest score that S itself or one of these sets may have. If a(S) were enough, or if R could be dropped too,
     the answer might be worse than the best by alpha twice, or more often.
 
-    `expanded`: score of each trained set, from expand_layers or expand_best_first with the same alpha and tolerance.
-    `alpha` (>= 1): α of Problem 1. `tolerance` (>= 0): e, by which the score of a subset may exceed that of a superset.
-
-    The result: masks, in an order that extends *covers* (cheap sets first). Sets that fit nowhere in the region are
+    Returned are masks, each after those that cover it (cheap sets first). Sets that fit nowhere in the region are
     excluded, except the empty set, which is always a candidate.
 
-    Raises `LatticeError` if the empty or the full set was not trained, a parameter is out of range, or too many sets
-    fit.
+    `expanded`: score of each trained set, from a search with the same alpha and tolerance.
+
+    Raises `LatticeError` if the empty or the full set was not trained, or too many sets fit.
 
     O(trained · feasible) tests of *covers* at worst; after the first witnesses few untrained sets remain.
 
@@ -67,7 +66,8 @@ def select_candidates(
     (fitting, weights), pruned = sets_in_doubt(costs, region, lambda: prepared.take(enough))
     untrained = ~np.isin(fitting, masks)
     unassigned = Costs(weights[untrained], region)
-    duty = _responsibility(masks, scores, prepared, fitting[untrained], unassigned, tolerance)
+    _, upper = upper_witnesses(fitting[untrained], expanded, tolerance)
+    duty = _responsibility(scores, prepared, upper, unassigned)
     if pruned:
         # Sets that were not enumerated have one of these as lower witness; they score at most the full set's bound.
         duty[enough] = np.maximum(duty[enough], expanded[full] + tolerance)
@@ -77,25 +77,15 @@ def select_candidates(
 
 def rising(masks: NDArray[np.int64], weights: Floats, region: QueryRegion) -> NDArray[np.intp]:
     """Return an order in which each set comes after those that cover it; ties by cost, number of features, mask."""
-    near, far = (evaluate(weights, np.full(len(masks), n)) for n in region.sizes)
+    near, far = (costs_at_sizes(weights, np.full(len(masks), n)) for n in region.sizes)
     low, high = region.budgets
     clipped = [np.where(cost > high, np.inf, np.maximum(cost, low)) for cost in (near, far)]
     reach = Costs(weights, region).far
     return np.lexsort((masks, np.bitwise_count(masks), near, far, *clipped, -reach))
 
 
-def _responsibility(
-    masks: NDArray[np.int64],
-    scores: Floats,
-    prepared: Costs,
-    untrained: NDArray[np.int64],
-    unassigned: Costs,
-    tolerance: float,
-) -> Floats:
+def _responsibility(scores: Floats, prepared: Costs, upper: Floats, unassigned: Costs) -> Floats:
     """Return u(S) of each trained set: its score, or the highest upper bound of a set that it is lower witness of."""
-    upper = np.full(len(untrained), np.inf)
-    for mask, score in zip(masks.tolist(), scores.tolist(), strict=True):
-        np.minimum(upper, score + tolerance, out=upper, where=(untrained & ~mask) == 0)
     duty = scores.copy()
     for row in np.argsort(-scores, kind="stable").tolist():
         if upper.size == 0:

@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 from polydom_builder.exceptions import LatticeError
 from polydom_builder.sets.covers import Costs
 from polydom_builder.sets.inputs import CostsOfSets, weights_of
-from polydom_builder.sets.region import QueryRegion, evaluate
+from polydom_builder.sets.region import QueryRegion, costs_at_sizes
 
 Sets = tuple[NDArray[np.int64], NDArray[np.float64]]
 
-MAX_SETS = 1 << 22
-"""The costs and bounds of so large a number of sets take about 0.5 GB."""
+MAX_DOUBTFUL = 1 << 22
+"""The costs and bounds of this number of sets take about 0.5 GB."""
 
 EASY_SETS = 1 << 16
 """Up to this number of sets that fit, all are enumerated, without excluding those that good sets cover."""
@@ -21,16 +21,14 @@ EASY_SETS = 1 << 16
 _BLOCK = 1 << 16
 
 
-def feasible_sets(costs: CostsOfSets, region: QueryRegion, enough: Costs, limit: int = MAX_SETS) -> Sets | None:
-    """Return the sets that fit somewhere in the region and that no set of `enough` covers; None if over `limit`.
+def feasible_sets(costs: CostsOfSets, region: QueryRegion, enough: Costs, limit: int = MAX_DOUBTFUL) -> Sets | None:
+    """Return the sets that fit somewhere in the region and that no set of `enough` covers; None if more than `limit`.
 
-    A set that is excluded excludes all of its supersets, so the returned sets form an order ideal: they hold every
-    subset of each of them. Each is reached once, by adding its features in rising order.
+    They are masks by number of features, shape ``(n_sets,)``, and the weights of their costs, shape ``(n_sets, 6)``. A
+    set that is excluded excludes all of its supersets, so the returned sets form an order ideal: they hold every subset
+    of each of them. Each is reached once, by adding its features in rising order.
 
-    `enough`: trained sets that score within alpha of every set: no set that they cover need be trained. `limit`: the
-    number of sets at which the enumeration gives up.
-
-    The result (shape (n_sets,)): by number of features. The result (shape (n_sets, 6)): of their cost functions.
+    `enough`: trained sets that score within alpha of every set, so that no set that they cover need be trained.
 
     O(F · n_sets) costs are evaluated, for each set of `enough` a test of *covers* on each.
 
@@ -63,22 +61,19 @@ def feasible_sets(costs: CostsOfSets, region: QueryRegion, enough: Costs, limit:
 
 
 def sets_in_doubt(costs: CostsOfSets, region: QueryRegion, enough: Callable[[], Costs]) -> tuple[Sets, bool]:
-    """Return the sets that fit; if they are many, without those that a set of `enough` covers.
+    """Return the sets that fit, as `feasible_sets` does, and whether those that a set of `enough` covers are left out.
 
-    `enough`: returns trained sets as in `feasible_sets`. It is called only if more than 65,536 sets fit.
-
-    The result: as from `feasible_sets`. The result: whether sets that fit are left out because a set of `enough` covers
-    them.
+    That is so, and `enough` is called, only if more than 65,536 sets fit.
 
     Raises `LatticeError` if more than 4 million sets remain.
     """
     sets = feasible_sets(costs, region, Costs(np.empty((0, 6)), region), EASY_SETS)
     if sets is not None:
         return sets, False
-    sets = feasible_sets(costs, region, enough(), MAX_SETS)
+    sets = feasible_sets(costs, region, enough(), MAX_DOUBTFUL)
     if sets is None:
         raise LatticeError(
-            f"At most {MAX_SETS:,} feature sets may fit the region and be in doubt. There are more. "
+            f"At most {MAX_DOUBTFUL:,} feature sets may fit the region and be in doubt. There are more. "
             "Lower the deadline (the largest budget), raise alpha, or use fewer features."
         )
     return sets, True
@@ -86,7 +81,7 @@ def sets_in_doubt(costs: CostsOfSets, region: QueryRegion, enough: Callable[[], 
 
 def _keep(costs: CostsOfSets, region: QueryRegion, enough: Costs, masks: NDArray[np.int64]) -> Sets:
     weights = weights_of(costs, masks)
-    keep = evaluate(weights, np.full(len(masks), region.sizes[0])) <= region.budgets[1]
+    keep = costs_at_sizes(weights, np.full(len(masks), region.sizes[0])) <= region.budgets[1]
     if len(enough.weights):
         prepared = Costs(weights, region)
         for row in range(len(enough.weights)):

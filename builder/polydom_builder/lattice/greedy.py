@@ -7,7 +7,7 @@ from functools import cache
 from itertools import chain
 
 from polydom_builder.exceptions import LatticeError
-from polydom_builder.sets.inputs import Score, check_parameters
+from polydom_builder.sets.inputs import ScoreSets, check_parameters
 
 from .limits import LimitedScore, Spent
 
@@ -23,7 +23,7 @@ Price = Callable[[int], float]
 
 def greedy_sequences(
     n_features: int,
-    score: Score,
+    score: ScoreSets,
     cost: Price,
     lambdas: Sequence[float] = PAPER_LAMBDAS,
     *,
@@ -37,18 +37,16 @@ def greedy_sequences(
     Greedy-Acc, most accurate first, is λ = 0; Greedy-Cost, cheapest first, is λ = inf. (The paper's "Special Cases"
     exchanges the two names.) Of equal gains the cheaper feature comes first, then the one with the lower number.
 
-    `score`: ``score(masks)`` trains a list of sets and returns their scores. It is called once for each length of the
-    sequences, with the sets that any of the λs needs, each once: they can all be trained in parallel. With
-    `max_seconds` it is called for `batch` sets at a time. `cost`: ``cost(mask)`` is the cost of a set at the median
-    size, in the unit that the λs are given for. `lambdas` (>= 0): λ, in score per unit of cost; ``math.inf`` is
-    allowed. `batch` (>= 1): number of sets to train at a time, within `max_seconds`. `max_trainings`: number of sets
-    that may be trained, at least those that the first features need. The sequences end where the next feature needs
-    more; the first λs come first. `max_seconds`: time in seconds after which no further batch begins; the first
-    features are found in any case. `clock`: returns the time in seconds.
+    Returned are the distinct orders in which features are added, in the order of the λs (all features, unless the
+    trainings are limited; no order is the beginning of another), and the score of each trained set, among them the
+    empty set and every prefix of every order.
 
-    The result: the distinct orders in which features are added, all of them unless the trainings are limited, in the
-    order of the λs. None is the beginning of another. The result: score of each trained set, with the empty set and
-    every prefix of every order.
+    `score` is called once for each length of the sequences, with the sets that any of the λs needs, each once: they can
+    all be trained in parallel. With `max_seconds` it is called for `batch` sets at a time. `cost`: in the unit that the
+    λs are given for. `lambdas` (>= 0): λ, in score per unit of cost; ``math.inf`` is allowed. `max_trainings`: number
+    of sets that may be trained, at least those that the first features need. The sequences end where the next feature
+    needs more; the first λs come first. `max_seconds`: time in seconds after which no further batch begins; the first
+    features are found in any case.
 
     Raises `LatticeError` if there is no λ, a λ is negative or NaN, a score or cost is not finite, or the limits do not
     allow the first features.

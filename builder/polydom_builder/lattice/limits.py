@@ -1,10 +1,11 @@
 """Limits of training: the number of feature sets, and the time."""
 
 import math
+import time
 from collections.abc import Callable
 
 from polydom_builder.exceptions import LatticeError
-from polydom_builder.sets.inputs import Score, ask
+from polydom_builder.sets.inputs import ScoreSets, ask
 
 
 class Spent(Exception):
@@ -12,25 +13,23 @@ class Spent(Exception):
 
 
 class LimitedScore:
-    """A `score` that trains as long as the limits allow, and keeps all scores.
+    """A `score` that trains as long as the limits allow, and keeps all scores in `trained`.
 
-    `score`: ``score(masks)`` trains a list of sets and returns their scores. `least`: number of sets that are trained
-    in any case. `what`: what these sets are, for the message. `max_trainings`: number of sets that may be trained.
-    `max_seconds`: time in seconds after which no further call trains. `clock`: returns the time in seconds.
-
-    `alpha`: α of the search; above 1 no score may be negative. `trained`: score of each trained set.
+    `least`: number of sets that are trained in any case. `what`: these sets in words, for the message. `max_trainings`:
+    number of sets that may be trained. `max_seconds`: time after which no further call trains. `alpha`: α of the
+    search; above 1 no score may be negative.
 
     Raises `LatticeError` if the limits do not allow the sets that are trained in any case.
     """
 
     def __init__(
         self,
-        score: Score,
+        score: ScoreSets,
         least: int,
         what: str,
         max_trainings: int | None,
         max_seconds: float | None,
-        clock: Callable[[], float],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         if max_trainings is not None and max_trainings < least:
             raise LatticeError(f"'max_trainings' must pay for {what}: at least {least}. Got {max_trainings}.")
@@ -43,10 +42,7 @@ class LimitedScore:
         self.trained: dict[int, float] = {}
 
     def __call__(self, masks: list[int]) -> list[float]:
-        """Train a batch, or the part of it that the limits allow.
-
-        Raises `Spent` if the limits do not allow the whole batch.
-        """
+        """Train a batch, or the part of it that the limits allow; then raise `Spent`."""
         if len(self.trained) >= self._least and self._clock() >= self._deadline:
             raise Spent
         paid = masks[: int(min(self._trainings - len(self.trained), len(masks)))]

@@ -1,7 +1,6 @@
 """Violations of monotonicity, a(F_i) <= a(F_j) for F_i ⊂ F_j, in measured scores, and the tolerance e for them."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from itertools import islice
 
 import numpy as np
@@ -9,56 +8,24 @@ from numpy.typing import NDArray
 
 from polydom_builder.exceptions import LatticeError
 from polydom_runtime.arrays import Floats
-from polydom_runtime.bundles.assumption import Assumption
+from polydom_runtime.bundles.promise import Assumption
 
 MAX_PAIRS = 1 << 26
-"""The amounts and distances of so large a number of pairs take about 0.6 GB."""
+"""The amounts and distances of this number of pairs take about 0.6 GB."""
 
 MOST_SETS = 8000
 """They have fewer pairs than that."""
 
-ROUNDING = 1e-12
+NO_VIOLATION = 1e-12
 
-BLOCK = 1 << 22
+BLOCK_OF_PAIRS = 1 << 22
 """Number of pairs of sets that are compared at a time, to limit the memory."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Violations:
-    """By how much the score of each set exceeds that of each of its supersets; 0 where it does not."""
+def violations(scores: Mapping[int, float]) -> tuple[Floats, NDArray[np.uint8]]:
+    """Compare each set with each of its strict supersets among the given sets: 3^F - 2^F pairs if all are trained.
 
-    amounts: Floats
-    """Shape (n_pairs,). max(0, a(F_i) - a(F_j)) of each pair F_i ⊂ F_j."""
-    distances: NDArray[np.uint8]
-    """Shape (n_pairs,). |F_j| - |F_i|, >= 1."""
-
-    def cdf(self, amounts: Sequence[float]) -> Floats:
-        """Return the share of the pairs whose violation is at most each of `amounts`; 1 without pairs; O(n log n)."""
-        if not self.amounts.size:
-            return np.ones(len(amounts))
-        ranks = np.searchsorted(np.sort(self.amounts), amounts, side="right")
-        result: Floats = ranks / self.amounts.size
-        return result
-
-    def by_distance(self, quantiles: Sequence[float] = (0.5, 0.9, 0.99, 1.0)) -> dict[int, Floats]:
-        """Return the quantiles of the violations at each distance, by rising distance; O(n_pairs · F).
-
-        Raises `LatticeError` if a quantile is not in [0, 1].
-        """
-        for quantile in quantiles:
-            _check_quantile(quantile)
-        return {
-            int(distance): np.quantile(self.amounts[self.distances == distance], quantiles, method="inverted_cdf")
-            for distance in np.unique(self.distances)
-        }
-
-
-def violations(scores: Mapping[int, float]) -> Violations:
-    """Compare each set with each of its strict supersets among the given sets.
-
-    `scores`: score of each trained set, by mask.
-
-    The result: of all pairs of a set and a superset: 3^F - 2^F pairs if all sets are trained.
+    Returned are, for each pair F_i ⊂ F_j, max(0, a(F_i) - a(F_j)) and the distance |F_j| - |F_i|.
 
     Raises `LatticeError` if there are more than 67 million pairs, or a score is not finite.
 
@@ -68,13 +35,9 @@ def violations(scores: Mapping[int, float]) -> Violations:
     --------
     Feature 1 lowers the score of {0} from .8 to .77. No other pair violates monotonicity:
 
-    >>> found = violations({0b00: 0.5, 0b01: 0.8, 0b10: 0.6, 0b11: 0.77})
-    >>> found.amounts.round(3), found.distances
+    >>> amounts, distances = violations({0b00: 0.5, 0b01: 0.8, 0b10: 0.6, 0b11: 0.77})
+    >>> amounts.round(3), distances
     (array([0.  , 0.  , 0.  , 0.03, 0.  ]), array([1, 1, 2, 1, 1], dtype=uint8))
-    >>> found.cdf([0.0, 0.05])
-    array([0.8, 1. ])
-    >>> {distance: float(worst[0].round(3)) for distance, worst in found.by_distance([1.0]).items()}
-    {1: 0.03, 2: 0.0}
     """
     masks = np.array(list(scores), dtype=np.int64)
     values = np.array(list(scores.values()), dtype=np.float64)
@@ -82,7 +45,7 @@ def violations(scores: Mapping[int, float]) -> Violations:
         raise LatticeError(f"Every score must be finite. Got {values[~np.isfinite(values)][0]}.")
     sizes = np.bitwise_count(masks)
     amounts, distances, n_pairs = [np.empty(0)], [np.empty(0, dtype=np.uint8)], 0
-    step = max(BLOCK // max(len(masks), 1), 1)
+    step = max(BLOCK_OF_PAIRS // max(len(masks), 1), 1)
     for start in range(0, len(masks), step):
         block = masks[start : start + step, None]
         below, above = np.nonzero(((block & ~masks) == 0) & (block != masks))
@@ -94,18 +57,14 @@ def violations(scores: Mapping[int, float]) -> Violations:
             )
         amounts.append(np.maximum(values[below] - values[above], 0.0))
         distances.append(sizes[above] - sizes[below])
-    return Violations(np.concatenate(amounts), np.concatenate(distances))
+    return np.concatenate(amounts), np.concatenate(distances)
 
 
 def estimate_tolerance(scores: Mapping[int, float], quantile: float = 0.99) -> float:
     """Return the smallest e that the violations of at least this share of all pairs do not exceed.
 
-    Pairs without a violation count among all pairs.
-
-    `scores`: score of each trained set, by mask. `quantile`: the share of the pairs. 1 gives the largest violation:
-    then a(F_i) <= a(F_j) + e for all trained F_i ⊂ F_j, up to rounding.
-
-    The result: one of the violations, >= 0; 0 if no set contains another.
+    It is one of the violations, or 0 if no set contains another. Pairs without a violation count among all pairs. The
+    quantile 1 gives the largest violation: then a(F_i) <= a(F_j) + e for all trained F_i ⊂ F_j, up to rounding.
 
     Raises `LatticeError` if the quantile is not in [0, 1], there are more than 67 million pairs, or a score is not
     finite.
@@ -121,8 +80,9 @@ def estimate_tolerance(scores: Mapping[int, float], quantile: float = 0.99) -> f
     >>> round(estimate_tolerance(scores), 3), estimate_tolerance(scores, quantile=0.75)
     (0.03, 0.0)
     """
-    _check_quantile(quantile)
-    amounts = violations(scores).amounts
+    if not 0.0 <= quantile <= 1.0:
+        raise LatticeError(f"A quantile of the violations must be between 0 and 1. Got {quantile}.")
+    amounts, _ = violations(scores)
     return float(np.quantile(amounts, quantile, method="inverted_cdf")) if amounts.size else 0.0
 
 
@@ -134,11 +94,6 @@ def check_assumption(scores: Mapping[int, float], tolerance: float) -> Assumptio
     >>> str(check_assumption({0b00: 0.5, 0b01: 0.8, 0b10: 0.6, 0b11: 0.77}, tolerance=0.05))
     'the tolerance of 0.05 holds for all 5 pairs of trained sets'
     """
-    amounts = violations(dict(islice(scores.items(), MOST_SETS))).amounts
-    broken = amounts > tolerance + ROUNDING
+    amounts, _ = violations(dict(islice(scores.items(), MOST_SETS)))
+    broken = amounts > tolerance + NO_VIOLATION
     return Assumption(tolerance, len(amounts), int(broken.sum()), float(amounts.max(initial=0.0)))
-
-
-def _check_quantile(quantile: float) -> None:
-    if not 0.0 <= quantile <= 1.0:
-        raise LatticeError(f"A quantile of the violations must be between 0 and 1. Got {quantile}.")

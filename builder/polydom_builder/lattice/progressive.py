@@ -10,14 +10,15 @@ import numpy as np
 
 from polydom_builder.exceptions import LatticeError
 from polydom_builder.sets.covers import Costs
-from polydom_builder.sets.inputs import CostsOfSets, Score, check_parameters, weights_of
+from polydom_builder.sets.inputs import CostsOfSets, ScoreSets, check_parameters, weights_of
 from polydom_builder.sets.region import QueryRegion
-from polydom_runtime.arrays import Floats, Masks
+from polydom_runtime.arrays import Floats
 
 from .best_first import expand_best_first
 from .feasible import sets_in_doubt
 from .limits import LimitedScore, Spent
 from .monotonicity import estimate_tolerance
+from .proof import upper_witnesses
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class Progress:
 def expand_progressively(
     costs: CostsOfSets,
     region: QueryRegion,
-    score: Score,
+    score: ScoreSets,
     *,
     alphas: Sequence[float],
     tolerance: float | None = 0.0,
@@ -54,15 +55,13 @@ def expand_progressively(
     A tolerance that is estimated only grows. Where it has grown, the search is made again with the same α, and nothing
     that was completed before counts.
 
-    `score`: ``score(masks)`` trains a list of at most `batch` sets and returns their scores. `alphas` (>= 1): strictly
-    falling, such as ``(2, 1.5, 1.2, 1.1, 1.05, 1.02, 1)``. `tolerance` (>= 0): e, by which the score of a subset may
-    exceed that of a superset; None estimates it from the trained sets. `quantile`: the quantile of their violations
-    that the estimate takes. `batch` (>= 1): number of sets to train at a time. `max_trainings`: number of sets that may
-    be trained, at least 2. Give this or `max_seconds` or both. `max_seconds`: time in seconds after which no further
-    batch begins; the empty and the full set are trained in any case. `clock`: returns the time in seconds.
+    `alphas`: strictly falling, such as ``(2, 1.5, 1.2, 1.1, 1.05, 1.02, 1)``. `tolerance`: e; None estimates it from
+    the trained sets. `quantile`: of their violations, the one that the estimate takes. `max_trainings`: number of sets
+    that may be trained, at least 2. Give this or `max_seconds` or both. `max_seconds`: time in seconds after which no
+    further batch begins; the empty and the full set are trained in any case.
 
     Raises `LatticeError` if a parameter is out of range, there is no budget or it is too small for the empty and the
-    full set, a score is not finite, or too many sets are in doubt.
+    full set, or too many sets are in doubt.
 
     One search for each α. At the end O(trained · feasible) tests of *covers* at worst.
 
@@ -115,13 +114,11 @@ def proven_alpha(
     """Return the smallest α at which every set that fits is settled by trained ones.
 
     That is the greatest ub(S) / lb(S): the score of S or, if it was not trained, the lowest score of a trained strict
-    superset plus the tolerance, over the highest score of a trained set that covers S.
+    superset plus the tolerance, over the highest score of a trained set that covers S. It is infinite if no α is
+    proven: because some set has no trained superset, or its lb is <= 0 and less than its ub, or because too many sets
+    fit to check each.
 
-    `expanded`: score of each trained set. `tolerance` (>= 0): e, by which the score of a subset may exceed that of a
-    superset. `kept`: the trained sets that answer, the empty set among them; all if not given.
-
-    The result: >= 1; inf if no α is proven: because some set has no trained superset, or its lb is <= 0 and less than
-    its ub, or because too many sets fit to check each.
+    `kept`: the trained sets that answer, the empty set among them; all if not given.
 
     O(trained · feasible) tests of *covers* at worst.
 
@@ -135,8 +132,6 @@ def proven_alpha(
     >>> proven_alpha({0: 0.25, 1: 0.5, 3: 0.75}, costs, QueryRegion((1, 100)), tolerance=0.0)
     1.5
     """
-    masks = np.array(list(expanded), dtype=np.int64)
-    scores = np.array(list(expanded.values()), dtype=np.float64)
     able = np.array(list(expanded if kept is None else kept), dtype=np.int64)
     worth = np.array([expanded[mask] for mask in able.tolist()], dtype=np.float64)
     answers = Costs(weights_of(costs, able), region)
@@ -145,18 +140,8 @@ def proven_alpha(
         (fitting, weights), _ = sets_in_doubt(costs, region, lambda: answers.take(worth >= most))
     except LatticeError:
         return math.inf
-    upper = _least_supersets(fitting, masks, scores) + tolerance
-    own = np.array([expanded.get(mask, math.nan) for mask in fitting.tolist()], dtype=np.float64)
-    upper = np.where(np.isnan(own), upper, own)
+    _, upper = upper_witnesses(fitting, expanded, tolerance)
     return _greatest_ratio(upper, _best_covers(Costs(weights, region), answers, worth))
-
-
-def _least_supersets(sets: Masks, masks: Masks, scores: Floats) -> Floats:
-    """Return the lowest score of a trained superset of each set, or of itself if it was trained; inf without one."""
-    least = np.full(len(sets), np.inf)
-    for mask, score in zip(masks.tolist(), scores.tolist(), strict=True):
-        np.minimum(least, score, out=least, where=(sets & ~mask) == 0)
-    return least
 
 
 def _best_covers(sets: Costs, trained: Costs, scores: Floats) -> Floats:

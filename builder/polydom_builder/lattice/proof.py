@@ -10,23 +10,41 @@ from polydom_builder.exceptions import LatticeError
 from polydom_builder.sets.covers import Costs
 from polydom_builder.sets.inputs import CostsOfSets, check_parameters, weights_of
 from polydom_builder.sets.region import QueryRegion
-from polydom_builder.sets.set_costs import SetCosts
-from polydom_builder.sets.tabled_costs import TabledCosts, smallest_outside
+from polydom_builder.sets.set_costs import SetCosts, TabledCosts, smallest_outside
 from polydom_runtime.arrays import Floats, Masks
 
 from .feasible import sets_in_doubt
-from .grounds import Grounds
 
 Positions = NDArray[np.int32]
 
-ROUNDING = 1e-12
-"""Relative margin for rounding.
-
-The searches and the proof add the tolerance on different sides of an inequality, so equal sums may round differently.
-"""
+ROUNDING_OF_SUMS = 1e-12
+"""A relative margin: the searches add the tolerance on the other side of an inequality, which may round otherwise."""
 
 NOBODY = -1
 """Stands for a witness that is not found."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grounds:
+    """The errors of the trained sets, and the guesses of the scores of the others."""
+
+    margin: float
+    """>= 0. By how much, with 95 % certainty, another set may be better than the one that answers."""
+    parts: Floats
+    """Shape (n_trained, n_blocks). What each block of held-out items contributes to the score of each trained set."""
+    shares: Floats
+    """Shape (n_blocks,). How much each block counts in a score; they sum to 1."""
+    inflation: float
+    """>= 1. The factor of the variance for what folds share."""
+    noise: float
+    """>= 0. The typical standard error of the difference between a trained set and the one that answers in its
+    place."""
+    scale: tuple[float, float, float, float]
+    """Ceiling, unit, mean and deviation of the scores; see `ScoreScale`."""
+    shape: tuple[float, float, float, float, float]
+    """Scale, slope, local, length and noise of the Gaussian process; see `ProcessShape`."""
+    all_weighed: bool
+    """Whether the scores of all untrained sets that fit were guessed, and not those of a part of them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,12 +94,10 @@ def prove(
 ) -> Proof:
     """Find the pair that settles each set that fits.
 
-    `expanded`: score of each trained set, from one of the searches with the same alpha and tolerance. `kept`: the
-    candidates, from select_candidates with the same alpha and tolerance. `alpha` (>= 1): α of Problem 1. `tolerance`
-    (>= 0): e, by which the score of a subset may exceed that of a superset. `exported`: scores of the exported models,
-    for the kept sets that have one. An exported model sees the features in another order, so its score may differ, and
-    an exported set may take the place of another. `grounds`: what the margin of the search rests on, in the order of
-    `expanded`.
+    `expanded`: score of each trained set, and `kept`: the candidates, of one search with this alpha and tolerance.
+    `exported`: scores of the exported models, for the kept sets that have one. An exported model sees the features in
+    another order, so its score may differ, and an exported set may take the place of another. `grounds`: what the
+    margin of the search rests on, in the order of `expanded`.
 
     Raises `LatticeError` if a set is not settled (the message names it), a kept set or the full set was not trained,
     the empty set was not kept, or too many sets are in doubt.
@@ -113,7 +129,7 @@ def prove(
 
     enough = worth >= expanded[(1 << costs.n_features) - 1] + tolerance
     (masks, weights), pruned = sets_in_doubt(costs, region, lambda: kept_costs.take(enough))
-    upper, most = _upper_witnesses(masks, trained, scores, tolerance)
+    upper, most = upper_witnesses(masks, expanded, tolerance)
     sets = Costs(weights, region)
     lower = _lower_witnesses(sets, most, kept_costs, worth)
     left = np.flatnonzero(lower == NOBODY)
@@ -140,15 +156,18 @@ def _check_sets(expanded: Mapping[int, float], kept: Sequence[int], n_features: 
         raise LatticeError(f"Every kept set must be among the expanded sets. {untrained[0]:#b} is not.")
 
 
-def _upper_witnesses(masks: Masks, trained: Masks, scores: Floats, tolerance: float) -> tuple[Positions, Floats]:
-    """Return T of each set, itself if trained, else its lowest-scoring trained superset; and the bound on its score."""
+def upper_witnesses(masks: Masks, expanded: Mapping[int, float], tolerance: float) -> tuple[Positions, Floats]:
+    """Return T of each set, itself if trained, else its lowest-scoring trained superset; and the bound on its score.
+
+    Without a trained superset, the bound is infinite.
+    """
+    trained = np.array(list(expanded), dtype=np.int64)
+    scores = np.array([*expanded.values(), np.inf])  # the last one is that of nobody
     upper = np.full(len(masks), NOBODY, dtype=np.int32)
-    for row in np.argsort(-scores, kind="stable").tolist():
+    for row in np.argsort(-scores[:-1], kind="stable").tolist():
         upper[(masks & ~trained[row]) == 0] = row
-    by_mask = np.argsort(trained)
-    own = by_mask[np.minimum(np.searchsorted(trained[by_mask], masks), len(trained) - 1)]
-    is_trained = trained[own] == masks
-    upper[is_trained] = own[is_trained]
+    is_trained, rows = np.isin(masks, trained), {mask: row for row, mask in enumerate(expanded)}
+    upper[is_trained] = [rows[mask] for mask in masks[is_trained].tolist()]
     return upper, scores[upper] + np.where(is_trained, 0.0, tolerance)
 
 
@@ -173,7 +192,7 @@ def _by_a_trained_set(sets: Costs, most: Floats, trained: Costs, kept: Costs, wo
 
 
 def _reaches(worth: Floats, most: Floats) -> NDArray[np.bool_]:
-    result: NDArray[np.bool_] = worth >= most - ROUNDING * np.abs(most)
+    result: NDArray[np.bool_] = worth >= most - ROUNDING_OF_SUMS * np.abs(most)
     return result
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from polydom_builder.sets.inputs import CostsOfSets, weights_of
 from polydom_builder.sets.query_grid import QueryGrid
-from polydom_builder.sets.region import QueryRegion, evaluate
+from polydom_builder.sets.region import QueryRegion, costs_at_sizes
 from polydom_runtime.arrays import Bools, Floats, Masks
 
 from .set_process import Guesses
@@ -14,18 +14,17 @@ from .set_process import Guesses
 WHOLE = 16
 """Of lattices with up to this number of features, all sets are weighed: at most 65,536."""
 
-AT_RANDOM, NEAR = 4_000, 12_000
+AT_RANDOM, NEAR_ANSWERS = 4_000, 12_000
 """Of larger ones, this number of sets at random, and of the sets that differ from an answer by up to two features."""
 
-BLOCK = 1 << 24
+BLOCK_OF_GAINS = 1 << 24
 """Numbers that are computed at a time, to limit the memory."""
 
 
 class SetPool:
     """Untrained sets that fit somewhere in a region.
 
-    `masks` has shape (n_sets,). `fits` (shape (n_queries, n_sets)): which queries of the grid they fit. `is_whole`:
-    whether these are all untrained sets that fit.
+    `fits` (shape (n_queries, n_sets)): which queries of the grid they fit. `is_whole`: whether these are all of them.
     """
 
     def __init__(self, costs: CostsOfSets, region: QueryRegion, grid: QueryGrid) -> None:
@@ -51,7 +50,7 @@ class SetPool:
         return stays
 
     def levels(self, levels: Floats) -> Floats:
-        """Return for each set the lowest level among the queries that it fits: there it may be missed most."""
+        """Return the lowest level among the queries that each set fits: there it may be missed most."""
         lowest = np.full(len(self.masks), np.inf)
         for level, fits in zip(levels, self.fits, strict=True):
             np.minimum(lowest, level, out=lowest, where=fits)
@@ -62,7 +61,7 @@ class SetPool:
         different, places = np.unique(levels, return_inverse=True)
         there = (places == np.arange(len(different))[:, None]).astype(np.float32)
         total = np.zeros(len(self.masks))
-        step = max(BLOCK // max(len(different), 1), 1)
+        step = max(BLOCK_OF_GAINS // max(len(different), 1), 1)
         for start in range(0, len(total), step):
             block = slice(start, start + step)
             gains = guesses.take(np.arange(len(total))[block]).gains(different)
@@ -75,13 +74,13 @@ class SetPool:
 
     def _fitting(self, masks: Masks) -> Masks:
         near, most = self._region.sizes[0], self._region.budgets[1]
-        return masks[evaluate(weights_of(self._costs, masks), np.full(len(masks), near)) <= most]
+        return masks[costs_at_sizes(weights_of(self._costs, masks), np.full(len(masks), near)) <= most]
 
     def _likely(self, answers: Masks) -> Masks:
         """Return single features, sets that differ from an answer by one or two features, and sets at random."""
         singles = 1 << np.arange(self._n, dtype=np.int64)
         once = (answers[:, None] ^ singles).ravel()
-        twice = self._rng.choice(once, NEAR) ^ self._rng.choice(singles, NEAR)
+        twice = self._rng.choice(once, NEAR_ANSWERS) ^ self._rng.choice(singles, NEAR_ANSWERS)
         shares = self._rng.random((AT_RANDOM, 1))
         drawn = (self._rng.random((AT_RANDOM, self._n)) < shares).astype(np.int64) @ singles
         masks = np.unique(np.concatenate([singles, once, twice, drawn]))

@@ -1,7 +1,7 @@
 """A guess of the score of any feature set: a Gaussian process over sets, fitted to the trained ones."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,13 +12,11 @@ from scipy.special import ndtr
 
 from polydom_runtime.arrays import Floats, Masks
 
-from .surrogate import bits
-
 CEILINGS = (0.05, 0.2, 1.0)
 """Distances to choose from between the highest score and the ceiling, as shares of highest minus lowest score."""
 
 USUAL = np.log((3.0, 3.0, 0.1, 3.0, 0.003))
-"""What the logarithms of `Shape` are about, with a standard deviation of `SPREAD`."""
+"""What the logarithms of `ProcessShape` are about, with a standard deviation of `SPREAD`."""
 SPREAD = 2.0
 
 OFFSET = 10.0
@@ -27,11 +25,14 @@ OFFSET = 10.0
 MOST_FITTED = 300
 """The shape is fitted to at most this number of sets: the time grows with its cube."""
 
-SMALL = 1e-9
+REFIT = 1.2
+"""The shape is fitted anew when the number of trained sets has grown by this factor."""
+
+LEAST_SPREAD = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class ProcessShape:
     """How the scores of two sets go together."""
 
     scale: float
@@ -62,7 +63,7 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class ScoreScale:
     """How scores a become t = (-log((ceiling - a) / unit) - mean) / deviation: errors of features multiply."""
 
     ceiling: float
@@ -71,12 +72,12 @@ class Scale:
     deviation: float
 
     @classmethod
-    def of(cls, scores: Floats, share: float) -> "Scale":
+    def of(cls, scores: Floats, share: float) -> "ScoreScale":
         """Return the scale whose ceiling lies above all scores by a share of their range."""
-        unit = float(np.ptp(scores)) + SMALL
+        unit = float(np.ptp(scores)) + LEAST_SPREAD
         ceiling = float(scores.max()) + share * unit
         raw = -np.log((ceiling - scores) / unit)
-        return cls(ceiling, unit, float(raw.mean()), float(raw.std()) + SMALL)
+        return cls(ceiling, unit, float(raw.mean()), float(raw.std()) + LEAST_SPREAD)
 
     def raised(self, scores: Floats) -> Floats:
         """Return t of scores; of those near or above the ceiling that of one just below it."""
@@ -94,7 +95,7 @@ class Scale:
 class Guesses:
     """Normal guesses of t of some sets."""
 
-    scale: Scale
+    scale: ScoreScale
     means: Floats
     deviations: Floats
     """Shape (n_sets,)."""
@@ -127,19 +128,26 @@ class SetProcess:
 
     A guess only steers a search and says what it may have missed.
 
-    `masks`: trained sets. `near`: an earlier shape, from which the fit starts.
+    `trained`: score of each trained set. `near`: an earlier shape, from which the fit starts.
     """
 
-    def __init__(
-        self, masks: Sequence[int], scores: Sequence[float], n_features: int, near: Shape | None = None
-    ) -> None:
-        self._n_features = n_features
-        self._sets, self._scores = bits(np.array(masks, dtype=np.int64), n_features), np.array(scores)
-        self.scale, self.shape = _fitted(self._sets, self._scores, near)
-        covariances = self.shape.between(self._sets, self._sets) + self.shape.noise * np.eye(len(masks))
+    def __init__(self, trained: Mapping[int, float], n_features: int, near: ProcessShape | None = None) -> None:
+        self._n_features, self._n_fitted = n_features, len(trained)
+        self._known, scores = set(trained), np.array([*trained.values()])
+        self._sets = bits(np.array([*trained], dtype=np.int64), n_features)
+        self.scale, self.shape = _fitted(self._sets, scores, near)
+        covariances = self.shape.between(self._sets, self._sets) + self.shape.noise * np.eye(len(trained))
         self._root = np.linalg.cholesky(covariances)
-        self._solved = solve_triangular(self._root, self.scale.raised(self._scores), lower=True)
+        self._solved = solve_triangular(self._root, self.scale.raised(scores), lower=True)
         self.watch(np.empty(0, dtype=np.int64))
+
+    def after(self, trained: Mapping[int, float]) -> "SetProcess":
+        """Return this process with the new ones of the trained sets; a new one if they are many more than before."""
+        if len(trained) > REFIT * self._n_fitted:
+            return SetProcess(trained, self._n_features, self.shape)
+        for mask in [mask for mask in trained if mask not in self._known]:
+            self.learn(mask, trained[mask])
+        return self
 
     def watch(self, masks: Masks) -> None:
         """Choose the sets to guess the scores of; O(n_trained² · n_sets)."""
@@ -156,9 +164,10 @@ class SetProcess:
 
     def learn(self, mask: int, score: float) -> None:
         """Add a trained set; O(n_trained · n_watched)."""
+        self._known.add(mask)
         x = bits(np.array([mask], dtype=np.int64), self._n_features)
         line = solve_triangular(self._root, self.shape.between(self._sets, x)[:, 0], lower=True)
-        own = math.sqrt(max(self.shape.alone(x)[0] + self.shape.noise - line @ line, SMALL))
+        own = math.sqrt(max(self.shape.alone(x)[0] + self.shape.noise - line @ line, LEAST_SPREAD))
         n = len(line)
         root = np.zeros((n + 1, n + 1))
         root[:n, :n], root[n, :n], root[n, n] = self._root, line, own
@@ -168,7 +177,7 @@ class SetProcess:
             row = row - line @ np.stack(self._rows)
         row = row / own
         self._root, self._solved = root, np.append(self._solved, z)
-        self._sets, self._scores = np.vstack([self._sets, x]), np.append(self._scores, score)
+        self._sets = np.vstack([self._sets, x])
         self._rows.append(row)
         self._mean, self._left = self._mean + z * row, self._left - row * row
 
@@ -177,31 +186,38 @@ class SetProcess:
         return Guesses(self.scale, self._mean, np.sqrt(np.maximum(self._left, 0.0) + self.shape.noise))
 
 
-def _fitted(sets: Floats, scores: Floats, near: Shape | None) -> tuple[Scale, Shape]:
+def _fitted(sets: Floats, scores: Floats, near: ProcessShape | None) -> tuple[ScoreScale, ProcessShape]:
     """Return scale and shape with the greatest evidence (marginal likelihood times prior)."""
     some = slice(None, None, math.ceil(len(scores) / MOST_FITTED))
     sets, few = sets[some], scores[some]
     start = USUAL if near is None else np.log([near.scale, near.slope, near.local, near.length, near.noise])
-    best: tuple[float, Scale, Shape] | None = None
+    best: tuple[float, ScoreScale, ProcessShape] | None = None
     for share in CEILINGS:
-        scale = Scale.of(scores, share)
+        scale = ScoreScale.of(scores, share)
         t = scale.raised(few)
         found = minimize(_minus_evidence, start, (sets, t), "L-BFGS-B", options={"maxiter": 40})
         # The density of scores is that of t, times dt/da: this compares different ceilings.
         log_slopes = -np.log((scale.ceiling - few) / scale.unit).sum() - len(few) * math.log(scale.deviation)
         evidence = float(log_slopes - found.fun)
         if best is None or evidence > best[0]:
-            best = evidence, scale, Shape(*np.exp(found.x).tolist())
+            best = evidence, scale, ProcessShape(*np.exp(found.x).tolist())
     assert best is not None
     return best[1:]
 
 
 def _minus_evidence(logs: Floats, sets: Floats, t: Floats) -> float:
-    shape = Shape(*np.exp(logs))
+    with np.errstate(over="ignore", invalid="ignore"):  # the search for the least may try absurd shapes
+        shape = ProcessShape(*np.exp(logs))
+        covariances = shape.between(sets, sets) + shape.noise * np.eye(len(t))
     try:
-        root = np.linalg.cholesky(shape.between(sets, sets) + shape.noise * np.eye(len(t)))
+        root = np.linalg.cholesky(covariances)
     except np.linalg.LinAlgError:
         return 1e10
-    solved = solve_triangular(root, t, lower=True)
+    solved = solve_triangular(root, t, lower=True, check_finite=False)
     prior = (((logs - USUAL) / SPREAD) ** 2).sum()
     return float(0.5 * solved @ solved + np.log(np.diag(root)).sum() + 0.5 * prior)
+
+
+def bits(masks: Masks, n_features: int) -> Floats:
+    """Return which features each set has, as 0 and 1, shape ``(n_sets, n_features)``."""
+    return (masks[:, None] >> np.arange(n_features) & 1).astype(np.float64)

@@ -1,8 +1,8 @@
 """The sets that a search by gain keeps, and how much better another set may be than those that answer."""
 
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import astuple
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import astuple, dataclass
 
 import numpy as np
 
@@ -14,15 +14,57 @@ from polydom_runtime.arrays import Bools, Floats
 
 from .by_gain import CHANCE, Gained
 from .candidates import rising
-from .grounds import Grounds
-from .paired_errors import PairedErrors
+from .proof import Grounds
 
 DRAWS = 400
 
 LIKELY = 1e-4
 FAR = 4.0
-"""Untrained sets that are less likely than `LIKELY` to come within so many typical errors of those in their place are
-not drawn: with its error such a set hardly exceeds them."""
+"""Untrained sets that are less likely than `LIKELY` to come within `FAR` typical errors of those in their place are not
+drawn: with its error such a set hardly exceeds them."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairedErrors:
+    """Standard errors, from what each block of held-out items contributes to the scores.
+
+    With a single block nothing is known of them, nor of a set with a block that the scorer gives no number: they are 0.
+    """
+
+    parts: Callable[[Sequence[int]], Floats]
+    """Returns what each block contributes to the scores of trained sets, shape ``(n_sets, n_blocks)``."""
+    shares: Floats
+    """Shape (n_blocks,). How much each block counts in a score; they sum to 1."""
+    inflation: float = 1.0
+    """>= 1. The factor of the variance for what folds share; see `Trainer.inflation`."""
+
+    def of(self, masks: Sequence[int], rival: int) -> Floats:
+        """Return the standard error of the difference of each set and a rival, shape ``(n_sets,)``."""
+        moves = self.moves(masks) - self.moves([rival])
+        errors: Floats = np.sqrt((moves * moves).sum(axis=1))
+        return errors
+
+    def moves(self, masks: Sequence[int]) -> Floats:
+        """Return how far each block moves the score of each set, as standard deviations: ``(n_sets, n_blocks)``.
+
+        Times independent normal numbers, one for each block, they are draws of the scores' errors, which go together.
+        """
+        table = self.parts(masks).reshape(len(masks), len(self.shares))
+        n = len(self.shares)
+        factor = np.sqrt(self.inflation * n / (n - 1)) if n > 1 else 0.0
+        known = np.isfinite(table).all(axis=1)
+        moves = np.zeros_like(table)
+        moves[known] = (table[known] - (table[known] @ self.shares)[:, None]) * self.shares * factor
+        return moves
+
+    def are_known(self, masks: Sequence[int]) -> bool:
+        """Tell whether there are two blocks or more, and the scorer gives each a number for each set."""
+        return len(self.shares) > 1 and bool(np.isfinite(self.parts(masks)).all())
+
+    def typical(self, rivals: Mapping[int, int]) -> float:
+        """Return the median standard error of the differences of sets and their rivals; 0 without any."""
+        found = [float(self.of([mask], rival)[0]) for mask, rival in rivals.items()]
+        return float(np.median(found)) if found else 0.0
 
 
 def select_within_noise(
@@ -31,11 +73,9 @@ def select_within_noise(
     """Drop each trained set that a cheaper kept set covers and that is better by no more than the noise.
 
     This is the one-standard-error rule of Breiman et al. (1984): among models that cannot be told apart, the simplest.
+    Returned are masks, cheap sets first. Sets that fit nowhere are left out, except the empty set.
 
-    `expanded`: score of each trained set. `times` (>= 0): the standard errors that make up the noise; with 0 only sets
-    that are not better are dropped.
-
-    The result: masks, cheap sets first. Sets that fit nowhere are left out, except the empty set.
+    `times` (>= 0): the standard errors that make up the noise; with 0 only sets that are not better are dropped.
     """
     masks = np.array(list(expanded), dtype=np.int64)
     weights = weights_of(costs, masks)
@@ -61,22 +101,20 @@ def margin_of(
     """Return by how much, at most, another set is better than the kept one that answers: with 95 % at each query.
 
     Drawn are the errors of the scores of trained sets, block by block, so that those of similar sets are similar; and
-    the scores of untrained sets as they are guessed, with a typical error. It is the largest of the 0.95 quantiles over
-    a grid of queries.
-
-    `kept`: the sets that answer.
+    the scores of untrained sets as they are guessed, with a typical error. The margin is the largest of the 0.95
+    quantiles over a grid of queries.
     """
     rng, grid = np.random.default_rng(0), QueryGrid.of(region, costs)
-    trained, untrained = list(found.expanded), found.untrained
+    trained = list(found.expanded)
     scores = np.array(list(found.expanded.values()))
-    fits = _fits(grid, costs, trained) | (np.array(trained) == 0)
-    answers = _answers(scores, fits, np.isin(trained, kept))
+    fits = grid.fits(weights_of(costs, np.array(trained))) | (np.array(trained) == 0)
+    answers = np.where(fits & np.isin(trained, kept), scores, -np.inf).argmax(axis=1)
     drawn = scores + _errors(rng, errors, trained)
 
-    others = grid.fits(weights_of(costs, untrained.masks))
+    others = grid.fits(weights_of(costs, found.untrained))
     levels = np.where(others, scores[answers][:, None], np.inf).min(axis=0, initial=np.inf)
-    likely = untrained.guesses.above(levels - FAR * found.noise) > LIKELY
-    guesses, others = untrained.guesses.take(likely), others[:, likely]
+    likely = found.guesses.above(levels - FAR * found.noise) > LIKELY
+    guesses, others = found.guesses.take(likely), others[:, likely]
     guessed = guesses.scale.lowered(guesses.means + rng.normal(size=(DRAWS, len(guesses.means))) * guesses.deviations)
     guessed = guessed + found.noise * rng.normal(size=guessed.shape)
 
@@ -89,11 +127,10 @@ def margin_of(
 
 
 def grounds_of(found: Gained, margin: float, errors: PairedErrors) -> Grounds:
-    """Return what a margin rests on, from the arguments of `margin_of`."""
+    """Return a margin with what it rests on."""
     parts = errors.parts(list(found.expanded)).reshape(-1, len(errors.shares))
-    untrained = found.untrained
-    scale, shape = astuple(untrained.guesses.scale), astuple(untrained.shape)
-    return Grounds(margin, parts, errors.shares, errors.inflation, found.noise, scale, shape, untrained.all_weighed)
+    scale, shape = astuple(found.guesses.scale), astuple(found.shape)
+    return Grounds(margin, parts, errors.shares, errors.inflation, found.noise, scale, shape, found.all_weighed)
 
 
 def warn_if_all_is_noise(expanded: Mapping[int, float], errors: PairedErrors) -> None:
@@ -110,16 +147,6 @@ def warn_if_all_is_noise(expanded: Mapping[int, float], errors: PairedErrors) ->
             f"{(2.0 * error / lead) ** 2:.0f} times as many, and of more groups if there are groups.",
             stacklevel=4,
         )
-
-
-def _fits(grid: QueryGrid, costs: CostsOfSets, masks: Sequence[int]) -> Bools:
-    return grid.fits(weights_of(costs, np.array(masks, dtype=np.int64)))
-
-
-def _answers(scores: Floats, fits: Bools, able: Bools) -> "np.ndarray[tuple[int, ...], np.dtype[np.intp]]":
-    """Return the row of the kept set that answers each query."""
-    found: np.ndarray[tuple[int, ...], np.dtype[np.intp]] = np.where(fits & able, scores, -np.inf).argmax(axis=1)
-    return found
 
 
 def _errors(rng: np.random.Generator, errors: PairedErrors, masks: Sequence[int]) -> Floats:

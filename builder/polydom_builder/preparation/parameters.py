@@ -14,6 +14,7 @@ from joblib import hash as content_hash
 from sklearn.base import is_classifier
 from sklearn.metrics import check_scoring, get_scorer
 
+from polydom_builder.costs.model_limits import bytes_of
 from polydom_builder.exceptions import TrainingError
 from polydom_builder.training.cache import Cache
 from polydom_builder.training.column_names import check_names
@@ -23,6 +24,8 @@ from polydom_runtime.exceptions import DeadlineError
 from polydom_runtime.features import checked_space
 from polydom_runtime.policy.deadline import MAX_SECONDS
 
+from .settings import CORRECTIONS, NamedSettings, Settings
+
 DEFAULT_ALPHAS = (2.0, 1.5, 1.3, 1.2, 1.15, 1.1, 1.07, 1.05, 1.03, 1.02, 1.01, 1.005, 1.0)
 """Values of alpha that are tried one after another if the trainings are limited."""
 
@@ -31,11 +34,8 @@ MAX_SLOWDOWN = 1000.0
 Scoring = str | Callable[..., float]
 
 
-def checked_estimator(search: Any) -> Scoring:
-    """Return the scoring of a search, after a check of its estimator, scoring, quantile and number of workers.
-
-    Raises `TrainingError` if one of these is not valid, or the scoring or the estimator cannot be pickled.
-    """
+def checked_estimator(search: NamedSettings) -> Scoring:
+    """Return the scoring of a search, after a check of its estimator, scoring, quantile and number of workers."""
     models = named_estimators(search.estimator)
     for name, model in models.items():
         with named(name):
@@ -58,22 +58,8 @@ def checked_estimator(search: Any) -> Scoring:
     return scoring
 
 
-def check_single(estimator: Any) -> None:
-    """Check that a search by sequences has one estimator: the models of a sequence answer one after another.
-
-    Raises `TrainingError` if it has a mapping of them.
-    """
-    if isinstance(estimator, Mapping):
-        raise TrainingError(
-            f"A greedy search must have one estimator. Got {len(estimator)} by name. Give one, or use PolyDomSearch."
-        )
-
-
 def checked_memory(memory: str | Memory | None) -> Memory:
-    """Return the cache of a search; it stores nothing if `memory` is None.
-
-    Raises `TrainingError` if its folder is not writable, or all users may write there.
-    """
+    """Return the cache of a search, which keeps nothing if `memory` is None; the folder must be the user's to write."""
     if isinstance(memory, Memory):
         memory = memory.location  # its own files are pickles
     if memory is None:
@@ -92,11 +78,7 @@ def checked_memory(memory: str | Memory | None) -> Memory:
 
 
 def checked_budgets(deadline: Any) -> tuple[float, float]:
-    """Return the smallest and the largest budget in seconds; (0, inf) without a deadline.
-
-    Raises `DeadlineError` if the deadline is not a positive number below `MAX_SECONDS`, or a rising pair of such
-    numbers.
-    """
+    """Return the smallest and the largest budget in seconds; (0, inf) without a deadline."""
     if deadline is None:
         return 0.0, np.inf
     try:
@@ -111,73 +93,37 @@ def checked_budgets(deadline: Any) -> tuple[float, float]:
     return float(given[0]), float(given[-1])
 
 
-def checked_slacks(search: Any) -> tuple[float, ...]:
-    """Return the alphas of a search, to be tried one after another, after a check of all its slacks.
-
-    The slacks are alpha, the tolerance and its quantile, the limits of training, the loss by early stops, and the
-    slow-down.
-
-    Raises `TrainingError` if a slack is not a number in its range, several alphas are given without a limit, or a limit
-    with a lattice search that heeds none.
-    """
-    limited, lattice = checked_limits(search), lattice_of(search)
-    if limited and lattice not in ("by-gain", "best-first"):
-        raise TrainingError(f"max_trainings and max_seconds go with a search by gain or best-first. Got {lattice!r}.")
-    if lattice == "by-gain" and not (search.alpha is None and search.tolerance is None):
-        raise TrainingError(
-            "alpha and tolerance are for a search that proves them. Got one of them with lattice 'by-gain'. Leave it "
-            "out, or choose lattice='best-first'."
-        )
-    alphas = checked_alphas(1.0 if search.alpha is None else search.alpha, limited)
-    if search.tolerance not in ("auto", None):
-        check_number("tolerance", search.tolerance, 0.0, np.inf, ", or 'auto'")
-    check_number("standard_errors", search.standard_errors, 0.0, np.inf)
-    check_number("tolerance_quantile", search.tolerance_quantile, 0.0, 1.0)
-    if search.early_stop is not None:
-        check_number("early_stop", search.early_stop, 0.0, 1.0)
-        if search.costs_of_errors is not None:
+def check_settings(given: Settings) -> None:
+    """Check the fields of all records, except those that say something about items or labels."""
+    noise, limits, answers, node, promise = given
+    for name in ("max_trainings", "max_features", "max_models"):
+        if (count := getattr(limits, name)) is not None:
+            check_count(name, count)
+    if limits.max_seconds is not None:
+        check_number("max_seconds", limits.max_seconds, 1e-9, np.inf)
+    if limits.max_memory is not None:
+        bytes_of(limits.max_memory)
+    if promise is not None:
+        checked_alphas(promise.alpha, limits.trainings != (None, None))
+        if promise.tolerance != "auto":
+            check_number("tolerance", promise.tolerance, 0.0, np.inf, ", or 'auto'")
+        check_number("tolerance_quantile", promise.tolerance_quantile, 0.0, 1.0)
+    if noise.correction not in CORRECTIONS:
+        raise TrainingError(f"correction must be one of {', '.join(map(str, CORRECTIONS))}. Got {noise.correction!r}.")
+    check_number("standard_errors", noise.standard_errors, 0.0, np.inf)
+    if not isinstance(answers.confidence, bool):
+        raise TrainingError(f"confidence must be True or False. Got {shown(answers.confidence)}.")
+    if answers.early_stop is not None:
+        check_number("early_stop", answers.early_stop, 0.0, 1.0)
+        if answers.costs_of_errors is not None:
             raise TrainingError(
                 "early_stop must be left out with costs_of_errors. It limits the accuracy that is lost, not the cost."
             )
-    check_number("slowdown", search.slowdown, 1.0, MAX_SLOWDOWN)
-    return alphas
-
-
-def lattice_of(search: Any) -> str:
-    """Return the lattice search that is asked for; by gain if neither it nor a slack is given."""
-    slack = search.alpha is not None or search.tolerance is not None
-    lattice: str = search.lattice or ("best-first" if slack else "by-gain")
-    return lattice
-
-
-def is_sure(search: Any) -> bool:
-    """Tell whether the models of a bundle are to state their confidence: early stops go by it.
-
-    Raises `TrainingError` if `confidence` is neither True nor False.
-    """
-    if not isinstance(search.confidence, bool):
-        raise TrainingError(f"confidence must be True or False. Got {shown(search.confidence)}.")
-    return search.confidence or getattr(search, "early_stop", None) is not None
-
-
-def checked_limits(search: Any) -> bool:
-    """Tell whether the trainings of a search are limited.
-
-    Raises `TrainingError` if a limit is not a number in its range.
-    """
-    if search.max_trainings is not None:
-        check_count("max_trainings", search.max_trainings)
-    if search.max_seconds is not None:
-        check_number("max_seconds", search.max_seconds, 1e-9, np.inf)
-    return search.max_trainings is not None or search.max_seconds is not None
+    check_number("slowdown", node.slowdown, 1.0, MAX_SLOWDOWN)
 
 
 def checked_alphas(alpha: Any, limited: bool) -> tuple[float, ...]:
-    """Return the falling values of alpha to search with; a single one if the trainings are not limited.
-
-    Raises `TrainingError` if a value is not a number >= 1, several values do not fall strictly, or are given without a
-    limit.
-    """
+    """Return the falling values of alpha to search with; a single one if the trainings are not limited."""
     if isinstance(alpha, list | tuple | np.ndarray):
         if not limited:
             raise TrainingError("With several alphas there must be max_trainings or max_seconds. Got neither.")
@@ -191,22 +137,21 @@ def checked_alphas(alpha: Any, limited: bool) -> tuple[float, ...]:
 
 
 def check_number(name: str, value: Any, low: float, high: float, or_else: str = "") -> None:
-    """Check a parameter that must be a number.
-
-    `value`: given by the user. `low`, `high`: the smallest and the largest number allowed. `or_else`: what it may be as
-    well, for the message.
-
-    Raises `TrainingError` if it is not a number, or out of range.
-    """
+    """Check that a parameter is a number from `low` to `high`; the message adds the words `or_else`."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not low <= value <= high:
         raise TrainingError(f"{name} must be a number from {low:g} to {high:g}{or_else}. Got {shown(value)}.")
 
 
-def checked_lambdas(lambdas: Any) -> tuple[float, ...]:
-    """Return the λs of Greedy.
-
-    Raises `TrainingError` if they are not a sequence of numbers.
-    """
+def checked_lambdas(lambdas: Any, estimator: Any, given: Settings) -> tuple[float, ...]:
+    """Return the λs of Greedy, after a check that nothing is asked for that a search by sequences has not."""
+    if isinstance(estimator, Mapping):  # the models of a sequence answer one after another
+        raise TrainingError(
+            f"A greedy search must have one estimator. Got {len(estimator)} by name. Give one, or use PolyDomSearch."
+        )
+    if wrong := [name for name in ("max_models", "max_memory") if getattr(given.limits, name) is not None]:
+        raise TrainingError(f"{wrong[0]} must be left out: sequences need all their models. Or use PolyDomSearch.")
+    if given.answers.early_stop is not None:
+        raise TrainingError("early_stop must be left out: sequences end by time alone. Or use PolyDomSearch.")
     try:
         return tuple(map(float, lambdas))
     except (TypeError, ValueError) as e:
@@ -214,19 +159,13 @@ def checked_lambdas(lambdas: Any) -> tuple[float, ...]:
 
 
 def check_count(name: str, value: Any) -> None:
-    """Check that a parameter is an integer of at least 1.
-
-    Raises `TrainingError` if it is not.
-    """
+    """Check that a parameter is an integer of at least 1."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
         raise TrainingError(f"{name} must be an integer of at least 1, or None. Got {value!r}.")
 
 
 def checked_sizes(size_range: Any, item_sizes: Sequence[float]) -> tuple[float, float]:
-    """Return the range of sizes to plan for, by default that of the items.
-
-    Raises `TrainingError` if `size_range` is not a pair of numbers.
-    """
+    """Return the range of sizes to plan for, by default that of the items."""
     if size_range is None:
         return min(item_sizes), max(item_sizes)
     try:
@@ -236,10 +175,20 @@ def checked_sizes(size_range: Any, item_sizes: Sequence[float]) -> tuple[float, 
     return low, high
 
 
-def check_choice(name: str, value: Any, choices: Sequence[str | None]) -> None:
-    """Check that a parameter is one of the choices.
-
-    Raises `TrainingError` if it is not.
-    """
-    if value not in choices:
-        raise TrainingError(f"{name} must be one of {', '.join(map(str, choices))}. Got {value!r}.")
+def expected_sizes(given: Any, item_sizes: Sequence[float], size_range: tuple[float, float]) -> list[float]:
+    """Return the sizes that items are expected to have, within the range: those given, or those of the items."""
+    if given is None:
+        return [*item_sizes]
+    try:
+        sizes = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        sizes = np.empty(0)
+    low, high = size_range
+    wrong = sizes[~((low <= sizes) & (sizes <= high))]
+    if sizes.ndim != 1 or not sizes.size or wrong.size:
+        raise TrainingError(
+            f"sizes must be a list of item sizes from {low:g} to {high:g}, the range that the search is for. "
+            f"Got {shown(float(wrong[0]) if wrong.size else given)}. Leave others out, or widen size_range."
+        )
+    found: list[float] = sizes.tolist()
+    return found

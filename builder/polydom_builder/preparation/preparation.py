@@ -6,21 +6,23 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from polydom_builder.costs.coverage import check_coverage
-from polydom_builder.costs.measuring import measure_here
+from polydom_builder.costs.host_measurement import measure_here
 from polydom_builder.costs.model_timers import ModelTimer, model_timer
+from polydom_builder.costs.sample_checks import check_coverage
 from polydom_builder.costs.target import Target
 from polydom_builder.exceptions import TrainingError
 from polydom_builder.preselection import BlockSelector
 from polydom_builder.sets.region import QueryRegion
 from polydom_builder.training.conversion import converted_models
-from polydom_builder.training.data_fingerprint import data_fingerprint
 from polydom_builder.training.families import Family, named
+from polydom_builder.training.fingerprints import data_fingerprint
 from polydom_builder.training.onnx import OnnxVersions
 from polydom_builder.training.table import Table, extract_table
 from polydom_builder.training.trainer import Trainer
-from polydom_runtime.bundles.references import References
+from polydom_runtime.bundles.references import RELATIVE, References, Stored, restored, stored
+from polydom_runtime.bundles.unit_times import UnitTimes
 from polydom_runtime.causes import shown
 from polydom_runtime.costs import CostFunction, format_seconds
 from polydom_runtime.device.device_profile import DeviceProfile
@@ -29,17 +31,18 @@ from polydom_runtime.features import FeatureSpace
 from polydom_runtime.items.kinds import ItemKind
 from polydom_runtime.measuring.cost_samples import CostSamples
 from polydom_runtime.policy.deadline import too_short_for
-from polydom_runtime.unit_times import UnitTimes
 
-from .inputs import Inputs, Parameters, checked_inputs
-from .parameters import is_sure
+from .inputs import Inputs, checked_inputs
 from .progress import progress_bar
-from .references import references_of
-from .rehearsal import rehearsed_all
+from .settings import NamedSettings
+from .short_run import tried_out
 
 MODEL_MARGIN = 1.2
 """This factor times the measured time of the full set's model bounds the time of every model during the search."""
 
+
+N_REFERENCES = 3
+"""More find hardly more, and a node computes all of them when it starts."""
 
 LONG_DEADLINE, IDLE_FACTOR = 1.0, 100.0
 """A deadline of more seconds, and this number of times as long as all features take, looks like milliseconds."""
@@ -47,54 +50,35 @@ LONG_DEADLINE, IDLE_FACTOR = 1.0, 100.0
 
 @dataclass(frozen=True)
 class Prepared:
-    """The results of the preparation, from which a search starts."""
+    """The results of the preparation, from which a search starts; see its attributes in `PolyDomSearch`."""
 
     space: FeatureSpace
-    """The features that a pre-selection left."""
     dropped: dict[str, str]
-    """The reason for each feature that the pre-selection dropped, by name."""
     region: QueryRegion
     sizes: list[float]
-    """The sizes that are expected; those of the items if none were given."""
+    """Those that are expected on the node."""
     samples: CostSamples | None
-    """The measured times; None if fitted costs were given."""
     target: Target
-    """Costs of the target device."""
     families: tuple[Family, ...]
     """One for each estimator, in the order in which they were given. The times of their models follow from that of the
     full set: only this one can be timed before the search."""
     timer: ModelTimer
-    """Tells how long models run on the device."""
     references: References
-    """A few items and their features."""
     item_kind: ItemKind | None
-    """What all items have in common; None if they are no arrays."""
     data: str
     """SHA-256 of items and labels, in hexadecimal."""
 
 
 def prepare(
-    search: Parameters,
-    items: Sequence[Any],
-    labels: Sequence[Any],
-    groups: Any,
-    costs: Any,
-    sample_weight: Any,
-    slowdown: float = 1.0,
+    search: NamedSettings, items: Sequence[Any], labels: Sequence[Any], groups: Any, costs: Any, sample_weight: Any
 ) -> Prepared:
     """Check the parameters, measure costs, extract features, pre-select, and try an export before the long training.
 
-    `search`: with its parameters. `items`, `labels`, `groups`, `costs`, `sample_weight`: as in `PolyDomSearch.fit`.
-    `slowdown` (>= 1): the region begins at a deadline that is shorter by this factor.
-
-    Raises `TrainingError` if a parameter is not valid, or the items, labels and estimator do not allow a training.
-    Raises `DeadlineError` if the deadline is not valid, or shorter than dispatch and one model run. Raises
-    `RegionError` if the range of sizes is not valid. Raises `FitError` if the costs do not match the features or the
-    sizes of the items. Raises `FeatureError`, `ItemError` if a feature or the size of an item cannot be computed, or
-    two items are of different kinds. Raises `ExportError` if a model of the estimator cannot be exported.
+    `items`, `labels`, `groups`, `costs`, `sample_weight`, and errors: as in `PolyDomSearch.fit`.
     """
-    given = checked_inputs(search, items, labels, groups, sample_weight, slowdown)
-    sure, region = is_sure(search), given.region
+    given = checked_inputs(search, items, labels, groups, sample_weight)
+    sure, region = search.settings.answers.is_sure, given.region
+    most, mismatches = search.settings.limits.max_features, search.settings.limits.max_mismatches
     # Given costs are checked at once; before a measurement all features are tried on all items.
     here = costs is None or isinstance(costs, DeviceProfile)
     known = None if here else _target(search, given, costs)
@@ -104,15 +88,15 @@ def prepare(
         )
     trainers, tried = given.trainers(table), OnnxVersions()
     if known is None:
-        trainers = rehearsed_all(trainers, tried, search.max_mismatches, sure, search.max_features)
+        trainers = tried_out(trainers, tried, mismatches, sure, most)
     target, samples = known or _target(search, given, costs)
-    space, target, table, dropped = _preselected(search, target, table, region)
+    space, target, table, dropped = _preselected(search.space, most, target, table, region)
     if known or dropped or target.versions != tried:
         trainers = {name: replace(trainer, table=table, names=space.names) for name, trainer in trainers.items()}
-        trainers = rehearsed_all(trainers, target.versions, search.max_mismatches, sure)
+        trainers = tried_out(trainers, target.versions, mismatches, sure)
     first, seed = next(iter(trainers.values())), search.random_state or 0
     timer = model_timer(target, space, given.items, first, seed, region.typical_size, sure)
-    target, families = _timed(trainers, target, timer, region.typical_size, search.max_mismatches)
+    target, families = _timed(trainers, target, timer, region.typical_size, mismatches)
     model_seconds = min(family.seconds for family in families)
     _check_reachable(region, target, model_seconds)
     _warn_of_milliseconds(region, target, model_seconds)
@@ -123,7 +107,7 @@ def prepare(
     )
 
 
-def _target(search: Parameters, given: Inputs, costs: Any) -> tuple[Target, CostSamples | None]:
+def _target(search: NamedSettings, given: Inputs, costs: Any) -> tuple[Target, CostSamples | None]:
     if isinstance(costs, UnitTimes):
         return Target.given(search.space, costs), None
     if not (costs is None or isinstance(costs, CostSamples | DeviceProfile)):
@@ -145,10 +129,9 @@ def _target(search: Parameters, given: Inputs, costs: Any) -> tuple[Target, Cost
 
 
 def _preselected(
-    search: Parameters, target: Target, table: Table, region: QueryRegion
+    space: FeatureSpace, most: int | None, target: Target, table: Table, region: QueryRegion
 ) -> tuple[FeatureSpace, Target, Table, dict[str, str]]:
     """Return the features of the lattice, their costs and table, and the reason for each feature that was dropped."""
-    space, most = search.space, search.max_features
     if most is None or most >= len(space):
         return space, target, table, {}
     prices = [_price(target.worst, i)(region.typical_size) for i in range(len(space))]
@@ -225,3 +208,23 @@ def _check_reachable(region: QueryRegion, target: Target, model_seconds: float) 
         typical = median.dispatch(size) + median.model_ratio * model_seconds
         what, other = "dispatch and one model run", "a quicker estimator"
         raise DeadlineError(too_short_for(what, longest, typical=typical, worst=worst, or_else=other))
+
+
+def references_of(
+    space: FeatureSpace, items: Sequence[Any], sizes: Sequence[float], rows: NDArray[np.float32]
+) -> References:
+    """Return reference items, the smallest ones that differ in all features; none if items cannot be stored.
+
+    `rows` (shape (n_items, sum of widths)): their features.
+    """
+    chosen: dict[tuple[float, ...], Stored] = {}
+    for k in np.argsort(sizes, kind="stable").tolist():
+        if len(chosen) == N_REFERENCES:
+            break
+        if (item := stored(items[k])) is not None:
+            chosen.setdefault(tuple(rows[k].tolist()), item)
+    limits = RELATIVE * rows.std(axis=0, dtype=np.float64) + np.finfo(np.float32).tiny
+    for row, item in chosen.items():
+        again = np.abs(space.extract_all(restored(item)) - row)
+        limits[again > limits + RELATIVE * np.abs(row)] = np.inf  # a feature with chance in it
+    return References(tuple(chosen.values()), tuple(chosen), tuple(limits.tolist())) if chosen else References()

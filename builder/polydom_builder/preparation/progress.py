@@ -2,26 +2,24 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 from tqdm import tqdm
 
-from polydom_builder.lattice.by_gain import Step
+from polydom_builder.lattice.by_gain import SearchStep
 from polydom_builder.training.trainer import Trainer
 
-from .remaining import trainings_left
+FEWEST = 6
+"""Steps from which an estimate is made."""
 
 
 @contextmanager
 def progress_bar(verbose: int, what: str, total: int | None, unit: str = "") -> Iterator[Any]:
-    """Show progress if `verbose` and standard error is a terminal.
-
-    `verbose`: 0 shows nothing. `what`: the words before the bar. `total`: the count at the end, if it is known. `unit`:
-    the unit of the count.
-    """
+    """Show progress towards a total, with these words before it, if `verbose` and standard error is a terminal."""
     with tqdm(desc=f"{what:>20}", total=total, unit=unit, disable=None if verbose else True) as bar:
         yield bar
 
@@ -34,7 +32,7 @@ class SearchProgress:
     --------
     >>> progress = SearchProgress(max_trainings=40, clock=iter([0.0, 60.0]).__next__)
     >>> progress.add([0.81, 0.9])
-    >>> progress.steps.append(Step(2, gain=0.01, possible=0.034, noise=0.01, worth=0.001))
+    >>> progress.steps.append(SearchStep(2, gain=0.01, possible=0.034, noise=0.01, worth=0.001))
     >>> print(progress)
     best score 0.900, a set may score 0.034 more, at most 19 min left
     """
@@ -44,7 +42,7 @@ class SearchProgress:
     """The limits of the search."""
     clock: Callable[[], float] = time.monotonic
     """Returns the time in seconds."""
-    steps: list[Step] = field(default_factory=list)
+    steps: list[SearchStep] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._began, self._best, self._n = self.clock(), -math.inf, 0
@@ -71,10 +69,37 @@ class SearchProgress:
         return f"at most {_rounded(max(min(limits), 0.0))} left" if limits else ""
 
 
+def trainings_left(steps: Sequence[SearchStep]) -> int | None:
+    """Return about how many trainings a search still needs until no gain is worth one; None if that is not foreseeable.
+
+    Gains fall by about the same factor with each training, in the mean over many. The factor is that of the later half
+    of the steps, by least squares. It is a guess for people: gains jump, and the true number is often half or twice it.
+
+    Examples
+    --------
+    Each training halves the gain; from 2⁻⁸ on it is not worth one, after two more trainings:
+
+    >>> trainings_left([SearchStep(k, 0.5**k, 0.1, 0.01, worth=2**-8) for k in range(7)])
+    2
+    >>> trainings_left([SearchStep(k, 0.1, 0.1, 0.01, worth=2**-8) for k in range(7)]) is None
+    True
+    """
+    later = steps[len(steps) // 2 :]
+    if len(steps) < FEWEST or min(step.worth for step in later) <= 0.0:
+        return None
+    counts = np.array([step.n_trained for step in later], dtype=np.float64)
+    # A gain of 0 would be minus infinity; what is below the worth needs no more trainings in any case.
+    above = np.array([math.log(max(step.gain / step.worth, 0.5)) for step in later])
+    slope, start = np.polyfit(counts, above, 1)
+    if slope >= -1e-6:
+        return None
+    return max(math.ceil(round(float(-start / slope - counts[-1]), 9)), 1)
+
+
 @contextmanager
 def counted_scores(
     trainer: Trainer, verbose: int, max_trainings: int | None = None, max_seconds: float | None = None
-) -> Iterator[tuple[Callable[[list[int]], list[float]], Callable[[Step], None]]]:
+) -> Iterator[tuple[Callable[[list[int]], list[float]], Callable[[SearchStep], None]]]:
     """Provide the scores of sets, counted on a progress bar if `verbose`; and what is told each step of a search."""
     progress = SearchProgress(max_trainings, max_seconds)
     with progress_bar(verbose, "feature sets trained", None) as bar:

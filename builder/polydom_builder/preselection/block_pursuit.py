@@ -11,10 +11,10 @@ from polydom_runtime.arrays import Floats
 
 Columns = NDArray[np.intp]
 
-ROUNDING = 1e-12
+CONSTANT_BELOW = 1e-12
 """A column that varies by less than this share of its largest value is constant up to rounding."""
 
-NOTHING = 1e-6
+NEGLIGIBLE = 1e-6
 """Below this, the degrees of freedom that a block adds, or the unexplained share of the target, are rounding errors."""
 
 
@@ -31,9 +31,8 @@ class Gain:
 class BlockPursuit:
     """A least-squares model on the blocks added so far, and the gain of each further block.
 
-    Adding a block projects it out of the target and of all other columns. So the columns of another block then hold
-    only the part that is new, and the target only the part that is not explained yet. The gain of a block is the share
-    that a ridge regression of this target on these columns explains.
+    Adding a block projects it out of the target and of all other columns: then these hold only what would be new, and
+    the target only its unexplained part. The gain of a block is the share that a ridge regression explains of it.
 
     `rows` (shape (n_rows, n_columns)): centred and scaled; `add` changes it in place. `target` (shape (n_rows,
     n_targets)): centred, not all zero; `add` changes it in place. `blocks`: the columns of each block, disjoint.
@@ -62,7 +61,7 @@ class BlockPursuit:
         left = _Moments(
             float(squares.sum()), float(((self._target.T @ self._target) ** 2).sum()), float(squares @ squares)
         )
-        if left.trace <= NOTHING * self._total or self._free < 4.0:
+        if left.trace <= NEGLIGIBLE * self._total or self._free < 4.0:
             return dict.fromkeys(blocks, Gain(0.0, 1.0))
         return {block: self._assess(block, left) for block in blocks}
 
@@ -72,7 +71,7 @@ class BlockPursuit:
         basis = rows @ (vectors / np.sqrt(values.clip(0.0) + self._penalty))
         leverages = (basis * basis).sum(axis=1)
         freedom = values.clip(0.0) / (values.clip(0.0) + self._penalty)
-        if freedom.sum() <= NOTHING:
+        if freedom.sum() <= NEGLIGIBLE:
             return Gain(0.0, 1.0)
         raw = float(((basis.T @ self._target) ** 2).sum())
         hat = _Moments(float(freedom.sum()), float(freedom @ freedom), float(leverages @ leverages))
@@ -83,7 +82,7 @@ class BlockPursuit:
     def add(self, block: int) -> None:
         """Add a block to the model; O(n_rows · n_columns · width)."""
         basis, values, _ = np.linalg.svd(self._rows[:, self._blocks[block]], full_matrices=False)
-        basis = basis[:, values * values > NOTHING * self._penalty]
+        basis = basis[:, values * values > NEGLIGIBLE * self._penalty]
         for part in (self._rows, self._target):
             part -= basis @ (basis.T @ part)
         self._free -= basis.shape[1]
@@ -123,6 +122,6 @@ def standardised(rows: Floats) -> Floats:
     scaled = rows / np.where(largest > 0.0, largest, 1.0)  # so that no square overflows
     scaled -= scaled.mean(axis=0)
     spread = scaled.std(axis=0)
-    scaled /= np.where(spread > ROUNDING, spread, np.inf)
+    scaled /= np.where(spread > CONSTANT_BELOW, spread, np.inf)
     result: Floats = scaled
     return result

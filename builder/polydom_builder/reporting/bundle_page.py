@@ -1,31 +1,30 @@
-"""The report on a bundle."""
+"""The report on a bundle: its sections, and those in words."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from polydom_builder.displays.index_view import IndexView
-from polydom_builder.simulation.report import trials_of
+from polydom_builder.simulation.policies import trials_of
 from polydom_builder.simulation.trials import Trials
 from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.model_entry import CONFIDENCE, ModelEntry
 from polydom_runtime.costs import format_seconds
+from polydom_runtime.describing.description import Description, amounts, describe, set_text, useless_deadlines
 from polydom_runtime.exceptions import DeadlineError
 from polydom_runtime.measuring.cost_samples import CostSamples
 from polydom_runtime.policy.deadline import too_short
+from polydom_runtime.tables import TextTable, format_bytes
 
 from .confidence_section import confidence_section
 from .cost_section import cost_section
-from .facts_section import deadlines_text, facts_section, warnings_of
-from .feature_section import feature_section
-from .figures import megabytes
-from .model_section import model_section
-from .page import Page, Section
+from .index_sections import feature_section, set_section
+from .page import Page, Section, percent
 from .replayed import Replayed, replayed
-from .score_section import finding, score_section
-from .set_section import set_section
+from .score_section import gain_text, score_section
 
-N_DEADLINES, MANY_MODELS = 12, 100
+REPLAYED_DEADLINES, SLOW_MODELS = 12, 100
 """Deadlines that are replayed; with more models than these, half as many, since each takes up to a second."""
 
-N_TRIALS = 1000
+REPLAYED_ITEMS, MOST_MODELS = 1000, 300
 
 
 def bundle_page(
@@ -45,48 +44,113 @@ def bundle_page(
     Raises `DeadlineError` if all deadlines are too short. Raises `FitError`, `MeasurementError` if the samples are not
     those of the bundle's features, or are not sound.
     """
-    view = IndexView.of_bundle(bundle)
-    trials = Trials.typical(bundle, view.sizes) if samples is None else trials_of(bundle, samples, N_TRIALS, 1)
-    asked = sorted(deadlines) or view.deadlines(N_DEADLINES if len(bundle.models) <= MANY_MODELS else N_DEADLINES // 2)
+    view, said = IndexView.of_bundle(bundle), describe(bundle)
+    trials = Trials.typical(bundle, view.sizes) if samples is None else trials_of(bundle, samples, REPLAYED_ITEMS, 1)
+    n_deadlines = REPLAYED_DEADLINES if len(bundle.models) <= SLOW_MODELS else REPLAYED_DEADLINES // 2
+    asked = sorted(deadlines) or view.deadlines(n_deadlines)
     rows = replayed(bundle, trials, asked)
     if not rows:
         raise DeadlineError(too_short(bundle, max(asked)))
     features, worth = feature_section(view)
     promised = [row for row in rows if view.promises(row.deadline)] or rows
-    identity, warnings = bundle.identity, warnings_of(bundle)
+    identity, warnings = bundle.identity, _warnings(bundle)
     if deadlines and len(promised) < len(rows):
         warnings.append("For some of these deadlines the bundle may lack the best models: it was built for others.")
-    size = megabytes(sum(model.size_bytes for model in bundle.models))
+    stated = ", ".join(filter(None, (identity.version and f"version {identity.version}", identity.built)))
+    n_models, _, size = said.facts["models"].partition(", ")
     return Page(
         "bundle",
         identity.name or (bundle.path.name if bundle.path else "bundle"),
-        ", ".join(filter(None, (identity.version and f"version {identity.version}", identity.built)))
-        or "no version or date is stated",
+        stated or "no version or date is stated",
         [
-            (deadlines_text(bundle), "deadlines"),
-            *_score(view, promised[:1]),
-            *_score(view, promised[-1:] if len(promised) > 1 else []),
+            (said.facts["deadlines"], "deadlines"),
+            *_scores(view, [promised[0], promised[-1]][: len(promised)]),
             (str(len(bundle.names)), "features" if len(bundle.names) > 1 else "feature"),
-            (str(len(bundle.models)), f"models, {size}"),
+            (n_models, f"models, {size}"),
         ],
-        [f"{finding(promised)}.", f"{worth}."],
+        [f"{gain_text(promised)}.", f"{worth}."],
         warnings,
         [
-            score_section(bundle, view, rows, samples is not None),
+            score_section(bundle, said, view, rows, samples is not None),
             *more,
             set_section(view),
             features,
             cost_section(view, samples, quantile),
-            confidence_section(bundle),
-            model_section(bundle),
-            facts_section(bundle),
+            confidence_section(bundle, said),
+            _models(bundle, said.facts),
+            _words(said),
         ],
     )
 
 
-def _score(view: IndexView, rows: Sequence[Replayed]) -> list[tuple[str, str]]:
+def _scores(view: IndexView, rows: Sequence[Replayed]) -> list[tuple[str, str]]:
     """Return the score of each row, and what it is."""
     return [
         (f"{row.scores[row.policy]:.3f}", f"expected {view.score} within {format_seconds(row.deadline)}")
         for row in rows
     ]
+
+
+def _models(bundle: Bundle, facts: Mapping[str, str]) -> Section:
+    """Return the section on scores, times, engines and sizes of the models, the best first."""
+    models = sorted(bundle.models, key=lambda model: -model.accuracy)
+    several = ["estimator"] * any(model.estimator for model in models)
+    columns = ["features, in order", *several, "#score", f"#{percent(CONFIDENCE)} interval", "#measured"]
+    table = TextTable(
+        "Models",
+        [*columns, "#time of a run", "engine", "#size"],
+        [_model(bundle, model, bool(several)) for model in models[:MOST_MODELS]],
+        [
+            f"At most the {MOST_MODELS} best. Score: corrected for the luck of a model that was chosen by it. "
+            "Measured: without this correction."
+        ],
+        is_wide=True,
+    )
+    blocks = [TextTable("All models", (), [(what, facts[what]) for what in ("models", "limits")]), table]
+    if bundle.shipping.curve:
+        note = "Mean score over sizes and deadlines, if the models are chosen well."
+        blocks.insert(1, amounts(bundle)._replace(title="Fewer models", notes=[note]))
+    return Section("Models", "", blocks)
+
+
+def _model(bundle: Bundle, model: ModelEntry, is_named: bool) -> tuple[str, ...]:
+    estimate = model.estimate
+    return (
+        set_text([bundle.names[i] for i in model.order], plus=" + "),
+        *([model.estimator] * is_named),
+        f"{model.accuracy:.3f}",
+        *((str(estimate), f"{estimate.measured:.3f}") if estimate else ("–", "–")),
+        *(format_seconds(model.seconds), model.engine, format_bytes(model.size_bytes)),
+    )
+
+
+def _words(said: Description) -> Section:
+    """Return the section with what a bundle states about itself in words."""
+    of_promise = ("score", "promise", "deadlines", "item sizes", "slow-down")
+    limits = ("shortest deadline for more than the prior", "longest step", "classes")
+    parts = {
+        "Promise": [(what, said.facts[what]) for what in (*of_promise, *limits)],
+        "Device": [(what, said.facts[what] or "not stated") for what in ("costs", "times measured", "versions")],
+        "Origin": [*said.identity.items(), ("signature", said.facts["signature"])],
+    }
+    return Section("Promise, device and origin", "", [TextTable(title, (), rows) for title, rows in parts.items()])
+
+
+def _warnings(bundle: Bundle) -> list[str]:
+    """Return all reasons to doubt what a bundle states, as sentences."""
+    origin = bundle.times.origin
+    found = ["The costs are estimated, not measured."] if origin.estimated else []
+    found += [_sentence(note) for note in origin.notes]
+    if bundle.promise.margin is None and bundle.promise.alpha == float("inf") and not bundle.is_greedy:
+        found.append("Nothing is promised about the score.")
+    if useless := useless_deadlines(bundle.times.outlook):
+        found.append(_sentence(useless))
+    if bundle.shipping.n_left_out:
+        found.append(f"{bundle.shipping.n_left_out} models were left out to keep the limits.")
+    if any(model.estimate is None for model in bundle.models):
+        found.append("Scores are as measured, with the luck of models that were chosen by them; no interval is stated.")
+    return found
+
+
+def _sentence(note: str) -> str:
+    return f"{note[:1].upper()}{note[1:].rstrip('.')}."

@@ -1,17 +1,24 @@
 """The page of a report: its parts as plain data, and the HTML of it."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from polydom_builder.drawing.extra import check_extra
 from polydom_runtime.causes import uncontrolled
+from polydom_runtime.tables import TextTable
 
 if TYPE_CHECKING:
     from jinja2 import Template
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-    from polydom_builder.drawing.saving import FigureMaker
+PICTURE_WIDTH, PICTURE_HEIGHT = 5.7, 3.7
+"""Inches of a picture: on a narrow screen, letters of 10 points are still 9 pixels high."""
+
+SURE = 0.95
+"""The confidence of each bound of a share of late answers."""
 
 
 class Picture(NamedTuple):
@@ -19,38 +26,20 @@ class Picture(NamedTuple):
 
     title: str
     note: str
-    draw: "FigureMaker"
-    kind: str = "picture"
+    draw: "Callable[[Axes], object]"
+    height: float = PICTURE_HEIGHT
 
 
-class Cell(NamedTuple):
+class ShadedText(str):
     """A cell of a table with a shade from 0 to 1."""
 
-    text: str
     shade: float
 
-    def __str__(self) -> str:
-        return self.text
-
-
-class Table(NamedTuple):
-    """A table."""
-
-    title: str
-    columns: Sequence[str]
-    """One that begins with ``#`` holds numbers."""
-    rows: Sequence[Sequence[str | Cell]]
-    note: str = ""
-    kind: Literal["table", "wide table"] = "table"
-    """``table``, or ``wide table``, which takes the whole width of the page."""
-
-
-class Facts(NamedTuple):
-    """Short texts by what they are about."""
-
-    title: str
-    rows: Sequence[tuple[str, str]]
-    kind: str = "facts"
+    def __new__(cls, text: str, shade: float) -> "ShadedText":
+        """Make a text with a shade."""
+        made = super().__new__(cls, text)
+        made.shade = shade
+        return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +48,8 @@ class Section:
 
     title: str
     lead: str
-    blocks: Sequence[Picture | Table | Facts]
+    blocks: Sequence[Picture | TextTable]
+    """A table without heads of columns holds short texts by what they are about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +63,9 @@ class Page:
     figures: Sequence[tuple[str, str]]
     """The few numbers that count, and what each is."""
     findings: Sequence[str]
-    warnings: Sequence[str] = ()
+    warnings: Sequence[str]
     """Sentences."""
-    sections: Sequence[Section] = field(default_factory=tuple)
+    sections: Sequence[Section]
 
     def to_html(self) -> str:
         """Return the page: without scripts, and without anything to load. All texts are escaped.
@@ -92,13 +82,18 @@ def _template() -> "Template":
     from markupsafe import Markup
 
     from polydom_builder.drawing.saving import inline_svg
-    from polydom_builder.drawing.style import DARK, LIGHT
+    from polydom_builder.drawing.style import DARK, LIGHT, panel
 
     def shown(value: Any) -> Any:
         return value if isinstance(value, Markup) else uncontrolled(str(value))
 
     def svg(picture: Picture, name: str) -> Markup:
-        return Markup(inline_svg(picture.draw, name, uncontrolled(f"{picture.title}. {picture.note}")))
+        def drawn() -> "Figure":
+            figure, axes = panel(PICTURE_WIDTH, picture.height)
+            picture.draw(axes)
+            return figure
+
+        return Markup(inline_svg(drawn, name, uncontrolled(f"{picture.title}. {picture.note}")))
 
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("polydom_builder.reporting", "."),
@@ -110,3 +105,17 @@ def _template() -> "Template":
     )
     environment.globals.update(svg=svg, light=LIGHT, dark=DARK)
     return environment.get_template("page.html.jinja")
+
+
+def rows_high(rows: int) -> float:
+    """Return the height in inches of a picture with a row for each of some names."""
+    return 0.8 + 0.22 * max(rows, 2)
+
+
+def percent(share: float) -> str:
+    """Return a share in per cent, with two digits at least.
+
+    >>> percent(0.5), percent(0.00123), percent(0.0), percent(0.98765)
+    ('50 %', '0.12 %', '0 %', '99 %')
+    """
+    return f"{100 * share:.2g} %" if share < 0.995 else f"{100 * share:.4g} %"

@@ -1,19 +1,17 @@
 """The report on a device profile: what is known of a device before anything was measured on it."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
-from matplotlib.figure import Figure
-
-from polydom_builder.drawing.unit_bars import UnitBar, draw_units
+from polydom_builder.drawing.bars import UnitBar, draw_units
 from polydom_runtime.costs import format_seconds
-from polydom_runtime.device.device_profile import DeviceProfile, OnnxLimits, Quantity, System
+from polydom_runtime.device.device_profile import DeviceProfile, OnnxLimits, System
+from polydom_runtime.tables import TextTable
 
-from .figures import figure, rows_high
-from .page import Page, Picture, Section, Table
+from .page import Page, Picture, Section, rows_high
 
-UNITS: dict[str, Callable[[Any], str]] = {
+FORMATS: dict[str, Callable[[Any], str]] = {
     "clock_hz": lambda value: f"{value / 1e9:.3g} GHz",
     "memory_bytes": lambda value: f"{value / 2**30:.3g} GiB",
     "timer_tick_seconds": format_seconds,
@@ -24,77 +22,55 @@ UNITS: dict[str, Callable[[Any], str]] = {
 
 def profile_page(profile: DeviceProfile) -> Page:
     """Return the report on a profile."""
-    kernels = profile.calibration
-    measured = sum(kernel.provenance == "measured" for kernel in kernels.values())
+    kernels, system = profile.calibration, profile.system
+    estimated = sum(kernel.provenance != "measured" for kernel in kernels.values())
+    warning = f"Estimated: {estimated} of {len(kernels)} calibration figures were not measured there."
     bars = [UnitBar(name, k.seconds, k.seconds * k.uncertainty) for name, k in kernels.items()]
-    system = profile.system
-    doubt = max(kernel.uncertainty for kernel in kernels.values())
-    warnings = (
-        []
-        if measured == len(kernels)
-        else [f"Estimated: {len(kernels) - measured} of {len(kernels)} calibration figures were not measured there."]
+    picture = Picture(
+        "The time of one run of each calibration kernel",
+        "Point: the figure; bar: the figure times its uncertainty.",
+        lambda axes: draw_units(axes, bars),
+        rows_high(len(bars)),
     )
-    columns = ["what", "value", "provenance", "source"]
+    columns = ["kernel", "#time", "#uncertainty", "provenance", "source"]
     times = [
         (name, format_seconds(k.seconds), f"× {k.uncertainty:g}", k.provenance, k.source) for name, k in kernels.items()
     ]
+    lead = "Costs measured on another machine are converted by the ratio of these times, term by term."
+    doubt = max(kernel.uncertainty for kernel in kernels.values())
     return Page(
         "device",
         profile.name,
         f"{system.soc.value}, {system.cores.value} × {system.core.value}",
-        [(text, name) for name, text in _known(system) if name in ("cores", "clock", "memory")],
+        [(text, name) for name, text, *_ in _known(system) if name in ("cores", "clock", "memory")],
         [f"Times that are carried over to this device may be wrong by a factor of up to {doubt:g}."],
-        warnings,
+        [warning] * bool(estimated),
         [
-            Section(
-                "Calibration",
-                "Costs measured on another machine are converted by the ratio of these times, term by term.",
-                [
-                    Picture(
-                        "The time of one run of each calibration kernel",
-                        "Point: the figure; bar: the figure times its uncertainty.",
-                        lambda: _draw(bars),
-                    ),
-                    Table(
-                        "Calibration kernels",
-                        ["kernel", "#time", "#uncertainty", *columns[2:]],
-                        times,
-                        "",
-                        "wide table",
-                    ),
-                ],
-            ),
-            Section("Device", "", [Table("System", columns, _rows(system), "", "wide table")]),
-            Section(
-                "ONNX", "", [Table("The newest versions that load", columns, _rows(profile.onnx), "", "wide table")]
-            ),
+            Section("Calibration", lead, [picture, TextTable("Calibration kernels", columns, times, is_wide=True)]),
+            Section("Device", "", [_table("System", system)]),
+            Section("ONNX", "", [_table("The newest versions that load", profile.onnx)]),
         ],
     )
 
 
-def _quantities(of: System | OnnxLimits) -> list[tuple[str, Quantity[Any]]]:
-    return [(name, getattr(of, name)) for name in of.__dataclass_fields__ if getattr(of, name) is not None]
+def _table(title: str, of: System | OnnxLimits) -> TextTable:
+    return TextTable(title, ["what", "value", "provenance", "source"], _known(of), is_wide=True)
 
 
-def _known(of: System | OnnxLimits) -> list[tuple[str, str]]:
-    return [(_words(name), UNITS.get(name, str)(quantity.value)) for name, quantity in _quantities(of)]
-
-
-def _rows(of: System | OnnxLimits) -> list[tuple[str, ...]]:
-    texts = dict(_known(of))
-    return [(_words(name), texts[_words(name)], q.provenance, q.source) for name, q in _quantities(of)]
+def _known(of: System | OnnxLimits) -> list[tuple[str, str, str, str]]:
+    """Return the name of each known figure, its value with the unit, and where it comes from."""
+    quantities = {name: getattr(of, name) for name in of.__dataclass_fields__}
+    return [
+        (_words(name), FORMATS.get(name, str)(quantity.value), quantity.provenance, quantity.source)
+        for name, quantity in quantities.items()
+        if quantity is not None
+    ]
 
 
 def _words(name: str) -> str:
-    """Return what a figure is: its unit stands beside the number.
+    """Return the name of a figure in words: its unit stands beside the number.
 
     >>> _words("clock_hz"), _words("ir_version")
     ('clock', 'ir version')
     """
     return re.sub("_(hz|bytes|seconds|watts)$", "", name).replace("_", " ")
-
-
-def _draw(bars: Sequence[UnitBar]) -> Figure:
-    made, axes = figure(rows_high(len(bars)))
-    draw_units(axes, bars)
-    return made

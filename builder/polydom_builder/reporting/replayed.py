@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from polydom_builder.displays.deadline_display import best_single
+from polydom_builder.displays.display import best_single
 from polydom_builder.drawing.score_names import ANY_TIME, ORACLE, SINGLE, STRICT
-from polydom_builder.simulation.oracle import oracle_score, real_seconds
-from polydom_builder.simulation.simulate import Outcome, simulate
+from polydom_builder.simulation.policies import oracle_score, real_seconds
+from polydom_builder.simulation.simulate import Simulated, simulate
 from polydom_builder.simulation.trials import Trials
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.policy.deadline import too_short
@@ -26,7 +26,7 @@ class Replayed:
     """In seconds."""
     scores: dict[str, float]
     """By the name of the way."""
-    outcomes: dict[str, Outcome]
+    outcomes: dict[str, Simulated]
     """Of the policies."""
     interval: tuple[float, float] | None
     """For the first policy's score on new items; None if the bundle states no intervals."""
@@ -37,7 +37,7 @@ class Replayed:
         return next(iter(self.outcomes))
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> Simulated:
         """Its answers."""
         return self.outcomes[self.policy]
 
@@ -62,12 +62,11 @@ def replayed(bundle: Bundle, trials: Trials, deadlines: Sequence[float]) -> list
 
 def _single(bundle: Bundle, trials: Trials, deadline: float) -> float:
     """Return the score of the best model whose worst case fits the largest item; late answers count as 0."""
-    numbers = {(c.mask, c.estimator): k for k, c in enumerate(map(bundle.candidate, range(len(bundle.models))))}
     candidates = [bundle.empty, *map(bundle.candidate, range(len(bundle.models)))]
     best = best_single(candidates, bundle.promise.sizes[1], deadline)
     if not best.mask:
         return bundle.prior.accuracy
-    number = numbers[best.mask, best.estimator]
+    number = candidates.index(best) - 1
     return float(best.accuracy * (real_seconds(bundle, trials)[number] <= deadline).mean())
 
 

@@ -1,36 +1,29 @@
 """Score against deadline, and late answers."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-
-from matplotlib.figure import Figure
+from collections.abc import Sequence
 
 from polydom_builder.displays.index_view import IndexView
-from polydom_builder.drawing.lateness import LateCurve, draw_late
-from polydom_builder.drawing.score_curves import ScoreCurve, draw_scores
+from polydom_builder.drawing.curves import Curve, draw_late, draw_scores
 from polydom_builder.drawing.score_names import SINGLE
 from polydom_runtime.binomial import lower_bound, upper_bound
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.bundles.bundle_times import BundleTimes
-from polydom_runtime.bundles.estimates import CONFIDENCE
-from polydom_runtime.bundles.outlook import Outlook
-from polydom_runtime.bundles.regimes import REGIMES
+from polydom_runtime.bundles.model_entry import CONFIDENCE
 from polydom_runtime.costs import format_seconds
-from polydom_runtime.describing.promise_text import promise_text
+from polydom_runtime.describing.description import Description, set_text, times_of_regimes
+from polydom_runtime.tables import TextTable
 
-from .figures import figure, percent
-from .page import Picture, Section, Table
+from .page import SURE, Picture, Section, percent
 from .replayed import Replayed
-
-SURE = 0.95
-"""The confidence of each end of an interval of a share of late answers."""
 
 EXPECTED = (
     "Expected scores: what the models that answer scored on held-out items of the build; a late answer counts as 0."
 )
 
 
-def score_section(bundle: Bundle, view: IndexView, rows: Sequence[Replayed], measured: bool) -> Section:
+def score_section(
+    bundle: Bundle, said: Description, view: IndexView, rows: Sequence[Replayed], measured: bool
+) -> Section:
     """Return the section on scores and late answers.
 
     `rows`: by rising deadline, at least one. `measured`: whether they are of measured times; the section then says how
@@ -39,27 +32,33 @@ def score_section(bundle: Bundle, view: IndexView, rows: Sequence[Replayed], mea
     how = "replays of measured times" if measured else "each unit taking its typical time"
     band = f"Band: {percent(CONFIDENCE)} interval for new items of the same kind. " if rows[0].interval else ""
     note = f"By {how}. {EXPECTED} {band}The oracle knows all times in advance."
-    blocks: list[Picture | Table] = [
-        Picture(finding([row for row in rows if view.promises(row.deadline)] or rows), note, lambda: _draw(view, rows))
+    title = gain_text([row for row in rows if view.promises(row.deadline)] or rows)
+    curves = _curves(rows)
+    blocks: list[Picture | TextTable] = [
+        Picture(title, note, lambda axes: draw_scores(axes, curves, view.budgets, view.score))
     ]
-    outlooks = {regime: times.outlook for regime, times in _regimes(bundle).items() if times.outlook}
+    at_build = {regime: times.outlook for regime, times in times_of_regimes(bundle).items() if times.outlook}
     if measured:
         blocks.append(_late_replayed(rows))
-    elif outlooks:
-        blocks.append(_late_at_build(outlooks))
+    elif at_build:
+        late = [Curve(regime, [o.deadline for o in of], [o.late for o in of]) for regime, of in at_build.items()]
+        blocks.append(_late(late, "As the build replayed its measured times, with the pauses that they had."))
     blocks.append(_scores(rows, measured))
-    if outlooks:
-        columns = ["regime", "#deadline", "#score", "#late", "#prior", "most answers by"]
+    if at_build:
+        tables = [table for table in said.outlooks if table.rows]
+        cells = [
+            (regime, *numbers, features.replace("+", " + "))
+            for regime, table in zip(at_build, tables, strict=True)
+            for *numbers, features in table.rows
+        ]
         hot = "Hot: items come back to back; rehearsed and cold: after a sleep, with and without a rehearsal."
-        blocks.append(Table("As the build replayed it", columns, _outlook_rows(outlooks), hot, "wide table"))
-    promise = promise_text(bundle)
-    return Section("Score against deadline", f"Promise: {promise}.", blocks)
+        blocks.append(TextTable("As the build replayed it", ["regime", *tables[0].columns], cells, [hot], is_wide=True))
+    return Section("Score against deadline", f"Promise: {said.facts['promise']}.", blocks)
 
 
-def _scores(rows: Sequence[Replayed], measured: bool) -> Table:
+def _scores(rows: Sequence[Replayed], measured: bool) -> TextTable:
     first, *others = rows[0].scores
     columns = ["#deadline", f"#{first}", f"#{percent(CONFIDENCE)} interval", *(f"#{name}" for name in others)]
-    columns += ["#late"] * measured
     cells = [
         (
             format_seconds(row.deadline),
@@ -71,10 +70,10 @@ def _scores(rows: Sequence[Replayed], measured: bool) -> Table:
         )
         for row in rows
     ]
-    return Table("Expected scores", [*columns, "most answers by"], cells, "", "wide table")
+    return TextTable("Expected scores", [*columns, *["#late"] * measured, "most answers by"], cells, is_wide=True)
 
 
-def finding(rows: Sequence[Replayed]) -> str:
+def gain_text(rows: Sequence[Replayed]) -> str:
     """Return at which deadline the policy gains most on the best single set, in words."""
     best = max(rows, key=lambda row: row.scores[row.policy] - row.scores[SINGLE])
     gain = best.scores[best.policy] - best.scores[SINGLE]
@@ -84,71 +83,37 @@ def finding(rows: Sequence[Replayed]) -> str:
     return f"At {at}, the expected score is {score:.3f}: {gain:.3f} more than that of the best single set"
 
 
-def _draw(view: IndexView, rows: Sequence[Replayed]) -> Figure:
-    made, axes = figure()
+def _curves(rows: Sequence[Replayed]) -> list[Curve]:
     deadlines = [row.deadline for row in rows]
-    curves = []
-    for name in rows[0].scores:
-        low, high = [], []
-        if name == rows[0].policy and all(row.interval for row in rows):
-            low, high = (list(ends) for ends in zip(*(row.interval or () for row in rows), strict=True))
-        curves.append(ScoreCurve(name, deadlines, [row.scores[name] for row in rows], low, high))
-    draw_scores(axes, curves, view.budgets, view.score)
-    return made
+    ends = [row.interval for row in rows if row.interval]
+    low, high = (list(end) for end in zip(*ends, strict=True)) if len(ends) == len(rows) else ([], [])
+    return [
+        Curve(name, deadlines, [row.scores[name] for row in rows], *((low, high) if name == rows[0].policy else ()))
+        for name in rows[0].scores
+    ]
 
 
 def _most(row: Replayed) -> str:
     """Return the set that answers most often, and its share."""
-    sets = Counter(" + ".join(answer.features) or "(prior)" for answer in row.outcome.answers)
+    sets = Counter(set_text(answer.features, plus=" + ") for answer in row.outcome.answers)
     (name, count), *_ = sets.most_common(1)
     return f"{percent(count / len(row.outcome.answers))} {name}"
 
 
 def _late_replayed(rows: Sequence[Replayed]) -> Picture:
-    items = len(rows[0].outcome.answers)
-    curves = [_late_curve(name, rows, items) for name in rows[0].outcomes]
-    worst = max(max(curve.shares) for curve in curves)
+    items, deadlines = len(rows[0].outcome.answers), [row.deadline for row in rows]
+    curves = []
+    for name in rows[0].outcomes:
+        missed = [row.outcomes[name].missed for row in rows]
+        low, high = ([bound(count, items, SURE) for count in missed] for bound in (lower_bound, upper_bound))
+        curves.append(Curve(name, deadlines, [count / items for count in missed], low, high))
     note = (
         f"{items:,} replayed items at each deadline. Vertical lines: {percent(2 * SURE - 1)} intervals (Clopper and "
         "Pearson). Pauses, in which other programs have the processor, are not replayed."
     )
-    return Picture(f"At most {percent(worst)} of the answers are late", note, lambda: _late(curves))
+    return _late(curves, note)
 
 
-def _late_at_build(outlooks: Mapping[str, Sequence[Outlook]]) -> Picture:
-    curves = [LateCurve(regime, [o.deadline for o in of], [o.late for o in of]) for regime, of in outlooks.items()]
-    worst = max(max(curve.shares) for curve in curves)
-    note = "As the build replayed its measured times, with the pauses that they had."
-    return Picture(f"At most {percent(worst)} of the answers are late", note, lambda: _late(curves))
-
-
-def _late_curve(name: str, rows: Sequence[Replayed], items: int) -> LateCurve:
-    missed = [row.outcomes[name].missed for row in rows]
-    return LateCurve(
-        name,
-        [row.deadline for row in rows],
-        [count / items for count in missed],
-        [lower_bound(count, items, SURE) for count in missed],
-        [upper_bound(count, items, SURE) for count in missed],
-    )
-
-
-def _late(curves: Sequence[LateCurve]) -> Figure:
-    made, axes = figure()
-    draw_late(axes, curves)
-    return made
-
-
-def _regimes(bundle: Bundle) -> dict[str, BundleTimes]:
-    return {"hot": bundle.times} | {name: bundle.regimes[name].times for name in REGIMES if name in bundle.regimes}
-
-
-def _outlook_rows(outlooks: Mapping[str, Sequence[Outlook]]) -> list[tuple[str, ...]]:
-    return [
-        (
-            *(regime, format_seconds(o.deadline), f"{o.score:.3f}", percent(o.late), percent(o.prior_share)),
-            " + ".join(o.features) or "(prior)",
-        )
-        for regime, of in outlooks.items()
-        for o in of
-    ]
+def _late(curves: Sequence[Curve], note: str) -> Picture:
+    worst = max(max(curve.values) for curve in curves)
+    return Picture(f"At most {percent(worst)} of the answers are late", note, lambda axes: draw_late(axes, curves))

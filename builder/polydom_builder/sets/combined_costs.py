@@ -7,8 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polydom_builder.exceptions import LatticeError
-from polydom_runtime.costs import BASIS, ZERO, CostFunction
+from polydom_runtime.bundles.unit_times import UnitTimes
+from polydom_runtime.costs import BASIS, ZERO, CostFunction, total
 from polydom_runtime.features import members
+
+from .inputs import cost_function
+from .set_costs import SetCosts
 
 Combine = Callable[[Mapping[Any, CostFunction]], CostFunction]
 """A rule: takes the cost of each feature of a set, by name (by position without names); returns the cost of the set."""
@@ -19,18 +23,17 @@ MAX_KNOWN = 1 << 18
 CHAINS = 8
 """The number of chains from the empty to the full set that are checked at the start."""
 
-ROUNDING = 1e-12
+MERE_ROUNDING = 1e-12
 """A weight may fall by this share, which is mere rounding."""
 
 
 class CombinedCosts:
     """c(S, n) by a function of the costs of the features in S.
 
-    `features`: at most 60. `combine`: ``combine(parts)`` takes a dict from the name of each feature in S to its cost,
-    in the order of the features, and returns the CostFunction of S. It must accept the empty set, and return the same
-    cost each time for the same set. No weight may fall when a feature is added, since the searches rely on it. A cost
-    that is not a CostFunction, such as the longer of two lanes, must be bounded by one, see `upper`. `names`: the names
-    of the features; their positions 0, 1, ... if not given.
+    `combine` takes the costs of the features in S by name, in the order of the features; of their positions 0, 1, ...
+    without `names`. It must accept the empty set, and return the same cost each time for the same set. No weight may
+    fall when a feature is added, since the searches rely on it. A cost that is not a CostFunction, such as the longer
+    of two lanes, must be bounded by one, see `upper`.
 
     Raises `LatticeError` if the names are not all different, or not one for each feature. Also, here and later when a
     set is evaluated, if `combine` raises, returns something else, or lets a weight fall; the message names the sets.
@@ -68,7 +71,7 @@ class CombinedCosts:
 
     @property
     def n_features(self) -> int:
-        """How many features there are."""
+        """Number of features."""
         return len(self.features)
 
     def __call__(self, mask: int) -> CostFunction:
@@ -104,7 +107,7 @@ class CombinedCosts:
             if other is None:
                 continue
             small, large = (other, cost) if neighbour < mask else (cost, other)
-            if any(a * (1.0 - ROUNDING) > b for a, b in zip(small.weights, large.weights, strict=True)):
+            if any(a * (1.0 - MERE_ROUNDING) > b for a, b in zip(small.weights, large.weights, strict=True)):
                 raise LatticeError(
                     "`combine` must not let a weight fall when a feature is added. "
                     f"Got {small.weights} for {self._named(mask & neighbour)} and {large.weights} for "
@@ -124,6 +127,27 @@ class CombinedCosts:
         return "{" + ", ".join(str(self.names[i]) for i in members(mask)) + "}"
 
 
+def costs_of_sets(times: UnitTimes, model_seconds: float, combine: Combine | None = None) -> SetCosts | CombinedCosts:
+    """Return the cost of any set from the times of units: features, their steps, dispatch; a model unless it is empty.
+
+    `combine`: the rule for the cost of features together; their sum if not given. The rest is added to it.
+    """
+    names, features = times.names[: times.n_features], times.features
+    everyone = (1 << len(features)) - 1
+    model = CostFunction.of(model_seconds)
+    if combine is None:
+        shared = [(step.cost, step.users) for step in times.steps]
+        return SetCosts(features, [*shared, (model, everyone)], times.dispatch)
+    bit = {name: 1 << i for i, name in enumerate(names)}
+
+    def whole(parts: Mapping[str, CostFunction]) -> CostFunction:
+        mask = sum(bit[name] for name in parts)
+        steps = [step.cost for step in times.steps if step.users & mask]
+        return total([combine(parts), *steps, *([model] if mask else []), times.dispatch])
+
+    return CombinedCosts(features, whole, names)
+
+
 def upper(costs: Iterable[CostFunction]) -> CostFunction:
     """Return the least cost function with no weight below that of any given one; zero if there is none.
 
@@ -132,5 +156,4 @@ def upper(costs: Iterable[CostFunction]) -> CostFunction:
     >>> print(upper([CostFunction.of(1, linear=2), CostFunction.of(3)]))
     3 s + 2 s·n
     """
-    a, b, c, d, e, f = (max(weights) for weights in zip(ZERO.weights, *(c.weights for c in costs), strict=True))
-    return CostFunction((a, b, c, d, e, f))
+    return cost_function(np.max([ZERO.weights, *(c.weights for c in costs)], axis=0))

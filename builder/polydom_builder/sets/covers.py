@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from polydom_runtime.arrays import Bools, Floats
 from polydom_runtime.costs import basis_terms
 
-from .region import BLOCK, QueryRegion
+from .region import BLOCK_OF_SETS, QueryRegion
 
 GRID_CELLS = 32
 """Cells of the size range; on each of them the difference of two costs is bounded."""
@@ -18,9 +18,7 @@ class Costs:
     """Costs of many sets over a region, prepared for tests of *covers*; one row for each set.
 
     R covers S when R fits wherever S fits: for every n of the region with c(S, n) <= c_hi,
-    c(R, n) <= max(c(S, n), c_lo). The relation is transitive, and R ⊂ S implies it.
-
-    `weights` has shape (n_sets, 6).
+    c(R, n) <= max(c(S, n), c_lo). The relation is transitive, and R ⊂ S implies it. `weights`: shape ``(n_sets, 6)``.
     """
 
     def __init__(self, weights: Floats, region: QueryRegion) -> None:
@@ -31,7 +29,7 @@ class Costs:
         self.near = self.far if low == high else region.reach(weights, low)
 
     def take(self, rows: Bools | NDArray[np.intp]) -> "Costs":
-        """Return the costs of some of the sets."""
+        """Return some of them."""
         part = object.__new__(Costs)
         part.region, part.weights = self.region, self.weights[rows]
         part.far, part.near = self.far[rows], self.near[rows]
@@ -56,8 +54,8 @@ class Costs:
         rest = np.flatnonzero(~covered)
         # Most sets that are not covered fail at one of three nodes: exclude them before the expensive tests.
         rest = rest[self._not_refuted(rest, other, row, nodes[[0, len(nodes) // 2, -1]])]
-        for start in range(0, len(rest), BLOCK // 8):
-            block = rest[start : start + BLOCK // 8]
+        for start in range(0, len(rest), BLOCK_OF_SETS // 8):
+            block = rest[start : start + BLOCK_OF_SETS // 8]
             difference = self.weights[block] - other.weights[row]
             covered[block] = (difference >= 0.0).all(axis=1)
             block = block[~covered[block]]

@@ -11,8 +11,8 @@ from polydom_builder.exceptions import LatticeError
 from polydom_runtime.costs import BASIS, CostFunction
 from polydom_runtime.features import MAX_FEATURES
 
-Score = Callable[[list[int]], ArrayLike]
-"""Trains a model on each feature set (a bit mask) and returns the scores, in the order of the sets."""
+ScoreSets = Callable[[list[int]], ArrayLike]
+"""Trains a model on each feature set (a bit mask), at most a batch of them, and returns the scores in this order."""
 
 
 class CostsOfSets(Protocol):
@@ -21,11 +21,9 @@ class CostsOfSets(Protocol):
     @property
     def n_features(self) -> int:
         """Number of features."""
-        ...
 
     def __call__(self, mask: int, /) -> CostFunction:
         """Return the cost function of one set."""
-        ...
 
 
 def weights_of(costs: CostsOfSets, masks: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -39,14 +37,17 @@ def weights_of(costs: CostsOfSets, masks: NDArray[np.int64]) -> NDArray[np.float
     return np.array([costs(mask).weights for mask in masks.tolist()], dtype=np.float64).reshape(-1, len(BASIS))
 
 
+def cost_function(weights: NDArray[np.float64]) -> CostFunction:
+    """Return the cost function of six weights."""
+    a, b, c, d, e, f = weights.tolist()
+    return CostFunction((a, b, c, d, e, f))
+
+
 def check_parameters(n_features: int, alpha: float, tolerance: float, batch: int = 1) -> None:
-    """Check the parameters that the lattice searches have in common.
+    """Check the parameters that the lattice searches have in common; raise `LatticeError` if one is out of its range.
 
-    `n_features`: 0 to 60. `alpha` (>= 1): α of Problem 1: the answer to a query may be worse than the best by this
-    factor. `tolerance` (>= 0): e, by which the score of a subset may exceed that of a superset. `batch` (>= 1): number
-    of sets to train at a time.
-
-    Raises `LatticeError` if one of them is out of its range.
+    `alpha` is α of Problem 1: the answer to a query may be worse than the best by this factor. `tolerance` is e, by
+    which the score of a subset may exceed that of a superset. `batch` is the number of sets to train at a time.
     """
     if not 0 <= n_features <= MAX_FEATURES:
         raise LatticeError(f"A lattice must have 0 to {MAX_FEATURES} features. Got {n_features}.")
@@ -58,11 +59,10 @@ def check_parameters(n_features: int, alpha: float, tolerance: float, batch: int
         raise LatticeError(f"The 'batch' parameter of the lattice search must be >= 1. Got {batch}.")
 
 
-def ask(score: Score, masks: Sequence[int], alpha: float) -> list[float]:
-    """Call `score` and return the score of each set.
+def ask(score: ScoreSets, masks: Sequence[int], alpha: float) -> list[float]:
+    """Return the score of each set; raise `LatticeError` for a wrong number of them, or one that is not finite.
 
-    Raises `LatticeError` if `score` does not return one finite number for each set, or returns a negative one with
-    alpha > 1: the bounds need alpha * a >= a, which a negative score a violates.
+    A negative one is refused with alpha > 1: the bounds need alpha * a >= a, which a negative score a violates.
     """
     values = np.asarray(score(list(masks)), dtype=np.float64)
     if values.shape != (len(masks),):

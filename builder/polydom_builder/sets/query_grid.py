@@ -10,7 +10,7 @@ from polydom_runtime.costs import basis_terms
 from .inputs import CostsOfSets, weights_of
 from .region import QueryRegion
 
-N_SIZES, N_BUDGETS = 12, 12
+GRID_SIZES, GRID_BUDGETS = 12, 12
 LINE = 64
 """Number of queries where sizes or budgets do not vary."""
 
@@ -32,8 +32,8 @@ class QueryGrid:
         size lie between those of the others: where costs are proportional to the size, they would all be the same.
         """
         (low, high), (least, most) = region.sizes, region.budgets
-        n_sizes = 1 if low == high else LINE if least == most else N_SIZES
-        n_budgets = 1 if least == most else LINE if low == high else N_BUDGETS
+        n_sizes = 1 if low == high else LINE if least == most else GRID_SIZES
+        n_budgets = 1 if least == most else LINE if low == high else GRID_BUDGETS
         sizes = np.expm1(np.linspace(np.log1p(low), np.log1p(high), n_sizes))
         terms = basis_terms(sizes).T
         singles = weights_of(costs, 1 << np.arange(costs.n_features, dtype=np.int64)) @ terms

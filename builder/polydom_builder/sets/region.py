@@ -11,7 +11,7 @@ from polydom_runtime.arrays import Bools, Floats
 NEWTON_ROUNDS = 12
 """Steps by Newton's method before bisection takes over."""
 
-BLOCK = 1 << 15
+BLOCK_OF_SETS = 1 << 15
 """Number of sets that are computed at a time, to limit the memory."""
 
 
@@ -58,13 +58,13 @@ class QueryRegion:
         the cost at this size is at most `budget`, and at the next larger float it exceeds it. O(n_sets).
         """
         result = np.empty(len(weights))
-        for start in range(0, len(weights), BLOCK):
-            block = slice(start, start + BLOCK)
+        for start in range(0, len(weights), BLOCK_OF_SETS):
+            block = slice(start, start + BLOCK_OF_SETS)
             result[block] = _reach(np.ascontiguousarray(weights[block].T), budget, self.sizes)
         return result
 
 
-def evaluate(weights: Floats, sizes: Floats) -> Floats:
+def costs_at_sizes(weights: Floats, sizes: Floats) -> Floats:
     """Return the cost of set i at size i, shape ``(n_sets,)``, from weights of shape ``(n_sets, 6)``; O(n_sets)."""
     return _cost(weights.T, sizes)
 

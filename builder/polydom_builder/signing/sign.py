@@ -5,13 +5,14 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from pathlib import Path
 
-from polydom_runtime.bundles.decoding import MAX_MODEL_BYTES
 from polydom_runtime.bundles.index_file import read_bundle
+from polydom_runtime.bundles.model_entry import MAX_MODEL_BYTES
 from polydom_runtime.bundles.opened_folder import opened_folder
 from polydom_runtime.exceptions import SignatureError
 from polydom_runtime.files import replace_file
-from polydom_runtime.trust import SIGNATURE_FILE, envelope, statement
-from polydom_runtime.trust.statement import FileDigest, Statement, checked_name
+from polydom_runtime.trust import SIGNATURE_FILE
+from polydom_runtime.trust.envelope import MAX_SIGNATURE_BYTES, Envelope, decode_envelope, encode_envelope
+from polydom_runtime.trust.statement import FileDigest, Statement, checked_name, decode_statement, encode_statement
 from polydom_runtime.trust.trust import check_files
 
 from .signing_key import SigningKey
@@ -25,14 +26,10 @@ def sign_folder(
     expires: date | None = None,
     now: datetime | None = None,
 ) -> Statement:
-    """Sign a bundle, and return what was signed; an old signature is replaced in one step.
+    """Sign a sound bundle, and return the statement; an old signature is replaced in one step.
 
-    `name`: the name to sign under; if not given, the one that the bundle states, or else that of its folder. `expires`:
-    the last day on which the bundle may be loaded, in UTC. `now`: the time of the signature, in UTC; by the clock if
-    not given.
-
-    Raises `BundleFormatError` if the folder holds no sound bundle, or a link. Raises `SignatureError` if the day is
-    over already, the name cannot be printed, or the signature cannot be written.
+    `name`: by default the one that the bundle states, or else that of its folder. `expires`: the last day on which the
+    bundle may be loaded, in UTC. `now`: the time of the signature, in UTC; by default of the clock.
     """
     path, now = Path(folder), (now or datetime.now(UTC)).replace(microsecond=0)
     if expires is not None and expires < now.date():
@@ -41,28 +38,24 @@ def sign_folder(
     if name is None:
         name = bundle.identity.name or path.resolve().name
     stated = Statement(checked_name(name), _digests(path), now, expires)
-    payload = statement.encode(stated)
-    _write(path, envelope.Envelope(payload, (key.sign(payload),)))
+    payload = encode_statement(stated)
+    _write(path, Envelope(payload, (key.sign(payload),)))
     return stated
 
 
 def add_signature(folder: str | os.PathLike[str], key: SigningKey) -> Statement:
-    """Sign what is already signed with one more key, and return it: nodes that trust either key load the bundle.
-
-    Raises `BundleFormatError` if the folder holds no sound bundle. Raises `SignatureError` if there is no signature,
-    the files are not those that were signed, or the key has signed already.
-    """
+    """Sign a signed bundle with one more key, and return the statement: nodes that trust either key load the bundle."""
     path = Path(folder)
     read_bundle(path, None)
     with opened_folder(path) as opened:
         if SIGNATURE_FILE not in opened.names():
             raise SignatureError(f"{path} must be signed already. There is no {SIGNATURE_FILE}. Leave out --add.")
-        found = envelope.decode(opened.read(SIGNATURE_FILE, envelope.MAX_BYTES))
-    stated = statement.decode(found.payload)
+        found = decode_envelope(opened.read(SIGNATURE_FILE, MAX_SIGNATURE_BYTES))
+    stated = decode_statement(found.payload)
     check_files(stated, _digests(path))
     if key.public.keyid in (old.keyid for old in found.signatures):
         raise SignatureError(f"The key must be another one than those that signed. Got {key.name} again. Take another.")
-    _write(path, envelope.Envelope(found.payload, (*found.signatures, key.sign(found.payload))))
+    _write(path, Envelope(found.payload, (*found.signatures, key.sign(found.payload))))
     return stated
 
 
@@ -72,9 +65,9 @@ def _digests(folder: Path) -> Mapping[str, FileDigest]:
         return {name: FileDigest.of(opened.read(name, MAX_MODEL_BYTES)) for name in names}
 
 
-def _write(folder: Path, signed: envelope.Envelope) -> None:
-    content = envelope.encode(signed)
-    envelope.decode(content)  # refuses what no node would read, such as too many signatures
+def _write(folder: Path, signed: Envelope) -> None:
+    content = encode_envelope(signed)
+    decode_envelope(content)  # refuses what no node would read, such as too many signatures
     try:
         replace_file(folder / SIGNATURE_FILE, content)
     except OSError as e:

@@ -11,7 +11,7 @@ from polydom_runtime.causes import shown
 from polydom_runtime.exceptions import SignatureError
 from polydom_runtime.files import write_file
 from polydom_runtime.trust.envelope import Signature, to_sign
-from polydom_runtime.trust.keys import NAME, TrustedKey, check_installed, key_id
+from polydom_runtime.trust.keys import TrustedKey, check_installed, key_id
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -21,7 +21,7 @@ PASSPHRASE = "POLYDOM_PASSPHRASE"
 
 EXTRA = "polydom-builder[sign]"
 
-MAX_BYTES = 1 << 16
+MAX_KEY_BYTES = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -73,22 +73,20 @@ class SigningKey:
         return TrustedKey(key, key_id(key), self.name)
 
     def sign(self, payload: bytes) -> Signature:
-        """Return the signature of a payload."""
+        """Sign a payload."""
         return Signature(self.public.keyid, self.key.sign(to_sign(payload)))
 
 
 def check_key(key: object) -> None:
-    """Return if a key to sign with is one, or None; SignatureError otherwise."""
+    """Check that a key to sign with is one, or None."""
     if not isinstance(key, SigningKey | None):
         raise SignatureError(f"key must be a SigningKey. Got {shown(key)}. Write key=SigningKey.from_file(...).")
 
 
 def make_keys(name: str | os.PathLike[str]) -> tuple[Path, Path]:
-    """Make a pair of keys, and return their files: the private one, ``NAME.key``, and the public one, ``NAME.pub``.
+    """Make a pair of keys, and return their new files: the private one, ``NAME.key``, and the public one, ``NAME.pub``.
 
     The private one is encrypted if ``POLYDOM_PASSPHRASE`` is set. Only its owner may read it.
-
-    Raises `SignatureError` if one of the files exists or cannot be written, or ``cryptography`` is not installed.
     """
     check_installed(EXTRA)
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -103,7 +101,7 @@ def make_keys(name: str | os.PathLike[str]) -> tuple[Path, Path]:
     key, passphrase = Ed25519PrivateKey.generate(), _passphrase()
     encryption = BestAvailableEncryption(passphrase) if passphrase else NoEncryption()
     private, public = (Path(f"{os.fspath(name)}{suffix}") for suffix in (".key", ".pub"))
-    line = f"{NAME}: {re.sub(r'[^ -~]', '?', private.stem)}\n".encode()
+    line = f"name: {re.sub(r'[^ -~]', '?', private.stem)}\n".encode()
     pem = key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
     _write_new(public, line + pem, 0o644)
     try:
@@ -126,7 +124,7 @@ def _write_new(file: Path, content: bytes, mode: int) -> None:
 def _private(file: Path) -> bytes:
     try:
         with open(file, "rb") as stream:
-            pem, mode = stream.read(MAX_BYTES), os.fstat(stream.fileno()).st_mode
+            pem, mode = stream.read(MAX_KEY_BYTES), os.fstat(stream.fileno()).st_mode
     except OSError as e:
         raise _bad(file, str(e.strerror)) from e
     if b"PRIVATE" in pem and mode & (stat.S_IRWXG | stat.S_IRWXO):  # a public key, named by mistake, needs other advice

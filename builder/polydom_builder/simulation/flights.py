@@ -23,10 +23,6 @@ def trials_of_flight(bundle: Bundle, flight: Flight) -> Trials:
     Recorded times are used unchanged. For a feature that was not computed on an item, the time is estimated: its
     expected time, multiplied by the ratio of recorded to expected time of the features that were computed. Items
     without a size are excluded.
-
-    `bundle`: a bundle for the same device. It must share at least one feature with the recording.
-
-    Raises `FitError` if no recorded item has a size, or the recording shares no feature with the bundle.
     """
     if not set(bundle.names) & set(flight.header.names):
         raise FitError(

@@ -15,7 +15,7 @@ from polydom_runtime.bundles.regimes import Regime
 from polydom_runtime.features import Feature, FeatureSpace, Step
 from polydom_runtime.measuring.cost_samples import DISPATCH
 from polydom_runtime.prediction import Policy, Prediction
-from polydom_runtime.predictor import Predictor
+from polydom_runtime.predictor import Predictor, Seams
 from polydom_runtime.testing import ManualClock
 
 from .trials import Trials
@@ -25,7 +25,7 @@ Predicted = Mapping[tuple[int, ...], NDArray[Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class Simulated:
     """The answers of a simulation."""
 
     answers: list[Prediction]
@@ -67,18 +67,14 @@ def simulate(
     predicted: Predicted | None = None,
     regime: Regime = "hot",
     timed: Mapping[tuple[int, ...], Floats] | None = None,
-) -> Outcome:
+) -> Simulated:
     """Answer all trials, in order, on a virtual clock.
 
     No feature is computed and no time is waited for: features and models only advance the clock by recorded times.
-
-    `trials`: of the bundle's features; others may be among them. `deadline`: seconds. `adapt`: whether the predictor
-    estimates the slow-down. `predicted` (shape (n_trials,)): the answers of the models; without them every model gives
-    the answer of the prior, or the first label if the prior is to abstain. `regime`: that of the trials; the node plans
-    with its times. `timed` (shape (n_trials,)): the real seconds of the models, if they are known better than from the
-    time of the reference model.
-
-    Raises `ValueError` if the trials lack one of the bundle's units.
+    `adapt`: whether the predictor estimates the slow-down. `predicted`: the answers of the models; without them every
+    model gives the answer of the prior, or the first label if the prior is to abstain. `regime`: that of the trials;
+    the node plans with its times. `timed`: the real seconds of the models on each trial, if they are known better than
+    from the time of the reference model.
     """
     bundle = bundle.at(deadline, regime)  # which has the times of no other regime
     world = World(bundle, trials, predicted or {}, timed or {})
@@ -87,21 +83,15 @@ def simulate(
         world.space,
         deadline=deadline,
         policy=policy,
-        adapt=adapt,
-        clock=world.clock,
-        keep_memory=False,
-        run_of=world.run_of,
+        seams=Seams(adapt=adapt, clock=world.clock, keep_memory=False, run_of=world.run_of),
     )
-    return Outcome([predictor.predict_one(k) for k in range(len(trials))])
+    return Simulated([predictor.predict_one(k) for k in range(len(trials))])
 
 
 class World:
     """Features and models that take the recorded times of the current trial, on a virtual clock.
 
-    `bundle`, `trials`, `predicted`, `timed`: as in `simulate`. `rows` (shape (n_trials, sum of widths)): what the
-    features give; zeros if not given.
-
-    `space`: an item is the number of its trial.
+    An item of its `space` is the number of its trial. `rows`: what the features give; zeros if not given.
     """
 
     def __init__(

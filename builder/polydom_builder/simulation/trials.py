@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from polydom_builder.costs.fit_times import REFERENCE_MODEL, reference_runs
 from polydom_builder.exceptions import FitError
 from polydom_runtime.arrays import Floats
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.regimes import Regime
+from polydom_runtime.device.calibration import REFERENCE_MODEL
 from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples, ItemSamples
 
-LIKE_SIZE = 0.02
+NEAR_SIZE = 0.02
 """Items whose sizes differ by less than this share stand for each other."""
 
 
@@ -36,16 +36,14 @@ class Trials:
 
         So a slow period that affected several units of a round, or several rounds in a row, affects the same units and
         neighbouring items here. If items were measured as they come, each size gets the times of one of about its size,
-        and that one's own size. Otherwise the times between measured sizes are interpolated on the log scale; below
-        the smallest measured size its times are used, and above the largest its times are scaled in proportion to n.
-
-        Raises `FitError` if the regime was never measured.
+        and that one's own size. Otherwise the times between measured sizes are interpolated on the log scale; below the
+        smallest measured size its times are used, and above the largest its times are scaled in proportion to n.
         """
         rng = np.random.default_rng(seed)
         if regime in samples.items or regime != "hot":
             items = _items_of(samples, regime)
             apart = np.abs(np.log(np.asarray(sizes)[:, None] / items.sizes)) + rng.uniform(
-                0.0, LIKE_SIZE, (len(sizes), len(items.sizes))
+                0.0, NEAR_SIZE, (len(sizes), len(items.sizes))
             )
             rounds = np.sort(rng.integers(items.seconds.shape[2], size=len(sizes)))
             return cls._of_rows(samples, items, apart.argmin(axis=1), rounds)
@@ -60,8 +58,6 @@ class Trials:
 
         Nothing is interpolated. If there are fewer answers than `count`, they begin anew; if there are more, a random
         part of them is taken.
-
-        Raises `FitError` if the regime was not measured on items as they come.
         """
         items = _items_of(samples, regime)
         n_items, n_rounds = items.seconds.shape[1:]
@@ -82,7 +78,7 @@ class Trials:
     def _of_rows(
         cls, samples: CostSamples, items: ItemSamples, chosen: NDArray[np.intp], rounds: NDArray[np.intp]
     ) -> "Trials":
-        models = reference_runs(items)[chosen, rounds]
+        models = items.reference_runs[chosen, rounds]
         return cls(samples.units, items.sizes[chosen], items.seconds[:, chosen, rounds], models)
 
     def __len__(self) -> int:
@@ -102,16 +98,13 @@ def halves(samples: CostSamples) -> tuple[CostSamples, CostSamples]:
     """Return the samples of every other round and every other item, and the rest; all of them twice if they are few."""
 
     def half(first: int) -> CostSamples:
-        items = {regime: _every_other(items, first) for regime, items in samples.items.items()}
+        items = {
+            regime: items.part(slice(first % min(len(items.sizes), 2), None, 2))
+            for regime, items in samples.items.items()
+        }
         return replace(samples.rounds(slice(first % min(samples.n_rounds, 2), None, 2)), items=items)
 
     return half(0), half(1)
-
-
-def _every_other(items: ItemSamples, first: int) -> ItemSamples:
-    chosen = slice(first % min(len(items.sizes), 2), None, 2)
-    models = {name: times[chosen] for name, times in items.models.items()}
-    return replace(items, sizes=items.sizes[chosen], seconds=items.seconds[:, chosen], models=models)
 
 
 def _items_of(samples: CostSamples, regime: Regime) -> ItemSamples:

@@ -18,10 +18,10 @@ from joblib import hash as content_hash
 from polydom_builder import __version__
 from polydom_runtime.files import replace_file
 
-VERSION = "2"
+CACHE_VERSION = "2"
 """Changes when results of an earlier version must not be used any more."""
 
-ARRAY = 1
+ARRAY_TYPE = 1
 """The msgpack extension for arrays, as .npy files."""
 
 DIGEST_BYTES = 32
@@ -35,10 +35,9 @@ class Cache:
     """If not given, nothing is kept."""
 
     def cache(self, function: Callable[..., Any], ignore: Sequence[str] = ()) -> Callable[..., Any]:
-        """Return a function that looks up its result before it computes it.
+        """Return a function that looks up its result before it computes it, by all arguments except those to ignore.
 
-        `function`: returns numbers, texts, bytes, arrays, or lists, tuples and dicts of these; a tuple comes back as a
-        list. `ignore`: the arguments that the result does not depend on.
+        It must return numbers, texts, bytes, arrays, or lists, tuples and dicts of these; a tuple comes back as a list.
         """
         return function if self.folder is None else Cached(self.folder, function, tuple(ignore))
 
@@ -72,15 +71,12 @@ class Cached:
 
 def file_of(folder: Path, name: str, *key: Any) -> Path:
     """Return the file of a result with this name that depends on nothing but `key`."""
-    digest = hashlib.sha256(content_hash((VERSION, __version__, key)).encode()).hexdigest()
+    digest = hashlib.sha256(content_hash((CACHE_VERSION, __version__, key)).encode()).hexdigest()
     return folder / "polydom" / name / digest[:2] / digest
 
 
 def read(file: Path) -> Any:
-    """Read a result.
-
-    Raises `OSError` if the file cannot be read. Raises `ValueError` if it is not what was written.
-    """
+    """Read a result; `ValueError` if it is not what was written."""
     data = file.read_bytes()
     if hashlib.sha256(data[DIGEST_BYTES:]).digest() != data[:DIGEST_BYTES]:
         raise ValueError(f"{file} must begin with the SHA-256 of its rest.")
@@ -101,10 +97,10 @@ def _extension(value: Any) -> Any:
         raise TypeError(f"A result must be plain data. Got {type(value).__name__}.")
     stream = io.BytesIO()
     np.save(stream, value, allow_pickle=False)
-    return msgpack.ExtType(ARRAY, stream.getvalue())
+    return msgpack.ExtType(ARRAY_TYPE, stream.getvalue())
 
 
 def _array(code: int, data: bytes) -> Any:
-    if code != ARRAY:
+    if code != ARRAY_TYPE:
         raise ValueError(f"extension type {code}")
     return np.load(io.BytesIO(data), allow_pickle=False)

@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 
 from polydom_builder.exceptions import ExportError
+from polydom_runtime.bundles.bundle import Label
 from polydom_runtime.device.tiny_models import ML_DOMAIN
-
-Label = int | str | bool
 
 PASSING = ("Identity", "Cast", "Reshape")
 """Operators that hand on labels as they are."""
 
-TEXTS = "classlabels_strings"
+TEXT_LABELS = "classlabels_strings"
 ENCODES = 2
 """From this version of ai.onnx.ml on there are encoders from and to all labels."""
 
@@ -32,12 +31,10 @@ ENCODED, CLASS_NUMBERS = "class_number", "class_numbers"
 
 
 def number_labels(proto: Any, classes: Sequence[Label], ml_opset: int) -> None:
-    """Change a model so that its output 0 is the position of the label among the classes.
+    """Change a converted classifier so that its output 0 is the position of the label among the rising classes.
 
-    `proto`: a converted classifier. `classes`: its labels in rising order. Booleans are the numbers 0 and 1 already.
-    `ml_opset`: the newest version of ai.onnx.ml that it may use.
-
-    Raises `ExportError` if the model needs an encoder of labels, and its operators are of versions without one.
+    Booleans are the numbers 0 and 1 already. `ml_opset`: the newest version of ai.onnx.ml that it may use.
+    `ExportError` if it needs an encoder of labels, which older versions lack.
     """
     if list(classes) == list(range(len(classes))):
         return
@@ -69,7 +66,7 @@ def _replaced(graph: Any, classes: list[Label]) -> bool:
 def _replaced_in_attribute(node: Any, classes: list[Label]) -> bool:
     from onnx.helper import make_attribute
 
-    name = TEXTS if isinstance(classes[0], str) else NUMBERS[node.op_type]
+    name = TEXT_LABELS if isinstance(classes[0], str) else NUMBERS[node.op_type]
     held = [a for a in node.attribute if a.name == name]
     if not held or [s.decode() for s in held[0].strings] + list(held[0].ints) != classes:
         return False

@@ -29,11 +29,7 @@ WORDS = ("from_dtype", "auto", "pairwise", "no_interactions")
 def check_names(estimator: Any, names: Sequence[str]) -> None:
     """Check that an estimator names columns by features only, and where it sees the columns as they are.
 
-    Each feature set has other features at the same positions.
-
-    `names`: all features.
-
-    Raises `TrainingError` if it does not, names an unknown feature, or leaves a feature without a column.
+    Each feature set has other features at the same positions. `names`: all features.
     """
     seeing = {id(part) for part in _seeing(estimator)}
     for path, part in {"": estimator, **estimator.get_params(deep=True)}.items():
@@ -73,8 +69,7 @@ def _check_features(what: str, part: Any, features: Sequence[Any], names: Sequen
 def placed(estimator: Any, columns: Mapping[str, Sequence[int]]) -> Any:
     """Return an unfitted copy of an estimator for one feature set: positions of columns instead of names of features.
 
-    `estimator`: checked by `check_names`. `columns`: the positions of each feature of the set. Other features are left
-    out.
+    `columns`: the positions of each feature of the set; other features are left out.
     """
     copy = clone(estimator)
     for part in _seeing(copy):

@@ -31,11 +31,8 @@ def checked_model(
 ) -> bytes:
     """Train a model on all items, convert it, and compare the answers, on the items and between them.
 
-    `key`: stands for the trainer in a cache. `order`: the features. `versions`: the newest ONNX versions that the
-    device loads. `max_mismatches`: the number of items for which the answer of the exported model may differ from
-    scikit-learn's.
-
-    Raises `ExportError` if the model cannot be converted, or its answers differ.
+    `key`: stands for the trainer in a cache. `versions`: the newest ONNX versions that the device loads.
+    `max_mismatches`: see `SearchLimits`.
     """
     rows, classes, name = trainer.table.rows_of(order), trainer.seen_classes, trainer.name_of(order)
     model = trainer.fit(order)

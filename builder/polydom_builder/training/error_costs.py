@@ -14,28 +14,18 @@ from polydom_runtime.causes import shown
 from polydom_runtime.costs import HUGE
 
 from .labels import Targets, plain
-from .weights import Weights
+from .weights import INSTEAD_OF_0, Weights
 
 EXAMPLE = "Give costs_of_errors={(true label, said label): cost}, with a cost for each pair of different labels."
-
-TINY = 1e-300
-"""Costs that are all 0 are divided by this."""
 
 LEAST_WORTH = 1e-6
 """Share of the costs that an abstention must save somewhere: less may be rounding."""
 
 
 def checked_error_costs(given: Any, targets: Targets, weights: Weights = None) -> ErrorCosts | None:
-    """Return the costs of errors; None if none are given.
+    """Return the costs of errors by true label and another one, or None, that may be said for it; None without any.
 
     A cost of a right answer is taken off all answers to items of its label, which changes no choice.
-
-    `given`: the cost of each true label and each other one that may be said for it. None may be said, too: no answer.
-    `weights` has shape (n_items,).
-
-    Raises `TrainingError` if a pair has no cost, or one that is no finite number of at least 0; a label is unknown;
-    right answers cost more than errors; a constant answer costs nothing; no answer always costs more than some label;
-    or the targets are those of a regression.
     """
     if given is None:
         return None
@@ -101,10 +91,7 @@ def _matrix(given: Any, labels: list[Any]) -> NDArray[np.float64]:
 
 
 def scoring_by_costs(given: Any, targets: Targets, errors: ErrorCosts) -> Any:
-    """Return the scoring of a search with costs of errors: the one that is given, or the share of cost that is saved.
-
-    Raises `TrainingError` if one is given although models may abstain.
-    """
+    """Return the scoring that is given, unless models may abstain, or else the share of cost that is saved."""
     if given and errors.abstain:
         raise TrainingError(
             "scoring must be left out where costs_of_errors has costs of no answer, None: other scores know no such "
@@ -117,9 +104,8 @@ def scoring_by_costs(given: Any, targets: Targets, errors: ErrorCosts) -> Any:
 class CostSaved:
     """A scorer: the share of the cost of the best constant answer that a model saves; below 0 if it costs more.
 
-    No answer may be the best constant one.
-
-    The cost of the constant answer is that on the training items. So the score is a mean over items, as accuracy is.
+    No answer may be the best constant one. Its cost is that on the training items. So the score is a mean over items,
+    as accuracy is.
     """
 
     labels: NDArray[Any]
@@ -129,10 +115,7 @@ class CostSaved:
     def __call__(
         self, model: Any, rows: NDArray[Any], labels: NDArray[Any], sample_weight: NDArray[np.float64] | None = None
     ) -> float:
-        """Return the score of a model that answers with labels.
-
-        Raises `ValueError` if a label is not one of the training.
-        """
+        """Return the score of a model that answers with labels; `ValueError` for a label that was not trained."""
         true, said = np.searchsorted(self.labels[:-1], labels), self._numbers(np.asarray(model.predict(rows)))
         if (strange := self.labels[true] != labels).any():
             raise ValueError(f"each label must be one of the training. Got {labels[strange][0]!r}")
@@ -154,7 +137,7 @@ def _is_worth(costs: NDArray[np.float64]) -> bool:
 
     Costs of a true label are divided by the highest one; the probability that it is multiplied by instead is as good.
     """
-    costs = costs / np.maximum(costs.max(axis=1, keepdims=True), TINY)
+    costs = costs / np.maximum(costs.max(axis=1, keepdims=True), INSTEAD_OF_0)
     n_labels = len(costs)
     # The variables are the probabilities and what is saved, which is to be the most.
     more = np.hstack([(costs[:, -1:] - costs[:, :-1]).T, np.ones((n_labels, 1))])

@@ -8,7 +8,7 @@ from typing import Any
 from sklearn.base import is_classifier, is_regressor
 
 from polydom_builder.exceptions import ExportError, TrainingError
-from polydom_runtime.bundles.estimators import MAX_CHARS, MAX_ESTIMATORS, is_name
+from polydom_runtime.bundles.model_entry import MAX_ESTIMATOR_CHARS, MAX_ESTIMATORS, is_estimator_name
 from polydom_runtime.causes import shown
 
 from .trainer import Trainer
@@ -26,10 +26,7 @@ class Family:
 
 
 def named_estimators(given: Any) -> Mapping[str, Any]:
-    """Return the estimators of a search by their names; one that was given as it is has an empty name.
-
-    Raises `TrainingError` if a name is not short and printable, one is no classifier or regressor, or there are both.
-    """
+    """Return the estimators of a search by their names; one that was given as it is has an empty name."""
     if not isinstance(given, Mapping):
         _check_kind(given, "The estimator")
         return {"": given}
@@ -39,10 +36,10 @@ def named_estimators(given: Any) -> Mapping[str, Any]:
             "Write {'lines': LogisticRegression(), 'trees': ExtraTreesClassifier()}."
         )
     for name, model in given.items():
-        if not is_name(name) or "__" in name or name != name.strip():
+        if not is_estimator_name(name) or "__" in name or name != name.strip():
             raise TrainingError(
-                f"The name of an estimator must have 1 to {MAX_CHARS} printable characters, no space at its ends, and "
-                f"no '__'. Got {shown(name)}. Choose another name."
+                f"The name of an estimator must have 1 to {MAX_ESTIMATOR_CHARS} printable characters, no space at its "
+                f"ends, and no '__'. Got {shown(name)}. Choose another name."
             )
         _check_kind(model, f"The estimator {name!r}")
     classifiers = [name for name, model in given.items() if is_classifier(model)]

@@ -1,4 +1,7 @@
-"""The folds of the cross-validation that scores come from."""
+"""The folds of the cross-validation that scores come from, and blocks of the items that a fold holds out.
+
+What a score would be without each block tells how far chance may move it.
+"""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -8,28 +11,29 @@ from numpy.typing import NDArray
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold, check_cv
 
 from polydom_builder.exceptions import TrainingError
+from polydom_runtime.arrays import Floats
 
 from .labels import Targets
 from .weights import NAME, Weights
 
 Splits = list[tuple[NDArray[np.intp], NDArray[np.intp]]]
 
+MOST_BLOCKS = 40
+"""Of all folds together. More would take time for scorers, and hardly make a standard error more certain."""
+
+Blocks = list[NDArray[np.intp]]
+"""For each fold the block of each of its held-out items; the blocks of a fold are numbered from 0."""
+
 
 def make_splits(
     cv: Any, targets: Targets, groups: Sequence[Any] | None, random_state: int | None, weights: Weights = None
 ) -> Splits:
-    """Return the folds of the items, each a pair of train and test positions.
+    """Return the folds of the items, each a pair of arrays of train and test positions.
 
     `cv`: an int gives that number of folds, stratified by class, and with each group in one fold if there are groups.
     Anything else is used as scikit-learn uses `cv`; a splitter sees the positions of the items as their features.
-    `groups` (shape (n_items,)): group of each item. `random_state`: seed for shuffling the items of folds by number;
-    without it they are not shuffled. `weights` (shape (n_items,)): items of weight 0 do not count where a fold needs
-    items.
-
-    The result: integer arrays of positions.
-
-    Raises `TrainingError` if `groups` is not one group for each item, the items cannot be split in this way, a class is
-    missing where a fold is trained, or the items of a part of a fold all have weight 0.
+    `random_state`: seed for shuffling the items of folds by number; without it they are not shuffled. `weights`: items
+    of weight 0 do not count where a fold needs items, or a class.
     """
     groups = checked_groups(groups, len(targets.numbers))
     if isinstance(cv, int | np.integer):
@@ -53,10 +57,7 @@ def make_splits(
 
 
 def checked_groups(groups: Iterable[Any] | None, n_items: int) -> list[Any] | None:
-    """Return the group of each item; None if there are no groups.
-
-    Raises `TrainingError` if there is not one group for each item.
-    """
+    """Return the group of each item; None if there are no groups."""
     try:
         found = None if groups is None else list(groups)
     except TypeError as e:
@@ -87,3 +88,41 @@ def _splitter(cv: int, targets: Targets, grouped: bool, random_state: int | None
         raise TrainingError(f"cv must be from 2 to the number of {among}. Got {cv}.")
     kinds = ((KFold, GroupKFold), (StratifiedKFold, StratifiedGroupKFold))
     return kinds[classifies][grouped](cv, shuffle=random_state is not None, random_state=random_state)
+
+
+def make_blocks(splits: Splits, targets: Targets, groups: Sequence[Any] | None) -> Blocks:
+    """Divide the held-out items of each fold into blocks of about the same size, each of whole groups.
+
+    A fold without one of its blocks still has every class, so that any scorer can score it. Where there is no other
+    way, the whole fold is one block.
+    """
+    names = np.arange(len(targets.numbers)) if groups is None else _numbered(groups)
+    most = max(MOST_BLOCKS // len(splits), 1)
+    return [_blocks(names[test], targets.numbers[test], most, len(targets.classes)) for _, test in splits]
+
+
+def _numbered(groups: Sequence[Any]) -> NDArray[np.intp]:
+    known: dict[Any, int] = {}
+    return np.array([known.setdefault(group, len(known)) for group in groups], dtype=np.intp)
+
+
+def _blocks(groups: NDArray[np.intp], numbers: NDArray[Any], most: int, n_classes: int) -> NDArray[np.intp]:
+    _, places = np.unique(groups, return_inverse=True)
+    for count in range(min(most, int(places.max(initial=0)) + 1), 1, -1):
+        blocks: NDArray[np.intp] = places % count
+        if not n_classes or _keeps_all_classes(blocks, numbers, count):
+            return blocks
+    return np.zeros_like(places)
+
+
+def _keeps_all_classes(blocks: NDArray[np.intp], numbers: NDArray[Any], count: int) -> bool:
+    table = np.zeros((count, int(numbers.max()) + 1))
+    np.add.at(table, (blocks, numbers), 1)
+    return bool((table < table.sum(axis=0))[:, table.any(axis=0)].all())
+
+
+def block_shares(blocks: Blocks, weights: NDArray[np.float64], splits: Splits) -> Floats:
+    """Return how much each block of all folds counts in the mean of the folds' scores; they sum to 1."""
+    pairs = zip(blocks, splits, strict=True)
+    shares = [np.bincount(of, weights[test]) / weights[test].sum() for of, (_, test) in pairs]
+    return np.concatenate(shares) / len(splits)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polydom_builder.exceptions import TrainingError
-from polydom_runtime.bundles.schema import MAX_PLAIN, is_plain
+from polydom_runtime.bundles.bundle import MAX_LABEL, is_label_text
 from polydom_runtime.causes import shown
 
 KINDS = {bool: "a boolean", int: "an integer", str: "a string"}
@@ -26,22 +26,13 @@ class Targets(NamedTuple):
 
 
 def targets_of(labels: Sequence[Any], n_items: int, *, regression: bool = False) -> Targets:
-    """Return the targets of items, after a check of their labels.
-
-    `labels` (shape (n_items,)): classes as integers, strings or booleans; for a regression finite numbers.
-    `regression`: whether the labels are numbers to predict.
-
-    Raises `TrainingError` if there is not one label of the right kind for each item, or the labels are all the same.
-    """
+    """Return the targets of items, after a check of their labels."""
     found = checked_labels(labels, n_items)
     return Targets(np.empty(0), _numbers(found)) if regression else Targets(*_classes(found))
 
 
 def checked_labels(labels: Iterable[Any], n_items: int) -> list[Any]:
-    """Return labels as Python's own values.
-
-    Raises `TrainingError` if there is not one for each item.
-    """
+    """Return labels as Python's own values, one for each item."""
     try:
         found = [plain(label) for label in labels]
     except TypeError as e:
@@ -111,8 +102,8 @@ def _check_text(label: str, k: int) -> None:
         label.encode()
     except UnicodeEncodeError as e:
         raise TrainingError(f"Labels that are strings must be Unicode text. Got {label!r} for item {k}.") from e
-    if not is_plain(label):
+    if not is_label_text(label):
         raise TrainingError(
-            f"Labels that are strings must have at most {MAX_PLAIN} characters and no control characters, such as the "
+            f"Labels that are strings must have at most {MAX_LABEL} characters and no control characters, such as the "
             f"end of a line or a zero. Got {shown(label)} for item {k}. Give the classes other names."
         )

@@ -10,7 +10,7 @@ from sklearn.dummy import DummyClassifier
 
 from polydom_runtime.bundles.error_costs import ErrorCosts
 
-TIE, MOST_OF_COST = 2.0**-20, 1e-3
+TIE_SHARE, MOST_OF_COST = 2.0**-20, 1e-3
 """Each label costs more than the one before it by this share of the largest cost, and by this share of the smallest one
 at most. So of labels that cost the same the first is chosen, whatever the rounding of an engine."""
 
@@ -25,15 +25,15 @@ def decision_costs(errors: ErrorCosts) -> NDArray[np.float64]:
     costs = np.array(errors.costs)
     costs /= costs.max()
     count = costs.shape[1]
-    costs += min(TIE, MOST_OF_COST * costs[costs > 0.0].min() / count) * np.arange(count)
+    costs += min(TIE_SHARE, MOST_OF_COST * costs[costs > 0.0].min() / count) * np.arange(count)
     return costs
 
 
 class LeastCostModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A fitted classifier that answers with the label of least expected cost, or abstains if that costs less.
 
-    `costs` (shape (n_true, n_said)): from `decision_costs`. `sharpness`: the power of the probabilities that is used
-    for the choice: above 1 if the model is too unsure.
+    `costs`: from `decision_costs`. `sharpness`: the power of the probabilities that is used for the choice: above 1 if
+    the model is too unsure.
     """
 
     def __init__(self, model: Any, costs: NDArray[np.float64], sharpness: float = 1.0) -> None:

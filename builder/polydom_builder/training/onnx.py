@@ -23,7 +23,7 @@ from .least_cost import LeastCostModel, choose_by_cost
 OLDEST_OPSET = 9
 """Classifiers are converted to this opset of ONNX or newer."""
 
-PRECISION = 1e-4
+NUMBER_PRECISION = 1e-4
 """Of the numbers of a regressor; see `unexplained`."""
 
 REGISTER = (
@@ -46,12 +46,10 @@ class OnnxVersions:
 
     @classmethod
     def newest(cls, device: str, ir_version: int, opset: int, ml_opset: int) -> "OnnxVersions":
-        """Return the newest versions that both the device and the converter support.
+        """Return the newest versions that both the converter and the device, named in the message, support.
 
-        `device`: name of the device, for the message. `ir_version`, `opset`, `ml_opset`: the newest ONNX IR version,
-        ONNX opset and ai.onnx.ml opset that the device loads.
-
-        Raises `ExportError` if the device supports no version that the converter can write.
+        `ir_version`, `opset`, `ml_opset`: the newest ONNX IR version, ONNX opset and ai.onnx.ml opset that the device
+        loads.
         """
         from onnx.defs import onnx_opset_version
         from onnx.helper import find_min_ir_version_for, make_operatorsetid
@@ -74,11 +72,8 @@ def to_onnx(
 ) -> bytes:
     """Convert a fitted model to ONNX, with float32 input of shape ``(n_items, width)``.
 
-    Output 0 of a classifier are class numbers, int64 of shape ``(n_items,)``.
-
-    `classes`: the labels that a classifier was trained on, in rising order; without them they are class numbers.
-
-    Raises `ExportError` if skl2onnx cannot convert the model to these versions.
+    Output 0 of a classifier are class numbers, int64 of shape ``(n_items,)``. `classes`: the labels that it was trained
+    on, in rising order; without them they are class numbers.
     """
     # Imported here because the import takes seconds and most workers never convert a model.
     from skl2onnx import convert_sklearn
@@ -184,10 +179,7 @@ def _mend_ridge(model: Any, proto: Any) -> None:
 
 
 class OnnxModel:
-    """An exported model with scikit-learn's interface, run by onnxruntime on many rows.
-
-    `classifies`: whether the answers are class numbers.
-    """
+    """An exported model with scikit-learn's interface, run by onnxruntime on many rows."""
 
     def __init__(self, onnx_bytes: bytes, classifies: bool = True) -> None:
         self._dtype = np.int64 if classifies else np.float32
@@ -231,19 +223,13 @@ def check_parity(
     classifies: bool = True,
     where: str = "training items",
 ) -> None:
-    """Check that an exported model gives the same answers as the one that it was made from.
+    """Check that an exported model gives the answers `expected` by the one that it was made from, for most rows.
 
     Where rounding decides, as between labels of the same score or items at the same distance, it need not: see
-    `polydom_runtime.kernels.rounding`. Numbers of a regressor count as equal within the precision of float32.
-
-    `name`: name of the model, for the message. `expected` (shape (n_items,)): class numbers, or the numbers of a
-    regressor, from scikit-learn. `rows` (shape (n_items, width)): items to compare the answers on. `max_mismatches`:
-    number of items on which the answers may differ. `classifies`: whether the answers are class numbers. `where`: what
-    the rows are, for the message.
-
-    Raises `ExportError` if the answers differ on more items; the message names the model.
+    `polydom_runtime.kernels.rounding`. Numbers of a regressor count as equal within the precision of float32. `name`,
+    `where`: the model and the rows, for the message. `classifies`: whether the answers are class numbers.
     """
-    found, precision = OnnxModel(onnx_bytes, classifies).predict(rows), 0.0 if classifies else PRECISION
+    found, precision = OnnxModel(onnx_bytes, classifies).predict(rows), 0.0 if classifies else NUMBER_PRECISION
     wrong = unexplained(found, expected, lambda some: _answers_around(onnx_bytes, rows[some], classifies), precision)
     if (differ := int(wrong.sum())) > max_mismatches:
         raise ExportError(

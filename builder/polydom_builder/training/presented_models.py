@@ -1,13 +1,18 @@
-"""Wrappers that present a model to a scorer: as a classifier over the labels, as a regressor, or with its answers."""
+"""Wrappers that present models as one: as a classifier over the labels, as a regressor, or with known answers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils.metaestimators import available_if
+
+from polydom_runtime.features import members
 
 from .least_cost import LeastCostModel, answers_of
+from .table import Table
 
 RESPONSES = ("predict", "predict_proba", "predict_log_proba", "decision_function")
 
@@ -15,8 +20,7 @@ RESPONSES = ("predict", "predict_proba", "predict_log_proba", "decision_function
 class LabelledModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A wrapper that presents a model over class numbers to a scorer as a fitted classifier over the labels.
 
-    `classes` has shape (n_classes,). `model`: has ``numbers`` or ``predict``, over class numbers, and optionally
-    ``predict_proba`` or ``decision_function``. `n_answers`: one more than classes if the model may abstain.
+    `n_answers`: one more than classes if the model may abstain.
     """
 
     def __init__(self, classes: NDArray[Any], model: Any, n_answers: int | None = None) -> None:
@@ -52,9 +56,8 @@ class NumericModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 class Remembered:
     """A model that answers for items by their numbers, from what it answered for all of them at once.
 
-    A scorer may so score many parts of the items, in the time of one prediction.
-
-    `rows` has shape (n_items, n_columns). `items` (shape (n_items,)): the number of each row's item.
+    A scorer may so score many parts of the items, in the time of one prediction. `items`: the number of each row's
+    item.
     """
 
     def __init__(self, model: Any, rows: NDArray[np.float32], items: NDArray[np.intp]) -> None:
@@ -75,3 +78,45 @@ class Remembered:
 
         answers.__name__ = name  # scorers ask for it
         return answers
+
+
+def has_probabilities(asked: Any) -> bool:
+    """Tell whether all estimators of a search, or of chosen models, have probabilities."""
+    given = asked.estimator
+    return all(hasattr(model, "predict_proba") for model in (given.values() if isinstance(given, Mapping) else [given]))
+
+
+@dataclass(frozen=True)
+class ChosenModels:
+    """The models of the sets that are chosen for some items, presented as one model of the items' numbers."""
+
+    table: Table
+    """The features of the items."""
+    chosen: NDArray[np.intp]
+    """Shape (n_items,). The number of the model of each item."""
+    models: Sequence[tuple[Any, int, Any]]
+    """The trainer of each model, its feature set, and the model."""
+
+    @property
+    def estimator(self) -> Mapping[int, Any]:
+        """The estimators of the models, by their numbers."""
+        return {number: trainer.estimator for number, (trainer, *_) in enumerate(self.models)}
+
+    def predict(self, numbers: NDArray[np.intp]) -> NDArray[Any]:
+        """Return class numbers, or the numbers of a regressor, shape ``(n_numbers,)``."""
+        return self._joined(numbers, lambda trainer, model, rows: trainer.codes(model, rows))
+
+    @available_if(has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, numbers: NDArray[np.intp]) -> NDArray[Any]:
+        """Return probabilities, shape ``(n_numbers, n_classes)``."""
+        return self._joined(numbers, lambda trainer, model, rows: np.asarray(model.predict_proba(rows)))
+
+    def _joined(self, numbers: NDArray[np.intp], ask: Callable[..., NDArray[Any]]) -> NDArray[Any]:
+        chosen, parts, places = self.chosen[numbers], [], []
+        for number in np.unique(chosen).tolist():
+            trainer, mask, model = self.models[number]
+            at = np.flatnonzero(chosen == number)
+            parts.append(ask(trainer, model, self.table.rows_of(members(mask), numbers[at])))
+            places.append(at)
+        joined: NDArray[Any] = np.concatenate(parts)[np.argsort(np.concatenate(places))]
+        return joined

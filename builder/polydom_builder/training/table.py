@@ -75,13 +75,8 @@ def extract_table(
 ) -> Table:
     """Extract every feature of every item, in parallel.
 
-    Items are extracted and cached in chunks, so that a run that was killed continues from its last chunk.
-
-    `targets`: what is known of the items, see `polydom_builder.training.labels`. `n_jobs`: number of workers, as joblib
-    understands it. `memory`: cache for the features. `progress`: called with the number of items of each finished
-    chunk.
-
-    Raises `FeatureError` if a feature fails on an item.
+    Items are extracted and cached in chunks, so that a run that was killed continues from its last chunk. `targets`:
+    what is known of the items. `progress`: called with the number of items of each finished chunk.
     """
     extract = memory.cache(_extract_chunk, ignore=["space", "chunk", "first"])
     source = source_fingerprint(space)

@@ -21,20 +21,16 @@ from polydom_runtime.bundles.error_costs import SCORING, ErrorCosts
 from polydom_runtime.causes import raised
 from polydom_runtime.features import members
 
-from .blocks import Blocks, block_shares, make_blocks
 from .cache import Cache
-from .code import training_code
 from .column_names import placed
-from .folds import Splits
+from .fingerprints import training_code
+from .folds import Blocks, Splits, block_shares, make_blocks, make_splits
 from .labels import Targets
 from .least_cost import LeastCostModel, always_abstains, decision_costs
 from .presented_models import LabelledModel, NumericModel, Remembered
 from .scoring import scoring_name, takes_any_rows
 from .table import Table
-from .weights import NAME, Weights, routes_metadata, weight_parameter
-
-TINY = 1e-300
-"""Blocks whose items all weigh nothing are divided by this."""
+from .weights import INSTEAD_OF_0, NAME, Weights, routes_metadata, weight_parameter
 
 
 class Scored(NamedTuple):
@@ -159,10 +155,8 @@ class Trainer:
     def scored(self, masks: Sequence[int]) -> list[Scored]:
         """Return the mean held-out score of each feature set, and its parts by block; each set is trained once.
 
-        Each fold of each set is a task of its own, so that no worker is idle for long.
-
-        Raises `TrainingError` if a set cannot be trained or scored, or its score is not finite; the message names the
-        set.
+        Each fold of each set is a task of its own, so that no worker is idle for long. The message of a `TrainingError`
+        names the set.
         """
         score = self.memory.cache(_score_fold, ignore=["trainer"])
         folds = range(len(self.splits))
@@ -180,12 +174,7 @@ class Trainer:
         return np.array([found.parts for found in self.scored(masks)])
 
     def fit(self, order: Sequence[int], train: NDArray[np.intp] | None = None) -> Any:
-        """Return the estimator fitted on some features and on some or all items.
-
-        Without features it is the prior of these items.
-
-        Raises `TrainingError` if the estimator cannot be fitted.
-        """
+        """Return the estimator fitted on some features and on some or all items; else the prior of these."""
         targets = self.seen if train is None else self.seen[train]
         if not order:
             return self._prior(targets, train)
@@ -210,10 +199,7 @@ class Trainer:
         return prior.fit(np.zeros((len(targets), 1)), targets, **weights)
 
     def fitted(self, mask: int) -> Any:
-        """Return the estimator fitted on a feature set and all items; it is trained once and kept.
-
-        Raises `TrainingError` if the estimator cannot be fitted.
-        """
+        """Return the estimator fitted on a feature set and all items; it is trained once and kept."""
         if mask not in self.models:
             self.models[mask] = self.fit(tuple(members(mask)))
         return self.models[mask]
@@ -225,11 +211,9 @@ class Trainer:
         return {weight_parameter(of) if of else NAME: self.weights if items is None else self.weights[items]}
 
     def codes(self, model: Any, rows: NDArray[np.float32]) -> NDArray[Any]:
-        """Return the answers of a fitted model: class numbers, or the numbers of a regressor, shape ``(n_rows,)``.
+        """Return the answers of a fitted model, shape ``(n_rows,)``: class numbers, or the numbers of a regressor.
 
-        The number after those of the classes is for no answer.
-
-        Raises `TrainingError` if the model cannot answer, or an answer is not one of the classes.
+        The number after those of the classes is for no answer. `TrainingError` if an answer is not one of the classes.
         """
         try:
             if isinstance(model, LeastCostModel):
@@ -250,18 +234,13 @@ class Trainer:
         """Return the mean held-out score of one ordered feature set, after `convert` of each fold's model.
 
         Converted models answer with class numbers.
-
-        Raises `TrainingError` if the set cannot be trained or scored, or its score is not finite.
         """
         return self.mean(
             self.name_of(order), [self.score_fold(order, fold, convert) for fold in range(len(self.splits))]
         )
 
     def score_fold(self, order: Sequence[int], fold: int, convert: Callable[[Any], Any] | None = None) -> float:
-        """Return the score of one ordered feature set on one held-out fold, after `convert` of its model.
-
-        Raises `TrainingError` if the estimator cannot be fitted, or the scorer cannot score the labels.
-        """
+        """Return the score of one ordered feature set on one held-out fold, after `convert` of its model."""
         return self._score_on(self._shown(order, fold, convert), order, self.splits[fold][1])
 
     def parts_of_fold(self, order: Sequence[int], fold: int) -> tuple[float, NDArray[np.float64]]:
@@ -269,8 +248,6 @@ class Trainer:
 
         The parts are the jackknife's: how the score changes without a block tells what the block contributes. Their
         mean is the score, if it is a mean over items.
-
-        Raises `TrainingError` if the estimator cannot be fitted, or the scorer cannot score the labels.
         """
         model, test, blocks = self._shown(order, fold), self.splits[fold][1], self.blocks[fold]
         if takes_any_rows(self.scoring):
@@ -281,9 +258,9 @@ class Trainer:
         sizes = np.bincount(blocks, self._every[test])
         if self.scoring == "accuracy":
             hits = np.asarray(model.predict(test)) == self.table.labels[test]
-            return whole, np.bincount(blocks, self._every[test] * hits) / np.maximum(sizes, TINY)
+            return whole, np.bincount(blocks, self._every[test] * hits) / np.maximum(sizes, INSTEAD_OF_0)
         without = np.array([self._score_on(model, order, test[blocks != block]) for block in range(count)])
-        parts = whole + (sizes.sum() / np.maximum(sizes, TINY) - 1.0) * (whole - without)
+        parts = whole + (sizes.sum() / np.maximum(sizes, INSTEAD_OF_0) - 1.0) * (whole - without)
         return whole, np.where(sizes > 0.0, parts, whole)
 
     def _shown(self, order: Sequence[int], fold: int, convert: Callable[[Any], Any] | None = None) -> Any:
@@ -325,10 +302,7 @@ class Trainer:
                 ) from e
 
     def mean(self, name: str, scores: Sequence[float] | NDArray[np.float64]) -> float:
-        """Return the mean of the scores of one set; `name` is for the message.
-
-        Raises `TrainingError` if it is not finite.
-        """
+        """Return the mean of the scores of one set; `name` is for the message; `TrainingError` if it is not finite."""
         mean = float(np.mean(scores))
         if not math.isfinite(mean):
             raise TrainingError(
@@ -344,3 +318,21 @@ class Trainer:
 
 def _score_fold(trainer: Trainer, key: str, mask: int, fold: int) -> tuple[float, NDArray[np.float64]]:
     return trainer.parts_of_fold(tuple(members(mask)), fold)
+
+
+def nested_trainers(trainer: Trainer, cv: Any, random_state: int | None) -> list[Trainer]:
+    """Return for each fold a trainer of the items that it is trained on, with folds by `cv` of their own."""
+    if not (isinstance(cv, int | np.integer) or hasattr(cv, "split")):
+        raise TrainingError(
+            "With correction='nested' cv must be a number or a splitter, which splits a part of the items again. Got "
+            "splits of all items. Give one of these, or correction='resampling'."
+        )
+    table, found = trainer.table, []
+    for train, _ in trainer.splits:
+        targets = Targets(table.classes, table.targets[train])
+        groups = None if trainer.groups is None else [trainer.groups[k] for k in train.tolist()]
+        weights = None if trainer.weights is None else trainer.weights[train]
+        splits = make_splits(cv, targets, groups, random_state, weights)
+        part = Table(table.rows[train], *targets, table.columns)
+        found.append(replace(trainer, table=part, splits=splits, weights=weights, groups=groups))
+    return found

@@ -15,6 +15,9 @@ from .labels import is_finite, plain
 
 NAME = "sample_weight"
 
+INSTEAD_OF_0 = 1e-300
+"""Sums of weights or costs that are 0 are divided by this."""
+
 Weights = NDArray[np.float64] | None
 """The weight of each item; None if all items count alike."""
 
@@ -65,10 +68,7 @@ def weight_parameter(estimator: Any) -> str:
 
 
 def check_weighable(estimator: Any, scoring: str | Callable[..., float]) -> None:
-    """Check that an estimator and a scorer take weights.
-
-    Raises `TrainingError` if one does not.
-    """
+    """Check that an estimator and a scorer take weights; `TrainingError` if one does not."""
     if not weight_parameter(estimator):
         raise TrainingError(
             f"With {NAME} the estimator's fit must take {NAME}; of a pipeline, that of its last step. Got "

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from polydom_builder.lattice.grounds import Grounds
-from polydom_runtime.bundles import schema
+from polydom_builder.lattice.proof import Grounds
+from polydom_runtime.codec.unsound import bad
 from polydom_runtime.costs import HUGE
 
 GROUNDS: dict[str, tuple[str, tuple[int, ...]]] = {
@@ -57,15 +57,16 @@ def grounds_from(arrays: Mapping[str, NDArray[Any]]) -> Grounds:
 
     Raises `BundleFormatError` if a number is out of its range, or the arrays do not fit together.
     """
-    n_trained = schema.in_range("The number of trained sets of a proof", len(arrays["scores"]), 1, MOST_TRAINED)
+    if not 1 <= (n_trained := len(arrays["scores"])) <= MOST_TRAINED:
+        raise bad(f"The number of trained sets of a proof must be from 1 to {MOST_TRAINED}", n_trained)
     expected = n_trained, len(arrays["shares"])
     if arrays["parts"].shape != expected:
-        raise schema.bad(f"Array 'parts' must be of shape {expected}", arrays["parts"].shape)
+        raise bad(f"Array 'parts' must be of shape {expected}", arrays["parts"].shape)
     for name, (least, most) in RANGES.items():
         if not ((arrays[name] >= least) & (arrays[name] <= most)).all():
-            raise schema.bad(f"Array {name!r} must hold numbers from {least[0]:g} to {most:g}", "others")
+            raise bad(f"Array {name!r} must hold numbers from {least[0]:g} to {most:g}", "others")
     if not abs(total := float(arrays["shares"].sum()) - 1.0) < 1e-6:
-        raise schema.bad("The numbers in 'shares' must sum to 1", 1.0 + total)
+        raise bad("The numbers in 'shares' must sum to 1", 1.0 + total)
     margin, inflation, noise = arrays["margin"].tolist()
     ceiling, unit, mean, deviation = arrays["scale"].tolist()
     one, two, three, four, five = arrays["shape"].tolist()

@@ -4,31 +4,128 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import LinAlgError, cholesky, solve_triangular
+from scipy.special import ndtr
 
-from polydom_builder.lattice.grounds import Grounds
-from polydom_builder.lattice.proof import Proof
-from polydom_builder.sets.tabled_costs import TabledCosts
+from polydom_builder.lattice.proof import Grounds, Proof
+from polydom_builder.sets.set_costs import TabledCosts
 from polydom_runtime.arrays import Bools, Floats, Masks
+from polydom_runtime.bundles.index_check import TIE
 from polydom_runtime.costs import basis_terms
 
-from .proof_checks import BRUTE_FORCE_FEATURES, TIE, set_weights
-from .set_guesses import SetGuesses
+from .proof_checks import BRUTE_FORCE_FEATURES, set_weights
 
 CERTAINTY = 0.95
 """At each query the margin must hold with this certainty, and at this share of queries the check must confirm it."""
 
-N_QUERIES, DRAWS = 200, 2000
+N_CHECKED, CHECK_DRAWS = 200, 2000
 
 ROOM, ROOM_OF_RANGE = 0.1, 0.005
 """Added to a margin for the randomness of draws and queries: shares of the margin and of the range of scores."""
 
-AT_RANDOM, NEAR = 4000, 12_000
+AT_RANDOM, NEAR_KEPT = 4000, 12_000
 """Of many features, this number of sets at random is weighed, and of those that differ from a kept set a little."""
 
 MOST_SURPRISE = 2.5
 """Of about 1 that is expected; processes that were fitted to few sets reach 1.7."""
 
 SEED = 7
+
+CONSTANT = 10.0
+"""Prior variance of what all sets have in common."""
+
+NEAREST = 1e-6
+"""A score near or above the ceiling counts as one that lies this share of the unit below it."""
+
+GUESSES_AT_ONCE = 4096
+"""Sets that are guessed at a time, to limit the memory."""
+
+INTEGRATION_POINTS = 32
+"""Numerical integration over an error of a score takes this number of its values."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetGuesses:
+    """A Gaussian process over feature sets, given the scores t of the trained ones on its own scale.
+
+    This is deliberately other code than that of the search, so that an error there is not repeated here.
+    """
+
+    grounds: Grounds
+    trained: Masks
+    """Shape (n_trained,)."""
+    root: Floats
+    """Shape (n_trained, n_trained). The lower triangle whose product with itself is the covariance."""
+    solved: Floats
+    """Shape (n_trained,). How many deviations each t lies off, guessed from those before it."""
+
+    @classmethod
+    def of(cls, proof: Proof, grounds: Grounds) -> "SetGuesses | None":
+        """Return the guesses after the trained sets of a proof; None if they cannot be computed."""
+        n = len(proof.expanded)
+        covariance = _covariances(grounds, proof.expanded, proof.expanded) + grounds.shape[4] * np.eye(n)
+        values = _values(grounds, proof.scores)
+        try:
+            root = cholesky(covariance, lower=True)
+            return cls(grounds, proof.expanded, root, solve_triangular(root, values, lower=True))
+        except (LinAlgError, ValueError):  # of a covariance that is singular, or not finite
+            return None
+
+    def surprise(self) -> float:
+        """Return the mean square of how many deviations each trained set lies off, guessed from those before it.
+
+        It is about 1 if the process fits. A set that lies more than three deviations off counts as three.
+        """
+        return float(np.minimum(self.solved * self.solved, 9.0).mean())
+
+    def chances_below(self, masks: Masks, scores: Floats) -> Floats:
+        """Return the logarithm of the probability that a set scores at most a score, shape ``(n_scores, n_sets)``.
+
+        An error of the typical size is added to the score of each set.
+        """
+        places, weights = np.polynomial.hermite_e.hermegauss(INTEGRATION_POINTS)
+        levels = scores[:, None] - self.grounds.noise * places
+        limits = np.where(levels < self.grounds.scale[0], _values(self.grounds, levels), np.inf)
+        found = np.empty((len(scores), len(masks)))
+        for start in range(0, len(masks), GUESSES_AT_ONCE):
+            block = slice(start, start + GUESSES_AT_ONCE)
+            means, deviations = self._guessed(masks[block])
+            for row, limit in enumerate(limits):
+                chances = ndtr((limit - means[:, None]) / deviations[:, None]) @ (weights / weights.sum())
+                found[row, block] = np.log(np.maximum(chances, 1e-300))
+        return found
+
+    def _guessed(self, masks: Masks) -> tuple[Floats, Floats]:
+        noise = self.grounds.shape[4]
+        rows = solve_triangular(self.root, _covariances(self.grounds, self.trained, masks), lower=True)
+        means = rows.T @ self.solved
+        left = _alone(self.grounds, masks) - (rows * rows).sum(axis=0)
+        return means, np.sqrt(np.maximum(left, 0.0) + noise)
+
+
+def _values(grounds: Grounds, scores: Floats) -> Floats:
+    ceiling, unit, mean, deviation = grounds.scale
+    values: Floats = -(np.log(np.maximum((ceiling - scores) / unit, NEAREST)) + mean) / deviation
+    return values
+
+
+def _covariances(grounds: Grounds, some: Masks, others: Masks) -> Floats:
+    """Return what the t of sets have in common: a constant, sums of features that saturate, and what is near."""
+    scale, slope, local, length, _ = grounds.shape
+    common = np.bitwise_count(some[:, None] & others).astype(np.float64)
+    apart = np.bitwise_count(some[:, None] ^ others).astype(np.float64)
+    own, theirs = 1.0 + slope * np.bitwise_count(some)[:, None], 1.0 + slope * np.bitwise_count(others)
+    saturating = np.arcsin(np.minimum((0.5 + slope * common) / np.sqrt(own) / np.sqrt(theirs), 1.0))
+    covariances: Floats = CONSTANT + scale * saturating + local * np.exp(-apart / length)
+    return covariances
+
+
+def _alone(grounds: Grounds, masks: Masks) -> Floats:
+    """Return the variances of sets."""
+    scale, slope, local, _, _ = grounds.shape
+    sizes = slope * np.bitwise_count(masks)
+    variances: Floats = CONSTANT + scale * np.arcsin((0.5 + sizes) / (1.0 + sizes)) + local
+    return variances
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +168,7 @@ def margin_text(grounds: Grounds | None) -> str:
         return ""
     weighed = "" if grounds.all_weighed else ", of which the search weighed a part,"
     return (
-        f"margin of {grounds.margin:.2g} computed again for {N_QUERIES} queries; that untrained sets{weighed} are like "
+        f"margin of {grounds.margin:.2g} computed again for {N_CHECKED} queries; that untrained sets{weighed} are like "
         "the trained ones is assumed, and cannot be checked"
     )
 
@@ -96,18 +193,20 @@ def _uncertain(proof: Proof, grounds: Grounds, guesses: SetGuesses) -> Iterator[
         yield f"the typical error is {typical:.3g} by the parts, but stated as {grounds.noise:.3g}"
     allowed = (1.0 + ROOM) * grounds.margin + ROOM_OF_RANGE * float(np.ptp(proof.scores)) + least
     width = max(moves.shape[1] - 1, 1)
-    drawn = np.sqrt(width / rng.chisquare(width, (DRAWS, 1))) * (rng.normal(size=(DRAWS, moves.shape[1])) @ moves.T)
+    drawn = np.sqrt(width / rng.chisquare(width, (CHECK_DRAWS, 1))) * (
+        rng.normal(size=(CHECK_DRAWS, moves.shape[1])) @ moves.T
+    )
     scores = drawn + proof.scores
     answers, places = np.unique(asked.answers, return_inverse=True)
     below = guesses.chances_below(masks, proof.scores[answers] + allowed)
-    certain = np.zeros(N_QUERIES)
+    certain = np.zeros(N_CHECKED)
     for query in np.flatnonzero(asked.answers >= 0).tolist():
         here, there = asked.trained[query], asked.untrained[query]
         kept = (scores[:, here].max(axis=1) <= scores[:, asked.answers[query]] + allowed).mean()
         certain[query] = kept * np.exp(below[places[query], there].sum())
     if (certain >= CERTAINTY).mean() < CERTAINTY:
         yield (
-            f"the margin of {grounds.margin:.3g} is too small: at {(certain < CERTAINTY).sum()} of {N_QUERIES} sizes "
+            f"the margin of {grounds.margin:.3g} is too small: at {(certain < CERTAINTY).sum()} of {N_CHECKED} sizes "
             f"and budgets it holds with less than {CERTAINTY:.0%} certainty, down to {certain.min():.0%}"
         )
 
@@ -125,15 +224,17 @@ def _weighed(proof: Proof, rng: np.random.Generator) -> Masks:
     n = proof.costs.n_features
     if isinstance(proof.costs, TabledCosts):
         found = proof.costs.masks
-        found = rng.choice(found, AT_RANDOM + NEAR, replace=False) if len(found) > 1 << BRUTE_FORCE_FEATURES else found
+        found = (
+            rng.choice(found, AT_RANDOM + NEAR_KEPT, replace=False) if len(found) > 1 << BRUTE_FORCE_FEATURES else found
+        )
     elif n <= BRUTE_FORCE_FEATURES:
         found = np.arange(1 << n)
     else:
         singles = 1 << np.arange(n)
         once = (proof.kept[:, None] ^ singles).ravel()
-        near = np.unique(np.concatenate([once, rng.choice(once, NEAR) ^ rng.choice(singles, NEAR)]))
+        near = np.unique(np.concatenate([once, rng.choice(once, NEAR_KEPT) ^ rng.choice(singles, NEAR_KEPT)]))
         some = (rng.random((AT_RANDOM, n)) < rng.random((AT_RANDOM, 1))) @ singles
-        found = np.concatenate([rng.permutation(near)[:NEAR], some])
+        found = np.concatenate([rng.permutation(near)[:NEAR_KEPT], some])
     return np.setdiff1d(found, proof.expanded)
 
 
@@ -146,8 +247,8 @@ def _asked(proof: Proof, masks: Masks, rng: np.random.Generator) -> _Asked:
     every = np.concatenate([proof.expanded, masks])
     weights, able = set_weights(proof, every), np.isin(proof.expanded, proof.kept)
     low, high = np.log1p(proof.region.sizes).tolist()
-    sizes = np.expm1(rng.uniform(low, high, N_QUERIES)).clip(*proof.region.sizes)
-    answers, fitting = np.full(N_QUERIES, -1), np.zeros((N_QUERIES, len(every)), dtype=np.bool_)
+    sizes = np.expm1(rng.uniform(low, high, N_CHECKED)).clip(*proof.region.sizes)
+    answers, fitting = np.full(N_CHECKED, -1), np.zeros((N_CHECKED, len(every)), dtype=np.bool_)
     for row, terms in enumerate(basis_terms(sizes)):
         costs = weights @ terms
         low = np.clip(costs[every != 0].min(initial=most), least, most)

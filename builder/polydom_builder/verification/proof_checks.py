@@ -7,14 +7,12 @@ import numpy as np
 
 from polydom_builder.index.crossings import order
 from polydom_builder.lattice.proof import Proof
+from polydom_builder.sets.inputs import cost_function
 from polydom_builder.sets.region import QueryRegion
-from polydom_builder.sets.set_costs import SetCosts
-from polydom_builder.sets.tabled_costs import TabledCosts, smallest_outside
+from polydom_builder.sets.set_costs import SetCosts, TabledCosts, smallest_outside
 from polydom_runtime.arrays import Bools, Floats, Masks
-from polydom_runtime.costs import CostFunction, basis_terms
-
-TIE = 1e-9
-"""Costs and scores with a smaller relative difference count as equal."""
+from polydom_runtime.bundles.index_check import TIE
+from polydom_runtime.costs import basis_terms
 
 BRUTE_FORCE_FEATURES = 16
 """Up to this number of features, every feature set is checked by itself."""
@@ -22,7 +20,7 @@ BRUTE_FORCE_FEATURES = 16
 NODES = 129
 """Sizes at which two costs are compared before their crossings are computed."""
 
-BLOCK = 1 << 13
+PAIRS_AT_ONCE = 1 << 13
 """Pairs that are compared at a time, to limit the memory."""
 
 
@@ -128,12 +126,6 @@ def set_weights(proof: Proof, masks: Masks) -> Floats:
     return result
 
 
-def cost_function(weights: Floats) -> CostFunction:
-    """Return the cost function of six weights."""
-    a, b, c, d, e, f = weights.tolist()
-    return CostFunction((a, b, c, d, e, f))
-
-
 def covers(first: Floats, second: Floats, region: QueryRegion) -> Bools:
     """Return whether set i of `first` fits wherever set i of `second` does, for weights of shape ``(n_sets, 6)``.
 
@@ -148,9 +140,9 @@ def covers(first: Floats, second: Floats, region: QueryRegion) -> Bools:
     nodes = basis_terms(_nodes(*region.sizes)).T
     least, most = region.budgets[0], region.budgets[1] * (1.0 - TIE)
     result = np.ones(len(first), dtype=np.bool_)
-    for start in range(0, len(first), BLOCK):
+    for start in range(0, len(first), PAIRS_AT_ONCE):
         rows = start + np.flatnonzero(
-            (first[start : start + BLOCK] * (1.0 - TIE) > second[start : start + BLOCK]).any(1)
+            (first[start : start + PAIRS_AT_ONCE] * (1.0 - TIE) > second[start : start + PAIRS_AT_ONCE]).any(1)
         )
         cost, allowed = first[rows] * (1.0 - TIE) @ nodes, second[rows] @ nodes
         fits = allowed <= most

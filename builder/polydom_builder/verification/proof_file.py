@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from polydom_builder.lattice.proof import Proof
 from polydom_builder.sets.inputs import check_parameters
 from polydom_builder.sets.region import QueryRegion
-from polydom_builder.sets.set_costs import SetCosts
-from polydom_builder.sets.tabled_costs import TabledCosts
-from polydom_runtime.bundles import schema
+from polydom_builder.sets.set_costs import SetCosts, TabledCosts
+from polydom_runtime.codec.unsound import bad
 from polydom_runtime.costs import BASIS, HUGE, ZERO, CostFunction, basis_terms
 from polydom_runtime.exceptions import BundleFormatError
 from polydom_runtime.features import MAX_FEATURES
@@ -23,8 +22,7 @@ from polydom_runtime.features import MAX_FEATURES
 from .grounds_file import GROUNDS, grounds_arrays, grounds_from
 
 PROOF_FILE = "proof.npz"
-VERSION = 2
-"""Proofs of version 2 also have the arrays `GROUNDS`; those without a margin are still written as version 1."""
+VERSION = 1
 
 MAX_BYTES = 1 << 30
 """Limit for all arrays together, so that a bad file cannot fill the memory."""
@@ -35,7 +33,8 @@ MAX_HEADER_BYTES = 1000
 Array = NDArray[Any]
 
 FORMS: dict[str, tuple[str, tuple[int, ...]]] = {
-    "counts": ("<i8", (4,)),  # version, number of features, whether all sets are listed, whether costs are a table
+    # version, number of features, whether all sets are listed, whether costs are a table, whether `GROUNDS` follow
+    "counts": ("<i8", (5,)),
     "numbers": ("<f8", (6,)),  # alpha, tolerance, sizes, budgets
     "masks": ("<i8", (-1,)),
     "lower": ("<i4", (-1,)),
@@ -77,36 +76,36 @@ def encode_proof(proof: Proof) -> bytes:
 def load_proof(folder: str | os.PathLike[str]) -> Proof:
     """Read the proof in the folder of a bundle and check its form; `verify` checks what it proves.
 
-    Raises `BundleFormatError` if the file is missing, cut, altered, too large or of a newer version, or its arrays do
+    Raises `BundleFormatError` if the file is missing, cut, altered, too large or of another version, or its arrays do
     not fit together.
     """
     file = Path(folder) / PROOF_FILE
     if not file.is_file():
-        raise schema.bad(
-            f"A bundle to verify must have the file {PROOF_FILE}", f"{folder}, built without it", "Build again."
-        )
+        raise bad(f"A bundle to verify must have the file {PROOF_FILE}", f"{folder}, built without it", "Build again.")
     try:
         with ZipFile(file) as archive:
             if sum(entry.file_size for entry in archive.infolist()) > MAX_BYTES:
-                raise schema.bad(f"{file} must hold at most {MAX_BYTES} bytes", "more")
+                raise bad(f"{file} must hold at most {MAX_BYTES} bytes", "more")
+            _check_version(archive)
             arrays = {name: _array(archive, name, *form) for name, form in FORMS.items()}
-            if arrays["counts"][0] == VERSION:
+            if arrays["counts"][4]:
                 arrays |= {name: _array(archive, name, *form) for name, form in GROUNDS.items()}
         return _proof(arrays)
     except BundleFormatError:
         raise
     except Exception as e:  # a broken archive raises many kinds of errors
-        raise schema.bad(f"{file} must be a proof as it was written", repr(e)) from e
+        raise bad(f"{file} must be a proof as it was written", repr(e)) from e
 
 
 def _arrays(proof: Proof) -> dict[str, Any]:
     costs = proof.costs
     values: dict[str, Any] = {
         "counts": (
-            1 if proof.grounds is None else VERSION,
+            VERSION,
             costs.n_features,
             proof.complete,
             isinstance(costs, TabledCosts),
+            proof.grounds is not None,
         ),
         "numbers": (proof.alpha, proof.tolerance, *proof.region.sizes, *proof.region.budgets),
         **{name: getattr(proof, name) for name in ("masks", "lower", "upper", "expanded", "scores")},
@@ -134,24 +133,31 @@ def _table_of(costs: TabledCosts) -> dict[str, Any]:
     return nothing | {"tabled": costs.masks, "table": costs.table}
 
 
+def _check_version(archive: ZipFile) -> None:
+    """Check the version before anything whose form may depend on it: the first of `counts`, however many there are."""
+    version, *_ = _array(archive, "counts", "<i8", (-1,)).tolist() or [None]
+    if version != VERSION:
+        raise bad(f"A proof must have format version {VERSION}", version, "Build again, or upgrade polydom-builder.")
+
+
 def _array(archive: ZipFile, name: str, kind: str, shape: tuple[int, ...]) -> Array:
     """Read one array without trust in its header: the shape that it claims must match the bytes that follow."""
     data = archive.read(f"{name}.npy")
     stream = BytesIO(data)
     if np.lib.format.read_magic(stream) != (1, 0):
-        raise schema.bad(f"Array {name!r} must be in the first npy format", data[:8])
+        raise bad(f"Array {name!r} must be in the first npy format", data[:8])
     found, by_columns, dtype = np.lib.format.read_array_header_1_0(stream, max_header_size=MAX_HEADER_BYTES)
     body = data[stream.tell() :]
     fits = len(found) == len(shape) and all(n in (-1, m) for n, m in zip(shape, found, strict=True))
     if by_columns or dtype != np.dtype(kind) or not fits or math.prod(found) * dtype.itemsize != len(body):
-        raise schema.bad(f"Array {name!r} must be {kind} of shape {shape}", f"{dtype} of shape {found}")
+        raise bad(f"Array {name!r} must be {kind} of shape {shape}", f"{dtype} of shape {found}")
     return np.frombuffer(body, dtype=dtype).reshape(found)
 
 
 def _proof(arrays: dict[str, Array]) -> Proof:
-    version, n_features, complete, tabled = arrays["counts"].tolist()
-    schema.in_range("The version of a proof", version, 1, VERSION)
-    schema.in_range("The number of features", n_features, 0, MAX_FEATURES)
+    _, n_features, complete, tabled, grounded = arrays["counts"].tolist()
+    if not 0 <= n_features <= MAX_FEATURES:
+        raise bad(f"The number of features must be from 0 to {MAX_FEATURES}", n_features)
     alpha, tolerance, smallest, largest, least, most = arrays["numbers"].tolist()
     check_parameters(n_features, alpha, tolerance)
     _check_sets(arrays, 1 << n_features)
@@ -159,7 +165,7 @@ def _proof(arrays: dict[str, Array]) -> Proof:
     rows = arrays["table"] if tabled else np.vstack([arrays[name] for name in ("features", "shared", "base")])
     with np.errstate(over="ignore", invalid="ignore"):
         if not np.isfinite(rows.sum(axis=0) @ basis_terms(np.array([largest]))[0]):
-            raise schema.bad("Costs must be finite at the largest size", f"others at {largest}")
+            raise bad("Costs must be finite at the largest size", f"others at {largest}")
     return Proof(
         masks=arrays["masks"],
         lower=arrays["lower"],
@@ -173,7 +179,7 @@ def _proof(arrays: dict[str, Array]) -> Proof:
         region=QueryRegion((smallest, largest), (least, most)),
         alpha=alpha,
         tolerance=tolerance,
-        grounds=grounds_from(arrays) if version == VERSION else None,
+        grounds=grounds_from(arrays) if grounded else None,
     )
 
 
@@ -181,22 +187,22 @@ def _check_sets(arrays: dict[str, Array], end: int) -> None:
     """Check that arrays that belong together are equally long, and that every set and every position exists."""
     for one, other in EQUALLY_LONG:
         if len(arrays[one]) != len(arrays[other]):
-            raise schema.bad(f"Arrays {one!r} and {other!r} must be equally long", len(arrays[other]))
+            raise bad(f"Arrays {one!r} and {other!r} must be equally long", len(arrays[other]))
     kept, expanded = len(arrays["kept"]), len(arrays["expanded"])
     limits = {"masks": end, "expanded": end, "kept": end, "users": end, "tabled": end, "lower": kept, "upper": expanded}
     for name, limit in limits.items():
         if not ((arrays[name] >= 0) & (arrays[name] < limit)).all():
-            raise schema.bad(f"Array {name!r} must be of integers from 0 to {limit - 1}", "others")
+            raise bad(f"Array {name!r} must be of integers from 0 to {limit - 1}", "others")
     for name in ("masks", "expanded", "kept", "tabled"):
         if len(np.unique(arrays[name])) != len(arrays[name]):
-            raise schema.bad(f"Array {name!r} must hold no set twice", "one that it does")
+            raise bad(f"Array {name!r} must hold no set twice", "one that it does")
     if not (np.abs(arrays["scores"]) < HUGE).all():  # the difference of two larger ones may be no number any more
-        raise schema.bad(f"Array 'scores' must hold numbers below {HUGE:g}", "others")
+        raise bad(f"Array 'scores' must hold numbers below {HUGE:g}", "others")
 
 
 def _summed(arrays: dict[str, Array], n_features: int) -> SetCosts:
     if len(arrays["features"]) != n_features:
-        raise schema.bad(f"Array 'features' must have {n_features} rows", len(arrays["features"]))
+        raise bad(f"Array 'features' must have {n_features} rows", len(arrays["features"]))
     features, shared = _costs(arrays["features"]), _costs(arrays["shared"])
     users = arrays["users"].tolist()
     return SetCosts(features, list(zip(shared, users, strict=True)), _costs(arrays["base"][None])[0])
@@ -209,8 +215,8 @@ def _costs(rows: Array) -> list[CostFunction]:
 def _tabled(arrays: dict[str, Array], n_features: int) -> TabledCosts:
     table = arrays["table"]
     if not ((table >= 0.0) & np.isfinite(table)).all():
-        raise schema.bad("Array 'table' must hold finite, non-negative weights", "others")
+        raise bad("Array 'table' must hold finite, non-negative weights", "others")
     for name in ("masks", "kept", "expanded"):
         if not np.isin(arrays[name], arrays["tabled"]).all():
-            raise schema.bad(f"The table must hold the cost of every set in {name!r}", "one without")
+            raise bad(f"The table must hold the cost of every set in {name!r}", "one without")
     return TabledCosts(n_features, arrays["tabled"], table)

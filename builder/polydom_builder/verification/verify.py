@@ -7,15 +7,22 @@ from itertools import islice
 
 from polydom_builder.lattice.monotonicity import check_assumption
 from polydom_builder.lattice.proof import Proof
-from polydom_runtime.bundles.assumption import Assumption
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index_file import load_bundle
+from polydom_runtime.bundles.promise import Assumption
 
-from .index_checks import index_faults, index_queries, staircase_faults, staircase_queries
+from .bundle_checks import (
+    index_faults,
+    index_queries,
+    mismatches,
+    misstated,
+    staircase_faults,
+    staircase_queries,
+    unshipped,
+)
 from .margin_checks import margin_faults, margin_text
 from .proof_checks import omissions, pair_faults
 from .proof_file import load_proof
-from .shipping_checks import mismatches, misstated, unshipped
 
 SHOWN = 10
 """Number of faults of one kind that a report lists."""
@@ -30,7 +37,7 @@ class Report:
     n_trained: int
     n_kept: int
     n_shipped: int
-    """Number of sets that the search trained, that it kept, and that the bundle answers with."""
+    """The sets that the search trained, those that it kept, and those that the bundle answers with."""
     n_queries: int
     """Number of queries whose answer was compared with a scan."""
     assumption: Assumption

@@ -7,12 +7,11 @@ import numpy as np
 from polydom_runtime.exceptions import BundleFormatError
 from polydom_runtime.kernels.graph import Graph
 from polydom_runtime.kernels.kernel import Kernel
+from polydom_runtime.kernels.proto import Array
 from polydom_runtime.kernels.rounding import TRIES, Rows, has_trees, moved, moved_graph, unexplained
-from polydom_runtime.kernels.tensor_proto import Array
 from polydom_runtime.kernels.tensors import UnknownModel
 
-from .engines import ENGINES, Engine, load_model
-from .models import InputRow, ModelRunner, onnxruntime_version
+from .engines import ENGINES, Engine, InputRow, ModelRunner, load_model, onnxruntime_version
 
 MOST_ROWS = 400
 """Of the rows on which engines are compared; as many rows again lie between two of them."""

@@ -1,76 +1,70 @@
 """The bundle: all that the host gives to the node, decoded. A folder with the index as msgpack beside ONNX models."""
 
+import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-from polydom_runtime.costs import CostFunction, format_seconds
+from polydom_runtime.codec.marks import NO_CONTROL, NOT_STORED, In, Size, Text
+from polydom_runtime.codec.unsound import Unsound
+from polydom_runtime.costs import HUGE, CostFunction, format_seconds
 from polydom_runtime.exceptions import BundleMismatchError
-from polydom_runtime.features import FeatureSpace
-from polydom_runtime.html_table import html_table
+from polydom_runtime.features import MAX_FEATURES, FeatureSpace
 from polydom_runtime.items.kinds import ItemKind
-from polydom_runtime.unit_times import UnitTimes, step_users
 
-from .assumption import Assumption
 from .bundle_times import BundleTimes
 from .confidence import Confidence
 from .error_costs import ErrorCosts
-from .greedy import GreedyIndex
 from .identity import Identity
 from .index import Candidate, Interval, PolyDomIndex
-from .model_entry import ModelEntry
+from .model_entry import FeatureOrder, ModelEntry, Score
+from .promise import Promise
 from .references import References
 from .regimes import Regime, RegimeTimes
 from .shipping import Shipping
+from .unit_times import UnitTimes, step_users
 
 if TYPE_CHECKING:
     from polydom_runtime.trust.trust import Signed
 
+    from .greedy import GreedyIndex
+
+MAX_MODELS = 10_000
+
+MAX_LABEL = 1000
+"""The most characters of a label."""
+
+LABEL_TEXT = Text(MAX_LABEL, 0, NO_CONTROL, f"a text of at most {MAX_LABEL} characters, no control characters")
+
 Label = int | str | bool
+
+
+def is_label_text(text: str) -> bool:
+    """Return whether a text may be a label: not too long, and without characters that control a terminal."""
+    return len(text) <= MAX_LABEL and re.fullmatch(NO_CONTROL, text) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class BundleSpace:
     """The features that a bundle needs and the labels that it answers with."""
 
-    names: tuple[str, ...]
-    widths: tuple[int, ...]
+    names: Annotated[tuple[str, ...], Size(1, MAX_FEATURES)]
+    widths: Annotated[tuple[int, ...], Size(1, MAX_FEATURES), In(1, 1 << 24)]
     """The name of each feature, and how many numbers it gives."""
-    classes: tuple[Label, ...]
+    classes: Annotated[tuple[Label, ...], Size(0, 100_000), LABEL_TEXT]
     """The label of each class number; empty if the models are regressors."""
     item_kind: ItemKind | None = None
     """What all training items have in common; None if it is not known, or they are no arrays."""
 
-
-@dataclass(frozen=True, slots=True)
-class Promise:
-    """The queries for which a bundle has the best models, and how far from the best possible they may be."""
-
-    sizes: tuple[float, float]
-    """Range of item sizes that was measured."""
-    budgets: tuple[float, float]
-    """Range of deadlines in seconds that the bundle was built for; equal if there is one deadline."""
-    alpha: float = 1.0
-    tolerance: float = 0.0
-    """α and e of the paper, as the search used them."""
-    slowdown: float = 1.0
-    """The largest slow-down of the device for which it has the best models at the shortest of its deadlines."""
-    stop_loss: float = 0.0
-    """How much accuracy may be lost, at most, on the items that are answered early."""
-    scoring: str = ""
-    """The name of the score, as in scikit-learn, or of a callable; empty if it is not known."""
-    assumption: Assumption | None = None
-    """How far the trained sets kept to what the promise rests on; None if it is not known."""
-    margin: float | None = None
-    """By how much, with 95 % certainty, the score of another set may be above that of the chosen one, at each size and
-    deadline, if sets that were not trained are like those that were; None if it was not estimated."""
-
-    @property
-    def covered(self) -> tuple[float, float]:
-        """The range of budgets with the best models: the deadlines, the shortest one divided by `slowdown`."""
-        return self.budgets[0] / self.slowdown, self.budgets[1]
+    def _check(self) -> None:
+        names, classes = self.names, self.classes
+        if len(names) != len(self.widths) or len({*names}) != len(names):
+            raise Unsound("have one width for each of the different feature names", (names, self.widths))
+        if len(classes) == 1 or len({*map(type, classes)}) > 1 or len({*classes}) != len(classes):
+            raise Unsound("have different classes, two or more, all of one type", classes)
 
 
 class Prior(NamedTuple):
@@ -79,21 +73,21 @@ class Prior(NamedTuple):
     With costs of errors it may be the number after those of the classes: to abstain.
     """
 
-    number: int | float
-    accuracy: float
+    number: Annotated[int | float, In(-HUGE, HUGE)]
+    accuracy: Score
 
 
 @dataclass(frozen=True, slots=True)
 class StoredIndex:
     """The index as it is stored: the skyline, or the sequences of a greedy bundle."""
 
-    shipped: tuple[int, ...] = ()
+    shipped: Annotated[tuple[int, ...], Size(0, MAX_MODELS), In(0, MAX_MODELS)] = ()
     """Model numbers of the candidates; candidate 0 of the index is the empty set, candidate k + 1 is ``shipped[k]``."""
-    intervals: tuple[Interval, ...] = ()
+    intervals: Annotated[tuple[Interval, ...], Size(0, 200_000)] = ()
     """The ranges of sizes in which each candidate is on the skyline."""
-    sequences: tuple[tuple[int, ...], ...] = ()
+    sequences: Annotated[tuple[FeatureOrder, ...], Size(0, MAX_MODELS)] = ()
     """The sequences of features of a greedy bundle; empty for a Poly-Dom index."""
-    median_size: float = 0.0
+    median_size: Annotated[float, In(0.0, HUGE)] = 0.0
     """The median size of the items, for which the sequences were made."""
 
 
@@ -137,18 +131,18 @@ class Bundle:
     times: BundleTimes
     promise: Promise
     prior: Prior
-    models: tuple[ModelEntry, ...] = ()
+    models: Annotated[tuple[ModelEntry, ...], Size(0, MAX_MODELS)] = ()
     stored: StoredIndex = StoredIndex()
-    path: Path | None = None
+    path: Path | None = field(default=None, metadata=NOT_STORED)
     regimes: Mapping[Regime, RegimeTimes] = field(default_factory=dict)
     references: References = field(default_factory=References)
     identity: Identity = field(default_factory=Identity)
     error_costs: ErrorCosts | None = None
     shipping: Shipping = field(default_factory=Shipping)
     confidence: Confidence | None = None
-    sha256: str = field(default="", compare=False)
-    contents: tuple[bytes | memoryview, ...] = field(default=(), compare=False)
-    signed: "Signed | None" = field(default=None, compare=False)
+    sha256: str = field(default="", compare=False, metadata=NOT_STORED)
+    contents: tuple[bytes | memoryview, ...] = field(default=(), compare=False, metadata=NOT_STORED)
+    signed: "Signed | None" = field(default=None, compare=False, metadata=NOT_STORED)
 
     def __repr__(self) -> str:
         low, high = map(format_seconds, self.promise.budgets)
@@ -156,18 +150,9 @@ class Bundle:
         return f"<Bundle of {len(self.names)} features and {len(self.models)} models for {low} to {high}{where}>"
 
     def _repr_html_(self) -> str:
-        low, high = self.promise.sizes
-        size = sum(model.size_bytes for model in self.models)
-        facts = {
-            "deadlines": " to ".join(map(format_seconds, sorted({*self.promise.budgets}))),
-            "item sizes": f"{low:g} to {high:g}",
-            "features": ", ".join(self.names),
-            "classes": ", ".join(map(str, self.space.classes)) or "none: answers are numbers",
-            "models": f"{len(self.models)}, {size / 1e3:.3g} kB",
-            "score": self.promise.scoring or "not stated",
-            "costs": str(self.times.origin),
-        }
-        return html_table(f"Bundle: {self.identity}", facts.items())
+        from polydom_runtime.tables import TextTable
+
+        return TextTable(f"Bundle: {self.identity}", (), [*bundle_facts(self).items()]).to_html()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -194,6 +179,8 @@ class Bundle:
         """The Poly-Dom index over the shipped candidates, or the sequences of a greedy bundle."""
         stored = self.stored
         if self.is_greedy:
+            from .greedy import GreedyIndex  # only here, since most bundles have a Poly-Dom index
+
             numbers = [[self.model_of_order[s[:k]] for k in range(1, len(s) + 1)] for s in stored.sequences]
             return GreedyIndex([[self.empty, *map(self.candidate, row)] for row in numbers], stored.median_size)
         return PolyDomIndex([self.empty, *map(self.candidate, stored.shipped)], stored.intervals, self.promise.sizes)
@@ -285,3 +272,20 @@ class Bundle:
     def model_bytes(self, model: int) -> bytes:
         """Return the content of the file of one model, as it was when the bundle was read."""
         return bytes(self.contents[model])
+
+
+def bundle_facts(bundle: Bundle) -> dict[str, str]:
+    """Return the range, the features, the answers, the models and the times of a bundle, by what they are."""
+    from polydom_runtime.tables import format_bytes
+
+    low, high = bundle.promise.sizes
+    any_deadline = bundle.promise.budgets[1] == math.inf
+    return {
+        "deadlines": "any" if any_deadline else " to ".join(map(format_seconds, sorted({*bundle.promise.budgets}))),
+        "item sizes": f"{low:g} to {high:g}",
+        "features": ", ".join(bundle.names),
+        "classes": ", ".join(map(str, bundle.space.classes)) or "none: answers are numbers",
+        "models": f"{len(bundle.models)}, {format_bytes(sum(model.size_bytes for model in bundle.models))}",
+        "score": bundle.promise.scoring or "not stated",
+        "costs": str(bundle.times.origin),
+    }

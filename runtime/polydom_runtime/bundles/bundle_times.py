@@ -4,28 +4,44 @@ import math
 from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from itertools import pairwise
+from typing import Annotated, NamedTuple
 
-from polydom_runtime.costs import CostFunction
-from polydom_runtime.unit_times import UnitTimes
+from polydom_runtime.codec.marks import In, Once, Size, Text
+from polydom_runtime.codec.unsound import Unsound
+from polydom_runtime.costs import HUGE, CostFunction
+from polydom_runtime.features import MAX_FEATURES
 
-from .outlook import Outlook
+from .unit_times import UnitTimes
 
 UNKNOWN_CALM = 1.4
 """The `Choice.calm` of measured or estimated times that were not replayed."""
+
+MIN_SECONDS, MAX_SECONDS = 1e-9, 1e6
+"""The shortest deadline, and the longest time of anything, in seconds."""
+
+APART = 1.0 + 1e-9
+"""The least factor between two deadlines."""
+
+Times = Annotated[UnitTimes, Once("unit_times", 1000)]
+Calm = Annotated[float, In(1.0, HUGE)]
+Deadline = Annotated[float, In(MIN_SECONDS, MAX_SECONDS)]
+Share = Annotated[float, In(0.0, 1.0)]
+MostDeadlines = Size(0, 100)
+OriginText = Annotated[str, Text(1000, cleaned=True)]
 
 
 @dataclass(frozen=True, slots=True)
 class CostOrigin:
     """Where the costs of a bundle come from."""
 
-    device: str = ""
+    device: Annotated[str, Text(1000, 0, cleaned=True)] = ""
     """The device whose costs they are; empty if they were given."""
     estimated: bool = False
     """Whether they were measured on another machine and converted."""
-    notes: tuple[str, ...] = ()
+    notes: Annotated[tuple[OriginText, ...], Size(0, 1000)] = ()
     """Reasons to doubt them."""
-    versions: Mapping[str, str] = field(default_factory=dict)
+    versions: Mapping[OriginText, OriginText] = field(default_factory=dict)
     """The versions of numpy and onnxruntime with which they were measured."""
 
     def __str__(self) -> str:
@@ -37,36 +53,63 @@ class CostOrigin:
 class Choice(NamedTuple):
     """The times to plan and to guard with at one deadline, as chosen by replays."""
 
-    deadline: float
+    deadline: Deadline
     """In seconds."""
-    planned: UnitTimes
-    guarded: UnitTimes
-    calm: float = 1.0
+    planned: Times
+    guarded: Times
+    calm: Calm = 1.0
     """The estimate of the slow-down that is rarely exceeded on the device as it was measured, at least 1. Only a larger
     one counts. It is higher at a short deadline: an answer of few units has no average."""
+
+
+class Outlook(NamedTuple):
+    """The answers to expect at one deadline in one regime, as replays on the host showed."""
+
+    deadline: Deadline
+    """In seconds."""
+    score: Annotated[float, In(-HUGE, HUGE)]
+    """The mean expected score; a late answer counts as 0."""
+    prior_share: Share
+    """The share of answers by the prior."""
+    features: Annotated[tuple[str, ...], Size(0, MAX_FEATURES), Once("feature_sets", 1000)]
+    """The set that answers most often; empty if that is the prior."""
+    late: Share
+    """The share of late answers."""
 
 
 @dataclass(frozen=True, slots=True)
 class BundleTimes:
     """How long units take on the device that the bundle was built for. If not all are known, make it with `of`."""
 
-    worst: UnitTimes
+    worst: Times
     """The sums of these are the worst cases of whole sets, allowance included. The index is built from them."""
-    planned: UnitTimes
+    planned: Times
     """The times with which the any-time policy plans the rest of a target."""
-    guarded: UnitTimes
+    guarded: Times
     """The times with which its guard decides whether a feature may start."""
-    typical: UnitTimes
+    typical: Times
     """The medians. The slow-down is the time of an answer divided by these."""
-    reference_seconds: float = 0.0
+    reference_seconds: Annotated[float, In(0.0, HUGE)] = 0.0
     """The worst case that the reference model states on the device; 0 if not known."""
-    origin: CostOrigin = field(default_factory=CostOrigin)
-    choices: tuple[Choice, ...] = ()
+    origin: Annotated[CostOrigin, Once("origins", 3)] = field(default_factory=CostOrigin)
+    choices: Annotated[tuple[Choice, ...], MostDeadlines] = ()
     """By rising deadline; empty if `planned`, `guarded` and `calm` hold for every deadline."""
-    calm: float = 1.0
+    calm: Calm = 1.0
     """As in `Choice`."""
-    outlook: tuple[Outlook, ...] = ()
+    outlook: Annotated[tuple[Outlook, ...], MostDeadlines] = ()
     """By rising deadline; empty if nothing was replayed."""
+
+    def _check(self) -> None:
+        for rows in (self.choices, self.outlook):
+            deadlines = [row.deadline for row in rows]
+            if any(b < a * APART for a, b in pairwise(deadlines)):
+                raise Unsound("have choices and outlooks by rising deadline", deadlines)
+        others = (self.planned, self.guarded, self.typical, *(t for c in self.choices for t in (c.planned, c.guarded)))
+        if any(times.model is not None for times in (self.worst, *others)):
+            raise Unsound("have times of units that hold for every model", "the time of one")
+        units = self.worst.names, self.worst.users, len(self.worst.names)
+        if any((times.names, times.users, len(times.terms)) != units for times in (self.worst, *others)):
+            raise Unsound("have a time of each unit, of the same units at every quantile", units[0])
 
     @classmethod
     def of(

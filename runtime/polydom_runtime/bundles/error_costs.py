@@ -1,30 +1,38 @@
 """The costs of errors by which the labels of a bundle's models were chosen."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
+from typing import Annotated
 
 from polydom_runtime.causes import shown
+from polydom_runtime.codec.marks import In, Size
+from polydom_runtime.codec.unsound import Unsound
 from polydom_runtime.costs import HUGE
-
-from . import schema
 
 SCORING = "cost_saved"
 """The name of the score by costs of errors: 1 - (mean cost of the answers) / (that of the best constant answer)."""
+
+Most = Size(2, 1000)
+"""The number of classes with costs; more have no room in an index."""
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorCosts:
     """What errors cost."""
 
-    costs: tuple[tuple[float, ...], ...]
+    costs: Annotated[tuple[Annotated[tuple[float, ...], Most], ...], Most, In(0.0, HUGE)]
     """>= 0. A row for each true class: the cost of each answer, 0 for the right one. If models may abstain, the last
     column is the cost of that, and they do it by the number after those of the classes."""
-    constant: float
+    constant: Annotated[float, In(math.ulp(0.0), HUGE)]
     """> 0. The mean cost of the best constant answer on the training items."""
+
+    def _check(self) -> None:
+        n, dearest = len(self.costs), max((cost for row in self.costs for cost in row), default=0.0)
+        if not n or {len(row) for row in self.costs} not in ({n}, {n + 1}):
+            raise Unsound("have a cost for each pair of classes, or one more for no answer", [*map(len, self.costs)])
+        if any(row[k] for k, row in enumerate(self.costs)) or not 0.0 < self.constant <= dearest:
+            raise Unsound("have costs above 0, but 0 for right answers", (self.costs[:3], self.constant))
 
     @property
     def abstain(self) -> bool:
@@ -54,26 +62,3 @@ class ErrorCosts:
         if not cheapest[0]:
             return f"{one} costs most, {other} costs nothing"
         return f"{one} costs {float(f'{dearest[0] / cheapest[0]:.3g}'):g} times as much as {other}"
-
-
-def encoded(costs: ErrorCosts | None) -> list[object]:
-    """Return the field ``error_costs`` of an index; empty without costs."""
-    return [] if costs is None else [schema.pack_floats(costs.costs), float(costs.constant)]
-
-
-def decoded(document: Mapping[str, Any], n_classes: int) -> ErrorCosts | None:
-    """Return the costs of errors in the document of an index.
-
-    Raises `BundleFormatError` if they are not a cost for each pair of classes, some of them positive, or a part is of
-    another type. There may be one more cost for each class, that of no answer.
-    """
-    if not (row := schema.field(document, "error_costs", list)):
-        return None
-    packed, constant = schema.row(row, 2)
-    given = {"costs": packed, "constant": constant}
-    abstain = type(packed) is bytes and len(packed) == 8 * n_classes * (n_classes + 1)
-    costs = schema.floats(given, "costs", (n_classes, n_classes + abstain))
-    if not ((costs >= 0.0) & (costs <= HUGE)).all() or costs.diagonal().any() or not costs.any():
-        raise schema.bad("Costs of errors must be finite, some above 0, and 0 for right answers", costs.tolist()[:3])
-    constant = schema.number(given, "constant", math.ulp(0.0), float(np.max(costs)))
-    return ErrorCosts(tuple(map(tuple, costs.tolist())), constant)

@@ -7,7 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import Annotated
 
+from polydom_runtime.codec.marks import In
+from polydom_runtime.codec.unsound import Unsound
 from polydom_runtime.costs import CostFunction, format_seconds
 
 
@@ -40,9 +43,13 @@ class Candidate:
 class Interval:
     """Candidate number `candidate` is on the skyline for the sizes start < n <= end."""
 
-    candidate: int
-    start: float
-    end: float
+    candidate: Annotated[int, In(0, 1 << 20)]
+    start: Annotated[float, In(0.0, math.inf)]
+    end: Annotated[float, In(0.0, math.inf)]
+
+    def _check(self) -> None:
+        if self.start > self.end:
+            raise Unsound("not end before it starts", (self.start, self.end))
 
 
 class Staircase:

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polydom_runtime.arrays import Bools, Floats, distinct
+from polydom_runtime.codec.unsound import bad
 from polydom_runtime.costs import basis_terms
 
-from . import schema
 from .bundle import Bundle
 
 TIE = 1e-9
@@ -28,17 +28,17 @@ def check_index(bundle: Bundle) -> None:
     """
     stored, (smallest, largest) = bundle.stored, bundle.promise.sizes
     if bundle.is_greedy and (stored.shipped or stored.intervals):
-        raise schema.bad("A greedy bundle must have sequences only", f"{len(stored.shipped)} other candidates")
+        raise bad("A greedy bundle must have sequences only", f"{len(stored.shipped)} other candidates")
     if bundle.is_greedy:
         return
     if len(set(stored.shipped)) != len(stored.shipped):
-        raise schema.bad("The candidates must be different models", stored.shipped)
+        raise bad("The candidates must be different models", stored.shipped)
     rows = np.array([(i.candidate, i.start, i.end) for i in stored.intervals], dtype=np.float64).reshape(-1, 3)
     numbers, starts, ends = rows[np.lexsort((rows[:, 1], rows[:, 0]))].T
     if ((starts < smallest) | (ends > largest)).any():
-        raise schema.bad(f"The intervals must lie between the sizes {smallest} and {largest}", rows[:, 1:].tolist())
+        raise bad(f"The intervals must lie between the sizes {smallest} and {largest}", rows[:, 1:].tolist())
     if ((numbers[1:] == numbers[:-1]) & (starts[1:] < ends[:-1])).any():
-        raise schema.bad("The intervals of a candidate must not overlap", rows.tolist())
+        raise bad("The intervals of a candidate must not overlap", rows.tolist())
     _check_answers(bundle, numbers.astype(np.intp), starts, ends)
 
 
@@ -56,7 +56,7 @@ def _check_answers(bundle: Bundle, numbers: NDArray[np.intp], starts: Floats, en
     scores, costs, shown = scores[rank], costs[:, rank], shown[:, rank]
     dearest = np.maximum.accumulate(np.where(shown, costs, 0.0), axis=1)
     if (shown & (costs < dearest * (1.0 - TIE))).any():
-        raise schema.bad("Where the index has several candidates, the better must cost more", "a cheaper one")
+        raise bad("Where the index has several candidates, the better must cost more", "a cheaper one")
     budgets = np.clip(_some(costs.T, most).T * (1.0 + TIE), *bundle.promise.covered)[:, :, None]
     known, every = shown[:, None] & (costs[:, None] <= budgets), costs[:, None] <= budgets * (1.0 - TIE)
     prior = bundle.prior.accuracy
@@ -64,7 +64,7 @@ def _check_answers(bundle: Bundle, numbers: NDArray[np.intp], starts: Floats, en
     best = np.maximum(_best(every, scores), prior)
     if (wrong := answers < best - TIE * np.abs(best)).any():
         n, k = np.argwhere(wrong)[0]
-        raise schema.bad(
+        raise bad(
             f"For size {sizes[n]:g} and budget {budgets[n, k, 0]:g} the index must give a candidate that scores "
             f"{best[n, k]:g}",
             f"{answers[n, k]:g}",

@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from polydom_runtime.causes import shown
+from polydom_runtime.codec.unsound import bad
 from polydom_runtime.exceptions import BundleFormatError, SignatureError
 from polydom_runtime.trust import VARIABLE
 
-from . import schema
 from .bundle import Bundle
-from .decoding import decode
-from .encoding import encode
+from .index_document import MAX_INDEX_BYTES, decode, encode
 from .limits import check_memory
 from .model_entry import MODEL_FOLDER, model_file
 from .opened_folder import OpenedFolder, no_bundle, opened_folder
@@ -75,11 +74,11 @@ def read_bundle(folder: str | os.PathLike[str], trust: "Trust | None") -> Bundle
 
     `trust`: the keys one of which must have signed the bundle; None if it need not be signed.
 
-    Raises `BundleFormatError` if a file is missing, cut, altered, too large, of a newer version, or inconsistent with
+    Raises `BundleFormatError` if a file is missing, cut, altered, too large, of another version, or inconsistent with
     another. It is a `SignatureError` if the bundle is not signed as it must be.
     """
     if not isinstance(folder, str | os.PathLike):
-        raise schema.bad("A bundle must be given by the path of its folder", shown(folder), "The space comes after it.")
+        raise bad("A bundle must be given by the path of its folder", shown(folder), "The space comes after it.")
     for left in reversed(range(MOST_LOADS)):
         with opened_folder(Path(folder)) as opened:
             try:
@@ -107,10 +106,10 @@ def _loaded(folder: OpenedFolder, trust: "Trust | None") -> Bundle:
         from .signed_files import signed_files  # only here, since most nodes demand no signature
 
         signed, read = signed_files(folder, trust)
-    index = read(INDEX_FILE, schema.MAX_INDEX_BYTES)
+    index = read(INDEX_FILE, MAX_INDEX_BYTES)
     digest = read(DIGEST_FILE, 4096)
     if digest != digest_line(index):
-        raise schema.bad(f"{folder.path / DIGEST_FILE} must hold the SHA-256 of {INDEX_FILE}", digest[:80])
+        raise bad(f"{folder.path / DIGEST_FILE} must hold the SHA-256 of {INDEX_FILE}", digest[:80])
     bundle = decode(index, folder.path)
     check_memory(bundle)
     files = [f"{MODEL_FOLDER}/{model_file(number)}" for number in range(len(bundle.models))]

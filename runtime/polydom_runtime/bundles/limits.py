@@ -5,8 +5,8 @@ import os
 import numpy as np
 
 from polydom_runtime.arrays import distinct
+from polydom_runtime.codec.unsound import bad
 
-from . import schema
 from .bundle import Bundle
 
 MAX_COLUMNS, MAX_INPUTS = 1 << 20, 1 << 23
@@ -19,7 +19,8 @@ MAX_PREFIXES = 10_000
 """The most features of all greedy sequences together; there is a candidate for each."""
 
 SIZE_CELLS = 400
-"""There are at most as many size cells, and one more for each candidate; see `polydom_runtime.policy.size_cells`."""
+"""There are at most as many size cells, and one more for each candidate; see
+`polydom_runtime.policy.planners.size_cells`."""
 
 MAX_CELLS, MAX_STATE_CELLS = 1 << 22, 1 << 22
 """The most models times size cells, and features of all candidates times size cells, which the strict policy plans."""
@@ -49,7 +50,7 @@ def check_limits(bundle: Bundle) -> None:
         ("The candidates of all ranges of the index", _rows(bundle), MAX_ROWS),
     ):
         if got > most:
-            raise schema.bad(f"{what} must be at most {most} together", got, "Build with fewer features or candidates.")
+            raise bad(f"{what} must be at most {most} together", got, "Build with fewer features or candidates.")
 
 
 def check_memory(bundle: Bundle) -> None:
@@ -59,7 +60,7 @@ def check_memory(bundle: Bundle) -> None:
     """
     files, most = sum(model.size_bytes for model in bundle.models), memory_bytes() // 2
     if files > most:
-        raise schema.bad(
+        raise bad(
             f"The models of {bundle.path} must take at most half of this machine's memory, {most:,} bytes",
             f"{files:,}",
             "Build with smaller estimators, or for fewer deadlines.",

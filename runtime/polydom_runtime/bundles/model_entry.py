@@ -1,54 +1,88 @@
 """The entry of a model in the index of a bundle, and the file of this model."""
 
 import hashlib
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated, NamedTuple
 
-from polydom_runtime.costs import CostFunction
+from polydom_runtime.codec.marks import In, Size, Text
+from polydom_runtime.codec.unsound import Unsound, bad
+from polydom_runtime.costs import HUGE, CostFunction
+from polydom_runtime.features import MAX_FEATURES
 
-from . import schema
+from .bundle_times import MAX_SECONDS
 from .confidence import Calibration
 from .engines import Engine
-from .estimates import Estimate
 
 MODEL_FOLDER = "models"
+
+MAX_MODEL_BYTES = 1 << 30
+
+MAX_ESTIMATOR_CHARS, MAX_ESTIMATORS = 40, 20
+"""The most characters of the name of an estimator, and the most estimators: a node keeps an answer of each for every
+state."""
+
+EstimatorName = Annotated[str, Text(MAX_ESTIMATOR_CHARS, 0)]
+FeatureOrder = Annotated[tuple[int, ...], Size(1, MAX_FEATURES), In(0, MAX_FEATURES - 1)]
+Score = Annotated[float, In(-HUGE, HUGE)]
+
+CONFIDENCE = 0.9
+"""The share of intervals that hold the score that their model has on new items."""
+
+
+class Estimate(NamedTuple):
+    """The score of a model as it was measured, and an interval for its score on new items."""
+
+    measured: Score
+    """The mean score on held-out items. The model was chosen for it among many, so it is too high on average; the
+    stated score is at most as high."""
+    low: Score
+    high: Score
+    """New items of the same kind give a score between these, with a probability of `CONFIDENCE`."""
+
+    def __str__(self) -> str:
+        return f"{self.low:.3f} to {self.high:.3f}"
 
 
 @dataclass(frozen=True, slots=True)
 class ModelEntry:
     """An exported model: its features, score, time and file."""
 
-    order: tuple[int, ...]
+    order: FeatureOrder
     """The positions of its features in the feature space, in the order in which they are computed."""
-    accuracy: float
+    accuracy: Score
     """Score of the exported model on items that it was not trained on, corrected for the choice of the model by it."""
-    seconds: float
+    seconds: Annotated[float, In(0.0, MAX_SECONDS)]
     """Worst-case time of one run."""
-    size_bytes: int
+    size_bytes: Annotated[int, In(1, MAX_MODEL_BYTES)]
     """Of the file."""
-    sha256: bytes
-    """Of the file; 32 bytes."""
+    sha256: Annotated[bytes, Size(32, 32)]
+    """Of the file."""
     cost: CostFunction | None = None
     """Worst case of a whole answer by this model, if it is not the sum of the units' worst cases."""
-    stop: float | None = None
+    stop: Annotated[float | None, In(0.0, math.inf)] = None
     """The confidence from which on its answer is given although time is left: a calibrated one if there is a
     `calibration`. Above 1 means never; None means that the bundle was built without early stops."""
     engine: Engine = "onnxruntime"
     """The one that is quicker after other work, and that `seconds` are of."""
-    rising: bool = True
-    """Whether its input columns are in the order of the feature space; in bundles of old versions they are in
-    `order`."""
     estimate: Estimate | None = None
     """The measured score and an interval, if they are known."""
-    estimator: str = ""
+    estimator: EstimatorName = ""
     """The name of its estimator; empty if all models of the bundle are of one without a name."""
     calibration: Calibration | None = None
     """What its scores mean; None if the bundle was built without confidences."""
 
+    def _check(self) -> None:
+        if len({*self.order}) != len(self.order):
+            raise Unsound("have different features", self.order)
+        if (e := self.estimate) and not e.low <= self.accuracy <= min(e.high, e.measured):
+            raise Unsound("have a score in its interval, and not above the measured score", (self.accuracy, *e))
+
     @property
     def features(self) -> tuple[int, ...]:
         """The positions of its features in the order of its input columns."""
-        return tuple(sorted(self.order)) if self.rising else self.order
+        return tuple(sorted(self.order))
 
     @property
     def mask(self) -> int:
@@ -65,8 +99,13 @@ class ModelEntry:
         Raises `BundleFormatError` if its size or SHA-256 is not the one in the index.
         """
         if len(data) != self.size_bytes or hashlib.sha256(data).digest() != self.sha256:
-            raise schema.bad(f"{file} must be the model that the index names", "other bytes", "Copy the bundle again.")
+            raise bad(f"{file} must be the model that the index names", "other bytes", "Copy the bundle again.")
         return data
+
+
+def is_estimator_name(text: object) -> bool:
+    """Return whether a value may be the name of an estimator."""
+    return isinstance(text, str) and 1 <= len(text) <= MAX_ESTIMATOR_CHARS and text.isprintable()
 
 
 def model_file(number: int) -> str:

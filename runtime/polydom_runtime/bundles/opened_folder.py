@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+from polydom_runtime.codec.unsound import bad
 from polydom_runtime.exceptions import BundleFormatError
-
-from . import schema
 
 COPY_AGAIN = "Copy the whole bundle folder again."
 
@@ -39,7 +38,7 @@ class OpenedFolder:
         try:
             data, status = _read(file, whole, limit, self._folder(folder or "."))
         except OSError as e:
-            raise schema.bad(f"{whole} must be a readable file", repr(e), COPY_AGAIN) from e
+            raise bad(f"{whole} must be a readable file", repr(e), COPY_AGAIN) from e
         self._note(name, status)
         return data
 
@@ -71,7 +70,7 @@ class OpenedFolder:
                 else:
                     files.append(name)
         except OSError as e:
-            raise schema.bad(f"{self.path} must be a readable folder", repr(e), COPY_AGAIN) from e
+            raise bad(f"{self.path} must be a readable folder", repr(e), COPY_AGAIN) from e
         return files
 
     def was_replaced(self) -> bool:
@@ -105,7 +104,7 @@ def opened_folder(path: Path) -> Iterator[OpenedFolder]:
 
 def no_bundle(path: Path, got: str) -> BundleFormatError:
     """Return the error for a path that is not that of a bundle folder."""
-    return schema.bad(f"{path} must be a bundle folder", got, "Give the path of the folder, or copy it whole.")
+    return bad(f"{path} must be a bundle folder", got, "Give the path of the folder, or copy it whole.")
 
 
 def read_bounded(file: Path, limit: int) -> bytes:
@@ -117,7 +116,7 @@ def read_bounded(file: Path, limit: int) -> bytes:
     try:
         return _read(str(file), str(file), limit)[0]
     except OSError as e:
-        raise schema.bad(f"{file} must be a readable file", repr(e), COPY_AGAIN) from e
+        raise bad(f"{file} must be a readable file", repr(e), COPY_AGAIN) from e
 
 
 def _read(file: str, whole: str, limit: int, folder: int | None = None) -> tuple[bytes, os.stat_result]:
@@ -125,7 +124,7 @@ def _read(file: str, whole: str, limit: int, folder: int | None = None) -> tuple
     with open(file, "rb", opener=lambda name, _: os.open(name, _FLAGS, dir_fd=folder)) as stream:
         status = os.fstat(stream.fileno())
         if not stat.S_ISREG(status.st_mode):
-            raise schema.bad(f"{whole} must be a file", "something else", COPY_AGAIN)
+            raise bad(f"{whole} must be a file", "something else", COPY_AGAIN)
         if status.st_size > limit:
-            raise schema.bad(f"{whole} must have at most {limit} bytes", status.st_size, COPY_AGAIN)
+            raise bad(f"{whole} must have at most {limit} bytes", status.st_size, COPY_AGAIN)
         return stream.read(status.st_size), status  # `read` takes memory for all bytes that it is asked for

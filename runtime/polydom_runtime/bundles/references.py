@@ -5,16 +5,17 @@ wrong without a sign.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
+from polydom_runtime.codec.forms import MAX_ROWS
+from polydom_runtime.codec.marks import As, In, Size
+from polydom_runtime.codec.unsound import Unsound
 from polydom_runtime.costs import HUGE
 from polydom_runtime.exceptions import FeatureError
 from polydom_runtime.features import FeatureSpace
-
-from . import schema
 
 MAX_ITEMS, MAX_BYTES, MAX_AXES = 8, 1 << 16, 8
 """The most items that a bundle has, and the most bytes and axes of one."""
@@ -26,18 +27,68 @@ RELATIVE = 1e-3
 """Features may differ by this share of their value, and by this share of their spread over the training items: other
 versions of numpy and other processors round differently."""
 
-Stored = tuple[Any, ...]
+
+def _read(item: Any) -> tuple[Any, ...]:
+    found = _checked(item)
+    if stored(restored(found)) is None:
+        raise Unsound(f"have at most {MAX_BYTES} bytes", item)
+    return found
+
+
+def _checked(item: object) -> tuple[Any, ...]:
+    if type(item) is not list or not item:
+        raise Unsound("be a list of its kind and its content", item)
+    kind, *parts = item
+    if kind == "array" and len(parts) == 3:
+        return kind, *_checked_array(*parts)
+    if kind == "value" and len(parts) == 1 and (type(parts[0]) in (str, bytes) or _is_number(parts[0])):
+        return kind, parts[0]
+    if kind in ("list", "tuple") and all(map(_is_number, parts)):
+        return kind, *parts
+    raise Unsound("be an array, a text, a number or a list of numbers", item)
+
+
+def _checked_array(dtype: object, shape: object, data: object) -> Sequence[Any]:
+    if type(dtype) is not str or dtype not in DTYPES or type(shape) is not list or type(data) is not bytes:
+        raise Unsound("have a type, a shape and bytes", (dtype, shape))
+    if not all(type(n) is int and 0 <= n <= MAX_BYTES for n in shape):
+        raise Unsound(f"have axes of 0 to {MAX_BYTES} numbers", shape)
+    sizes = tuple(shape)
+    # Not the product alone: numpy makes no array of no numbers whose other axes are huge.
+    if len(sizes) > MAX_AXES or math.prod(max(n, 1) for n in sizes) > MAX_BYTES:
+        raise Unsound(f"have at most {MAX_AXES} axes and {MAX_BYTES} numbers", sizes)
+    if math.prod(sizes) * np.dtype(dtype).itemsize != len(data):
+        raise Unsound(f"have the numbers of an array of shape {sizes}", f"{len(data)} bytes")
+    return dtype, sizes, data
+
+
+def _is_number(value: object) -> bool:
+    return type(value) in (int, float, bool) and (type(value) is not int or -(1 << 63) <= value < 1 << 63)
+
+
+def _written(item: tuple[Any, ...]) -> list[Any]:
+    return [list(part) if isinstance(part, tuple) else part for part in item]
+
+
+Stored = Annotated[tuple[Any, ...], As(_read, _written)]
 """An item as it is stored: its kind, and what it is made from."""
+
+
+ReferenceRow = Annotated[tuple[float, ...], Size(1, MAX_ROWS)]
 
 
 class References(NamedTuple):
     """Items and the row of features that each one had when the bundle was built."""
 
-    items: tuple[Stored, ...] = ()
-    rows: tuple[tuple[float, ...], ...] = ()
+    items: Annotated[tuple[Stored, ...], Size(0, MAX_ITEMS)] = ()
+    rows: Annotated[tuple[ReferenceRow, ...], Size(0, MAX_ITEMS), In(-HUGE, HUGE)] = ()
     """One for each item, with all columns in the order of the bundle."""
-    limits: tuple[float, ...] = ()
+    limits: Annotated[tuple[float, ...], In(0.0, math.inf)] = ()
     """How much each column may differ, besides a share of its value."""
+
+    def _check(self) -> None:
+        if len(self.rows) != len(self.items) or not {len(row) for row in self.rows} <= {len(self.limits)}:
+            raise Unsound("have a row for each item, and a limit for each column", [*map(len, self.rows)])
 
     def differences(self, space: FeatureSpace) -> Iterator[str]:
         """Yield a line for each feature of a space that differs from what it was on a reference item.
@@ -80,67 +131,3 @@ def restored(item: Stored) -> Any:
         dtype, shape, data = parts
         return np.frombuffer(data, dtype=dtype).reshape(shape)
     return parts[0] if kind == "value" else list(parts) if kind == "list" else tuple(parts)
-
-
-def encoded(references: References) -> list[object]:
-    """Return the content of the field ``references`` of an index; the inverse of `decoded`."""
-    if not references.items:
-        return []
-    items = [[kind, *(list(p) if isinstance(p, tuple) else p for p in parts)] for kind, *parts in references.items]
-    return [items, schema.pack_floats(references.rows), schema.pack_floats(references.limits)]
-
-
-def decoded(document: Mapping[str, Any], width: int) -> References:
-    """Return the references in the document of an index.
-
-    `width`: the number of columns.
-
-    Raises `BundleFormatError` if they are not sound.
-    """
-    field = schema.field(document, "references", list)
-    if not field:
-        return References()
-    items, *_ = schema.row(field, 3)
-    parts = dict(zip(("items", "rows", "limits"), field, strict=True))
-    items = schema.field(parts, "items", list)
-    schema.in_range("The number of reference items", len(items), 1, MAX_ITEMS)
-    rows, limits = schema.floats(parts, "rows", (len(items), width)), schema.floats(parts, "limits", (width,))
-    if not ((np.abs(rows) < HUGE).all() and (limits >= 0.0).all()):
-        raise schema.bad("Reference rows must hold finite numbers, and limits must not be negative", limits.tolist())
-    return References(tuple(map(_sound, items)), tuple(map(tuple, rows.tolist())), tuple(limits.tolist()))
-
-
-def _sound(item: object) -> Stored:
-    found = _checked(item)
-    if stored(restored(found)) is None:
-        raise schema.bad(f"A reference item must have at most {MAX_BYTES} bytes", item)
-    return found
-
-
-def _checked(item: object) -> Stored:
-    if type(item) is not list or not item:
-        raise schema.bad("A reference item must be a list of its kind and its content", item)
-    kind, *parts = item
-    if kind == "array" and len(parts) == 3:
-        return kind, *_checked_array(*parts)
-    if kind == "value" and len(parts) == 1 and (type(parts[0]) in (str, bytes) or _is_number(parts[0])):
-        return kind, parts[0]
-    if kind in ("list", "tuple") and all(map(_is_number, parts)):
-        return kind, *parts
-    raise schema.bad("A reference item must be an array, a text, a number or a list of numbers", item)
-
-
-def _checked_array(dtype: object, shape: object, data: object) -> Sequence[Any]:
-    if type(dtype) is not str or dtype not in DTYPES or type(shape) is not list or type(data) is not bytes:
-        raise schema.bad("An array must have a type, a shape and bytes", (dtype, shape))
-    sizes = tuple(schema.in_range("A length", n, 0, MAX_BYTES) for n in shape)
-    # Not the product alone: numpy makes no array of no numbers whose other axes are huge.
-    if len(sizes) > MAX_AXES or math.prod(max(n, 1) for n in sizes) > MAX_BYTES:
-        raise schema.bad(f"An array must have at most {MAX_AXES} axes and {MAX_BYTES} numbers", sizes)
-    if math.prod(sizes) * np.dtype(dtype).itemsize != len(data):
-        raise schema.bad(f"An array of shape {sizes} must have as many numbers", f"{len(data)} bytes")
-    return dtype, sizes, data
-
-
-def _is_number(value: object) -> bool:
-    return type(value) in (int, float, bool) and (type(value) is not int or -(1 << 63) <= value < 1 << 63)

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
+from polydom_runtime.codec.unsound import bad
 from polydom_runtime.costs import HUGE
 
-from . import schema
 from .bundle import Bundle
 from .error_costs import SCORING
 
@@ -43,6 +43,4 @@ def check_scores(bundle: Bundle) -> None:
     scores += [number for m in bundle.models for number in m.estimate or ()]
     scores += bundle.shipping.scores
     if wrong := [score for score in scores if not low - ROUNDING <= score <= high + ROUNDING]:
-        raise schema.bad(
-            f"A score by {bundle.promise.scoring or 'any scoring'} must be from {low:g} to {high:g}", wrong[0]
-        )
+        raise bad(f"A score by {bundle.promise.scoring or 'any scoring'} must be from {low:g} to {high:g}", wrong[0])

@@ -1,18 +1,22 @@
 """What a bundle ships of the models that are best somewhere: its limits, what they left out, and the price."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Annotated, NamedTuple
 
-from polydom_runtime.arrays import Floats
+from polydom_runtime.codec.marks import In, Size
+from polydom_runtime.codec.unsound import Unsound
 from polydom_runtime.costs import HUGE, CostFunction
+from polydom_runtime.features import MAX_FEATURES
 
-from . import estimators, schema
-from .decoding_times import costs
+from .model_entry import EstimatorName, Score
 
-MAX_LIMIT, MAX_SETS, MAX_POINTS, MAX_GRID = 1 << 50, 10_000, 100, 1000
-"""The largest limit; the most sets that are left out, points of the curve, and sizes or deadlines."""
+MAX_LIMIT = 1 << 50
+"""The largest limit, and the largest of what it is about."""
+
+LimitedCount = Annotated[int, In(0, MAX_LIMIT)]
+Grid = Annotated[tuple[float, ...], Size(0, 1000), In(0.0, HUGE)]
 
 ROUNDING = 1e-9
 """Mean scores may be rounded by this much."""
@@ -21,10 +25,10 @@ ROUNDING = 1e-9
 class Limits(NamedTuple):
     """What all models of a bundle may be together; 0 is no limit."""
 
-    max_models: int = 0
-    max_bytes: int = 0
+    max_models: LimitedCount = 0
+    max_bytes: LimitedCount = 0
     """Their number, and the bytes of their files."""
-    memory_bytes: int = 0
+    memory_bytes: LimitedCount = 0
     """The memory of the device."""
 
     def __str__(self) -> str:
@@ -46,18 +50,18 @@ def _amount(size_bytes: int) -> str:
 class LeftOut(NamedTuple):
     """A set that is best somewhere, with an estimator, but has no model of it because of a limit."""
 
-    mask: int
-    accuracy: float
+    mask: Annotated[int, In(1, 2**MAX_FEATURES - 1)]
+    accuracy: Score
     cost: CostFunction
-    estimator: str = ""
+    estimator: EstimatorName = ""
 
 
 class Amount(NamedTuple):
     """A number of models, the bytes of their files, and the mean score with a good choice of this number."""
 
-    models: int
-    size_bytes: int
-    score: float
+    models: LimitedCount
+    size_bytes: LimitedCount
+    score: Score
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,20 +72,41 @@ class Shipping:
     """
 
     limits: Limits = NO_LIMITS
-    n_left_out: int = 0
-    n_models: int = 0
+    n_left_out: LimitedCount = 0
+    n_models: LimitedCount = 0
     """The number of models that the limits left out, and of all models of a bundle without limits."""
-    score: float = 0.0
-    whole: float = 0.0
+    score: Score = 0.0
+    whole: Score = 0.0
     """The mean score of the bundle, and that without limits."""
-    bound: float = 0.0
+    bound: Score = 0.0
     """No choice within the limits has a higher mean score."""
-    left_out: tuple[LeftOut, ...] = ()
-    curve: tuple[Amount, ...] = ()
+    left_out: Annotated[tuple[LeftOut, ...], Size(0, 10_000)] = ()
+    curve: Annotated[tuple[Amount, ...], Size(0, 100)] = ()
     """By rising number of models; the last one is that of all."""
-    sizes: tuple[float, ...] = ()
-    deadlines: tuple[float, ...] = ()
+    sizes: Grid = ()
+    deadlines: Grid = ()
     """Item sizes, each as likely as the others, and seconds."""
+
+    def _check(self) -> None:
+        if not self.curve:
+            if self != Shipping():
+                raise Unsound("have a curve, if anything is known of it", "none")
+            return
+        for name, values in (
+            ("score, bound and whole", (self.score, self.bound, self.whole)),
+            ("scores of the curve", [amount.score for amount in self.curve]),
+            ("sizes", self.sizes),
+            ("deadlines", self.deadlines),
+        ):
+            if not _rise(values):
+                raise Unsound(f"have {name} that rise", values)
+        if any(a.models >= b.models for a, b in pairwise(self.curve)):
+            raise Unsound("have numbers of models that rise along the curve", [amount.models for amount in self.curve])
+        if not len(self.left_out) <= self.n_left_out <= self.n_models or (self.n_left_out and not any(self.limits)):
+            counts = len(self.left_out), self.n_left_out, self.n_models
+            raise Unsound("leave out some of all models, because of a limit", (self.limits, counts))
+        if len({not left.estimator for left in self.left_out}) > 1:
+            raise Unsound("name the estimator of each set that is left out, or of none", "of some")
 
     def __str__(self) -> str:
         if not self.curve:
@@ -103,82 +128,6 @@ class Shipping:
         return *known, *(left.accuracy for left in self.left_out), *(amount.score for amount in self.curve)
 
 
-def encoded(shipping: Shipping) -> dict[str, object]:
-    """Return the field ``shipping`` of an index; empty if nothing is known."""
-    if not shipping.curve:
-        return {}
-    left_out, curve = shipping.left_out, shipping.curve
-    return {
-        "limits": list(shipping.limits),
-        "counts": [shipping.n_left_out, shipping.n_models],
-        "scores": schema.pack_floats([shipping.score, shipping.bound, shipping.whole]),
-        "left_out": [left.mask for left in left_out],
-        "left_scores": schema.pack_floats([left.accuracy for left in left_out]),
-        "left_costs": schema.pack_floats([left.cost.weights for left in left_out]),
-        "curve": [[amount.models, amount.size_bytes] for amount in curve],
-        "curve_scores": schema.pack_floats([amount.score for amount in curve]),
-        "sizes": schema.pack_floats(shipping.sizes),
-        "deadlines": schema.pack_floats(shipping.deadlines),
-        **({"left_estimators": names} if (names := estimators.encoded([left.estimator for left in left_out])) else {}),
-    }
-
-
-def decoded(document: Mapping[str, Any], n_features: int) -> Shipping:
-    """Return what is shipped by the document of an index.
-
-    Raises `BundleFormatError` if it is not sound.
-    """
-    if not (parts := schema.field(document, "shipping", dict)):
-        return Shipping()
-    limits, counts = _counts(parts, "limits", 3), _counts(parts, "counts", 2)
-    score, bound, whole = _rising("scores", schema.floats(parts, "scores", (3,)), -HUGE)
-    left_out, curve = _left_out(parts, n_features), _curve(parts)
-    if counts[0] > counts[1] or len(left_out) > counts[0] or (counts[0] and not any(limits)):
-        raise schema.bad("Models that are left out must be some of all, and there must be a limit", (limits, counts))
-    sizes, deadlines = (_rising(name, _floats(parts, name), 0.0) for name in ("sizes", "deadlines"))
-    (max_models, max_bytes, memory_bytes), (n_left_out, n_models) = limits, counts
-    kept = Limits(max_models, max_bytes, memory_bytes)
-    return Shipping(kept, n_left_out, n_models, score, whole, bound, left_out, curve, sizes, deadlines)
-
-
-def _counts(parts: Mapping[str, Any], name: str, length: int) -> list[int]:
-    row = schema.row(parts.get(name), length)
-    return [schema.in_range(f"A number of {name!r}", count, 0, MAX_LIMIT) for count in row]
-
-
-def _left_out(parts: Mapping[str, Any], n_features: int) -> tuple[LeftOut, ...]:
-    masks = schema.field(parts, "left_out", list)
-    schema.in_range("The number of sets that are left out", len(masks), 0, MAX_SETS)
-    masks = [schema.in_range("A set that is left out", mask, 1, (1 << n_features) - 1) for mask in masks]
-    scores = schema.floats(parts, "left_scores", (len(masks),))
-    # Of one estimator without a name there is no such field.
-    names = estimators.decoded({"estimators": parts.get("left_estimators", [])}, len(masks))
-    return tuple(map(LeftOut, masks, _finite("left_scores", scores), costs(parts, "left_costs", len(masks)), names))
-
-
-def _curve(parts: Mapping[str, Any]) -> tuple[Amount, ...]:
-    rows = schema.field(parts, "curve", list)
-    schema.in_range("The number of points of the curve", len(rows), 1, MAX_POINTS)
-    rows = [_counts({"curve": row}, "curve", 2) for row in rows]
-    scores = _rising("curve_scores", schema.floats(parts, "curve_scores", (len(rows),)), -HUGE)
-    if any(one[0] >= other[0] for one, other in pairwise(rows)):
-        raise schema.bad("The numbers of models of the curve must rise", rows)
-    return tuple(Amount(models, size, score) for (models, size), score in zip(rows, scores, strict=True))
-
-
-def _floats(parts: Mapping[str, Any], name: str) -> Floats:
-    count = len(schema.field(parts, name, bytes)) // 8
-    return schema.floats(parts, name, (schema.in_range(f"The number of {name!r}", count, 1, MAX_GRID),))
-
-
-def _rising(name: str, values: Floats, low: float) -> tuple[float, ...]:
-    """Return finite numbers of at least `low`, none of which is less than the one before, up to rounding."""
-    if values[0] < low or (values[1:] < values[:-1] - ROUNDING).any():
-        raise schema.bad(f"Field {name!r} must hold rising numbers of at least {low:g}", values.tolist())
-    return _finite(name, values)
-
-
-def _finite(name: str, values: Floats) -> tuple[float, ...]:
-    if (abs(values) > HUGE).any():
-        raise schema.bad(f"Field {name!r} must hold finite numbers", values.tolist())
-    return tuple(values.tolist())
+def _rise(values: Sequence[float]) -> bool:
+    """Return whether there are values, none of which is less than the one before, up to rounding."""
+    return bool(values) and all(a - ROUNDING <= b for a, b in pairwise(values))

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 
+from polydom_runtime.codec.unsound import bad
 from polydom_runtime.exceptions import SignatureError
 from polydom_runtime.trust import SIGNATURE_FILE
-from polydom_runtime.trust.envelope import MAX_BYTES
+from polydom_runtime.trust.envelope import MAX_SIGNATURE_BYTES
 from polydom_runtime.trust.statement import FileDigest
-from polydom_runtime.trust.trust import Signed, Trust, check_file, check_names
+from polydom_runtime.trust.trust import Signed, Trust, check_file, check_file_names
 
-from . import schema
 from .opened_folder import COPY_AGAIN, OpenedFolder
 
 
@@ -23,8 +23,8 @@ def signed_files(folder: OpenedFolder, trust: Trust) -> tuple[Signed, Callable[[
             f"{folder.path} must be signed, since a trusted key is demanded. There is no {SIGNATURE_FILE}. "
             "Sign it with `polydom sign`."
         )
-    signed, stated = trust.opened(folder.read(SIGNATURE_FILE, MAX_BYTES))
-    check_names(stated, names)
+    signed, stated = trust.opened(folder.read(SIGNATURE_FILE, MAX_SIGNATURE_BYTES))
+    check_file_names(stated, names)
     contents = {}
     for name, digest in stated.files.items():
         contents[name] = folder.read(name, digest.size)
@@ -32,7 +32,7 @@ def signed_files(folder: OpenedFolder, trust: Trust) -> tuple[Signed, Callable[[
 
     def read(name: str, limit: int) -> bytes:
         if name not in contents or len(contents[name]) > limit:
-            raise schema.bad(f"{folder.path / name} must be a file of at most {limit} bytes", "none", COPY_AGAIN)
+            raise bad(f"{folder.path / name} must be a file of at most {limit} bytes", "none", COPY_AGAIN)
         return contents[name]
 
     return signed, read

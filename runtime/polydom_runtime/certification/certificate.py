@@ -2,28 +2,31 @@
 
 import heapq
 import json
+import math
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from polydom_runtime.binomial import Look, SamplingPlan, misses_allowed
 from polydom_runtime.causes import printable
-from polydom_runtime.costs import format_seconds
+from polydom_runtime.codec.codec import Codec
+from polydom_runtime.codec.document import current, unpack_json
+from polydom_runtime.codec.marks import AnyText, In
+from polydom_runtime.codec.unsound import Unsound
+from polydom_runtime.costs import HUGE, format_seconds
 from polydom_runtime.device.jitter import Jitter
 from polydom_runtime.exceptions import CertificateError
 from polydom_runtime.files import replace_file
 from polydom_runtime.histogram import Histogram
 from polydom_runtime.records.metrics import MAX_REASONS, BoundedCounter
 
-from .plain_json import is_of, plain_json
-
 if TYPE_CHECKING:
     from polydom_runtime.prediction import Prediction
 
-FORMAT, VERSION = "polydom-certificate", 2
-"""Version 1, which is still read, is of answers without sleeps between them."""
+FORMAT, VERSION = "polydom-certificate", 1
+AGAIN = "Write it again with `polydom-node certify`"
 
 Verdict = Literal["proven", "refuted", "undecided"]
 EXIT_CODES: Mapping[Verdict, int] = {"proven": 0, "refuted": 1, "undecided": 3}
@@ -48,7 +51,7 @@ class LateAnswer:
     """Its number in the run, from 1."""
     late_ns: int
     """Nanoseconds after the deadline."""
-    reason: str
+    reason: AnyText
     """The reason that the prediction gave."""
     slowdown: float
     """The predictor's estimate of how much slower than measured the machine was."""
@@ -62,13 +65,13 @@ class Certificate:
     claim: Claim
     looks: tuple[Look, ...]
     """The points at which misses were compared with the claim, fixed before the first item; see `SamplingPlan`."""
-    items: int
-    misses: int
+    items: Annotated[int, In(0, 10**18)]
+    misses: Annotated[int, In(0, 10**18)]
     """Answers, and those of them after the deadline."""
     rate_at_least: float
     rate_at_most: float
     """Bounds of the rate of misses, each at the claim's confidence, as if the number of items had been fixed before."""
-    stopped: str
+    stopped: AnyText
     """Why the run ended."""
     deadline: float
     """Seconds."""
@@ -79,7 +82,7 @@ class Certificate:
     the claim; None if there are too few items to prove it at all."""
     most_in_a_row: int
     """The longest run of misses. The claim assumes that misses are independent; a long run shows that they are not."""
-    reasons: Mapping[str, int]
+    reasons: Mapping[AnyText, int]
     """The number of misses for each reason."""
     missed: tuple[LateAnswer, ...]
     """The first misses, at most 100."""
@@ -90,15 +93,19 @@ class Certificate:
     code of the predictor runs meanwhile."""
     wake_ups: tuple[Jitter, Jitter]
     """How late a sleeping loop was woken, just before the run and just after it."""
-    context: Mapping[str, Any] = field(default_factory=dict)
+    context: Mapping[AnyText, Any] = field(default_factory=dict)
     """Machine, versions, bundle, items, load."""
-    period: float | None = None
+    period: Annotated[float | None, In(math.ulp(0.0), HUGE)] = None
     """Seconds from one item to the next, with a sleep between them; None if there was none."""
     rehearsed: bool = False
     """Whether kept items were answered right before each item."""
     waited_share: Mapping[str, float | None] = field(default_factory=dict)
     """Quantiles of the times from when the item was due to the call, divided by the deadline. They are a part of the
     times in `elapsed_share`."""
+
+    def _check(self) -> None:
+        if self.misses > self.items:
+            raise Unsound("have at most as many misses as items", (self.misses, self.items))
 
     @property
     def regime(self) -> str:
@@ -143,7 +150,7 @@ class Certificate:
 
         Raises `CertificateError` if the file cannot be written.
         """
-        text = json.dumps({"format": FORMAT, "version": VERSION, **asdict(self)}, indent=2, allow_nan=False)
+        text = json.dumps({"format": FORMAT, "version": VERSION, **CODEC.write(self)}, indent=2, allow_nan=False)
         try:
             replace_file(file, f"{text}\n".encode())
         except OSError as e:
@@ -153,30 +160,20 @@ class Certificate:
     def read(cls, file: str | os.PathLike[str]) -> "Certificate":
         """Return what `write` wrote.
 
-        Raises `CertificateError` if the file is not a certificate, damaged, or of a newer version.
+        Raises `CertificateError` if the file is not a certificate, damaged, or of another version.
         """
         try:
-            d = plain_json(Path(file).read_bytes())
-            if (kind := (d.pop("format"), d.pop("version"))) not in ((FORMAT, 1), (FORMAT, VERSION)):
-                raise ValueError(f"format and version {kind}")
-            d["claim"] = Claim(**d["claim"])
-            d["looks"] = tuple(Look(*look) for look in d["looks"])
-            d["missed"] = tuple(LateAnswer(**miss) for miss in d["missed"])
-            before, after = d["wake_ups"]
-            d["wake_ups"] = Jitter(**before), Jitter(**after)
-            found = cls(**d)
-            if wrong := [name for name, kind in get_type_hints(cls).items() if not is_of(getattr(found, name), kind)]:
-                raise ValueError(f"{wrong[0]} {getattr(found, wrong[0])!r:.80}")
-            if not 0 <= found.misses <= found.items:
-                raise ValueError(f"{found.misses} misses of {found.items}")
-            if found.period is not None and not found.period > 0.0:
-                raise ValueError(f"period {found.period!r}")
-            return found
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as e:
-            raise CertificateError(
-                f"{file} must be a certificate, version {VERSION}. Got {type(e).__name__}: {e}. "
-                "Write it again with `polydom-node certify`."
-            ) from e
+            document = unpack_json(Path(file).read_bytes())
+            if document.get("format") != FORMAT:
+                raise Unsound(f"have format {FORMAT!r}", document.get("format"))
+            return CODEC.read(current(document, VERSION, AGAIN, {}))
+        except OSError as e:
+            raise CertificateError(f"{file} must be a certificate that can be read. Got {e}. {AGAIN}.") from e
+        except Unsound as e:
+            raise CertificateError(f"{file} must be a certificate. {e.says('It')} {e.remedy or f'{AGAIN}.'}") from e
+
+
+CODEC = Codec(Certificate, plain=True)
 
 
 def _percent(share: float) -> str:

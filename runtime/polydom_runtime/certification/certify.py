@@ -15,10 +15,10 @@ from polydom_runtime.clock import Clock, hardware_clock
 from polydom_runtime.device.jitter import Jitter, wake_up_jitter
 from polydom_runtime.exceptions import ItemError
 from polydom_runtime.histogram import Histogram
-from polydom_runtime.loop.pace import Pace
+from polydom_runtime.loop.metronome import Metronome
 from polydom_runtime.loop.wakeups import precise_timers
 from polydom_runtime.pauses import collector_off
-from polydom_runtime.records.metrics import OTHER, summary
+from polydom_runtime.records.metrics import OTHER, time_summary
 
 from .certificate import Certificate, Claim, Evidence
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from polydom_runtime.prediction import Answering
 
 MAX_REPEATED = 10_000
-"""The number of items of a stream that are kept, to be used again when it ends."""
+"""Items of a stream that are kept, to be used again when it ends."""
 
-WATCH_EVERY, COLLECT_EVERY = 4, 1000
-"""Numbers of items: between two watches of the machine alone, each as long as the last item, and two collections."""
+WATCH_EVERY, COLLECT_EVERY_ITEMS = 4, 1000
+"""Items between two watches of the machine alone, each as long as the last item, and between two collections."""
 
 
 def certify(
@@ -40,7 +40,7 @@ def certify(
     plan: SamplingPlan | None = None,
     deadline: float | None = None,
     seconds: float = math.inf,
-    pace: Pace | None = None,
+    metronome: Metronome | None = None,
     seed: int = 0,
     clock: Clock = hardware_clock,
     sleep: Callable[[float], None] = time.sleep,
@@ -48,17 +48,11 @@ def certify(
 ) -> Certificate:
     """Answer items until the claim is proven or refuted, or time is up; Ctrl-C ends the run early.
 
-    `predictor`: or anything with its `deadline`, `warm_up` and `predict_one`. `items`: a sequence is shuffled, and
-    shuffled again each time that it is used up. Other iterables are taken in their own order; when they end, their
-    first 10,000 items go on as such a sequence. `claim`: the rate of misses to prove, and the confidence. `plan`: the
-    points at which the claim is decided; by default a single look that allows no miss. `deadline`: seconds that the
-    claim is about; by default the predictor's own deadline. A predictor with a shorter deadline of its own has a guard
-    margin. `seconds`: limit of the time of the run. `pace`: sleeps between two items, as a loop at a period does. By
-    default they follow each other without a sleep. `seed`: seed of the shuffling. `clock`, `sleep`: used for the time
-    limit, and to watch the machine; the clock is also that of the pace. The clock returns nanoseconds, `sleep` takes
-    seconds. `progress`: called with the fraction of the items of the last look that are answered.
-
-    Raises `CertificateError` if the claim is impossible. Raises `ItemError` if there is no item.
+    `items`: a sequence is shuffled with `seed`, and again each time that it is used up; other iterables keep their
+    order, and when they end, their first 10,000 items go on as such a sequence. `plan`: by default a single look that
+    allows no miss. `deadline`: seconds that the claim is about, by default the predictor's own; a predictor with a
+    shorter one has a guard margin. `seconds`: the most time of the run. `metronome`: sleeps between two items, by the
+    same clock; otherwise they follow each other. `progress`: called with the answered fraction of the last look.
     """
     plan = plan or SamplingPlan.single_look(claim.miss_rate, claim.confidence)
     deadline = deadline or predictor.deadline
@@ -70,33 +64,31 @@ def certify(
     predictor.warm_up(first)
     before = wake_up_jitter(clock=clock, sleep=sleep)
     with collector_off(), precise_timers(), suppress(KeyboardInterrupt):
-        if pace is not None:
-            pace.start()
+        if metronome is not None:
+            metronome.start()
         for item in chain([first], stream):
             if clock() >= end_ns:
                 stopped = "time was up"
                 break
-            evidence.add(answer := predictor.predict_one(item, None if pace is None else pace.wait()))
+            evidence.add(answer := predictor.predict_one(item, None if metronome is None else metronome.wait()))
             if evidence.is_enough:
                 stopped = "no more items were needed"
                 break
             if evidence.items % WATCH_EVERY == 0:
                 pauses.add(longest_pause(min(answer.elapsed_ns, evidence.deadline_ns), clock))
-            if evidence.items % COLLECT_EVERY == 0:
+            if evidence.items % COLLECT_EVERY_ITEMS == 0:
                 gc.collect()
                 progress(evidence.items / plan.last)
     certificate = found(evidence, claim, stopped, pauses, (before, wake_up_jitter(clock=clock, sleep=sleep)))
-    return certificate if pace is None else replace(certificate, period=pace.period, rehearsed=pace.rehearses)
+    if metronome is not None:
+        certificate = replace(certificate, period=metronome.period, rehearsed=metronome.rehearses)
+    return certificate
 
 
 def found(
     evidence: Evidence, claim: Claim, stopped: str, pauses: Histogram, wake_ups: tuple[Jitter, Jitter]
 ) -> Certificate:
-    """Return the certificate of a run.
-
-    `evidence`: the counted answers. `stopped`: why the run ended. `pauses`: the longest pause of the machine each time
-    that it was watched. `wake_ups`: how late a sleeping loop was woken, before the run and after it.
-    """
+    """Return the certificate of a run; `stopped` says why it ended, `wake_ups` are from before and after it."""
     deadline, reasons = evidence.deadline_ns / 1e9, evidence.reasons
     return Certificate(
         evidence.verdict,
@@ -126,7 +118,7 @@ def _shares(times: Histogram, deadline: float) -> dict[str, float | None]:
 
 def quantiles(times: Histogram) -> dict[str, float | None]:
     """Return the quantiles and the maximum in seconds; None where there are no times."""
-    return {name: value for name, value in summary(times).items() if name not in ("count", "total")}
+    return {name: value for name, value in time_summary(times).items() if name not in ("count", "total")}
 
 
 def longest_pause(duration_ns: int, clock: Clock) -> int:

@@ -1,6 +1,6 @@
 """Processes that keep the machine busy, to see how many answers are late under load.
 
-This file is also the script of those processes: they import nothing but the standard library, and end with the process
+This file is also the script of those processes: they import only the standard library, and end with the process
 that started them, however that one ends.
 """
 
@@ -17,17 +17,17 @@ from typing import NamedTuple
 
 MAX_PROCESSES = 1024
 COPIED_BYTES = 64_000_000
-"""More bytes than the caches of a node hold."""
+"""More than the caches of a node hold."""
 
 CHUNK_BYTES = 4_000_000
-READY = b"busy\n"
+READY_LINE = b"busy\n"
 
 
 class Load(NamedTuple):
     """A number of busy processes of one kind."""
 
     kind: str
-    """One of `KINDS`."""
+    """One of `LOAD_KINDS`."""
     processes: int
 
     def __str__(self) -> str:
@@ -35,18 +35,17 @@ class Load(NamedTuple):
 
 
 def loads(text: str) -> tuple[Load, ...]:
-    """Return the loads that a text such as ``cpu:2,memory:1`` stands for; a type for argparse.
+    """Return the loads that a text stands for; a type for argparse.
 
-    Raises `argparse`.`ArgumentTypeError` if the text is malformed, a kind is unknown, or a number of processes is out
-    of range. Raises >>> `loads`("`cpu`:`2`,`memory`:`1`"). Raises (`Load`(`kind`='`cpu`', `processes`=`2`),
-    `Load`(`kind`='`memory`', `processes`=`1`)).
+    >>> loads("cpu:2,memory:1")
+    (Load(kind='cpu', processes=2), Load(kind='memory', processes=1))
     """
     found = []
     for part in text.split(","):
         kind, _, count = part.partition(":")
-        if kind not in KINDS or not count.isdecimal() or not 0 < int(count) <= MAX_PROCESSES:
+        if kind not in LOAD_KINDS or not count.isdecimal() or not 0 < int(count) <= MAX_PROCESSES:
             raise argparse.ArgumentTypeError(
-                f"must be KIND:PROCESSES, several with commas, of the kinds {', '.join(KINDS)}, "
+                f"must be KIND:PROCESSES, several with commas, of the kinds {', '.join(LOAD_KINDS)}, "
                 f"such as cpu:2,memory:1. Got {text!r}"
             )
         found.append(Load(kind, int(count)))
@@ -56,12 +55,7 @@ def loads(text: str) -> tuple[Load, ...]:
 class UnderLoad:
     """Keeps the machine busy within a ``with`` block, by processes that have the priority of this process.
 
-    `parts`: the processes to start; none by default.
-
-    `processes`: the kind of each, and the process.
-
-    Raises `CertificateError` if a process cannot do its work, for example because the disk is full. At the end of the
-    block, too, if a process has ended by itself meanwhile.
+    `CertificateError` at the start or the end of the block if a process cannot do its work, as on a full disk.
     """
 
     def __init__(self, parts: Sequence[Load] = ()) -> None:
@@ -74,7 +68,7 @@ class UnderLoad:
                 self.processes += [(kind, _started(kind)) for _ in range(processes)]
             for kind, process in self.processes:
                 assert process.stdout is not None
-                if process.stdout.readline() != READY:
+                if process.stdout.readline() != READY_LINE:
                     raise _stopped(kind, process)
         except BaseException:
             self._stop()
@@ -142,16 +136,16 @@ def write_disk() -> Iterator[None]:
             yield
 
 
-KINDS = {"cpu": compute, "memory": copy_memory, "disk": write_disk}
+LOAD_KINDS = {"cpu": compute, "memory": copy_memory, "disk": write_disk}
 
 
 def main(kind: str, parent: int) -> None:
     """Do one kind of work until the parent has ended."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends this
-    work = KINDS[kind]()
+    work = LOAD_KINDS[kind]()
     next(work)
     with suppress(BrokenPipeError):
-        os.write(sys.stdout.fileno(), READY)
+        os.write(sys.stdout.fileno(), READY_LINE)
     while os.getppid() == parent:  # the parent of an orphan is another process
         next(work)
 

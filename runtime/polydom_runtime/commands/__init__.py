@@ -1,1 +1,1 @@
-"""The commands of ``polydom-node``: a module each, with ``add_arguments(parser)`` and ``run(arguments)``."""
+"""The commands of ``polydom-node``: a module each, with its table ``OPTIONS`` and ``run(arguments)``."""

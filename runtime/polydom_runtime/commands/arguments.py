@@ -1,87 +1,34 @@
-"""Values on the command line: the user's text, checked."""
+"""Values on the command line: the user's text, checked. What is wrong with it is an ArgumentTypeError."""
 
-import argparse
 import math
-from collections.abc import Mapping
+from argparse import ArgumentTypeError
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from typing import TypeVar
 
+N = TypeVar("N", int, float)
 MICRO = str.maketrans("µμ", "uu")
 """Both signs for micro: the unit and the Greek letter."""
 
 
-def add_answering(command: argparse.ArgumentParser) -> None:
-    """Add the arguments of every command that answers items: bundle, space, items, deadline and policy."""
-    command.add_argument("bundle", metavar="BUNDLE", help="the bundle folder")
-    command.add_argument("space", metavar="MODULE:SPACE", help="the feature space of the bundle")
-    command.add_argument(
-        "--items",
-        required=True,
-        help="the items: a packed .npz file, MODULE:FUNCTION, or - for lines of JSON on standard input",
-    )
-    add_deadline(command)
-    add_tune(command)
-    add_trust(command)
+def number(kind: Callable[[str], N], holds: Callable[[N], bool], what: str) -> Callable[[str], N]:
+    """Make a parser of numbers for which something holds.
 
-
-def add_deadline(command: argparse.ArgumentParser) -> None:
-    """Add the deadline and the policy."""
-    command.add_argument(
-        "--deadline", type=duration, help="the deadline of each item, such as 2ms (default: the bundle's longest)"
-    )
-    command.add_argument(
-        "--policy",
-        choices=("anytime", "strict"),
-        default="anytime",
-        help="the use of the time: anytime plans again after each feature, strict plans once, by worst cases "
-        "(default anytime)",
-    )
-
-
-def add_trust(command: argparse.ArgumentParser) -> None:
-    """Add the option that names files of trusted keys."""
-    command.add_argument(
-        "--trust",
-        metavar="KEYS",
-        action="append",
-        help="a file of public keys, one of which must have signed the bundle; may be given several times (default: "
-        "the files that POLYDOM_TRUST names, or no signature is needed)",
-    )
-
-
-def add_tune(command: argparse.ArgumentParser) -> None:
-    """Add the option that names a tune file."""
-    command.add_argument(
-        "--tune", metavar="NAME.tune", help="the times of this machine, from `polydom-node tune` (default none)"
-    )
-
-
-def duration(text: str) -> float:
-    """Return seconds from ``2ms``, ``500 us`` or ``0.5s``; ArgumentTypeError without a unit, if negative or not finite.
-
-    >>> duration("2ms"), duration("500 µs")
-    (0.002, 0.0005)
+    >>> number(float, lambda x: x > 0.0, "above 0")("60")
+    60.0
     """
-    return _with_unit(text, {"ms": 1e-3, "us": 1e-6, "ns": 1e-9, "s": 1.0}, "2ms")
+
+    def parsed(text: str) -> N:
+        with suppress(ValueError):
+            if holds(value := kind(text)):
+                return value
+        raise ArgumentTypeError(f"must be {what}. Got {text!r}")
+
+    return parsed
 
 
-def period(text: str) -> float:
-    """Return the seconds of a duration; ArgumentTypeError if it is shorter than a microsecond, or above 10⁶ s.
-
-    >>> period("20ms")
-    0.02
-    """
-    if not 1e-6 <= (seconds := duration(text)) < 1e6:
-        raise argparse.ArgumentTypeError(f"must be at least 1us. Got {text!r}")
-    return seconds
-
-
-def joules(text: str) -> float:
-    """Return joules from ``5mJ``, ``200 uJ`` or ``0.1J``; ArgumentTypeError as `duration`.
-
-    >>> joules("5mJ")
-    0.005
-    """
-    return _with_unit(text, {"mJ": 1e-3, "uJ": 1e-6, "J": 1.0}, "5mJ")
+share = number(float, lambda x: 0.0 < x <= 1.0, "a number above 0, at most 1")
+positive = number(float, lambda x: 0.0 < x < math.inf, "a positive, finite number")
 
 
 def _with_unit(text: str, scales: Mapping[str, float], example: str) -> float:
@@ -90,40 +37,37 @@ def _with_unit(text: str, scales: Mapping[str, float], example: str) -> float:
         with suppress(ValueError):
             if 0.0 <= (value := float(plain.removesuffix(unit))) < math.inf:
                 return value * scales[unit]
-            raise argparse.ArgumentTypeError(f"must be finite, and not below 0{unit}. Got {text!r}")
-    raise argparse.ArgumentTypeError(
-        f"must be a number with a unit ({', '.join(scales)}), such as {example}. Got {text!r}"
-    )
+            raise ArgumentTypeError(f"must be finite, and not below 0{unit}. Got {text!r}")
+    raise ArgumentTypeError(f"must be a number with a unit ({', '.join(scales)}), such as {example}. Got {text!r}")
 
 
-def share(text: str) -> float:
-    """Return a number above 0 and at most 1; ArgumentTypeError for any other.
+def duration(text: str) -> float:
+    """Read seconds.
 
-    >>> share("0.99")
-    0.99
+    >>> duration("2ms"), duration("500 µs")
+    (0.002, 0.0005)
     """
-    with suppress(ValueError):
-        if 0.0 < (value := float(text)) <= 1.0:
-            return value
-    raise argparse.ArgumentTypeError(f"must be a number above 0, at most 1. Got {text!r}")
+    return _with_unit(text, {"ms": 1e-3, "us": 1e-6, "ns": 1e-9, "s": 1.0}, "2ms")
 
 
-def positive(text: str) -> float:
-    """Return a finite number above 0; ArgumentTypeError for any other.
+def joules(text: str) -> float:
+    """Read joules.
 
-    >>> positive("60")
-    60.0
+    >>> joules("5mJ")
+    0.005
     """
-    with suppress(ValueError):
-        if 0.0 < (value := float(text)) < math.inf:
-            return value
-    raise argparse.ArgumentTypeError(f"must be a positive, finite number. Got {text!r}")
+    return _with_unit(text, {"mJ": 1e-3, "uJ": 1e-6, "J": 1.0}, "5mJ")
+
+
+def period(text: str) -> float:
+    """Read the seconds of a duration from a microsecond to 10⁶ s."""
+    if not 1e-6 <= (seconds := duration(text)) < 1e6:
+        raise ArgumentTypeError(f"must be at least 1us. Got {text!r}")
+    return seconds
 
 
 def sizes(text: str) -> tuple[int, tuple[float, float] | None]:
-    """Return the number of sizes to measure, and their range, from ``COUNT``, ``LOW:HIGH`` or ``LOW:HIGH:COUNT``.
-
-    The number is 12 and the range None if not written; ArgumentTypeError for text of another form.
+    """Read the number of sizes to measure (12 if not written), and their range.
 
     >>> sizes("16"), sizes("100:5000"), sizes("100:5000:9")
     ((16, None), (12, (100.0, 5000.0)), (9, (100.0, 5000.0)))
@@ -135,4 +79,4 @@ def sizes(text: str) -> tuple[int, tuple[float, float] | None]:
         low, high, *count = parts
         if len(count) <= 1 and 0.0 < float(low) < float(high) < math.inf:
             return int(count[0]) if count else 12, (float(low), float(high))
-    raise argparse.ArgumentTypeError(f"must be COUNT, LOW:HIGH or LOW:HIGH:COUNT. Got {text!r}")
+    raise ArgumentTypeError(f"must be COUNT, LOW:HIGH or LOW:HIGH:COUNT. Got {text!r}")

@@ -1,9 +1,9 @@
 """``polydom-node certify``: answer items until a claim about missed deadlines is proven or refuted."""
 
-import argparse
 import hashlib
 import math
 import os
+from argparse import Namespace
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -18,68 +18,49 @@ from polydom_runtime.certification.load import UnderLoad, loads
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.device.board import Board
 from polydom_runtime.exceptions import CertificateError, DeadlineError
-from polydom_runtime.items.json_lines import UNREADABLE
-from polydom_runtime.items.sources import Arrived, iterate, space_of
-from polydom_runtime.loop.pace import Pace
-from polydom_runtime.measuring.conditions import Conditions, describe
+from polydom_runtime.items.sources import space_of
+from polydom_runtime.loop.metronome import Metronome
+from polydom_runtime.measuring.conditions import Conditions, machine_facts
 from polydom_runtime.predictor import Predictor
 
-from .arguments import add_answering, duration, period, positive, share
+from .answers import bare_items
+from .arguments import duration, period, positive, share
+from .bundle_options import ANSWERS, bundle_of
+from .options import Option, values_of
 from .outcome import Outcome
-from .progress import ProgressBar
-from .terminal import show
-from .tuned_bundle import bundle_of
+from .terminal import ProgressBar, show
 
-
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``polydom-node certify``."""
-    add_answering(command)
-    command.add_argument(
-        "--miss-rate", type=share, default=0.001, help="the largest share of late answers, as claimed (default 0.001)"
-    )
-    command.add_argument("--confidence", type=share, default=0.99, help="the confidence of the verdict (default 0.99)")
-    command.add_argument(
+OPTIONS = (
+    *ANSWERS,
+    Option("--miss-rate", "the largest share of late answers, as claimed (default 0.001)", share, 0.001),
+    Option("--confidence", "the confidence of the verdict (default 0.99)", share, 0.99),
+    Option(
         "--guard",
-        type=duration,
-        default=0.0,
-        help="the margin, such as 50us: answers are planned for a deadline that is earlier by it (default none)",
-    )
-    command.add_argument(
+        "the margin, such as 50us: answers are planned for a deadline that is earlier by it (default none)",
+        *(duration, 0.0),
+    ),
+    Option(
         "--period",
-        type=period,
-        help="the time from one item to the next, such as 20ms: sleep between them as run --period does (default: no "
-        "sleep)",
-    )
-    command.add_argument(
-        "--no-rehearse",
-        dest="rehearse",
-        action="store_false",
-        help="with --period: do not answer kept items before each item",
-    )
-    command.add_argument(
-        "--load", type=loads, default=(), help="the other work of the machine meanwhile, such as cpu:2,memory:1,disk:1"
-    )
-    command.add_argument(
-        "--forgive",
-        type=int,
-        metavar="MISSES",
-        help="the number of late answers that still allow a proof; the larger it is, the more items are needed "
+        "the time from one item to the next, such as 20ms: sleep between them as run --period does (default: no sleep)",
+        period,
+    ),
+    Option("--no-rehearse", "with --period: do not answer kept items before each item"),
+    Option("--load", "the other work of the machine meanwhile, such as cpu:2,memory:1,disk:1", loads, ()),
+    Option(
+        "--forgive MISSES",
+        "the number of late answers that still allow a proof; the larger it is, the more items are needed "
         f"(default 0; {MAX_MISSES} with --many-looks)",
-    )
-    command.add_argument(
-        "--many-looks", action="store_true", help="continue with more items after a late answer, and decide again"
-    )
-    command.add_argument("--seconds", type=positive, default=math.inf, help="the time limit in seconds (default none)")
-    command.add_argument("--seed", type=int, default=0, help="the random seed of the order of the items (default 0)")
-    command.add_argument("--out", metavar="CERTIFICATE.json", help="the certificate file to write")
+        int,
+    ),
+    Option("--many-looks", "continue with more items after a late answer, and decide again"),
+    Option("--seconds", "the time limit in seconds (default none)", positive, math.inf),
+    Option("--seed", "the random seed of the order of the items (default 0)", int, 0),
+    Option("--out CERTIFICATE.json", "the certificate file to write"),
+)
 
 
-def run(arguments: argparse.Namespace) -> Outcome:
-    """Certify, print the certificate, and return it with the exit code of the verdict.
-
-    Raises `CertificateError` if the certificate could not be written, or the claim or the plan is not sound. Raises
-    `PolyDomError` if the bundle, the feature space or the items cannot be used.
-    """
+def run(arguments: Namespace) -> Outcome:
+    """Certify, print the certificate, and return it with the exit code of the verdict."""
     if arguments.out and not os.access(Path(arguments.out).absolute().parent, os.W_OK):
         raise CertificateError(f"The folder of {arguments.out} must exist and be writable. It is not.")
     claim, plan = Claim(arguments.miss_rate, arguments.confidence), plan_of(arguments)
@@ -94,27 +75,27 @@ def run(arguments: argparse.Namespace) -> Outcome:
     predictor = Predictor(bundle, space, deadline=guarded, policy=arguments.policy)
     bundle.check_features(space)
     context = context_of(arguments, predictor)
-    conditions = Conditions(board := Board(), machine := describe(board))
+    conditions = Conditions(board := Board(), machine := machine_facts(board))
     paced = arguments.period is not None
-    options = {
-        "deadline": deadline,
-        "seconds": arguments.seconds,
-        "seed": arguments.seed,
-        "pace": Pace(predictor, arguments.period, rehearse=arguments.rehearse) if paced else None,
-    }
     with UnderLoad(arguments.load), ProgressBar("certified") as bar:
-        certificate = certify(predictor, items_of(arguments.items), claim, plan=plan, progress=bar.update, **options)
+        certificate = certify(
+            *(predictor, items_of(arguments.items), claim),
+            plan=plan,
+            deadline=deadline,
+            **values_of(arguments, "seconds", "seed"),
+            metronome=Metronome(predictor, arguments.period, rehearse=arguments.rehearse) if paced else None,
+            progress=bar.update,
+        )
     conditions.have_moved()
     conditions.seen = conditions.with_losses(conditions.seen)
-    context["machine"] = {**machine, **conditions.summary()}
-    certificate = replace(certificate, context=context)
+    certificate = replace(certificate, context={**context, "machine": {**machine, **conditions.summary()}})
     show(certificate)
     if arguments.out:
         certificate.write(arguments.out)
     return Outcome(certificate, certificate.exit_code)
 
 
-def plan_of(arguments: argparse.Namespace) -> SamplingPlan:
+def plan_of(arguments: Namespace) -> SamplingPlan:
     """Return the numbers of items after which the late answers are counted."""
     rate, confidence, misses = arguments.miss_rate, arguments.confidence, arguments.forgive
     if arguments.many_looks:
@@ -122,7 +103,7 @@ def plan_of(arguments: argparse.Namespace) -> SamplingPlan:
     return SamplingPlan.single_look(rate, confidence, misses or 0)
 
 
-def context_of(arguments: argparse.Namespace, predictor: Predictor) -> dict[str, Any]:
+def context_of(arguments: Namespace, predictor: Predictor) -> dict[str, Any]:
     """Return the circumstances that a certificate states, except the machine."""
     file = Path(arguments.items)
     bundle, identity = predictor.bundle, predictor.bundle.identity
@@ -144,7 +125,6 @@ def context_of(arguments: argparse.Namespace, predictor: Predictor) -> dict[str,
 
 
 def items_of(source: str) -> Iterable[Any]:
-    """Return the items of a file as a sequence, those of another source as they come; bad ones are left out."""
-    found = (item for item, _ in iterate(source) if item is not None and item is not UNREADABLE)
-    items = (item.item if isinstance(item, Arrived) else item for item in found)
+    """Return the items of a file as a sequence, those of another source as they come."""
+    items = bare_items(source)
     return list(items) if os.path.exists(source) else items

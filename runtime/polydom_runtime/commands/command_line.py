@@ -5,24 +5,25 @@ import re
 import signal
 import sys
 import warnings
-from argparse import ArgumentParser
+from argparse import Action, ArgumentParser, Namespace
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, redirect_stdout
+from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import NoReturn
+from types import ModuleType
+from typing import Any, NoReturn
 
 from polydom_runtime.causes import raised
 from polydom_runtime.exceptions import PolyDomError
 
-from . import completion
-from .completion import add_completion
-from .exit_code import ExitCode
-from .outcome import Envelope, Outcome
+from .options import Option, add_options, check_options
+from .outcome import ExitCode, Outcome, document
 from .signals import Stopped, interruptible
 from .terminal import close_output, prepare_streams, say
 
-JSON = "--json"
+JSON = Option("--json", "print one JSON document, whatever happens", action="store_true")
+COMPLETION = "--print-completion"
 TRACEBACK = "POLYDOM_TRACEBACK"
 """The environment variable that asks for the traceback of an error that nobody expected."""
 
@@ -32,25 +33,40 @@ def add_commands(
 ) -> None:
     """Add the commands to a parser; only the module of the command that the words name is imported.
 
-    `parser`: its own options must take no values, except `completion.OPTION`: for this, all modules are imported.
+    `parser`: its own options must take no values, except `COMPLETION`: for this, all modules are imported.
     `commands`: the help line of each command, by name. `package`: the package with a module of the same name for each
-    command. The module has ``add_arguments(parser)`` and ``run(arguments)``, which returns an `Outcome`, or only the
-    exit code, or None. Parsed arguments have this function as ``run``. `words`: the words of the command line that are
-    to be parsed. `version`: of the program.
+    command: it has ``OPTIONS``, and ``run(arguments)``, which returns an `Outcome`, or only the exit code, or None.
+    Parsed arguments have this function as ``run``. `words`: those of the command line.
     """
     parser.add_argument("--version", action="version", version=f"%(prog)s {version}")
-    add_completion(parser)
+    help = "print the completion of this command line for a shell"
+    parser.add_argument(COMPLETION, choices=("bash", "zsh"), action=PrintCompletion, help=help)
     used = next((word for word in words if not word.startswith("-")), None)
     subparsers = parser.add_subparsers(required=True)
     for name, text in commands.items():
         command = subparsers.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
-        if name == used or completion.OPTION in words[:1]:
+        if name == used or COMPLETION in words[:1]:
             command._negative_number_matcher = re.compile(r"-\.?\d")  # "-5ms" is a value, and refused as such
             module = import_module(f"{package}.{name}")
-            module.add_arguments(command)
-            command.add_argument(JSON, action="store_true", help="print one JSON document, whatever happens")
+            add_options(command, [*module.OPTIONS, JSON])
             command.add_argument("--version", action="version", version=f"%(prog)s {version}")
-            command.set_defaults(run=module.run)
+            command.set_defaults(run=partial(_checked, module))
+
+
+class PrintCompletion(Action):
+    """Prints the completion of a parser with the arguments of all its commands, and ends the program."""
+
+    def __call__(self, parser: ArgumentParser, namespace: Namespace, values: object, option: object = None) -> None:
+        """Print it, and end the program."""
+        from .completion import completion_script  # only here: it is asked for once
+
+        print(completion_script(parser, str(values)))
+        parser.exit()
+
+
+def _checked(module: ModuleType, arguments: Namespace) -> Any:
+    check_options(arguments, module.OPTIONS)
+    return module.run(arguments)
 
 
 def run_command(
@@ -58,26 +74,30 @@ def run_command(
 ) -> int:
     """Run a command and return its exit code, see `ExitCode`; every error is one line on stderr.
 
-    With ``--json``, standard output gets one JSON document, see `Envelope`, and nothing else.
+    With ``--json``, standard output gets one JSON `document` and nothing else.
 
     `parser`: takes the words and returns the parser. `argv`: the words; those of the process if not given. Then
     warnings are single lines, too. `to_go_on`: what to do after an interruption. `version`: of the program.
     """
     words, own = sys.argv[1:] if argv is None else argv, argv is None
-    as_json = JSON in words
+    as_json = JSON.name in words
     program = Path(sys.argv[0]).name
     if own:
         prepare_streams()
         warnings.showwarning = lambda message, *where: say(message, program)
 
-    def failed(error: BaseException, message: object, code: int) -> int:
-        say(message, program)
+    def print_json(code: int, **part: Any) -> None:
+        command = " ".join([program, *(word for word in words[:1] if not word.startswith("-"))])
+        print(document(command, version, code, **part), flush=True)
+
+    def print_error(kind: str, message: str, code: int) -> int:
         if as_json:
-            print(envelope().of_error(type(error).__name__, str(message), code), flush=True)
+            print_json(code, error={"type": kind, "message": message, "exit_code": code})
         return code
 
-    def envelope() -> Envelope:
-        return Envelope(" ".join([program, *(word for word in words[:1] if not word.startswith("-"))]), version)
+    def failed(error: BaseException, message: object, code: int) -> int:
+        say(message, program)
+        return print_error(type(error).__name__, str(message), code)
 
     try:
         with interruptible() if own else nullcontext():
@@ -89,12 +109,11 @@ def run_command(
                 found: Outcome | int | None = arguments.run(arguments)
             outcome = found if isinstance(found, Outcome) else Outcome(None, found or ExitCode.DONE)
             if as_json:
-                print(envelope().of(outcome))
+                print_json(outcome.code, result=outcome.result)
             sys.stdout.flush()
             code = outcome.code
     except UsageError as e:
-        if as_json:
-            print(envelope().of_error("UsageError", e.message, ExitCode.ERROR), flush=True)
+        print_error("UsageError", e.message, ExitCode.ERROR)
         raise
     except BrokenPipeError:
         code = ExitCode.NOT_READ

@@ -1,43 +1,39 @@
 """``polydom-node doctor``: look for causes of late answers on this machine."""
 
-import argparse
 import os
 import sys
+from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.device.board import Board
-from polydom_runtime.diagnosis.access_finding import check_access
 from polydom_runtime.diagnosis.doctor import examine
+from polydom_runtime.diagnosis.machine_findings import check_access
 from polydom_runtime.diagnosis.software_findings import check_features
 from polydom_runtime.exceptions import BundleFormatError, BundleMismatchError, SignatureError
 from polydom_runtime.findings import as_text, exit_code, finding
 from polydom_runtime.items.sources import space_of
 from polydom_runtime.trust import VARIABLE
 
-from .arguments import add_trust
+from .bundle_options import TRUST, trust_of
+from .options import Needed, Option
 from .outcome import Outcome
-from .tuned_bundle import trust_of
+
+OPTIONS = (
+    Option("--bundle BUNDLE", "a bundle folder; each of its models is run once"),
+    Option(
+        "--space MODULE:SPACE",
+        "with --bundle: its features, to compare with those of the build",
+        needs=Needed("--bundle", "which says what the features gave", BundleMismatchError),
+    ),
+    TRUST,
+)
 
 
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``polydom-node doctor``."""
-    command.add_argument("--bundle", metavar="BUNDLE", help="a bundle folder; each of its models is run once")
-    command.add_argument(
-        "--space", metavar="MODULE:SPACE", help="with --bundle: its features, to compare with those of the build"
-    )
-    add_trust(command)
-
-
-def run(arguments: argparse.Namespace) -> Outcome:
-    """Print the findings; return 1 if one of them is a problem, else 0.
-
-    Raises `BundleMismatchError` if features are given without a bundle, or those of another one.
-    """
-    if arguments.space and not arguments.bundle:
-        raise BundleMismatchError("--space must come with --bundle, which says what the features gave. It is missing.")
+def run(arguments: Namespace) -> Outcome:
+    """Print the findings; return 1 if one of them is a problem, else 0."""
     space = space_of(arguments.space) if arguments.space else None
     bundle, findings = arguments.bundle, [check_access(paths)] if (paths := [*paths_of(arguments)]) else []
     try:
@@ -53,7 +49,7 @@ def run(arguments: argparse.Namespace) -> Outcome:
     return Outcome({"findings": findings}, exit_code(findings))
 
 
-def paths_of(arguments: argparse.Namespace) -> Iterator[Path]:
+def paths_of(arguments: Namespace) -> Iterator[Path]:
     """Yield what a run with these arguments would read: the bundle, the keys, and the code of the features."""
     if arguments.bundle:
         yield (bundle := Path(arguments.bundle))

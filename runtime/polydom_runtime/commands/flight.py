@@ -1,8 +1,8 @@
 """``polydom-node flight``: print the records of a flight recorder."""
 
-import argparse
 import json
 import math
+from argparse import Namespace
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
@@ -11,36 +11,30 @@ from typing import Any
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.exceptions import BundleMismatchError, RecordingError
-from polydom_runtime.explaining.alternatives import with_alternatives
-from polydom_runtime.explaining.explanation import Explanation
-from polydom_runtime.explaining.text import explanation_text
+from polydom_runtime.explaining.explanation import Explanation, with_alternatives
 from polydom_runtime.prediction import Policy, Prediction
 from polydom_runtime.records.flight_file import Flight, FlightHeader, load_flight
 from polydom_runtime.records.flight_record import FlightRecord
 from polydom_runtime.records.metrics import Metrics, finite
 from polydom_runtime.trace import Trace
 
+from .options import Group, Option
 from .outcome import Outcome
 from .terminal import show
 
+OPTIONS = (
+    Option("file FILE", "the file that polydom-node run --record writes, or wrote"),
+    Group(
+        "",
+        Option("--summary", "print one line of metrics over all records instead"),
+        Option("--explain ITEM", "tell how the answer to an item came about instead", int),
+    ),
+    Option("--bundle BUNDLE", "with --explain: the recorded bundle, to tell worst cases and the sets that did not fit"),
+)
 
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``polydom-node flight``."""
-    command.add_argument("file", metavar="FILE", help="the file that polydom-node run --record writes, or wrote")
-    what = command.add_mutually_exclusive_group()
-    what.add_argument("--summary", action="store_true", help="print one line of metrics over all records instead")
-    what.add_argument("--explain", type=int, metavar="ITEM", help="tell how the answer to an item came about instead")
-    command.add_argument(
-        "--bundle", help="with --explain: the recorded bundle, to tell worst cases and the sets that did not fit"
-    )
 
-
-def run(arguments: argparse.Namespace) -> Outcome:
-    """Print every record as a line of JSON from the oldest to the newest, or a summary.
-
-    Raises `RecordingError` if the file is not a sound recording, or has no such item. Raises `BundleFormatError`,
-    `BundleMismatchError` if the bundle is not sound, or not that of the recording.
-    """
+def run(arguments: Namespace) -> Outcome:
+    """Print every record as a line of JSON from the oldest to the newest, or a summary."""
     flight = load_flight(arguments.file)
     if arguments.summary:
         print(json.dumps({"summary": (found := summary(flight))}))
@@ -48,7 +42,7 @@ def run(arguments: argparse.Namespace) -> Outcome:
     if arguments.explain is not None:
         bundle = None if arguments.bundle is None else load_bundle(arguments.bundle)
         told = explanation(flight, arguments.explain, bundle)
-        show(explanation_text(told))
+        show(str(told))
         return Outcome(told)
     records = [as_dict(flight.header, record) for record in flight.records]
     for record in records:
@@ -100,11 +94,7 @@ def summary(flight: Flight) -> dict[str, Any]:
 
 
 def explanation(flight: Flight, item: int, bundle: Bundle | None) -> Explanation:
-    """Return how the newest recorded answer to an item came about.
-
-    Raises `RecordingError` if the item is not in the recording. Raises `BundleMismatchError` if the bundle is not that
-    of the recording.
-    """
+    """Return how the newest recorded answer to an item came about."""
     header, found = flight.header, [r for r in flight.records if r.number == item]
     if not found:
         numbers = [r.number for r in flight.records]
@@ -138,10 +128,6 @@ def answer_of(header: FlightHeader, record: FlightRecord) -> Prediction:
 def trace_of(record: FlightRecord) -> Trace:
     """Return the trace of a recorded answer; its times start at 0."""
     trace = Trace()
-    trace.size, trace.features, trace.marks = record.size, list(record.features), marks_of(record)
+    trace.size, trace.features = record.size, list(record.features)
+    trace.marks = list(accumulate((record.before_ns, *record.feature_ns, record.model_ns), initial=0))
     return trace
-
-
-def marks_of(record: FlightRecord) -> list[int]:
-    """Return the clock readings of a record, in nanoseconds since its start, in the form that a trace has."""
-    return list(accumulate((record.before_ns, *record.feature_ns, record.model_ns), initial=0))

@@ -1,7 +1,7 @@
 """``polydom-node install``: check a bundle and make it the current release."""
 
-import argparse
 import sys
+from argparse import Namespace
 from dataclasses import asdict
 
 from polydom_runtime.delivery.fitness import check_fitness
@@ -12,31 +12,22 @@ from polydom_runtime.device.probe import probe
 from polydom_runtime.findings import as_text
 from polydom_runtime.items.sources import space_of
 
-from .arguments import add_trust
+from .bundle_options import TRUST, loader_of
+from .options import Option
 from .outcome import Outcome
 from .terminal import show
-from .tuned_bundle import loader_of
+
+OPTIONS = (
+    Option("bundle BUNDLE", "the bundle folder, or a .tar file from `polydom pack`"),
+    Option("--into ROOT", "the folder of releases; made if it is missing", required=True),
+    Option("--space MODULE:SPACE", "the feature space, to compare its numbers with those of the build"),
+    Option("--keep RELEASES", "the number of releases that stay (default 3)", int, 3),
+    TRUST,
+)
 
 
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``polydom-node install``."""
-    command.add_argument("bundle", metavar="BUNDLE", help="the bundle folder, or a .tar file from `polydom pack`")
-    command.add_argument("--into", required=True, metavar="ROOT", help="the folder of releases; made if it is missing")
-    command.add_argument(
-        "--space", metavar="MODULE:SPACE", help="the feature space, to compare its numbers with those of the build"
-    )
-    command.add_argument(
-        "--keep", type=int, default=3, metavar="RELEASES", help="the number of releases that stay (default 3)"
-    )
-    add_trust(command)
-
-
-def run(arguments: argparse.Namespace) -> Outcome:
-    """Check the bundle on this machine, install it, and say what changed.
-
-    Raises `UpdateError` if it cannot work on this machine, or cannot be installed. Raises `PolyDomError` if the bundle
-    or the feature space cannot be used.
-    """
+def run(arguments: Namespace) -> Outcome:
+    """Check the bundle on this machine, install it, and say what changed."""
     space = space_of(arguments.space) if arguments.space else None
     load = loader_of(arguments)
     with unpacked(arguments.bundle) as folder:

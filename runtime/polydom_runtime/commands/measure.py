@@ -1,6 +1,6 @@
 """``polydom-node measure``: time features on this machine, so that the host can plan for it."""
 
-import argparse
+from argparse import Namespace
 
 from polydom_runtime.device.board import usable_cpus
 from polydom_runtime.device.device_profile import dump
@@ -13,56 +13,49 @@ from polydom_runtime.measuring.own_profile import own_profile
 from polydom_runtime.measuring.spread import spreads
 
 from .arguments import duration, positive, share, sizes
+from .options import Option, values_of
 from .outcome import Outcome
-from .progress import ProgressBar
-from .terminal import say, show
+from .terminal import ProgressBar, say, show
 
-
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``polydom-node measure``."""
-    command.add_argument("space", metavar="MODULE:SPACE", help="the feature space to time")
-    command.add_argument("--items", required=True, help="the items to time: a packed .npz file or MODULE:FUNCTION")
-    command.add_argument("--out", required=True, metavar="NAME.costs", help="the costs file to write")
-    command.add_argument(
+PERIOD = Option(
+    "--period",
+    "the time to sleep before each answer that is to be cold, such as the period of the loop (default 20ms)",
+    *(duration, 0.02),
+)
+OPTIONS = (
+    Option("space MODULE:SPACE", "the feature space to time"),
+    Option("--items ITEMS", "the items to time: a packed .npz file or MODULE:FUNCTION", required=True),
+    Option("--out NAME.costs", "the costs file to write", required=True),
+    Option(
         "--sizes",
-        type=sizes,
-        default=(12, None),
-        help="the item sizes to measure: their number, or LOW:HIGH, or LOW:HIGH:NUMBER (default: 12 sizes over the "
-        "range of the items)",
-    )
-    command.add_argument("--seconds", type=positive, default=60.0, help="the time limit in seconds (default 60)")
-    command.add_argument(
+        "the item sizes to measure: their number, or LOW:HIGH, or LOW:HIGH:NUMBER (default: 12 sizes over the range of "
+        "the items)",
+        *(sizes, (12, None)),
+    ),
+    Option("--seconds", "the time limit in seconds (default 60)", positive, 60.0),
+    Option(
         "--quantile",
-        type=share,
-        default=0.999,
-        help="the quantile of the times that must be known well before the measurement may end early (default 0.999)",
-    )
-    command.add_argument(
-        "--period",
-        type=duration,
-        default=0.02,
-        help="the time to sleep before each answer that is to be cold, such as the period of the loop (default 20ms)",
-    )
-    command.add_argument("--cpu", type=int, help="the processor to measure on (default: the last one)")
-    command.add_argument("--resume", action="store_true", help="continue an unfinished measurement")
-    command.add_argument("--profile-out", metavar="NAME.toml", help="the device profile to write as well")
+        "the quantile of the times that must be known well before the measurement may end early (default 0.999)",
+        *(share, 0.999),
+    ),
+    PERIOD,
+    Option("--cpu", "the processor to measure on (default: the last one)", int),
+    Option("--resume", "continue an unfinished measurement"),
+    Option("--profile-out NAME.toml", "the device profile to write as well"),
+)
 
 
-def run(arguments: argparse.Namespace) -> Outcome:
+def run(arguments: Namespace) -> Outcome:
     """Time the features on this machine and write the samples."""
-    space = space_of(arguments.space)
-    items = readable(arguments.items)
+    space, items = space_of(arguments.space), readable(arguments.items)
     count, size_range = arguments.sizes
     journal = FileJournal(arguments.out, resume=arguments.resume)
     with ProgressBar("costs measured") as bar:
         samples = measure(
-            space,
-            items,
+            *(space, items),
             n_sizes=count,
             size_range=size_range,
-            seconds=arguments.seconds,
-            quantile=arguments.quantile,
-            period=arguments.period,
+            **values_of(arguments, "seconds", "quantile", "period"),
             cpu=usable_cpus()[-1] if arguments.cpu is None else arguments.cpu,
             journal=journal,
             stamp={"onnx": onnx_limits(probe())},
@@ -87,8 +80,6 @@ def run(arguments: argparse.Namespace) -> Outcome:
             "units": samples.units,
             "sizes": samples.sizes.tolist(),
             "rounds": samples.n_rounds,
-            "stopped": samples.stopped,
-            "machine": samples.machine,
-            "warnings": samples.warnings,
+            **{name: getattr(samples, name) for name in ("stopped", "machine", "warnings")},
         }
     )

@@ -1,16 +1,35 @@
-"""The outcome of a command as JSON, in the same envelope for every command; see docs/json.md."""
+"""The outcome of a command: its exit code, and JSON in the same envelope for every command; see docs/json.md."""
 
 import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
+from enum import IntEnum
 from os import PathLike
 from typing import Any
 
-from .exit_code import ExitCode
-
 FORMAT = 1
 """It grows when a field of the envelope is left out or changes its meaning, not when fields are added."""
+
+
+class ExitCode(IntEnum):
+    """What the end of a command means; after signal n the code is `AFTER_SIGNAL` + n, such as 130 after Ctrl-C."""
+
+    DONE = 0
+    """Done, and nothing is wrong with what was looked at."""
+
+    WRONG = 1
+    """Done, and something is wrong: what the command looked at, or what it was given to answer."""
+
+    ERROR = 2
+    """Not done: a fault of the command line, a file, the machine or the user's code, in one line on standard error."""
+
+    OPEN = 3
+    """Done, without a verdict: neither proven nor refuted."""
+
+    AFTER_SIGNAL = 128
+    NOT_READ = 141
+    """The reader of the output has gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,47 +37,34 @@ class Outcome:
     """What a command found."""
 
     result: Any
-    """What ``--json`` prints: data that `plain` can take."""
+    """What ``--json`` prints: data that `plain_data` can take."""
     code: int = ExitCode.DONE
     """The exit code."""
 
 
-@dataclass(frozen=True, slots=True)
-class Envelope:
-    """What is around each outcome."""
+def document(command: str, version: str, code: int, **part: Any) -> str:
+    """Return the JSON of a command: its ``result`` or its ``error`` in the envelope.
 
-    command: str
-    """The program and the command, such as ``polydom inspect``."""
-    version: str
-    """Of the program."""
-
-    def of(self, outcome: Outcome) -> str:
-        """Return a JSON document with a result."""
-        return self._text(outcome.code, result=plain(outcome.result))
-
-    def of_error(self, kind: str, message: str, code: int) -> str:
-        """Return a JSON document with an error: the name of its class, and its message."""
-        return self._text(code, error={"type": kind, "message": message, "exit_code": int(code)})
-
-    def _text(self, code: int, **part: Any) -> str:
-        head = {"command": self.command, "version": self.version, "format": FORMAT, "exit_code": int(code)}
-        return json.dumps(head | part, indent=2, allow_nan=False)
+    `command`: the program and the command, such as ``polydom inspect``. `version`: of the program.
+    """
+    head = {"command": command, "version": version, "format": FORMAT, "exit_code": int(code)}
+    return json.dumps(head | plain_data(part), indent=2, allow_nan=False)
 
 
-def plain(value: Any) -> Any:
+def plain_data(value: Any) -> Any:
     """Return data as JSON has it: dataclasses and named tuples as objects, numbers that are not finite as null.
 
-    >>> plain({"p50": math.nan, 2: (1, ExitCode.WRONG)})
+    >>> plain_data({"p50": math.nan, 2: (1, ExitCode.WRONG)})
     {'p50': None, '2': [1, 1]}
     """
     if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+        return {field.name: plain_data(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        return plain(value._asdict())
+        return plain_data(value._asdict())
     if isinstance(value, Mapping):
-        return {str(name): plain(one) for name, one in value.items()}
+        return {str(name): plain_data(one) for name, one in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [plain(one) for one in value]
+        return [plain_data(one) for one in value]
     if isinstance(value, bool) or value is None:
         return value
     if isinstance(value, int):

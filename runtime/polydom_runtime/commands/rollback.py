@@ -1,32 +1,27 @@
 """``polydom-node rollback``: make an earlier release the current one."""
 
-import argparse
+from argparse import Namespace
 
 from polydom_runtime.delivery.rollback import SHORTEST, roll_back
 
-from .arguments import add_trust
+from .bundle_options import TRUST, loader_of
+from .options import Option
 from .outcome import Outcome
 from .terminal import say, show
-from .tuned_bundle import loader_of
 
-
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``polydom-node rollback``."""
-    command.add_argument("--into", required=True, metavar="ROOT", help="the folder of releases")
-    command.add_argument(
-        "--to",
-        metavar="DIGEST",
-        help=f"the digest of the release to use, or its first {SHORTEST} or more characters (default: the last sound "
+OPTIONS = (
+    Option("--into ROOT", "the folder of releases", required=True),
+    Option(
+        "--to DIGEST",
+        f"the digest of the release to use, or its first {SHORTEST} or more characters (default: the last sound "
         "release before the current one)",
-    )
-    add_trust(command)
+    ),
+    TRUST,
+)
 
 
-def run(arguments: argparse.Namespace) -> Outcome:
-    """Roll back, and say to which release.
-
-    Raises `UpdateError` if there is no such release, or it is damaged.
-    """
+def run(arguments: Namespace) -> Outcome:
+    """Roll back, and say to which release."""
     done = roll_back(arguments.into, to=arguments.to, load=loader_of(arguments))
     for digest, fault in done.passed_over.items():
         say(f"passed over {digest}: {fault}")

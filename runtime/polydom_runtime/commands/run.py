@@ -1,123 +1,87 @@
 """``polydom-node run``: answer items as they come, or at a fixed period."""
 
-import argparse
 import gc
 import json
 import math
 import os
+from argparse import Namespace
 from collections.abc import Callable
 from contextlib import ExitStack, closing, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
+from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.causes import raised
-from polydom_runtime.exceptions import EnergyError, RecordingError, WorkerError
+from polydom_runtime.exceptions import EnergyError, LoopError, RecordingError, WorkerError
 from polydom_runtime.items.sources import Arrived, iterate, space_of
 from polydom_runtime.loop.stop import StopWaiting
-from polydom_runtime.loop.throttle_watch import ThrottleWatch
 from polydom_runtime.pauses import collector_off
-from polydom_runtime.policy.energy import EnergyBudget
 from polydom_runtime.prediction import AnyPredictor
 from polydom_runtime.predictor import Predictor
 from polydom_runtime.records.metrics import known_as
 
-from . import follow_options, loop_options, publish_options, record_options
-from .arguments import add_answering, joules, positive
+from .answers import Answers, LabelledSource, check_first, follows
+from .bundle_options import bundle_of, trust_of
 from .command_line import TRACEBACK
-from .follow_options import follows
-from .loop_answers import Answers, LabelledSource, check_first
+from .options import values_of
 from .outcome import Outcome
+from .recording import Records
+from .run_options import OPTIONS as OPTIONS
 from .signals import stopping, without_hangup
 from .tally import Tally
 from .terminal import say
-from .tuned_bundle import bundle_of, trust_of
 
 if TYPE_CHECKING:
     from polydom_runtime.delivery.following_predictor import FollowingPredictor, Single
+    from polydom_runtime.policy.energy import EnergyBudget
     from polydom_runtime.publishing.publisher import MqttPublisher
+    from polydom_runtime.publishing.target import MqttTarget
     from polydom_runtime.supervision.supervisor import SupervisedPredictor
 
 COLLECT_EVERY = 1000
 """Items between two garbage collections, which are kept out of the timed calls."""
 
-
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``polydom-node run``."""
-    add_answering(command)
-    command.add_argument(
-        "--no-compare",
-        dest="compare",
-        action="store_false",
-        help="do not compare the features with those of the build, on the reference items of the bundle",
-    )
-    command.add_argument(
-        "--early-stop", action="store_true", help="answer as soon as a model is confident enough, to save energy"
-    )
-    command.add_argument(
-        "--energy", type=joules, help="the energy budget of an item, such as 5mJ, which holds beside the deadline"
-    )
-    command.add_argument(
-        "--watts", type=positive, help="the power of the device in watts while it computes; for --energy"
-    )
-    command.add_argument(
-        "--energy-costs",
-        metavar="FILE.json",
-        help="the measured joules of each feature; for --energy, in place of --watts",
-    )
-    abstention = command.add_mutually_exclusive_group()
-    abstention.add_argument(
-        "--abstain-below",
-        type=float,
-        metavar="CONFIDENCE",
-        help="withhold answers whose probability to be right is lower, such as 0.9: their label is null",
-    )
-    abstention.add_argument(
-        "--accuracy-wanted",
-        type=float,
-        metavar="SHARE",
-        help="withhold so many unsure answers that this share of the others is right, such as 0.99",
-    )
-    command.add_argument(
-        "--supervised",
-        action="store_true",
-        help="compute in a second process, which is killed and replaced when a feature hangs",
-    )
-    printing = command.add_mutually_exclusive_group()
-    printing.add_argument("--quiet", action="store_true", help="print only the summary")
-    printing.add_argument(
-        "--hold", action="store_true", help="print all answers at the end, and none between two items; for short runs"
-    )
-    record_options.add_arguments(command)
-    loop_options.add_arguments(command)
-    follow_options.add_arguments(command)
-    publish_options.add_arguments(command)
+PLANNED = "deadline", "policy", "abstain_below", "accuracy_wanted"
+"""The options that are parameters of every predictor."""
 
 
-def run(arguments: argparse.Namespace) -> Outcome:
+def run(arguments: Namespace) -> Outcome:
     """Answer every item: a JSON line each, and a summary line."""
-    if arguments.json and arguments.metrics_json == "-":
-        raise RecordingError("--metrics-json must name a file where --json has the standard output. Got -.")
-    loop_options.check_arguments(arguments)
-    follow_options.check_arguments(arguments)
-    target = publish_options.target_of(arguments)
+    check_together(arguments)
+    target = _target(arguments) if arguments.mqtt is not None else None
     if not arguments.compare:
         say("the features are not compared with those of the build")
     make = _supervised if arguments.supervised else _predictor
     with ExitStack() as stack:
         if arguments.follow:
             stack.enter_context(without_hangup())  # a new bundle that it tells of is found in any case
-        first = make(arguments)
-        predictor = follow_options.following(arguments, first, make) if arguments.follow else first
+        predictor: Single | FollowingPredictor = (first := make(arguments))
+        if arguments.follow:
+            from .following import following  # only here: most nodes keep their bundle
+
+            predictor = following(arguments, first, make)
         if not isinstance(predictor, Predictor):
             stack.callback(predictor.close)
-        publisher = None
-        if target is not None:
-            publisher = stack.enter_context(publish_options.open_publisher(arguments, target, predictor.bundle))
+        publisher = None if target is None else stack.enter_context(_publisher(arguments, target, predictor))
         return _answer_all(arguments, predictor, publisher)
 
 
+def check_together(arguments: Namespace) -> None:
+    """Check that the options can hold together."""
+    if arguments.json and arguments.metrics_json == "-":
+        raise RecordingError("--metrics-json must name a file where --json has the standard output. Got -.")
+    if arguments.follow and arguments.tune is not None:
+        raise LoopError("--follow must be without --tune: a tune is of one bundle. Leave one out.")
+    if arguments.trial < 0:
+        raise LoopError(f"--trial must be at least 0. Got {arguments.trial}.")
+    if arguments.supervised and (arguments.early_stop or arguments.energy is not None):
+        raise EnergyError("--supervised must be without --early-stop and --energy. Leave one out.")
+    if arguments.supervised and arguments.tune is not None:
+        raise WorkerError("--supervised must be without --tune: workers plan by the bundle alone. Leave one out.")
+
+
 def _answer_all(
-    arguments: argparse.Namespace, predictor: "Single | FollowingPredictor", publisher: "MqttPublisher | None"
+    arguments: Namespace, predictor: "Single | FollowingPredictor", publisher: "MqttPublisher | None"
 ) -> Outcome:
     """Answer until the items end or a signal comes, and print the summary."""
     bundle, tally = predictor.bundle, Tally(predictor.deadline, predictor.bundle)
@@ -125,7 +89,7 @@ def _answer_all(
         say(f"{bundle.times.origin}")
     with ExitStack() as stack:
         stop = stack.enter_context(stopping(predictor.look if follows(predictor) else None))
-        records = stack.enter_context(record_options.open_records(arguments, predictor))
+        records = stack.enter_context(Records(arguments, predictor))
         if publisher is not None:
             records.count(publisher)
             stack.callback(publisher.close)  # before the last metrics are written
@@ -136,18 +100,19 @@ def _answer_all(
         source = stack.enter_context(
             closing(LabelledSource(arguments.items, iterate(arguments.items), tally, stop, check))
         )
-        of_bundle = (lambda: {"bundle": predictor.bundle.sha256[:12]}) if arguments.follow else dict
         answers = Answers(
             *(predictor, source, tally, records, stop, publisher),
             shown="held" if arguments.hold else "none" if arguments.quiet or arguments.json else "each",
-            more=of_bundle,
+            more=(lambda: {"bundle": predictor.bundle.sha256[:12]}) if arguments.follow else dict,
         )
-        code, loop = (_periodic if arguments.period else _one_by_one)(arguments, predictor, answers)
+        code, loop = _answer_each(arguments, predictor, answers)
         if source.refused is not None:
             raise source.refused
         answers.release()
         if not answers.is_read:
             raise BrokenPipeError
+        if publisher is not None:
+            publisher.close()  # after what is pending was published, so that it is counted
         summary = {
             **tally.summary(),
             "oversized": predictor.n_oversized,
@@ -156,55 +121,60 @@ def _answer_all(
             "compared": arguments.compare and bool(bundle.references.items),
             **loop,
             **_more(arguments, predictor),
-            **publish_options.last_counts(publisher),
+            **({} if publisher is None else {"mqtt": publisher.counts._asdict()}),
         }
         print(json.dumps({"summary": summary}), flush=True)
     return Outcome({"summary": summary, "answers": answers.held}, code or int(not tally.is_sound))
 
 
-def _supervised(arguments: argparse.Namespace) -> "SupervisedPredictor":
+def _supervised(arguments: Namespace) -> "SupervisedPredictor":
     from polydom_runtime.supervision.supervisor import SupervisedPredictor
 
-    if arguments.early_stop or arguments.energy is not None:
-        raise EnergyError("--supervised must be without --early-stop and --energy. Leave one out.")
-    if arguments.tune is not None:
-        raise WorkerError("--supervised must be without --tune: workers plan by the bundle alone. Leave one out.")
-    return SupervisedPredictor(
-        arguments.bundle,
-        arguments.space,
-        deadline=arguments.deadline,
-        policy=arguments.policy,
-        abstain_below=arguments.abstain_below,
-        accuracy_wanted=arguments.accuracy_wanted,
-        compare=arguments.compare,
-        trust=trust_of(arguments),
-    )
+    options = values_of(arguments, *PLANNED, "compare")
+    return SupervisedPredictor(arguments.bundle, arguments.space, trust=trust_of(arguments), **options)
 
 
-def _predictor(arguments: argparse.Namespace) -> Predictor:
-    if arguments.energy is None and (arguments.watts or arguments.energy_costs):
-        raise EnergyError("--watts and --energy-costs must come with --energy, the budget of an item. It is missing.")
-    bundle, energy = bundle_of(arguments), None
-    if arguments.energy is not None and arguments.energy_costs:
-        energy = EnergyBudget.measured(arguments.energy_costs, arguments.energy, bundle)
-    elif arguments.energy is not None:
-        energy = EnergyBudget(arguments.energy, arguments.watts)
-    predictor = Predictor(
-        bundle,
-        space := space_of(arguments.space),
-        deadline=arguments.deadline,
-        policy=arguments.policy,
-        early_stop=arguments.early_stop,
-        energy=energy,
-        abstain_below=arguments.abstain_below,
-        accuracy_wanted=arguments.accuracy_wanted,
-    )
+def _predictor(arguments: Namespace) -> Predictor:
+    bundle, space = bundle_of(arguments), space_of(arguments.space)
+    energy = None if arguments.energy is None else _energy(arguments, bundle)
+    predictor = Predictor(bundle, space, energy=energy, **values_of(arguments, *PLANNED, "early_stop"))
     if arguments.compare:
         bundle.check_features(space)
     return predictor
 
 
-def _more(arguments: argparse.Namespace, predictor: AnyPredictor) -> dict[str, Any]:
+def _energy(arguments: Namespace, bundle: Bundle) -> "EnergyBudget":
+    from polydom_runtime.policy.energy import EnergyBudget  # only here: most nodes have power enough
+
+    if arguments.energy_costs:
+        return EnergyBudget.measured(arguments.energy_costs, arguments.energy, bundle)
+    return EnergyBudget(arguments.energy, arguments.watts)
+
+
+def _target(arguments: Namespace) -> "MqttTarget":
+    from polydom_runtime.publishing.target import MqttTarget, check_topic  # only here: most nodes publish nothing
+
+    if arguments.mqtt_discovery is not None:
+        check_topic(arguments.mqtt_discovery)
+    return MqttTarget.parse(
+        arguments.mqtt,
+        login=arguments.mqtt_login,
+        authorities=arguments.mqtt_ca,
+        client_id=arguments.mqtt_client_id,
+        qos=arguments.mqtt_qos,
+    )
+
+
+def _publisher(arguments: Namespace, target: "MqttTarget", predictor: AnyPredictor) -> "MqttPublisher":
+    from polydom_runtime.publishing.discovery import discovery
+    from polydom_runtime.publishing.publisher import MqttPublisher
+
+    prefix = arguments.mqtt_discovery
+    retained = {} if prefix is None else discovery(target, predictor.bundle, prefix)
+    return MqttPublisher(target, retained=retained, capacity=arguments.mqtt_queue)
+
+
+def _more(arguments: Namespace, predictor: AnyPredictor) -> dict[str, Any]:
     """Return the part of the summary about supervision and new bundles."""
     more: dict[str, Any] = {"reloads": predictor.reloads._asdict()} if follows(predictor) else {}
     if arguments.supervised:
@@ -214,12 +184,15 @@ def _more(arguments: argparse.Namespace, predictor: AnyPredictor) -> dict[str, A
     return more
 
 
-Ended = tuple[int, dict[str, Any]]
-"""The exit code, and the part of the summary about the loop."""
+def _answer_each(arguments: Namespace, predictor: AnyPredictor, answers: Answers) -> tuple[int, dict[str, Any]]:
+    """Return the exit code, and the part of the summary about the loop."""
+    hooks: list[Callable[[float], object]] = [answers.records.on_slack]
+    hooks += [answers.publisher.on_slack] if answers.publisher is not None else []
+    hooks += [predictor.on_slack] if follows(predictor) else []
+    if arguments.period:
+        from .periodic import answer_periodically  # only here: it loads all of the loop
 
-
-def _one_by_one(arguments: argparse.Namespace, predictor: AnyPredictor, answers: Answers) -> Ended:
-    hooks = _hooks(predictor, answers)
+        return answer_periodically(arguments, predictor, answers, hooks)
     number, error = 0, None
     with collector_off():
         while True:
@@ -249,21 +222,3 @@ def _one_by_one(arguments: argparse.Namespace, predictor: AnyPredictor, answers:
     if error is not None:
         say(f"the items ended with an error. {raised(error)}")
     return int(error is not None), {}
-
-
-def _hooks(predictor: AnyPredictor, answers: Answers) -> list[Callable[[float], object]]:
-    """Return what uses the time between two items."""
-    follow = [predictor.on_slack] if follows(predictor) else []
-    publish = [answers.publisher.on_slack] if answers.publisher is not None else []
-    return [answers.records.on_slack, *publish, *follow]
-
-
-def _periodic(arguments: argparse.Namespace, predictor: AnyPredictor, answers: Answers) -> Ended:
-    hooks = _hooks(predictor, answers)
-    if isinstance(predictor, Predictor) or follows(predictor):
-        hooks.append(ThrottleWatch(predictor.expect_slowdown).on_slack)
-    monitor = loop_options.build_loop(
-        arguments, predictor, answers.source, answers.on_answer, on_slack=hooks, stop=answers.stop
-    )
-    summary = loop_options.run_loop(arguments, monitor)
-    return loop_options.exit_code(summary), {"loop": loop_options.as_dict(summary)}

@@ -4,8 +4,8 @@ import os
 import select
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from threading import Event, Thread, main_thread
 from time import sleep
 from types import FrameType
@@ -26,6 +26,17 @@ class Stopped(KeyboardInterrupt):
 
     def __init__(self, number: int) -> None:
         self.number = number
+
+
+@contextmanager
+def _handled_by(handlers: Mapping[int, Callable[..., object]]) -> Iterator[None]:
+    """Handle signals within a ``with`` block in ways of its own."""
+    before = [(number, signal.signal(number, handler)) for number, handler in handlers.items()]
+    try:
+        yield
+    finally:
+        for number, handler in before:
+            signal.signal(number, handler)
 
 
 @contextmanager
@@ -54,15 +65,13 @@ def interruptible() -> Iterator[None]:
             return
         raise Stopped(number)
 
-    before = [(number, signal.signal(number, handle)) for number in _heeded()]
-    try:
-        yield
-    finally:
-        ended.set()
-        for thread in threads:
-            thread.join()
-        for number, handler in before:
-            signal.signal(number, handler)
+    with _handled_by(dict.fromkeys(_heeded(), handle)):
+        try:
+            yield
+        finally:
+            ended.set()
+            for thread in threads:
+                thread.join()
 
 
 def _is_stopping() -> bool:
@@ -93,25 +102,16 @@ def stopping(on_hangup: Callable[[], object] | None = None) -> Iterator[Stop]:
             os.kill(os.getpid(), number)
         stop.on_signal(number, frame)
 
-    before = [(number, signal.signal(number, handle)) for number in numbers]
+    handlers: dict[int, Callable[..., object]] = dict.fromkeys(numbers, handle)
     if on_hangup is not None:
-        before.append((signal.SIGHUP, signal.signal(signal.SIGHUP, lambda *_: on_hangup())))
-    try:
-        with again.running():
-            yield stop
-    finally:
-        for number, handler in before:
-            signal.signal(number, handler)
+        handlers[signal.SIGHUP] = lambda *_: on_hangup()
+    with _handled_by(handlers), again.running():
+        yield stop
 
 
-@contextmanager
-def without_hangup() -> Iterator[None]:
+def without_hangup() -> AbstractContextManager[None]:
     """Let SIGHUP do nothing within a ``with`` block, while all is made that it is for. For the main thread."""
-    before = signal.signal(signal.SIGHUP, lambda *_: None)  # unlike SIG_IGN, that is not handed on to new processes
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGHUP, before)
+    return _handled_by({signal.SIGHUP: lambda *_: None})  # unlike SIG_IGN, that is not handed on to new processes
 
 
 def _heeded() -> list[int]:
@@ -122,9 +122,7 @@ def _heeded() -> list[int]:
 class _SendAgain:
     """Sends a signal again to the main thread until it has been handled; at a second one it may end the process.
 
-    `numbers`: of the signals that are sent again.
-
-    `handled`, `sent`: how often Python has handled signals, and how often they were sent again.
+    `numbers`: of the signals that are sent again. `handled`, `sent`: the counts of how often this happened.
     """
 
     def __init__(self, numbers: Sequence[int]) -> None:

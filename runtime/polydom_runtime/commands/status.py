@@ -1,30 +1,22 @@
 """``polydom-node status``: list the releases of a node."""
 
-import argparse
+from argparse import Namespace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from polydom_runtime.causes import printable
 from polydom_runtime.delivery.releases import current_digest, releases
 
-from .arguments import add_trust
-from .exit_code import ExitCode
-from .outcome import Outcome
+from .bundle_options import TRUST, loader_of
+from .options import Option
+from .outcome import ExitCode, Outcome
 from .terminal import show
-from .tuned_bundle import loader_of
+
+OPTIONS = Option("root ROOT", "the folder of releases"), TRUST
 
 
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``polydom-node status``."""
-    command.add_argument("root", metavar="ROOT", help="the folder of releases")
-    add_trust(command)
-
-
-def run(arguments: argparse.Namespace) -> Outcome:
-    """Print the releases, the newest copy first; return 1 if the current one is missing or damaged, else 0.
-
-    Raises `UpdateError` if the folder cannot be read.
-    """
+def run(arguments: Namespace) -> Outcome:
+    """Print the releases, the newest copy first; return 1 if the current one is missing or damaged, else 0."""
     current, found = current_digest(Path(arguments.root)), releases(arguments.root, loader_of(arguments))
     for release in found:
         mark = "current" if release.digest == current else ""

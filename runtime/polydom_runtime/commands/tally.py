@@ -9,9 +9,15 @@ from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.histogram import Histogram
 from polydom_runtime.items.sources import UNLABELLED
 from polydom_runtime.prediction import Prediction
-from polydom_runtime.records.metrics import MAX_ERRORS, MAX_REASONS, MAX_SETS, PRIOR, BoundedCounter, labelled
-
-from .scores import score_of
+from polydom_runtime.records.answer_scores import score_counter
+from polydom_runtime.records.metrics import (
+    MAX_COUNTED_SETS,
+    MAX_ERRORS,
+    MAX_REASONS,
+    NO_FEATURES,
+    BoundedCounter,
+    labelled,
+)
 
 QUANTILES = (("p50", 0.5), ("p99", 0.99))
 
@@ -41,8 +47,8 @@ class Tally:
         self.deadline_ns = deadline * 1e9
         self.elapsed, self.waited = Histogram(), Histogram()
         self.items = self.unreadable = self.failed = self.abstained = 0
-        self.scoring, self.score = bundle.promise.scoring, score_of(bundle)
-        self.features = BoundedCounter[str](MAX_SETS)
+        self.scoring, self.score = bundle.promise.scoring, score_counter(bundle)
+        self.features = BoundedCounter[str](MAX_COUNTED_SETS)
         self.reasons, self.missed = BoundedCounter[str](MAX_REASONS), BoundedCounter[str](MAX_REASONS)
         self.late_by = [0] * (len(LATE_BY) + 1)
         self.errors = BoundedCounter[str](MAX_ERRORS)
@@ -52,7 +58,7 @@ class Tally:
         self.items += 1
         self.elapsed.add(answer.elapsed_ns)
         self.waited.add(answer.waited_ns)
-        self.features.add("+".join(answer.features) or PRIOR)
+        self.features.add("+".join(answer.features) or NO_FEATURES)
         self.reasons.add(answer.reason)
         self.failed += not answer.features and answer.reason.endswith(" failed")
         if answer.error:

@@ -4,9 +4,13 @@ import codecs
 import io
 import os
 import sys
+import time
 from contextlib import suppress
 
 from polydom_runtime.causes import printable, uncontrolled
+
+WIDTH = 30
+"""Characters of a progress bar."""
 
 PLAIN = {
     "\N{MICRO SIGN}": "u",
@@ -25,10 +29,10 @@ PLAIN = {
 """What is written for characters that a terminal cannot show."""
 
 
-def plain(error: UnicodeError) -> tuple[str, int]:
+def in_plain_characters(error: UnicodeError) -> tuple[str, int]:
     r"""Write characters that cannot be encoded in others; an error handler for `codecs`.
 
-    >>> codecs.register_error("plain", plain)
+    >>> codecs.register_error("plain", in_plain_characters)
     >>> "30 \N{MICRO SIGN}s \N{LESS-THAN OR EQUAL TO} \N{GREEK SMALL LETTER OMEGA}".encode("ascii", "plain")
     b'30 us <= \\u03c9'
     """
@@ -57,7 +61,7 @@ def prepare_streams() -> None:
 
     Otherwise a file that is opened later would get the number of a closed one, and the messages of libraries.
     """
-    codecs.register_error("plain", plain)
+    codecs.register_error("plain", in_plain_characters)
     for number in range(3):
         try:
             os.fstat(number)
@@ -76,3 +80,36 @@ def close_output() -> None:
         sys.stdout.flush()
     except OSError:  # its reader has gone, or the disk is full
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
+class ProgressBar:
+    """Shows a fraction from 0 to 1, with the time left, on standard error if that is a terminal.
+
+    `what`: the words before the bar.
+    """
+
+    def __init__(self, what: str) -> None:
+        self._what, self._began, self._is_shown = what, time.monotonic(), sys.stderr.isatty()
+
+    def __enter__(self) -> "ProgressBar":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._is_shown:
+            print(file=sys.stderr)
+
+    def update(self, fraction: float) -> None:
+        """Show a fraction."""
+        if self._is_shown:
+            print(f"\r{bar(self._what, fraction, time.monotonic() - self._began)}", end="", file=sys.stderr, flush=True)
+
+
+def bar(what: str, fraction: float, spent: float) -> str:
+    """Return a line of the bar; `spent` in seconds.
+
+    >>> bar("costs measured", 0.25, 10.0)
+    'costs measured  [#######-----------------------]  25 %  30 s left '
+    """
+    left = f"{spent / fraction - spent:.0f} s left " if fraction > 0.0 else ""
+    full = int(WIDTH * fraction)
+    return f"{what}  [{'#' * full}{'-' * (WIDTH - full)}] {100 * fraction:3.0f} %  {left}"

@@ -25,7 +25,7 @@ CHECK_S = 60.0
 NICENESS = 10
 
 
-def check_bundle(
+def try_bundle(
     folder: str,
     sha256: str,
     space: str,
@@ -35,14 +35,11 @@ def check_bundle(
     trust: Sequence[str] | None = None,
     seconds: float = CHECK_S,
 ) -> None:
-    """Load a bundle, compare its features, and answer its reference items, in a process of its own.
+    """Load a bundle, and answer its reference items, in a process of its own; `BundleMismatchError` if that fails.
 
-    `sha256`: of the index of the bundle that the folder must hold, in hexadecimal. `space`: ``MODULE:SPACE``.
-    `options`: options of a `Predictor` that JSON can hold. `compare`: whether to compare the features with those of the
-    build. `trust`: the files of trusted keys; as the environment says if not given. `seconds`: the time that this may
-    take.
-
-    Raises `BundleMismatchError` if anything fails, or takes longer.
+    `sha256`: of its index. `space`: ``MODULE:SPACE``. `options`: of a `Predictor`, as JSON can hold them. `compare`:
+    whether to compare the features with those of the build. `trust`: the files of trusted keys; by default those of the
+    environment.
     """
     of_bundle = {"folder": folder, "sha256": sha256, "trust": None if trust is None else list(trust)}
     order = json.dumps({**of_bundle, "space": space, "options": dict(options), "compare": compare})
@@ -63,7 +60,7 @@ def check_bundle(
 
 
 def main(order: str, parent: str) -> int:
-    """Do the check. The last line that is printed tells what fails, or what was begun last."""
+    """Do the check. The last printed line names the failure, or the work that was begun last."""
     die_with_parent(int(parent))
     with suppress(OSError):
         os.nice(NICENESS)
@@ -98,7 +95,7 @@ def _bundle(ordered: Mapping[str, Any]) -> Bundle:
 
 
 class _Told:
-    """Prints what is done next, each time in a new last line without an end."""
+    """Prints the work that is begun, each time in a new last line without an end."""
 
     def __init__(self) -> None:
         self._models = 0

@@ -3,7 +3,7 @@
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.device.board import Board
 from polydom_runtime.device.probe import Probe
-from polydom_runtime.diagnosis.machine_findings import check_memory
+from polydom_runtime.diagnosis.machine_findings import check_free_memory
 from polydom_runtime.diagnosis.software_findings import check_bundle, check_costs, check_features
 from polydom_runtime.exceptions import UpdateError
 from polydom_runtime.features import FeatureSpace
@@ -11,16 +11,16 @@ from polydom_runtime.findings import Finding
 
 
 def check_fitness(bundle: Bundle, board: Board, found: Probe | str, space: FeatureSpace | None = None) -> list[Finding]:
-    """Return what may make answers late here: the doctor's findings about a bundle that are no reason to refuse it.
+    """Return the doctor's warnings about a bundle on this machine; refuse one that cannot work here.
 
-    `board`: the source of facts about the machine. `found`: the result of a child process that tries onnxruntime, or
-    why it failed. `space`: the features of this machine, to compare with those of the build.
-
-    Raises `UpdateError` if a model does not run, or the memory is too small. Raises `BundleMismatchError` if the
-    features are not those of the build, or give other numbers.
+    `UpdateError` if a model does not run, or the memory is too small; `BundleMismatchError` if the features of `space`
+    are not those of the build, or give other numbers.
     """
     models = check_bundle(bundle, found)
-    others = [check_memory(board, [model.size_bytes for model in bundle.models]), check_costs(bundle, board, found)]
+    others = [
+        check_free_memory(board, [model.size_bytes for model in bundle.models]),
+        check_costs(bundle, board, found),
+    ]
     if space is not None:
         bundle.check_features(space)
         others.append(check_features(bundle, space))

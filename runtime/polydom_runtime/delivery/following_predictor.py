@@ -20,9 +20,8 @@ from polydom_runtime.predictor import Predictor
 from polydom_runtime.supervision.supervisor import SupervisedPredictor
 from polydom_runtime.trace import Trace
 
-from .background import Background
-from .pace import Pace
-from .trial import Record, Trial
+from .background import Background, Pace
+from .trial import AnswerCounts, Trial
 
 if TYPE_CHECKING:
     from polydom_runtime.explaining.explanation import Explanation
@@ -34,22 +33,17 @@ CLOSE_S = 1.0
 """The time that a load may go on when all is closed."""
 
 PATIENCE = 200
-"""After so many items without enough time for a rehearsal, a new predictor takes over without one."""
+"""After this number of items without enough time for a rehearsal, a new predictor takes over without one."""
 
 Single = Predictor | SupervisedPredictor
 
-Identity = tuple[int, ...]
-
 
 class Reloads(NamedTuple):
-    """What became of new bundles."""
+    """New bundles by their fate: taken over, could not be used, or answered late or failed too often after it."""
 
     taken: int = 0
-    """Those that took over."""
     refused: int = 0
-    """Those that could not be used."""
     sent_back: int = 0
-    """Those that took over, and answered late or failed too often: the one before took over again."""
     error: str = ""
     """Why the last one was refused or sent back; empty if none was."""
 
@@ -86,7 +80,7 @@ class FollowingPredictor:
     current : Predictor or SupervisedPredictor
         The one that answers.
     reloads : Reloads
-    record : Record
+    record : AnswerCounts
         Counts of the answers of `current`.
 
     Notes
@@ -108,7 +102,7 @@ class FollowingPredictor:
     ) -> None:
         self.current = predictor
         self.deadline = predictor.deadline
-        self.reloads, self.record = Reloads(), Record()
+        self.reloads, self.record = Reloads(), AnswerCounts()
         self._digest_file = Path(folder) / DIGEST_FILE
         self._make, self._trial_items = make, trial
         self.on_change, self._on_sent_back = on_change, on_sent_back
@@ -120,7 +114,7 @@ class FollowingPredictor:
         self._ready: Single | None = None
         self._waited = 0
         self._trial: Trial | None = None
-        self._before: tuple[Single, Record] | None = None
+        self._before: tuple[Single, AnswerCounts] | None = None
         self._is_loading = self._goes_back = False
         self._lock = Lock()  # of `reloads`
         self._counts, self._restarts = Counter[str](), 0
@@ -214,8 +208,8 @@ class FollowingPredictor:
         here = [p for p in (self.current, self._before and self._before[0]) if isinstance(p, SupervisedPredictor)]
         return sum((p.counts for p in here), self._counts), self._restarts + sum(p.restarts for p in here)
 
-    def _identity(self) -> Identity | None:
-        """Return what changes with the bundle in the folder; None if there is none now."""
+    def _identity(self) -> tuple[int, ...] | None:
+        """Return numbers that change with the bundle in the folder; None if there is none now."""
         with suppress(OSError):
             index, models = os.stat(self._digest_file), os.stat(self._digest_file.with_name(MODEL_FOLDER))
             return index.st_dev, index.st_ino, index.st_mtime_ns, models.st_ino, models.st_mtime_ns
@@ -227,7 +221,7 @@ class FollowingPredictor:
         with suppress(Exception):  # a rehearsal only
             new.keep_items_of(old)
             new.rehearse()
-        self.current, self.record = new, Record()
+        self.current, self.record = new, AnswerCounts()
         self._count("taken")
         # One that is taken over during a trial has the bundle before the trial to go back to.
         before, done = (self._before, old) if self._before is not None else ((old, record), None)
@@ -282,7 +276,7 @@ class FollowingPredictor:
             self._is_loading = False
 
     def _holds(self, predictor: Single) -> bool:
-        """Return whether the folder holds the bundle of a predictor."""
+        """Tell whether the folder holds the bundle of a predictor."""
         with suppress(BundleFormatError):
             return read_bounded(self._digest_file, 4096)[:64] == predictor.bundle.sha256.encode()
         return False

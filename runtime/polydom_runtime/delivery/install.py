@@ -1,8 +1,13 @@
-"""Installing a bundle: it is copied whole, read again, and only then the current one."""
+"""Installing a bundle: it is copied whole, read again, and only then the current one. Then the oldest releases go."""
 
 import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from filecmp import cmp
+from itertools import islice
 from pathlib import Path
 
 from polydom_runtime.bundles.bundle import Bundle
@@ -13,49 +18,55 @@ from polydom_runtime.exceptions import UpdateError
 from polydom_runtime.files import replace_folder, sync_folder, write_file
 from polydom_runtime.trust import SIGNATURE_FILE
 
-from .packed import MAX_BYTES, MAX_ENTRIES
-from .releases import RELEASES, Loader, current_digest, fault, release_path, up_to_current
-from .retention import prune, without_leftovers
-from .switching import locked, switch
+from .packed import MAX_ENTRIES, MAX_TAR_BYTES
+from .releases import (
+    HISTORY,
+    NEW_LINK,
+    RELEASES,
+    Loader,
+    current_digest,
+    digests,
+    fault,
+    locked,
+    release_path,
+    switch,
+    up_to_current,
+)
+
+LEFTOVER = re.compile(r"\.[0-9a-f]{64}\.")
+"""The start of the names of halves of releases. Other hidden files there belong to somebody else."""
 
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """What an install has done."""
+    """The result of an install; releases are named by their digests."""
 
     digest: str
-    """Of the release that is the current one now."""
+    """Of the current release now."""
     before: str | None
-    """The digest of the one that was before; None if there was none."""
+    """Of the one before, if there was one."""
     copied: bool
-    """Whether it was copied; False if it was there already, sound, and with the same signature."""
+    """False if it was there already, sound, and with the same signature."""
     removed: tuple[str, ...]
-    """The digests of releases that were removed."""
 
 
 def install(bundle: Bundle, root: str | os.PathLike[str], *, keep: int = 3, load: Loader = load_bundle) -> Installed:
-    """Copy a bundle into a folder of releases and make it the current one.
+    """Copy a bundle that was read from the disk into a folder of releases, and make it the current one.
 
-    At any instant, also after a kill or a power cut, the current release is the whole old or the whole new one.
-
-    `bundle`: as it was read from the disk. `root`: the folder of releases. It is made if it is missing, with its
-    parents. `keep`: the number of releases that stay, at least 2. `load`: what reads a bundle from a folder, checks it
-    and returns it.
-
-    Raises `UpdateError` if another process changes the releases, a file cannot be written, the bundle was changed
-    meanwhile, or `keep` is too small.
+    At any instant, also after a kill or a power cut, the current release is the whole old or the whole new one. The
+    folder is made if it is missing, with its parents. `keep` releases stay, at least 2.
     """
     if keep < 2:
         raise UpdateError(f"At least 2 releases must stay: the current one and the one before it. Got {keep}.")
     root = Path(root)
     _make_folders(root)
-    with locked(root), without_leftovers(root):
+    with locked(root), _without_leftovers(root):
         before, digest = current_digest(root), bundle.sha256
         damaged = fault(release_path(root, digest), digest, load) != "" or _is_signed_anew(bundle, root)
         if damaged:
             _put(bundle, root, load)
         switch(root, digest, [*(d for d in up_to_current(root) if d != digest), digest])
-        return Installed(digest, before, damaged, tuple(prune(root, keep, load)))
+        return Installed(digest, before, damaged, tuple(_prune(root, keep, load)))
 
 
 def _make_folders(root: Path) -> None:
@@ -88,7 +99,7 @@ def _is_signed_anew(bundle: Bundle, root: Path) -> bool:
 def _copy(bundle: Bundle, folder: Path) -> None:
     """Copy all files of a bundle, since a signature is over all of them."""
     assert bundle.path is not None
-    left = MAX_BYTES
+    left = MAX_TAR_BYTES
     with opened_folder(bundle.path) as source:
         if len(names := source.files()) > MAX_ENTRIES:
             raise UpdateError(f"{bundle.path} must have at most {MAX_ENTRIES} files. Got {len(names)}. Remove others.")
@@ -101,3 +112,50 @@ def _copy(bundle: Bundle, folder: Path) -> None:
             left -= len(content)
     for made in folders:
         sync_folder(made)
+
+
+def _prune(root: Path, keep: int, load: Loader) -> list[str]:
+    """Remove all releases except the current one and the next sound ones, `keep` in all; return the removed ones.
+
+    Those before the current one, to which a rollback goes, stay rather than those that were rolled back. The one right
+    before it stays even if it cannot be used: perhaps it only could not be read now.
+    """
+    *earlier, current = up_to_current(root)
+    there = digests(root)
+    ranked = dict.fromkeys([*(d for d in reversed(earlier) if d in there), *there])
+    ranked.pop(current, None)
+    stay = {current, *earlier[-1:], *islice((d for d in ranked if not fault(release_path(root, d), d, load)), keep - 1)}
+    removed = [digest for digest in there if digest not in stay]
+    for digest in removed:
+        _put_aside(root, digest)
+    return removed
+
+
+def _put_aside(root: Path, digest: str) -> None:
+    """Take the name of a release away, so that no half of it is ever seen under this name: it is a leftover now."""
+    path = release_path(root, digest)
+    if path.exists():
+        path.rename(path.with_name(f".{digest}.old"))
+        sync_folder(path.parent)
+
+
+@contextmanager
+def _without_leftovers(root: Path) -> Iterator[None]:
+    """Remove leftovers before and after the block. The caller has the lock, so that no other process needs them."""
+    _remove_leftovers(root)
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):
+            _remove_leftovers(root)
+        raise
+    _remove_leftovers(root)
+
+
+def _remove_leftovers(root: Path) -> None:
+    of_releases = (path for path in (root / RELEASES).iterdir() if LEFTOVER.match(path.name))
+    for path in [*of_releases, *root.glob(f".{HISTORY}.*.part"), root / NEW_LINK]:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)

@@ -8,14 +8,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import BinaryIO
 
-from polydom_runtime.bundles import schema
+from polydom_runtime.codec.unsound import bad
 from polydom_runtime.exceptions import BundleFormatError, UpdateError
 from polydom_runtime.files import new_file
 
-BLOCK, CHUNK = tarfile.BLOCKSIZE, 1 << 16
+TAR_BLOCK, COPIED_AT_ONCE = tarfile.BLOCKSIZE, 1 << 16
 
-MAX_BYTES, MAX_ENTRIES = 2 << 30, 20_000
-"""Of the file, and of the files and folders in it: twice what the models of a bundle may have."""
+MAX_TAR_BYTES, MAX_ENTRIES = 2 << 30, 20_000
+"""The size of the file, and the number of files and folders in it: twice the limits for the models of a bundle."""
 
 DEPTHS = {tarfile.DIRTYPE: (1, 2), tarfile.REGTYPE: (2, 3), tarfile.AREGTYPE: (2, 3)}
 """How deep folders and files of a bundle may be. All other kinds, such as links, are nowhere."""
@@ -23,12 +23,7 @@ DEPTHS = {tarfile.DIRTYPE: (1, 2), tarfile.REGTYPE: (2, 3), tarfile.AREGTYPE: (2
 
 @contextmanager
 def unpacked(bundle: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield the folder of a bundle. That of a tar file is a temporary one, where `tempfile` puts it.
-
-    `bundle`: a tar file, or anything else, which is yielded as it is.
-
-    Raises `BundleFormatError` as for `unpack`. Raises `UpdateError` if the temporary folder cannot be written.
-    """
+    """Yield the folder of a bundle: a temporary one for a tar file, anything else as it is."""
     path = Path(bundle)
     if not path.is_file():
         yield path
@@ -36,7 +31,7 @@ def unpacked(bundle: str | os.PathLike[str]) -> Iterator[Path]:
     with TemporaryDirectory(prefix="polydom-") as scratch:
         try:
             with open(path, "rb") as stream:
-                folder = unpack(stream, path, Path(scratch))
+                folder = unpack_tar(stream, path, Path(scratch))
         except OSError as e:
             raise UpdateError(
                 f"{path} must be readable, and there must be space for its content in {scratch}. Got: {e}. "
@@ -45,20 +40,17 @@ def unpacked(bundle: str | os.PathLike[str]) -> Iterator[Path]:
         yield folder
 
 
-def unpack(stream: BinaryIO, name: Path, into: Path) -> Path:
-    """Write the one folder that a tar file holds, and return its path. Modes, owners and times do not count.
+def unpack_tar(stream: BinaryIO, name: Path, into: Path) -> Path:
+    """Write the one folder of a tar file into an empty folder, and return its path. Modes and times do not count.
 
-    `stream`: the tar file, from its start to its end. `name`: of the tar file, for messages. `into`: an empty folder.
-
-    Raises `BundleFormatError` if it is compressed, cut or too large, or holds anything but files and folders as a
-    bundle has them. Raises `OSError` if it cannot be read, or a file cannot be written.
+    `BundleFormatError` if it is compressed, cut or too large, or holds anything other than the files of a bundle.
     """
     size = stream.seek(0, os.SEEK_END)
     stream.seek(0)
-    if size > MAX_BYTES:
-        raise schema.bad(f"{name} must have at most {MAX_BYTES} bytes", size, "Pack a smaller bundle.")
+    if size > MAX_TAR_BYTES:
+        raise bad(f"{name} must have at most {MAX_TAR_BYTES} bytes", size, "Pack a smaller bundle.")
     seen: dict[tuple[str, ...], bytes] = {}
-    while (block := stream.read(BLOCK)).strip(b"\0"):
+    while (block := stream.read(TAR_BLOCK)).strip(b"\0"):
         entry = _entry(block, name)
         parts = tuple(entry.name.split("/"))
         if not _fits(entry, parts, seen):
@@ -70,19 +62,19 @@ def unpack(stream: BinaryIO, name: Path, into: Path) -> Path:
             into.joinpath(*parts).mkdir()
         else:
             with new_file(into.joinpath(*parts), sync=False) as file:
-                for start in range(0, entry.size, CHUNK):
-                    file.write(stream.read(min(CHUNK, entry.size - start)))
-            stream.seek(-entry.size % BLOCK, os.SEEK_CUR)
-    if len(block) < BLOCK or not seen:
+                for start in range(0, entry.size, COPIED_AT_ONCE):
+                    file.write(stream.read(min(COPIED_AT_ONCE, entry.size - start)))
+            stream.seek(-entry.size % TAR_BLOCK, os.SEEK_CUR)
+    if len(block) < TAR_BLOCK or not seen:
         raise _bad(name, "an end before that of the list")
-    while block := stream.read(CHUNK):
+    while block := stream.read(COPIED_AT_ONCE):
         if block.strip(b"\0"):
             raise _bad(name, "more after its end")
     return into / next(iter(seen))[0]
 
 
 def _entry(block: bytes, name: Path) -> tarfile.TarInfo:
-    """Read one header. `TarFile` would go on with what it announces, such as names of any length, or sparse files."""
+    """Read one header. `TarFile` would read on as the header says, such as names of any length, or sparse files."""
     try:
         return tarfile.TarInfo.frombuf(block, "utf-8", "strict")
     except (tarfile.HeaderError, UnicodeDecodeError) as e:
@@ -102,6 +94,6 @@ def _fits(entry: tarfile.TarInfo, parts: tuple[str, ...], seen: dict[tuple[str, 
 
 
 def _bad(name: Path, got: str) -> BundleFormatError:
-    return schema.bad(
+    return bad(
         f"{name} must be a tar file as `polydom pack` writes it, without compression", got, "Pack the bundle again."
     )

@@ -4,9 +4,12 @@ In the folder ``ROOT`` a release is ``releases/DIGEST``, with the SHA-256 of the
 ``current`` is a relative symbolic link to one of them. ``history`` has the digests in the order of their installs.
 """
 
+import errno
+import fcntl
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -14,20 +17,22 @@ from typing import NamedTuple
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.exceptions import PolyDomError, UpdateError
+from polydom_runtime.files import followed, open_kept, replace_file, sync_folder
 
 RELEASES, CURRENT, HISTORY, LOCK = "releases", "current", "history", "lock"
+NEW_LINK = f".{CURRENT}.part"
 
 MAX_HISTORY_BYTES = 16 << 20
 """250,000 installs; no more is read."""
 
 Loader = Callable[[Path], Bundle]
-"""What reads a bundle and raises a `PolyDomError` if it is not sound or not to be trusted."""
+"""Reads a bundle, with a `PolyDomError` if it is not sound or not to be trusted."""
 
 _DIGEST = re.compile("[0-9a-f]{64}")
 
 
 class CurrentRelease(NamedTuple):
-    """The release that a node is to use: its digest, and its folder, which never holds another bundle."""
+    """The release that a node is to use: its folder never holds another bundle."""
 
     digest: str
     path: Path
@@ -50,10 +55,7 @@ class Release:
 
 
 def current_release(root: str | os.PathLike[str]) -> CurrentRelease:
-    """Return the current release, by reading one link. The release itself is not looked at.
-
-    Raises `UpdateError` if there is no such link, or it names anything but a release.
-    """
+    """Return the current release, by reading one link; `UpdateError` if there is none."""
     link = Path(root) / CURRENT
     try:
         target = os.readlink(link)
@@ -101,7 +103,7 @@ def history(root: Path) -> list[str]:
 
 
 def up_to_current(root: Path) -> list[str]:
-    """Return the history up to the current release, which comes last. What was rolled back is not part of it."""
+    """Return the history up to the current release, which comes last: without those that were rolled back."""
     known, current = history(root), current_digest(root)
     if current is None:
         return known
@@ -109,10 +111,7 @@ def up_to_current(root: Path) -> list[str]:
 
 
 def checked(path: Path, digest: str, load: Loader) -> Bundle:
-    """Read the bundle with this digest from a folder.
-
-    Raises `PolyDomError` if it cannot be used, or is another bundle.
-    """
+    """Read the bundle with this digest from a folder."""
     bundle = load(path)
     if bundle.sha256 != digest:
         raise UpdateError(f"{path} must hold the bundle {digest}. Got {bundle.sha256}. Install it again.")
@@ -129,10 +128,7 @@ def fault(path: Path, digest: str, load: Loader) -> str:
 
 
 def releases(root: str | os.PathLike[str], load: Loader = load_bundle) -> list[Release]:
-    """Return all releases, the newest copy first.
-
-    Raises `UpdateError` if the folder cannot be read.
-    """
+    """Return all releases, the newest copy first."""
     try:
         return [_release(Path(root), digest, load) for digest in digests(Path(root))]
     except OSError as e:
@@ -147,3 +143,48 @@ def _release(root: Path, digest: str, load: Loader) -> Release:
     except PolyDomError as e:
         reason = str(e)
     return Release(digest, name, path.lstat().st_mtime, size_bytes, reason)
+
+
+@contextmanager
+def locked(root: Path) -> Iterator[None]:
+    """Let no other process change the releases during the block. The system takes the lock back if this one dies."""
+    try:
+        for link in (root / name for name in (RELEASES, HISTORY, LOCK)):
+            if link.is_symlink():
+                followed(link)  # which says if it is somebody else's
+                raise OSError(errno.ELOOP, "It must be no link, which would lead out of the folder", str(link))
+        # Not for writing, so that a service can roll back releases that the superuser has installed.
+        descriptor = open_kept(root / LOCK, os.O_RDONLY | os.O_CREAT)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield
+        finally:
+            os.close(descriptor)
+    except BlockingIOError as e:
+        raise UpdateError(
+            f"One process at a time may change the releases in {root}. Another one does. Try again when it has ended."
+        ) from e
+    except OSError as e:
+        raise UpdateError(
+            f"{root} must be a folder in which this user may write, with space left. Got: {e}. The current release is "
+            f"{current_digest(root) or 'none'}. Correct that, and try again."
+        ) from e
+
+
+def switch(root: Path, digest: str, known: Sequence[str]) -> None:
+    """Make a release the current one, and `known` the history, in which it must be.
+
+    The history comes first: it counts only up to the current release, so that it is right before and after. Names are
+    synced even if they are there already, since a process may have ended between a rename and its sync. A file that is
+    right is not written again: the way back writes only a link, for which a full disk mostly has space.
+    """
+    sync_folder(root / RELEASES)
+    if list(known) != history(root):
+        replace_file(root / HISTORY, "".join(f"{line}\n" for line in known).encode())
+    if digest != current_digest(root):
+        link = root / NEW_LINK
+        link.unlink(missing_ok=True)
+        link.symlink_to(f"{RELEASES}/{digest}")
+        sync_folder(root)
+        link.replace(root / CURRENT)
+    sync_folder(root)

@@ -7,15 +7,14 @@ from typing import NamedTuple
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.exceptions import UpdateError
 
-from .releases import Loader, current_digest, digests, fault, history, release_path, up_to_current
-from .switching import locked, switch
+from .releases import Loader, current_digest, digests, fault, history, locked, release_path, switch, up_to_current
 
 SHORTEST = 4
 """The number of characters of a digest that may stand for the whole."""
 
 
 class RolledBack(NamedTuple):
-    """The digest of the current release, and the faults of releases that were passed over, by digest."""
+    """The digest of the current release now, and the faults of those that were passed over, by digest."""
 
     digest: str
     passed_over: dict[str, str]
@@ -24,18 +23,12 @@ class RolledBack(NamedTuple):
 def roll_back(
     root: str | os.PathLike[str], *, to: str | None = None, expected: str | None = None, load: Loader = load_bundle
 ) -> RolledBack:
-    """Make an earlier release the current one.
+    """Make an earlier release the current one: one further back at each call, in the order of installs.
 
-    Each call goes one release further back, in the order of installs, and never forward. Damaged releases are passed
-    over. The next install takes its place right after the release that is current then.
+    Damaged releases are passed over. The next install takes its place right after the release that is current then.
 
-    `root`: the folder of releases. `to`: the digest of the release to use, or its first characters; it may also be a
-    later one. By default it is the last sound one before the current one; if no release is current, the last sound one
-    of all. `expected`: nothing is changed unless the current release has this digest, such as that of the bundle that
-    failed. `load`: what reads a bundle from a folder, checks it and returns it.
-
-    Raises `UpdateError` if there is no such release, it is damaged, another one than `expected` is current, another
-    process changes the releases, or a file cannot be written.
+    `to`: the first characters of the digest of another release, which may also be a later one. `expected`: the digest
+    that the current release must have, such as that of the bundle that failed; otherwise nothing is changed.
     """
     root = Path(root)
     with locked(root):

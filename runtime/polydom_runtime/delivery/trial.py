@@ -6,22 +6,21 @@ from dataclasses import dataclass
 from polydom_runtime.binomial import lower_bound
 from polydom_runtime.prediction import AnyPredictor, Prediction
 
-CONFIDENCE = 0.999
+TRIAL_CONFIDENCE = 0.999
 """A bundle that keeps its promise is sent back with a chance of 1 in 1,000."""
 
 LEAST_RATE = 0.001
-"""So many late or failed answers are normal in any case: one in 1,000."""
+"""One late or failed answer in 1,000 is normal in any case."""
 
 
 @dataclass
-class Record:
+class AnswerCounts:
     """Counts of the answers of one predictor."""
 
     items: int = 0
     late: int = 0
     failed: int = 0
-    """All answers, those after the deadline, and those on whose account something failed: a feature or a model raised,
-    or the supervisor had to answer."""
+    """Answers for which a feature or a model raised, or the supervisor had to answer."""
 
     def add(self, answer: Prediction) -> None:
         """Count an answer."""
@@ -33,14 +32,12 @@ class Record:
 
 
 class Trial:
-    """The trial of a new predictor over its first answers.
+    """The trial of a new predictor over its first `items` answers, which are added to its `record` elsewhere.
 
-    `predictor`: the new one. Its bundle promises how many answers are late. `before`: of the old one: the new one may
-    be late and fail as often. `items`: how many answers decide. `record`: of the new one, to which answers are added
-    elsewhere.
+    It may be late as often as its bundle promises, and be late and fail as often as the one before.
     """
 
-    def __init__(self, predictor: AnyPredictor, before: Record, items: int, record: Record) -> None:
+    def __init__(self, predictor: AnyPredictor, before: AnswerCounts, items: int, record: AnswerCounts) -> None:
         self._items, self._record = items, record
         late = max(_promised(predictor), _share(before.late, before.items))
         self.most_late = _most(items, late)
@@ -64,7 +61,7 @@ class Trial:
 
 
 def _promised(predictor: AnyPredictor) -> float:
-    """Return the share of late answers that the bundle promises for the nearest deadline; 0 if it says nothing."""
+    """Return the share of late answers that the bundle promises for the nearest deadline; 0 if there is none."""
     times = predictor.bundle.times
     nearest = min(times.outlook, key=lambda o: abs(o.deadline - predictor.deadline), default=None)
     return nearest.late if nearest is not None else 0.0
@@ -75,5 +72,5 @@ def _share(count: int, items: int) -> float:
 
 
 def _most(items: int, rate: float) -> int:
-    """Return the most events in so many items that are not yet a sign of a higher rate."""
-    return bisect_right(range(1, items + 1), rate, key=lambda events: lower_bound(events, items, CONFIDENCE))
+    """Return the most events in this number of items that are not yet a sign of a higher rate."""
+    return bisect_right(range(1, items + 1), rate, key=lambda events: lower_bound(events, items, TRIAL_CONFIDENCE))

@@ -1,17 +1,19 @@
-"""The promise of a bundle, and its score, in words."""
+"""The promise of a bundle, its score and its regimes, in words."""
 
 import math
 
-from polydom_runtime.bundles.bundle import Bundle, Promise
+from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.promise import Promise
+from polydom_runtime.bundles.regimes import REGIMES
+from polydom_runtime.costs import format_seconds
 
 
 def promise_text(bundle: Bundle) -> str:
     """Return the promise about the score, and what it rests on."""
     if bundle.is_greedy:
         return "none about the score, since the search was a greedy one"
-    text = (
-        _proven(bundle.promise) if bundle.promise.margin is None else _estimated(bundle.promise, bundle.promise.margin)
-    )
+    promise = bundle.promise
+    text = _proven(promise) if promise.margin is None else _estimated(promise, promise.margin)
     return f"{text}; except that {bundle.shipping}" if bundle.shipping.n_left_out else text
 
 
@@ -40,3 +42,18 @@ def score_text(bundle: Bundle) -> str:
     if costs is None:
         return scoring
     return f"{scoring}; answers have the least expected cost: {costs.described(bundle.space.classes)}"
+
+
+def regimes_text(bundle: Bundle) -> str:
+    """Return the regimes that a bundle has times of."""
+    origin = bundle.times.origin
+    if not bundle.regimes:
+        measured = origin.device and not origin.estimated
+        return f"hot; cold was never measured{': measure again with this version' if measured else ''}"
+    asleep = {name: format_seconds(there.asleep) for name, there in bundle.regimes.items()}
+    if len(set(asleep.values())) == 1:
+        others = f"{' and '.join(asleep)} after {next(iter(asleep.values()))} asleep"
+    else:
+        others = ", ".join(f"{name} after {seconds} asleep" for name, seconds in asleep.items())
+    missing = [f"{name} was never measured" for name in REGIMES[1:] if name not in asleep]
+    return "; ".join(["hot", others, *missing])

@@ -1,12 +1,13 @@
-"""Facts about the machine from the system's files: kind, clock, temperature. A fact without a file is None."""
+"""Facts about the machine from the system's files: kind, clock, temperature, memory. Without a file, one is None."""
 
 import os
 import platform
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from .groups import GroupLimits, limits_of, text_of
+from .groups import ControlGroups, text_of
 
 THROTTLED_NOW = 0b1111
 """Bits of the Raspberry Pi's throttle flags about now: undervoltage, capped, throttled, soft temperature limit."""
@@ -15,6 +16,12 @@ STEAL_FIELD = 8
 """The place of steal in the first line of /proc/stat: cpu user nice system idle iowait irq softirq steal ..."""
 
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+
+PROCESS_BYTES = 60_000_000
+"""Peak memory of a process that imports numpy and onnxruntime and runs one model."""
+
+SESSION_BYTES, BYTES_PER_MODEL_BYTE = 64_000, 6
+"""Memory of an opened model: a fixed part, and the bytes that a forest takes for each byte of its file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +45,13 @@ class Board:
     """Reads the machine's description from /proc and /sys.
 
     `root`: the folder that contains them; another one in tests.
+
+    `groups`: the control groups of this process, as in a container.
     """
 
     def __init__(self, root: Path = Path("/")) -> None:
         self._root = root
+        self.groups = ControlGroups(root)
 
     def state(self) -> BoardState:
         """Return clock, temperature and throttle flags."""
@@ -82,19 +92,15 @@ class Board:
         found = re.search(rf"^{what}:\s*(\d+) kB$", self.text("proc/meminfo") or "", re.MULTILINE)
         return int(found[1]) * 1024 if found else None
 
-    def limits(self) -> GroupLimits:
-        """Return what the control groups of this process allow, as in a container."""
-        return limits_of(self._root)
-
     @property
     def total_bytes(self) -> int | None:
         """The memory of this machine, or the limit of this process if that is less."""
-        return _least(self.memory_bytes(), self.limits().memory_bytes)
+        return _least(self.memory_bytes(), self.groups.limits.memory_bytes)
 
     @property
     def available_bytes(self) -> int | None:
         """The memory that this process can still get."""
-        return _least(self.memory_bytes("MemAvailable"), self.limits().memory_left)
+        return _least(self.memory_bytes("MemAvailable"), self.groups.memory_left())
 
     def stolen_seconds(self) -> float:
         """Return the processor time that a hypervisor gave to others (steal) since the start, of all processors."""
@@ -112,6 +118,11 @@ class Board:
 
 def _least(*known: int | None) -> int | None:
     return min((count for count in known if count is not None), default=None)
+
+
+def memory_need(model_bytes: Iterable[int]) -> int:
+    """Return an estimate of the memory, in bytes, of a process that has opened models of these file sizes."""
+    return PROCESS_BYTES + sum(SESSION_BYTES + BYTES_PER_MODEL_BYTE * size for size in model_bytes)
 
 
 def usable_cpus() -> list[int]:

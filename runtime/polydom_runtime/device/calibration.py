@@ -4,12 +4,11 @@ The profile of a device has the seconds of one run of each kernel.
 """
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 
-from polydom_runtime.bundles.engines import Engine, load_model
-from polydom_runtime.bundles.models import InputRow
+from polydom_runtime.bundles.engines import Engine, InputRow, load_model
 
 from .tiny_models import dense_classifier, kernel_classifier, linear_classifier, linear_pipeline, tree_classifier
 
@@ -42,7 +41,11 @@ REFERENCES = (
     "model kernel",
     "model dense",
 )
-"""The names of the reference models. In a measured answer, the first one runs right after the features."""
+"""The names of the reference models."""
+
+REFERENCE_MODEL = REFERENCES[0]
+"""The one that runs right after the features, as the model of an answer does. The times of any model at different
+quantiles are in the ratio of its times."""
 
 NUMPY_REFERENCES = ("numpy linear", "numpy dense", "numpy kernel", "numpy trees small", "numpy trees")
 """The names of the reference models that the kernels of numpy run. They follow other models, never the features."""
@@ -72,11 +75,13 @@ def kernels() -> dict[str, Callable[[], object]]:
     return dict(zip(KERNELS, jobs, strict=True))
 
 
+@cache
 def reference_models() -> dict[str, Callable[[], object]]:
     """Return runs of models of the kinds that the builder exports, small to large, by onnxruntime and then by numpy.
 
     They are timed among features on one machine, and alone on another one. From the two, the time of a model among
-    features can be estimated from its time alone. Where there is no onnxruntime, numpy runs them all.
+    features can be estimated from its time alone. Where there is no onnxruntime, numpy runs them all. They are made
+    once in a process, since that takes some tenths of a second.
     """
     linear = linear_pipeline(WIDTH, N_CLASSES, scalers=1)
     few, many = (tree_classifier(WIDTH, N_CLASSES, trees=count, depth=d) for count, d in ((5, 4), (TREES, DEPTH)))

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 USUAL_WEIGHTS = {"cpu.weight": 100, "cpu.shares": 1024}
@@ -33,34 +34,61 @@ class Quota:
 
 @dataclass(frozen=True, slots=True)
 class GroupLimits:
-    """The limits of a process, each from the tightest of its groups."""
+    """The limits of a process, each from the tightest of its groups; what cannot be read is no limit."""
 
     quota: Quota | None = None
     """The tightest quota of processor time; None without one."""
     weight: float = 1.0
     """The smallest weight of a group when others want the processor, too: 1 is usual."""
     memory_bytes: int | None = None
-    memory_left: int | None = None
-    """The memory that the process may use, and how much of it is free; None without a limit. What only caches files
-    counts as free."""
+    """The memory that the process may use; None without a limit."""
     may_swap: bool = True
     """Whether its memory may be moved to a disk."""
-    throttled: int = 0
-    """How often a quota was used up, and the threads were stopped until the end of the period."""
 
 
-def limits_of(root: Path) -> GroupLimits:
-    """Return the limits of this process by the files below `root`; what cannot be read is no limit."""
-    groups = list(_groups(root))
-    memory = [m for m in map(_memory, groups) if m]
-    return GroupLimits(
-        min((q for q in map(_quota, groups) if q), key=lambda q: (q.processors, -q.period), default=None),
-        min((w / usual for g in groups for f, usual in USUAL_WEIGHTS.items() for w in _counts(g / f)), default=1.0),
-        min((limit for limit, _ in memory), default=None),
-        min((left for _, left in memory), default=None),
-        not any(map(_forbids_swap, groups)),
-        sum(_table(g / "cpu.stat").get("nr_throttled", 0) for g in groups),
-    )
+class ControlGroups:
+    """The groups of this process by the files below `root`.
+
+    Which they are, and their limits, hardly change and are in up to a hundred files, so these are read once.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    @cached_property
+    def limits(self) -> GroupLimits:
+        """The limits of this process."""
+        groups = self._groups
+        weights = (w / usual for g in groups for f, usual in USUAL_WEIGHTS.items() for w in _counts(g / f))
+        return GroupLimits(
+            min((q for q in map(_quota, groups) if q), key=lambda q: (q.processors, -q.period), default=None),
+            min(weights, default=1.0),
+            min(self._memory.values(), default=None),
+            not any(map(_forbids_swap, groups)),
+        )
+
+    def memory_left(self) -> int | None:
+        """Return how much of the memory is free now, None without a limit; what only caches files counts as free."""
+        return min((_left(group, limit) for group, limit in self._memory.items()), default=None)
+
+    def throttled(self) -> int:
+        """Return how often a quota was used up so far, and the threads were stopped until the end of the period."""
+        return sum(_table(file).get("nr_throttled", 0) for file in self._stats)
+
+    @cached_property
+    def _groups(self) -> list[Path]:
+        return [*_groups(self._root)]
+
+    @cached_property
+    def _stats(self) -> list[Path]:
+        return [file for group in self._groups if os.path.isfile(file := group / "cpu.stat")]
+
+    @cached_property
+    def _memory(self) -> dict[Path, int]:
+        """The limit of memory of each group that has one."""
+        files = "memory.max", "memory.high", "memory.limit_in_bytes"
+        limits = {g: min((n for f in files for n in _counts(g / f)), default=NO_LIMIT) for g in self._groups}
+        return {group: limit for group, limit in limits.items() if limit < NO_LIMIT}
 
 
 def text_of(file: Path) -> str | None:
@@ -101,16 +129,12 @@ def _quota(group: Path) -> Quota | None:
     return None
 
 
-def _memory(group: Path) -> tuple[int, int] | None:
-    """Return the limit of a group, and how much of it is free."""
-    files = "memory.max", "memory.high", "memory.limit_in_bytes"
-    limit = min((count for file in files for count in _counts(group / file)), default=NO_LIMIT)
-    if limit >= NO_LIMIT:
-        return None
+def _left(group: Path, limit: int) -> int:
+    """Return how much of the memory of a group is free."""
     used = sum(count for file in ("memory.current", "memory.usage_in_bytes") for count in _counts(group / file))
     stat = _table(group / "memory.stat")
     cached = stat.get("total_inactive_file", stat.get("inactive_file", 0))
-    return limit, max(limit - max(used - cached, 0), 0)
+    return max(limit - max(used - cached, 0), 0)
 
 
 def _forbids_swap(group: Path) -> bool:

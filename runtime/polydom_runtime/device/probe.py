@@ -37,7 +37,11 @@ def probe(python: str = sys.executable, timeout: float = 120.0) -> Probe | str:
     `python`: the Python to run. `timeout`: seconds to wait for it.
     """
     package = str(Path(__file__).parents[2])
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in (package, os.getenv("PYTHONPATH")) if p)}
+    environment = {
+        "ORT_DISABLE_TELEMETRY": "1",
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(p for p in (package, os.getenv("PYTHONPATH")) if p),
+    }
     command = [python, "-m", "polydom_runtime.device.probe"]
     try:
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=timeout)
@@ -57,7 +61,7 @@ def look() -> Probe:
     """Import onnxruntime in this process and try it. If it is not installed, its versions are empty and 0."""
     import numpy as np
 
-    from polydom_runtime.bundles import models
+    from polydom_runtime.bundles.engines import InputRow, ModelRunner, onnxruntime_version
 
     if find_spec("onnxruntime"):
         importlib.import_module("onnxruntime")  # its error tells why it does not work
@@ -66,7 +70,7 @@ def look() -> Probe:
 
     def loads(ir_version: int = IR_VERSION, opset: int = OPSET, ml_opset: int = ML_OPSET) -> bool:
         try:
-            models.ModelRunner(trial_model(ir_version, opset, ml_opset), models.InputRow(2), 2, 2)
+            ModelRunner(trial_model(ir_version, opset, ml_opset), InputRow(2), 2, 2)
         except ValueError:
             return False
         return True
@@ -74,7 +78,7 @@ def look() -> Probe:
     return Probe(
         bits=8 * struct.calcsize("P"),
         numpy=np.__version__,
-        onnxruntime=models.onnxruntime_version(),
+        onnxruntime=onnxruntime_version(),
         threads=_threads(),
         ir_version=max((v for v in IR_VERSIONS if loads(ir_version=v)), default=0),
         opset=max((v for v in OPSETS if loads(opset=v)), default=0),

@@ -4,6 +4,7 @@ import struct
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,19 +18,7 @@ FLOAT, INT64 = 1, 7  # TensorProto.DataType
 
 def linear_classifier(width: int, n_classes: int, *, seed: int = 0) -> bytes:
     """Return a LinearClassifier with random coefficients, as exported from a logistic regression."""
-    rng = np.random.default_rng(seed)
-    node = _node(
-        "LinearClassifier",
-        ["X"],
-        ["label", "scores"],
-        {
-            "coefficients": rng.normal(size=width * n_classes).tolist(),
-            "intercepts": rng.normal(size=n_classes).tolist(),
-            "classlabels_ints": list(range(n_classes)),
-            "post_transform": "SOFTMAX",
-        },
-    )
-    return model([node], width)
+    return _classifier("LinearClassifier", width, _linear(width, n_classes, "SOFTMAX", seed))
 
 
 def linear_pipeline(width: int, n_classes: int, *, scalers: int) -> bytes:
@@ -37,16 +26,26 @@ def linear_pipeline(width: int, n_classes: int, *, scalers: int) -> bytes:
     names = ["X", *(f"scaled{k}" for k in range(scalers))]
     constants = {"offset": [0.1] * width, "scale": [0.9] * width}
     nodes = [_node("Scaler", [a], [b], constants) for a, b in pairwise(names)]
-    rng = np.random.default_rng(0)
-    classifier: dict[str, object] = {
-        "coefficients": rng.normal(size=width * n_classes).tolist(),
-        "intercepts": rng.normal(size=n_classes).tolist(),
-        "classlabels_ints": list(range(n_classes)),
-        "post_transform": "LOGISTIC",
-    }
-    nodes.append(_node("LinearClassifier", names[-1:], ["label", "raw"], classifier))
+    nodes.append(_node("LinearClassifier", names[-1:], ["label", "raw"], _linear(width, n_classes, "LOGISTIC")))
     nodes.append(_node("Normalizer", ["raw"], ["scores"], {"norm": "L1"}))
     return model(nodes, width)
+
+
+def constant_classifier(width: int, answer: int, n_classes: int = 2) -> bytes:
+    """Return a classifier that answers `answer` for every finite row."""
+    attributes = {
+        "coefficients": [0.0] * (width * n_classes),
+        "intercepts": [float(c == answer) for c in range(n_classes)],
+        "classlabels_ints": list(range(n_classes)),
+        "post_transform": "NONE",
+    }
+    return _classifier("LinearClassifier", width, attributes)
+
+
+def trial_model(ir_version: int, opset: int, ml_opset: int) -> bytes:
+    """Return a small linear classifier that declares these versions."""
+    attributes = {"coefficients": [1.0, 0.0, 0.0, 1.0], "intercepts": [0.0, 0.0], "classlabels_ints": [0, 1]}
+    return _classifier("LinearClassifier", 2, attributes, ir_version=ir_version, opset=opset, ml_opset=ml_opset)
 
 
 def tree_classifier(width: int, n_classes: int, *, trees: int, depth: int, seed: int = 0) -> bytes:
@@ -61,34 +60,29 @@ def tree_classifier(width: int, n_classes: int, *, trees: int, depth: int, seed:
     position = np.tile(np.arange(per_tree), trees)
     is_leaf = position >= inner
     tree = np.repeat(np.arange(trees), per_tree)
-    node = _node(
-        "TreeEnsembleClassifier",
-        ["X"],
-        ["label", "scores"],
-        {
-            "nodes_treeids": tree.tolist(),
-            "nodes_nodeids": position.tolist(),
-            "nodes_featureids": np.where(is_leaf, 0, rng.integers(0, width, len(position))).tolist(),
-            "nodes_values": np.where(is_leaf, 0.0, rng.normal(size=len(position))).tolist(),
-            "nodes_modes": ["LEAF" if leaf else "BRANCH_LEQ" for leaf in is_leaf],
-            "nodes_truenodeids": np.where(is_leaf, 0, 2 * position + 1).tolist(),
-            "nodes_falsenodeids": np.where(is_leaf, 0, 2 * position + 2).tolist(),
-            "class_treeids": tree[is_leaf].tolist(),
-            "class_nodeids": position[is_leaf].tolist(),
-            "class_ids": rng.integers(0, n_classes, int(is_leaf.sum())).tolist(),
-            "class_weights": (rng.random(int(is_leaf.sum())) / trees).tolist(),
-            "classlabels_int64s": list(range(n_classes)),
-            "post_transform": "NONE",
-        },
-    )
-    return model([node], width)
+    attributes = {
+        "nodes_treeids": tree.tolist(),
+        "nodes_nodeids": position.tolist(),
+        "nodes_featureids": np.where(is_leaf, 0, rng.integers(0, width, len(position))).tolist(),
+        "nodes_values": np.where(is_leaf, 0.0, rng.normal(size=len(position))).tolist(),
+        "nodes_modes": ["LEAF" if leaf else "BRANCH_LEQ" for leaf in is_leaf],
+        "nodes_truenodeids": np.where(is_leaf, 0, 2 * position + 1).tolist(),
+        "nodes_falsenodeids": np.where(is_leaf, 0, 2 * position + 2).tolist(),
+        "class_treeids": tree[is_leaf].tolist(),
+        "class_nodeids": position[is_leaf].tolist(),
+        "class_ids": rng.integers(0, n_classes, int(is_leaf.sum())).tolist(),
+        "class_weights": (rng.random(int(is_leaf.sum())) / trees).tolist(),
+        "classlabels_int64s": list(range(n_classes)),
+        "post_transform": "NONE",
+    }
+    return _classifier("TreeEnsembleClassifier", width, attributes)
 
 
 def kernel_classifier(width: int, n_classes: int, *, vectors: int, seed: int = 0) -> bytes:
     """Return an SVMClassifier of random support vectors, as exported from a support vector machine with RBF kernel."""
     rng = np.random.default_rng(seed)
     count = vectors // n_classes * n_classes
-    attributes: dict[str, object] = {
+    attributes = {
         "kernel_type": "RBF",
         "kernel_params": [1.0 / width, 0.0, 3.0],
         "support_vectors": rng.normal(size=count * width).tolist(),
@@ -98,7 +92,7 @@ def kernel_classifier(width: int, n_classes: int, *, vectors: int, seed: int = 0
         "classlabels_ints": list(range(n_classes)),
         "post_transform": "NONE",
     }
-    return model([_node("SVMClassifier", ["X"], ["label", "scores"], attributes)], width)
+    return _classifier("SVMClassifier", width, attributes)
 
 
 def dense_classifier(width: int, n_classes: int, *, hidden: Sequence[int], seed: int = 0) -> bytes:
@@ -113,34 +107,6 @@ def dense_classifier(width: int, n_classes: int, *, hidden: Sequence[int], seed:
             nodes.append(_node("Relu", [out], [last := f"layer{k}"], {}, domain=""))
     nodes.append(_node("ArgMax", ["scores"], ["label"], {"axis": 1, "keepdims": 0}, domain=""))
     return model(nodes, width, weights=weights)
-
-
-def constant_classifier(width: int, answer: int, n_classes: int = 2) -> bytes:
-    """Return a classifier that answers `answer` for every finite row."""
-    node = _node(
-        "LinearClassifier",
-        ["X"],
-        ["label", "scores"],
-        {
-            "coefficients": [0.0] * (width * n_classes),
-            "intercepts": [float(c == answer) for c in range(n_classes)],
-            "classlabels_ints": list(range(n_classes)),
-            "post_transform": "NONE",
-        },
-    )
-    return model([node], width)
-
-
-def trial_model(ir_version: int, opset: int, ml_opset: int) -> bytes:
-    """Return a small linear classifier that declares these versions."""
-    body = linear_classifier_node()
-    return model([body], 2, ir_version=ir_version, opset=opset, ml_opset=ml_opset)
-
-
-def linear_classifier_node() -> bytes:
-    """Return the node of the smallest classifier."""
-    attributes = {"coefficients": [1.0, 0.0, 0.0, 1.0], "intercepts": [0.0, 0.0], "classlabels_ints": [0, 1]}
-    return _node("LinearClassifier", ["X"], ["label", "scores"], attributes)
 
 
 def model(
@@ -163,6 +129,21 @@ def model(
     graph += _field(12, _value("label", INT64, (None,))) + _field(12, _value("scores", FLOAT, (None, None)))
     opsets = _field(8, _number(2, opset)) + _field(8, _field(1, ML_DOMAIN.encode()) + _number(2, ml_opset))
     return _number(1, ir_version) + _field(7, graph) + opsets
+
+
+def _classifier(kind: str, width: int, attributes: Mapping[str, object], **versions: Any) -> bytes:
+    """Return a model of one node."""
+    return model([_node(kind, ["X"], ["label", "scores"], attributes)], width, **versions)
+
+
+def _linear(width: int, n_classes: int, post_transform: str, seed: int = 0) -> dict[str, object]:
+    rng = np.random.default_rng(seed)
+    return {
+        "coefficients": rng.normal(size=width * n_classes).tolist(),
+        "intercepts": rng.normal(size=n_classes).tolist(),
+        "classlabels_ints": list(range(n_classes)),
+        "post_transform": post_transform,
+    }
 
 
 def _node(

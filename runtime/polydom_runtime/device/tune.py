@@ -3,27 +3,31 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.bundles.bundle_times import BundleTimes
+from polydom_runtime.bundles.bundle_times import MAX_SECONDS, BundleTimes
 from polydom_runtime.bundles.engines import Engine
 from polydom_runtime.bundles.model_entry import ModelEntry
 from polydom_runtime.bundles.regimes import Regime, RegimeTimes
+from polydom_runtime.bundles.unit_times import UnitTimes
+from polydom_runtime.codec.marks import AnyText, In, Size, Text
 from polydom_runtime.costs import CostFunction
-from polydom_runtime.unit_times import UnitTimes
+
+MAX_TUNE_CHARS = 500
+TuneText = Annotated[str, Text(MAX_TUNE_CHARS, cleaned=True)]
 
 
 class RegimeTune(NamedTuple):
     """What was measured in one regime."""
 
-    dispatch: tuple[float, float]
+    dispatch: Annotated[tuple[float, float], In(0.0, MAX_SECONDS)]
     """Seconds of dispatch: the median and the 0.9 quantile."""
-    models: tuple[float, ...]
+    models: Annotated[tuple[float, ...], In(0.0, MAX_SECONDS)]
     """The 0.9 quantile of the seconds of each model of the bundle."""
-    added: tuple[float, ...]
+    added: Annotated[tuple[float, ...], In(0.0, MAX_SECONDS)]
     """How much longer than in the regime ``hot`` each feature and step of the bundle takes, in seconds."""
-    asleep: float
+    asleep: Annotated[float, In(0.0, MAX_SECONDS)]
     """The seconds of sleep before each answer."""
 
 
@@ -33,11 +37,11 @@ class Tune:
 
     bundle_sha256: str
     """Of the index of the bundle, in hexadecimal."""
-    machine: Mapping[str, str]
+    machine: Mapping[str, AnyText]
     """The facts that must be equal for the times to hold; see `polydom_runtime.device.tune_file.this_machine`."""
-    began: str
+    began: TuneText
     """When it was measured."""
-    warnings: tuple[str, ...]
+    warnings: Annotated[tuple[TuneText, ...], Size(0, 20)]
     """Reasons to doubt it."""
     engines: tuple[Engine, ...]
     """The quickest engine for each model of the bundle."""

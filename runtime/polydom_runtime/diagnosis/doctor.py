@@ -11,17 +11,16 @@ from polydom_runtime.device.board import Board
 from polydom_runtime.device.jitter import Jitter, Permissions, permissions, wake_up_jitter
 from polydom_runtime.device.probe import Probe, probe
 from polydom_runtime.exceptions import BundleFormatError
-from polydom_runtime.findings import Finding, as_text, exit_code, finding
+from polydom_runtime.findings import Finding, finding
 from polydom_runtime.measuring.cost_samples import Pauses
-from polydom_runtime.measuring.stopwatch import pauses_now
-from polydom_runtime.measuring.timers import Timers
+from polydom_runtime.measuring.stopwatch import Timers, pauses_now
 
 from .machine_findings import (
     check_busy,
+    check_free_memory,
     check_governor,
     check_jitter,
     check_kernel,
-    check_memory,
     check_processors,
     check_realtime,
     check_swap,
@@ -33,8 +32,6 @@ from .software_findings import check_bundle, check_costs, check_software, check_
 
 if TYPE_CHECKING:
     from polydom_runtime.trust.trust import Trust
-
-__all__ = ["Finding", "as_text", "examine", "exit_code"]
 
 
 def examine(
@@ -81,4 +78,4 @@ def examine(
     if bundle is not None:
         findings += [check_bundle(bundle, found), check_costs(bundle, board, found)]
     sizes = () if bundle is None else [m.size_bytes for m in bundle.models]
-    return [*findings, check_memory(board, sizes)]
+    return [*findings, check_free_memory(board, sizes)]

@@ -1,17 +1,18 @@
-"""Findings about the machine: its timer, scheduler, processor clock, temperature and memory."""
+"""Findings about the machine: its timer, scheduler, processor clock, temperature, memory, and who may change files."""
 
 import re
-from collections.abc import Sequence
+import stat
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
 
 from polydom_runtime.clock import Clock
 from polydom_runtime.costs import format_seconds
-from polydom_runtime.device.board import Board
-from polydom_runtime.device.jitter import Jitter, Permissions
-from polydom_runtime.device.memory import memory_need
-from polydom_runtime.device.timer import reading_ns, step_back_ns, timer_tick_ns
+from polydom_runtime.device.board import Board, memory_need
+from polydom_runtime.device.jitter import Jitter, Permissions, reading_ns, step_back_ns, timer_tick_ns
 from polydom_runtime.findings import Finding, Level, finding
 from polydom_runtime.measuring.cost_samples import Pauses
-from polydom_runtime.measuring.disturbances import BUSY_SHARE, QUOTA_CURE
+from polydom_runtime.measuring.stopwatch import BUSY_SHARE, QUOTA_CURE
 
 COARSEST_TICK_NS = 10_000
 MAX_WAKE_UP_NS = 1_000_000
@@ -55,12 +56,12 @@ def check_jitter(jitter: Jitter) -> Finding:
 
 def check_processors(board: Board) -> Finding:
     """Check whether control groups, as of a container, let this process use whole processors."""
-    limits, texts, fixes = board.limits(), [], []
+    limits, throttled, texts, fixes = board.groups.limits, board.groups.throttled(), [], []
     if allowed := re.search(r"^Cpus_allowed_list:\s*(\S+)$", board.text("proc/self/status") or "", re.MULTILINE):
         texts.append(f"may use {allowed[1]} of {board.text('sys/devices/system/cpu/online') or 'an unknown number'}")
     if quota := limits.quota:
         texts.append(f"a quota of {format_seconds(quota.seconds)} in each {format_seconds(quota.period)}")
-        texts += [f"used up {limits.throttled} times so far"] * bool(limits.throttled)
+        texts += [f"used up {throttled} times so far"] * bool(throttled)
     if limits.weight < 1.0:
         texts.append(f"{100 * limits.weight:.0f} % of the usual weight")
         fixes.append("the usual weight: `docker run` without --cpu-shares, CPUWeight=100 in the systemd unit")
@@ -140,7 +141,7 @@ def check_temperature(board: Board) -> Finding:
 
 def check_swap(board: Board) -> Finding:
     """Check for swap: memory that the system may move to a disk."""
-    if not board.limits().may_swap:  # whatever the whole machine has
+    if not board.groups.limits.may_swap:  # whatever the whole machine has
         return finding("swap", "ok", "none for this process", "")
     total, free = board.memory_bytes("SwapTotal"), board.memory_bytes("SwapFree")
     used = f"{_size(total)}, {_size(total - free)} in use" if total and free is not None else _size(total)
@@ -182,11 +183,11 @@ def check_kernel(board: Board) -> Finding:
     )
 
 
-def check_memory(board: Board, model_bytes: Sequence[int] = ()) -> Finding:
+def check_free_memory(board: Board, model_bytes: Sequence[int] = ()) -> Finding:
     """Check whether a node with all models of these sizes open fits into the available memory."""
     need = memory_need(model_bytes)
     available = board.available_bytes
-    limit = f" below a limit of {_size(most)}" if (most := board.limits().memory_bytes) else ""
+    limit = f" below a limit of {_size(most)}" if (most := board.groups.limits.memory_bytes) else ""
     level: Level = "warning" if available is None else "problem" if available < need else "ok"
     return finding(
         "memory",
@@ -198,10 +199,29 @@ def check_memory(board: Board, model_bytes: Sequence[int] = ()) -> Finding:
     )
 
 
+def check_access(paths: Iterable[Path]) -> Finding:
+    """Check that not every user of the machine may write to files and folders, or put others in their places.
+
+    `paths`: a path that does not exist is left out, and the file or folder that a link leads to is checked.
+    """
+    found = {path.resolve() for path in paths}
+    exposed = {path for path in found if _mode(path) & stat.S_IWOTH}
+    # Where the sticky bit is set, as in /tmp, nobody can rename what belongs to others.
+    above = {folder for path in found for folder in path.parents}
+    exposed |= {folder for folder in above if _mode(folder) & (stat.S_IWOTH | stat.S_ISVTX) == stat.S_IWOTH}
+    return finding(
+        "access",
+        "warning" if exposed else "ok",
+        f"any user may write to {', '.join(map(str, sorted(exposed)))}" if exposed else "not for every user",
+        "whoever changes the bundle, the keys or the code of the features decides what this node answers",
+        "chmod o-w for each of them",
+    )
+
+
 def _is_short(board: Board) -> bool:
     """Tell whether a quota stops one thread that always works, or has stopped this process."""
-    limits = board.limits()
-    return limits.quota is not None and (limits.quota.processors < 1.0 or limits.throttled > 0)
+    quota = board.groups.limits.quota
+    return quota is not None and (quota.processors < 1.0 or board.groups.throttled() > 0)
 
 
 def _flags(bits: int) -> list[str]:
@@ -214,3 +234,9 @@ def _time(ns: int) -> str:
 
 def _size(count: int | None) -> str:
     return "an unknown amount" if count is None else f"{count / 1e6:,.0f} MB"
+
+
+def _mode(path: Path) -> int:
+    with suppress(OSError):
+        return path.stat().st_mode
+    return 0

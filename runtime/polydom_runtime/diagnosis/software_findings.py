@@ -7,15 +7,14 @@ import sys
 from collections.abc import Mapping
 
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.bundles.engines import load_model
+from polydom_runtime.bundles.engines import InputRow, load_model
 from polydom_runtime.bundles.model_entry import model_file
-from polydom_runtime.bundles.models import InputRow
 from polydom_runtime.device.board import Board
 from polydom_runtime.device.probe import Probe
 from polydom_runtime.exceptions import BundleFormatError, BundleMismatchError
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.findings import Finding, Level, finding
-from polydom_runtime.measuring.stamps import THREAD_VARIABLES
+from polydom_runtime.measuring.conditions import THREAD_VARIABLES
 
 REQUIRED = {"onnxruntime": ">=1.20,<1.29", "numpy": ">=1.24"}
 """The versions that the runtime is made for, equal to the dependencies of its package."""

@@ -1,11 +1,22 @@
 """How an answer came about: what was done, with which time left, and which sets did not fit."""
 
-from dataclasses import dataclass
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
+import numpy as np
+
+from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.model_entry import ModelEntry
+from polydom_runtime.causes import printable
+from polydom_runtime.costs import basis_terms, format_seconds
 from polydom_runtime.features import members
 from polydom_runtime.policy.states import Move
-from polydom_runtime.prediction import Prediction
+from polydom_runtime.prediction import Policy, Prediction
 from polydom_runtime.trace import Trace
+
+MOST = 5
+"""The most alternatives of each kind that are told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +84,7 @@ class Explanation:
 
     def __str__(self) -> str:
         """Return the table that ``polydom-node explain`` prints."""
-        from .text import explanation_text
-
-        return explanation_text(self)
+        return "\n".join(_lines(self))
 
     @classmethod
     def of(
@@ -99,3 +108,112 @@ class Explanation:
         what = [*(names[position] for position in trace.features), ""]
         work = (Work(n, deadline_ns - a, b - a) for n, a, b in zip(what, begun, begun[1:], strict=False))
         return cls(answer, trace.size, deadline_ns, tuple(work), planned)
+
+
+def with_alternatives(found: Explanation, bundle: Bundle, policy: Policy) -> Explanation:
+    """Return an explanation with worst cases, and with the sets that score more or need less.
+
+    `bundle`: with the times that plans were made with; see `Bundle.at`.
+    """
+    if not 0.0 < found.size < math.inf:
+        return found
+    own = found.answer.accuracy
+    others = _skyline([_alternative(found, bundle, model, policy) for model in bundle.models])
+    return replace(
+        found,
+        work=_with_worst_cases(found, bundle),
+        better=tuple(other for other in others if other.accuracy > own)[:MOST],
+        cheaper=tuple(other for other in others if other.accuracy < own)[: -MOST - 1 : -1],
+    )
+
+
+def _alternative(found: Explanation, bundle: Bundle, model: ModelEntry, policy: Policy) -> Alternative:
+    needs = math.ceil(_seconds(bundle, model, found.size, policy) * found.answer.slowdown * 1e9)
+    there_was = found.deadline_ns - found.answer.waited_ns
+    features = tuple(bundle.names[i] for i in model.order)
+    return Alternative(features, model.estimator, model.accuracy, needs, needs - there_was)
+
+
+def _seconds(bundle: Bundle, model: ModelEntry, n: float, policy: Policy) -> float:
+    """Return the time that a policy plans for the whole answer of a model to an item of size n."""
+    worst, planned = bundle.times.worst, bundle.times.planned
+    longest = model.cost(n) if model.cost else worst.of_set(model.mask)(n) + model.seconds
+    if policy == "strict":
+        return longest
+    return min(planned.of_set(model.mask)(n) + model.seconds * planned.model_ratio, longest)
+
+
+def _skyline(sets: Sequence[Alternative]) -> list[Alternative]:
+    """Return the sets that score more than all that need no more time, by rising time."""
+    kept: list[Alternative] = []
+    for one in sorted(sets, key=lambda one: (one.needs_ns, -one.accuracy)):
+        if not kept or one.accuracy > kept[-1].accuracy:
+            kept.append(one)
+    return kept
+
+
+def _with_worst_cases(found: Explanation, bundle: Bundle) -> tuple[Work, ...]:
+    terms, done, work = basis_terms(found.size), 0, []
+    for one in found.work:
+        seconds = next((m.seconds for m in bundle.models if _answers(bundle, m, found)), None)
+        if one.name:
+            feature = 1 << bundle.names.index(one.name)
+            seconds = float(bundle.times.worst.of_sets(np.array([feature]), done)[0] @ terms)
+            done |= feature
+        worst = None if seconds is None else math.ceil(seconds * found.answer.slowdown * 1e9)
+        work.append(replace(one, worst_ns=worst))
+    return tuple(work)
+
+
+def _answers(bundle: Bundle, model: ModelEntry, found: Explanation) -> bool:
+    names = {bundle.names[i] for i in model.order}
+    return names == set(found.answer.features) and model.accuracy == found.answer.accuracy
+
+
+def _lines(found: Explanation) -> Iterator[str]:
+    answer = found.answer
+    waited = f", of which {_ns(answer.waited_ns)} were over at the call" if answer.waited_ns else ""
+    yield f"size {found.size:g}, deadline {_ns(found.deadline_ns)}{waited}, slow-down {answer.slowdown:.2f}"
+    if found.planned is not None:
+        yield f"planned first: {_set(found.planned)}"
+    yield f"{'time left':>10}  {'took':>10}  {'worst case':>10}  what"
+    for one in found.work:
+        worst = "-" if one.worst_ns is None else _ns(one.worst_ns)
+        what = printable(one.name) or f"{'model of ' if answer.features else ''}{_set(answer.features)}, and the end"
+        yield f"{_ns(one.left_ns):>10}  {_ns(one.took_ns):>10}  {worst:>10}  {what}"
+    label = "no label" if answer.label is None else printable(repr(answer.label))
+    sure = "" if answer.confidence is None else f", confidence {answer.confidence:.3f}"
+    score = "" if math.isnan(answer.accuracy) else f", expected score {answer.accuracy:.3f}"
+    when = "in time" if answer.deadline_met else "late"
+    yield f"answer: {label} by {_set(answer.features)} after {_ns(answer.elapsed_ns)}, {when}{score}{sure}"
+    yield f"reason: {printable(answer.reason)}"
+    if answer.error:
+        yield f"error: {printable(answer.error)}"
+    yield from _table("sets that score more:", found.better)
+    yield from _table("sets that score less and are quicker:", found.cheaper)
+    if found.record is not None:
+        yield f"record {found.record} of the flight recording"
+
+
+def _table(title: str, sets: Iterable[Alternative]) -> Iterator[str]:
+    rows = [
+        f"  {one.accuracy:.3f}  {_ns(one.needs_ns):>10}  {_fit(one.lacks_ns):>22}  "
+        f"{_set(one.features)}{f' of {printable(one.estimator)}' if one.estimator else ''}"
+        for one in sets
+    ]
+    if rows:
+        yield title
+        yield f"  {'score':<5}  {'planned':>10}  {'':>22}  features"
+        yield from rows
+
+
+def _fit(lacks_ns: int) -> str:
+    return f"{_ns(lacks_ns)} too long" if lacks_ns > 0 else f"{_ns(-lacks_ns)} to spare"
+
+
+def _set(features: Iterable[str]) -> str:
+    return "+".join(map(printable, features)) or "the prior"
+
+
+def _ns(ns: float) -> str:
+    return f"-{format_seconds(-ns * 1e-9)}" if ns < 0 else format_seconds(ns * 1e-9)

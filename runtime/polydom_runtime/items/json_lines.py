@@ -12,19 +12,17 @@ from polydom_runtime.exceptions import ItemError
 UNREADABLE = object()
 """Stands for a line that is no item."""
 
-LONGEST = 1 << 26
-"""The most bytes of a line. The rest of a longer one is skipped."""
+MAX_LINE_BYTES = 1 << 26
+"""The rest of a longer line is skipped."""
 
-SHOWN = 10
-"""Bad lines that are shown; later ones only count."""
+BAD_LINES_SHOWN = 10
+"""Later ones only count."""
 
 
 def json_lines(stream: IO[bytes] | None) -> Iterator[Any]:
     """Yield the item of each line: an array from a list of numbers, or a text; `UNREADABLE` if it is neither.
 
     Empty lines are skipped. The first bad lines are shown on stderr.
-
-    Raises `ItemError` if the stream is closed or cannot be read.
     """
     if stream is None:
         raise ItemError("Standard input must be open. It is closed. Give it a file or a pipe.")
@@ -43,17 +41,17 @@ def json_lines(stream: IO[bytes] | None) -> Iterator[Any]:
             item: Any = _item(line)
         except Exception as e:  # whatever is in a line, the stream goes on
             bad, item = bad + 1, UNREADABLE
-            if bad <= SHOWN:
-                more = " Later ones only count." if bad == SHOWN else ""
+            if bad <= BAD_LINES_SHOWN:
+                more = " Later ones only count." if bad == BAD_LINES_SHOWN else ""
                 print(f"Line {number} must be a JSON array of numbers, or a text. {_short(e)}{more}", file=sys.stderr)
         yield item
 
 
 def _line(stream: IO[bytes]) -> bytes:
     """Return the next line; in place of one that is too long a text that is no JSON."""
-    line = part = stream.readline(LONGEST)
-    while len(part) == LONGEST and not part.endswith(b"\n"):
-        part = stream.readline(LONGEST)
+    line = part = stream.readline(MAX_LINE_BYTES)
+    while len(part) == MAX_LINE_BYTES and not part.endswith(b"\n"):
+        part = stream.readline(MAX_LINE_BYTES)
     return line if part is line else b"too long"
 
 

@@ -1,19 +1,20 @@
 """Kinds of items: how many dimensions an array has, and whether its numbers are complex."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
+from polydom_runtime.codec.marks import In
 from polydom_runtime.exceptions import ItemError
 
 
 class ItemKind(NamedTuple):
-    """What all items have in common that are arrays, or lists of arrays or numbers.
+    """The kind of items that are arrays, or lists of arrays or numbers.
 
-    Their shapes and their types of numbers may differ: a picture of another format is one of the same kind, and JSON
-    turns integers into floats.
+    Shapes and types of numbers may differ: a picture of another format is one of the same kind, and JSON turns integers
+    into floats.
     """
 
-    ndim: int
+    ndim: Annotated[int, In(0, 64)]
     is_complex: bool
 
     def __str__(self) -> str:
@@ -38,21 +39,13 @@ def kind_of(item: Any) -> ItemKind | None:
 
 
 def check_kind(item: Any, kind: ItemKind | None, name: str, like: str) -> None:
-    """Check that an item is of a kind; one that has none is not checked.
-
-    `name`, `like`: what the item is, and which items are of that kind, for the message.
-
-    Raises `ItemError` if it is of another kind.
-    """
+    """Check that an item has this kind, or none; for the message, `name` is the item, and `like` others of the kind."""
     if kind and (kind_of(item) or kind) != kind:
         raise ItemError(f"{name} must be {kind}, as {like}. Got {described(item)}.")
 
 
 def common_kind(items: Sequence[Any]) -> ItemKind | None:
-    """Return the kind of all items that have one.
-
-    Raises `ItemError` if two items are of different kinds.
-    """
+    """Return the kind of all items that have one; `ItemError` if two differ."""
     first = next((k for k, item in enumerate(items) if kind_of(item)), 0)
     kind = kind_of(items[first])
     for k, item in enumerate(items):
@@ -61,7 +54,7 @@ def common_kind(items: Sequence[Any]) -> ItemKind | None:
 
 
 def described(item: Any) -> str:
-    """Return what an item is, in a few words.
+    """Describe an item in a few words.
 
     >>> described("text")
     "'text'"

@@ -29,9 +29,6 @@ def read_packed(file: str | Path) -> Packed:
 
     The items lie end to end in ``signal``; item i is ``signal[offset[i]:offset[i + 1]]``, reshaped to ``shape[i]`` if
     the file has ``shape``. ``label``, ``group`` and ``weight`` are optional. Nothing is unpickled.
-
-    Raises `ItemError` if the file cannot be read, is not a packed .npz file of plain arrays, or its arrays do not fit
-    each other.
     """
     try:
         with open(file, "rb") as stream, np.errstate(all="ignore"), np.load(stream, allow_pickle=False) as packed:
@@ -65,7 +62,7 @@ def read_packed(file: str | Path) -> Packed:
 
 
 def _array(found: Any) -> np.ndarray[Any, Any]:
-    """Return an entry of an archive if it is an array with a length; numpy returns another file as bytes."""
+    """Check that an entry of an archive is an array with a length; numpy returns another file as bytes."""
     if not isinstance(found, np.ndarray) or not found.ndim:
         raise ValueError(f"Each entry must be an array with a length. Got {found!r:.40}.")
     return found
@@ -94,12 +91,11 @@ def write_packed(
         raise ItemError(
             f"The items must be numpy arrays, at least one. Got {got}. Make each one an array (np.asarray)."
         )
-    flat_shapes = all(item.ndim == 1 for item in items)
     arrays: dict[str, Any] = {
         "signal": np.concatenate([item.reshape(-1) for item in items]),
         "offset": np.cumsum([0, *(item.size for item in items)]),
     }
-    if not flat_shapes:
+    if any(item.ndim != 1 for item in items):
         arrays["shape"] = np.array([item.shape for item in items])
     for name, values in zip(ARRAYS[3:], (labels, groups, weights), strict=True):
         if values is not None:
@@ -109,7 +105,7 @@ def write_packed(
 
 
 def _alike(name: str, values: list[Any], n_items: int) -> np.ndarray[Any, Any]:
-    """Return values as an array, in which none becomes equal to another of another kind, as 1 and "1" would."""
+    """Make an array of values of one kind, since 1 and "1" would become equal in it."""
     plain = [value.item() if isinstance(value, np.generic) else value for value in values]
     kinds = {type(value) for value in plain}
     if len(plain) != n_items or not (kinds <= {int, float} or kinds in ({str}, {bool})):

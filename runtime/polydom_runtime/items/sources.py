@@ -14,7 +14,6 @@ from polydom_runtime.exceptions import FeatureError, ItemError
 from polydom_runtime.features import FeatureSpace
 
 from .json_lines import UNREADABLE, json_lines
-from .packed import read_packed
 
 UNLABELLED = object()
 """The label of an item that has no label."""
@@ -36,10 +35,7 @@ class Arrived:
 
 
 def load_object(reference: str) -> Any:
-    """Import ``MODULE:NAME``, with the current folder on the import path, as with ``python -m``.
-
-    Raises `ItemError` if the reference is malformed, or the module or name does not exist.
-    """
+    """Import ``MODULE:NAME``, with the current folder on the import path, as with ``python -m``."""
     module, name = _parts(reference)
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
@@ -52,11 +48,7 @@ def load_object(reference: str) -> Any:
 
 
 def _parts(reference: object) -> tuple[str, str]:
-    """Return the module and the name of a reference.
-
-    Raises `ItemError` if it is no reference; the message says what to write if it is a path, a call, or has a dot for
-    the colon.
-    """
+    """Return the module and the name of a reference; for a path, a call or a dot the message says the right form."""
     if not isinstance(reference, str):
         raise ItemError(f"A reference must be a text MODULE:NAME. Got {shown(reference)}.")
     module, colon, name = reference.rpartition(":")
@@ -99,11 +91,8 @@ class Sample(NamedTuple):
     """None if it has none."""
 
 
-class Pairs(Iterator[tuple[Any, Any]]):
-    """The (item, label) pairs of a source; not a generator, which would be exhausted once its source has raised.
-
-    `produced`: of items or of (item, label) tuples.
-    """
+class LabelledItems(Iterator[tuple[Any, Any]]):
+    """The (item, label) pairs of a source; not a generator, which would be exhausted once its source has raised."""
 
     def __init__(self, produced: Iterator[Any]) -> None:
         self._produced = produced
@@ -120,29 +109,25 @@ class Pairs(Iterator[tuple[Any, Any]]):
             report_failure("source", 1, e)
 
 
-def iterate(source: str) -> Pairs:
+def iterate(source: str) -> LabelledItems:
     """Return an iterator over (item, label) pairs; the label of an item without one is `UNLABELLED`.
 
-    `source`: a packed ``.npz`` file (see `read_packed`), ``-`` for JSON lines on standard input (see `json_lines`), or
-    ``MODULE:FUNCTION``: a function without arguments that returns an iterable of items or of (item, label) tuples. In
-    place of an item there may be an `Arrived`, or None while there is none.
-
-    Raises `ItemError` if the source cannot be read.
+    `source`: a packed ``.npz`` file, ``-`` for JSON lines on standard input, or ``MODULE:FUNCTION``: a function without
+    arguments that returns an iterable of items or of (item, label) tuples. In place of an item there may be an
+    `Arrived`, or None while there is none.
     """
     if source == "-":
-        stream = None if sys.stdin is None else sys.stdin.buffer
-        return Pairs(json_lines(stream))
-    if not is_function(source):
-        items, labels, *_ = read_packed(source)
-        return Pairs(zip(items, labels if labels is not None else [UNLABELLED] * len(items), strict=True))
-    return Pairs(_produced(source))
+        return LabelledItems(json_lines(None if sys.stdin is None else sys.stdin.buffer))
+    if is_function(source):
+        return LabelledItems(_produced(source))
+    from .packed import read_packed  # not at the top, since a sensor is a function
+
+    items, labels, *_ = read_packed(source)
+    return LabelledItems(zip(items, labels if labels is not None else [UNLABELLED] * len(items), strict=True))
 
 
 def readable(source: str) -> list[Any]:
-    """Return all items of a source that are some, without labels, to measure on.
-
-    Raises `ItemError` if the source cannot be read.
-    """
+    """Return the readable items of a source without labels, to measure on."""
     return [item for item, _ in iterate(source) if item is not None and item is not UNREADABLE]
 
 
@@ -150,13 +135,13 @@ def samples(source: str) -> list[Sample]:
     """Return the items of a source for training, as from `iterate`, with groups and weights.
 
     These are the arrays ``group`` and ``weight`` of a packed file, or the third and the fourth of a tuple.
-
-    Raises `ItemError` if the source cannot be read.
     """
     if source == "-":
         return [Sample(*pair) for pair in iterate(source)]
     if is_function(source):
         return [Sample(*s) if type(s) is tuple and len(s) in (2, 3, 4) else Sample(s) for s in _produced(source)]
+    from .packed import read_packed
+
     items, labels, groups, weights = read_packed(source)
     nothing = [None] * len(items)
     return [*map(Sample, items, labels or [UNLABELLED] * len(items), groups or nothing, weights or nothing)]
@@ -168,7 +153,7 @@ def is_function(source: str) -> bool:
 
 
 def not_items(given: Any) -> str | None:
-    """Return what a value is that cannot be a number of items; None for one that can."""
+    """Describe a value that cannot be several items; None for one that can."""
     flat = isinstance(given, np.ndarray) and given.ndim < 2
     if flat or isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
         return f"one array of shape {given.shape}" if flat else type(given).__name__
@@ -176,10 +161,7 @@ def not_items(given: Any) -> str | None:
 
 
 def _produced(source: str) -> Iterator[Any]:
-    """Return what a function gives, after a check that it is not one item, or all items and all labels.
-
-    Raises `ItemError` if it is.
-    """
+    """Call a function for items, and check that it returns neither one item, nor all items and all labels."""
     function = load_object(source)
     if not callable(function):
         raise ItemError(f"{source!r} must be a function that returns items. Got {type(function).__name__}.")

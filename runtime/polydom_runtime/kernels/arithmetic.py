@@ -6,24 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from .tensor_proto import DTYPES, Array
-from .tensors import Step, UnknownModel, axis_of
-from .wire import unsound
-
-Operator = Callable[[Step], list[Array]]
-
-
-def _broadcast(step: Step, *arrays: Array) -> tuple[int, ...]:
-    try:
-        return np.broadcast_shapes(*(a.shape for a in arrays))
-    except ValueError as e:
-        raise unsound(f"inputs of {step.node.kind} of like shapes", str([a.shape for a in arrays])) from e
+from .proto import DTYPES, Array
+from .tensors import KernelStep, Operator, UnknownModel, axis_of
 
 
 def _two(function: np.ufunc, dtype: Any = None) -> Operator:
-    def operator(step: Step) -> list[Array]:
+    def operator(step: KernelStep) -> list[Array]:
         a, b = step.array(0), step.array(1)
-        out = step.new(_broadcast(step, a, b), dtype or np.result_type(a, b))
+        out = step.new(np.broadcast_shapes(a.shape, b.shape), dtype or np.result_type(a, b))
         step.run(partial(function, a, b, out))
         return [out]
 
@@ -31,7 +21,7 @@ def _two(function: np.ufunc, dtype: Any = None) -> Operator:
 
 
 def _one(function: np.ufunc) -> Operator:
-    def operator(step: Step) -> list[Array]:
+    def operator(step: KernelStep) -> list[Array]:
         a = step.array(0)
         out = step.new(a.shape, a.dtype)
         step.run(partial(function, a, out))
@@ -40,21 +30,20 @@ def _one(function: np.ufunc) -> Operator:
     return operator
 
 
-def _relu(step: Step) -> list[Array]:
+def _relu(step: KernelStep) -> list[Array]:
     a = step.array(0)
     out = step.new(a.shape, a.dtype)
     step.run(partial(np.maximum, a, a.dtype.type(0), out=out))
     return [out]
 
 
-def _sigmoid(step: Step) -> list[Array]:
+def _sigmoid(step: KernelStep) -> list[Array]:
     a = step.array(0)
-    out = step.new(a.shape, a.dtype)
-    logistic(step, a, out)
+    logistic(step, a, out := step.new(a.shape, a.dtype))
     return [out]
 
 
-def logistic(step: Step, a: Array, out: Array) -> None:
+def logistic(step: KernelStep, a: Array, out: Array) -> None:
     """Compute 1 / (1 + exp(-x)) as (1 + tanh(x / 2)) / 2, which does not overflow. Both arrays may be the same."""
     half = a.dtype.type(0.5)
     step.run(partial(np.multiply, a, half, out))
@@ -63,18 +52,18 @@ def logistic(step: Step, a: Array, out: Array) -> None:
     step.run(partial(np.add, out, half, out))
 
 
-def _sum(step: Step) -> list[Array]:
+def _sum(step: KernelStep) -> list[Array]:
     arrays = [step.array(k) for k in range(len(step.inputs))]
-    out = step.new(_broadcast(step, *arrays), arrays[0].dtype)
+    out = step.new(np.broadcast_shapes(*(a.shape for a in arrays)), arrays[0].dtype)
     step.run(partial(np.copyto, out, arrays[0]))
     for other in arrays[1:]:
         step.run(partial(np.add, out, other, out))
     return [out]
 
 
-def _pow(step: Step) -> list[Array]:
+def _pow(step: KernelStep) -> list[Array]:
     a, b = step.array(0), step.array(1)
-    out = step.new(_broadcast(step, a, b), a.dtype)
+    out = step.new(np.broadcast_shapes(a.shape, b.shape), a.dtype)
     if step.constant[1] and (b == 2).all():
         step.run(partial(np.multiply, a, a, out))
     else:
@@ -82,31 +71,34 @@ def _pow(step: Step) -> list[Array]:
     return [out]
 
 
-def _div(step: Step) -> list[Array]:
+def _div(step: KernelStep) -> list[Array]:
     if step.array(0).dtype.kind != "f":
         raise UnknownModel("Div of integers")
     return _two(np.divide)(step)
 
 
-def _where(step: Step) -> list[Array]:
+def _where(step: KernelStep) -> list[Array]:
     condition, a, b = step.array(0), step.array(1), step.array(2)
-    out = step.new(_broadcast(step, condition, a, b), np.result_type(a, b))
+    out = step.new(np.broadcast_shapes(condition.shape, a.shape, b.shape), np.result_type(a, b))
     step.run(lambda: np.copyto(out, np.where(condition, a, b)))
     return [out]
 
 
-def _cast(step: Step) -> list[Array]:
+def _cast(step: KernelStep) -> list[Array]:
     a, dtype = step.array(0), DTYPES.get(step.integer("to", 0))
     if dtype is None:
         raise UnknownModel("Cast to another type")
-    if dtype == a.dtype:
-        return [a]
+    return [a if dtype == a.dtype else as_type(step, a, dtype)]
+
+
+def as_type(step: KernelStep, a: Array, dtype: Any) -> Array:
+    """Return the numbers of an array in another type."""
     out = step.new(a.shape, dtype)
     step.run(partial(np.copyto, out, a, casting="unsafe"))
-    return [out]
+    return out
 
 
-def _axes(step: Step, a: Array) -> tuple[int, ...]:
+def _axes(step: KernelStep, a: Array) -> tuple[int, ...]:
     axes = step.known_or_attribute(1, "axes")
     if not axes:
         return tuple(range(a.ndim))
@@ -116,7 +108,7 @@ def _axes(step: Step, a: Array) -> tuple[int, ...]:
 def _reduce(function: np.ufunc) -> Operator:
     reduce = function.reduce  # without the checks of functions such as numpy.sum
 
-    def operator(step: Step) -> list[Array]:
+    def operator(step: KernelStep) -> list[Array]:
         a = step.array(0)
         axes, keep = _axes(step, a), bool(step.integer("keepdims", 1))
         out = step.new(reduce(a, axes, keepdims=keep).shape, a.dtype)
@@ -126,7 +118,7 @@ def _reduce(function: np.ufunc) -> Operator:
     return operator
 
 
-def _mean(step: Step) -> list[Array]:
+def _mean(step: KernelStep) -> list[Array]:
     (out,) = _reduce(np.add)(step)
     if out.dtype.kind != "f" or not out.size:
         raise UnknownModel("ReduceMean of integers or nothing")
@@ -134,7 +126,7 @@ def _mean(step: Step) -> list[Array]:
     return [out]
 
 
-def _log_sum_exp(step: Step) -> list[Array]:
+def _log_sum_exp(step: KernelStep) -> list[Array]:
     a = step.array(0)
     axes, keep = _axes(step, a), bool(step.integer("keepdims", 1))
 
@@ -147,7 +139,7 @@ def _log_sum_exp(step: Step) -> list[Array]:
 
 
 def _arg(function: Callable[..., Any]) -> Operator:
-    def operator(step: Step) -> list[Array]:
+    def operator(step: KernelStep) -> list[Array]:
         a = step.array(0)
         axis, keep = axis_of(step.integer("axis", 0), a.ndim), bool(step.integer("keepdims", 1))
         if step.integer("select_last_index", 0):
@@ -164,7 +156,7 @@ def _arg(function: Callable[..., Any]) -> Operator:
     return operator
 
 
-def _softmax(step: Step) -> list[Array]:
+def _softmax(step: KernelStep) -> list[Array]:
     a = step.array(0)
     axis = axis_of(step.integer("axis", -1), a.ndim)
     if step.opset < 13 and axis != a.ndim - 1:
@@ -180,7 +172,7 @@ def _softmax(step: Step) -> list[Array]:
     return [out]
 
 
-ARITHMETIC: Mapping[str, Operator] = {
+OPERATORS: Mapping[str, Operator] = {
     "Add": _two(np.add),
     "Sub": _two(np.subtract),
     "Mul": _two(np.multiply),

@@ -1,14 +1,15 @@
-"""How large the results of operators are, for one row, without running them."""
+"""How large the results of operators are, for one row, without running them; here those of whole models.
 
-import math
+A rule also checks that the numbers of a model fit the width of its input.
+"""
+
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from .attributes import OfNode
-from .graph import Node
-from .tensor_proto import DTYPES, MAX_DIMENSIONS, Array
+from .graph import OfNode, Operation
+from .proto import MAX_DIMENSIONS, Array
 from .tensors import axis_of
 from .wire import unsound
 
@@ -49,8 +50,8 @@ class Case(OfNode):
 
     __slots__ = ("inputs", "node", "work")
 
-    def __init__(self, node: Node, inputs: Sequence[Extent | None]) -> None:
-        self.node: Node = node
+    def __init__(self, node: Operation, inputs: Sequence[Extent | None]) -> None:
+        self.node: Operation = node
         self.inputs: Sequence[Extent | None] = inputs
         self.work = 0
 
@@ -78,10 +79,7 @@ class Case(OfNode):
         return axis_of(self.integer("axis", default), len(self.shape()))
 
     def values(self, position: int) -> list[int]:
-        """Return the numbers of an input that says a shape.
-
-        Raises `BundleFormatError` if they are not known.
-        """
+        """Return the numbers of an input that says a shape; BundleFormatError if they are not known."""
         found = self.extent(position).values
         if found is None:
             raise unsound(f"a constant shape in {self.kind}", "one that depends on the item")
@@ -98,24 +96,8 @@ Rule = Callable[[Case], list[Shape]]
 """Returns the shapes of the outputs of an operator."""
 
 
-def same(case: Case) -> list[Shape]:
-    """Return the shape of the first input."""
-    return [case.shape()]
-
-
-def _broadcast(case: Case) -> list[Shape]:
-    return [together(e.shape for e in case.inputs if e is not None)]
-
-
-def _all_broadcast(case: Case) -> list[Shape]:
-    return [together(case.shape(k) for k in range(len(case.inputs)))]  # onnxruntime crashes where one has no name
-
-
 def together(shapes: Iterable[Shape]) -> Shape:
-    """Return the shape to which arrays are spread before they are added, for example.
-
-    Raises `BundleFormatError` if they do not fit each other.
-    """
+    """Return the shape to which arrays are spread before they are added, for example."""
     different = list(dict.fromkeys(shapes))
     if len(different) == 1:
         return different[0]
@@ -125,97 +107,141 @@ def together(shapes: Iterable[Shape]) -> Shape:
         raise unsound("inputs of like shapes", str(different)[:80]) from e
 
 
-def _cast(case: Case) -> list[Shape]:
-    if case.integer("to", 0) not in DTYPES:
-        raise unsound("Cast to a known type", str(case.integer("to", 0)))
-    return same(case)
-
-
-def _reduced(shape: Shape, axes: Iterable[int], keep: int) -> list[Shape]:
-    gone = {axis_of(axis, len(shape)) for axis in axes}
-    return [tuple(1 if k in gone else n for k, n in enumerate(shape) if keep or k not in gone)]
-
-
-def _reduce(case: Case) -> list[Shape]:
-    axes = case.values_or_attribute(1, "axes")
-    if not axes and case.integer("noop_with_empty_axes", 0):
-        return same(case)
-    return _reduced(case.shape(), axes or range(len(case.shape())), case.integer("keepdims", 1))
-
-
-def _arg(case: Case) -> list[Shape]:
-    return _reduced(case.shape(), [case.integer("axis", 0)], case.integer("keepdims", 1))
-
-
-def _product(case: Case) -> list[Shape]:
-    a, b = case.shape(0), case.shape(1)
-    if not a or not b or a[-1] != b[-2:][0]:
-        raise unsound("matrices that can be multiplied", f"{a} and {b}")
-    shape = (*together([a[:-2], b[:-2]]), *a[-2:-1], *b[-2:][1:])  # a vector gives no axis
-    case.work += math.prod(shape) * a[-1]
-    return [shape]
-
-
-def _gemm(case: Case) -> list[Shape]:
-    turned = [case.shape(k)[::-1] if case.integer(f"trans{'AB'[k]}", 0) else case.shape(k) for k in (0, 1)]
-    if [len(shape) for shape in turned] != [2, 2] or turned[0][1] != turned[1][0]:
-        raise unsound("matrices that can be multiplied", str(turned))
-    shape = turned[0][0], turned[1][1]
-    if case.given(2) and together([shape, case.shape(2)]) != shape:
-        raise unsound(f"something to add of shape {shape}", str(case.shape(2)))
-    case.work += math.prod(shape) * turned[0][1]
-    return [shape]
-
-
-def _distances(case: Case) -> list[Shape]:
-    a, b = case.shape(0), case.shape(1)
-    if len(a) != 2 or len(b) != 2 or a[1] != b[1]:
-        raise unsound("rows of the same length", f"shapes {a} and {b}")
-    case.work += a[0] * b[0] * a[1]
-    return [(a[0], b[0])]
-
-
-def _top(case: Case) -> list[Shape]:
-    wanted = case.values(1) if case.given(1) else [case.integer("k", 0)]
-    axis, shape = case.axis(-1), case.shape()
-    if len(wanted) != 1 or not 0 < wanted[0] <= shape[axis]:
-        raise unsound(f"at most {shape[axis]} of the values", str(wanted[:1]))
-    return [(*shape[:axis], wanted[0], *shape[axis + 1 :])] * 2
-
-
-ELEMENTWISE = [
-    *("Abs", "Add", "And", "Ceil", "Clip", "Div", "Equal", "Erf", "Exp", "Floor", "Greater", "GreaterOrEqual"),
-    *("HardSigmoid", "Identity", "IsInf", "IsNaN", "LeakyRelu", "Less", "LessOrEqual", "Log", "Max", "Mean", "Min"),
-    *("Mul", "Neg", "Not", "Or", "Pow", "Reciprocal", "Relu", "Round", "Sigmoid", "Sign", "Softmax"),
-    *("LogSoftmax", "Softplus", "Sqrt", "Sub", "Sum", "Tanh", "Where", "Xor"),
-]
-REDUCING = [
-    *("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin"),
-    *("ReduceProd", "ReduceSum", "ReduceSumSquare"),
-]
-
-COMPUTING: Mapping[str, Rule] = {
-    **dict.fromkeys(ELEMENTWISE, _broadcast),
-    **dict.fromkeys(["Max", "Mean", "Min", "Sum"], _all_broadcast),
-    **dict.fromkeys(REDUCING, _reduce),
-    **dict.fromkeys(["CastLike", "CumSum", "LpNormalization"], same),
-    "ArgMax": _arg,
-    "ArgMin": _arg,
-    "Cast": _cast,
-    "Gemm": _gemm,
-    "MatMul": _product,
-    "TopK": _top,
-    "com.microsoft.CDist": _distances,
-}
-"""The operators that compute or compare numbers."""
-
-
 def limited(shape: Iterable[int], kind: str) -> Shape:
-    """Return the shape of a result.
-
-    Raises `BundleFormatError` if it has an axis of negative length, or too many of them.
-    """
+    """Return the shape of a result; BundleFormatError if it has an axis of negative length, or too many of them."""
     found = tuple(shape)
     if len(found) > MAX_DIMENSIONS or min(found, default=0) < 0:
         raise unsound(f"at most {MAX_DIMENSIONS} axes in {kind}", str(found[: MAX_DIMENSIONS + 1]))
     return found
+
+
+def _rows(case: Case) -> tuple[int, int]:
+    """Return the number of rows that a model reads, and their width."""
+    shape = case.shape()
+    if len(shape) not in (1, 2):
+        raise unsound(f"rows of numbers for {case.kind}", f"shape {shape}")
+    return (shape[0] if len(shape) == 2 else 1), shape[-1]
+
+
+def _same_rows(case: Case) -> list[Shape]:
+    _rows(case)
+    return [case.shape()]
+
+
+def _labels(case: Case, integers: str) -> int:
+    """Return the number of classes."""
+    texts = case.attributes.get("classlabels_strings") or []
+    numbers = case.integers(integers)
+    if bool(texts) == bool(numbers):
+        raise unsound(f"labels of {case.kind} of one type", f"{len(numbers)} numbers and {len(texts)} texts")
+    return max(len(texts), len(numbers))
+
+
+def _one_each(*names: str) -> Rule:
+    """Return the rule of operators with one number for all columns, or one for each."""
+
+    def rule(case: Case) -> list[Shape]:
+        width = (1, *case.shape())[-1]
+        for name in names:
+            if (count := len(case.reals(name))) not in (1, width):
+                raise unsound(f"one {name} or {width}", f"{count}")
+        return [case.shape()]
+
+    return rule
+
+
+def _encoded(case: Case) -> list[Shape]:
+    return [(*case.shape(), max(len(case.integers("cats_int64s")), len(case.attributes.get("cats_strings") or [])))]
+
+
+def _coefficients(case: Case, width: int, count: int) -> None:
+    """Check that there are weights for some outputs, and an intercept for each."""
+    weights, bias = len(case.reals("coefficients")), len(case.reals("intercepts"))
+    if count < 1 or weights != width * count or bias not in (0, count):
+        raise unsound(f"{width * count} coefficients", f"{weights}, and {bias} intercepts")
+
+
+def _linear_classifier(case: Case) -> list[Shape]:
+    (rows, width), labels = _rows(case), _labels(case, "classlabels_ints")
+    shares = labels == 2 and len(case.reals("coefficients")) == width
+    count = 1 if shares else labels
+    _coefficients(case, width, count)
+    case.work += rows * width * count
+    if len(case.reals("intercepts")) != count:  # onnxruntime counts the classes by them
+        raise unsound(f"{count} intercepts", "none")
+    return [(rows,), (rows, labels)]
+
+
+def _linear_regressor(case: Case) -> list[Shape]:
+    (rows, width), targets = _rows(case), case.integer("targets", 1)
+    _coefficients(case, width, targets)
+    case.work += rows * width * targets
+    return [(rows, targets)]
+
+
+def _vectors(case: Case, count: int, of_each: int) -> tuple[int, int]:
+    """Check support vectors, with some coefficients each; return the number of rows and of vectors."""
+    rows, width = _rows(case)
+    vectors, coefficients = (len(case.reals(name)) for name in ("support_vectors", "coefficients"))
+    if count < 1 or vectors != count * width or coefficients != of_each * count:
+        raise unsound(f"{count} support_vectors of {width} numbers, {of_each} coefficients each", f"{vectors} numbers")
+    if len(case.reals("kernel_params")) != 3 or case.option("kernel_type", "LINEAR") not in KERNELS:
+        raise unsound("a kernel that ONNX has, with three kernel_params", "another")
+    case.work += rows * (vectors + coefficients)
+    return rows, count
+
+
+KERNELS = ("LINEAR", "POLY", "RBF", "SIGMOID")
+
+
+def _vector_regressor(case: Case) -> list[Shape]:
+    rows, _ = _vectors(case, case.integer("n_supports", 0), 1)
+    if len(case.reals("rho")) != 1:
+        raise unsound("one rho", f"{len(case.reals('rho'))}")
+    return [(rows, 1)]
+
+
+def _vector_classifier(case: Case) -> list[Shape]:
+    labels, sizes = _labels(case, "classlabels_ints"), case.integers("vectors_per_class")
+    if labels < 2 or len(sizes) != labels or min(sizes) < 0:
+        raise unsound("numbers of support vectors for two classes or more", str(sizes)[:80])
+    rows, count = _vectors(case, sum(sizes), labels - 1)
+    pairs, probabilities = labels * (labels - 1) // 2, len(case.reals("prob_a"))
+    if len(case.reals("rho")) != pairs or probabilities not in (0, pairs) or len(case.reals("prob_b")) != probabilities:
+        raise unsound(f"{pairs} rho, and as many prob_a and prob_b or none", "others")
+    case.work += rows * count * pairs
+    return [(rows,), (rows, max(pairs, 2) if not probabilities else labels)]
+
+
+def _nodes_of_trees(case: Case, kind: str, results: int, width: int) -> int:
+    from .tree_nodes import check_trees  # only here, since most models have none
+
+    return check_trees(case, kind, results, width)
+
+
+def _tree_classifier(case: Case) -> list[Shape]:
+    (rows, width), labels = _rows(case), _labels(case, "classlabels_int64s")
+    case.work += rows * _nodes_of_trees(case, "class", labels, width)
+    return [(rows,), (rows, labels)]
+
+
+def _tree_regressor(case: Case) -> list[Shape]:
+    (rows, width), targets = _rows(case), case.integer("n_targets", 1)
+    case.work += rows * _nodes_of_trees(case, "target", targets, width)
+    return [(rows, targets)]
+
+
+MODELS: Mapping[str, Rule] = {
+    "ai.onnx.ml.Binarizer": lambda case: [case.shape()],
+    "ai.onnx.ml.Imputer": _one_each("imputed_value_floats"),
+    "ai.onnx.ml.LinearClassifier": _linear_classifier,
+    "ai.onnx.ml.LinearRegressor": _linear_regressor,
+    "ai.onnx.ml.Normalizer": _same_rows,
+    "ai.onnx.ml.OneHotEncoder": _encoded,
+    "ai.onnx.ml.SVMClassifier": _vector_classifier,
+    "ai.onnx.ml.SVMRegressor": _vector_regressor,
+    "ai.onnx.ml.Scaler": _one_each("offset", "scale"),
+    "ai.onnx.ml.TreeEnsembleClassifier": _tree_classifier,
+    "ai.onnx.ml.TreeEnsembleRegressor": _tree_regressor,
+}
+"""The operators of ai.onnx.ml, without those that only move numbers."""

@@ -6,10 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .graph import Graph, Node
+from .graph import Graph, Operation
 from .linear import LAYER
-from .tensor_proto import Array
-from .two_classes import compared
+from .proto import Array
 
 MAX_SHIFT = 64.0
 """A scaler is folded if it moves no column by more than this, in units of its scale. Folded, the move is a part of a
@@ -26,16 +25,18 @@ class Affine(NamedTuple):
     offset: Array
 
 
-def folded(graph: Graph, outputs: Sequence[str]) -> list[Node]:
+def folded(graph: Graph, outputs: Sequence[str]) -> list[Operation]:
     """Return the nodes that compute some outputs of a graph, fewer and larger ones if possible."""
     nodes = _needed(graph.nodes, outputs)
-    if len(outputs) == 1:
+    if len(outputs) == 1 and any(node.kind == "ArgMax" for node in nodes):
+        from .two_classes import compared
+
         nodes = compared(_without_softmax(nodes, outputs), graph.constants)
     nodes = _with_bias(_without_scalers(graph, nodes), graph.constants, outputs)
     return _needed(nodes, outputs)
 
 
-def _needed(nodes: Sequence[Node], outputs: Sequence[str]) -> list[Node]:
+def _needed(nodes: Sequence[Operation], outputs: Sequence[str]) -> list[Operation]:
     wanted, kept = set(outputs), []
     for node in reversed(nodes):
         if wanted.intersection(node.outputs):
@@ -44,11 +45,11 @@ def _needed(nodes: Sequence[Node], outputs: Sequence[str]) -> list[Node]:
     return kept[::-1]
 
 
-def _readers(nodes: Sequence[Node], outputs: Sequence[str]) -> Counter[str]:
+def _readers(nodes: Sequence[Operation], outputs: Sequence[str]) -> Counter[str]:
     return Counter([*outputs, *(name for node in nodes for name in node.inputs)])
 
 
-def _without_softmax(nodes: Sequence[Node], outputs: Sequence[str]) -> list[Node]:
+def _without_softmax(nodes: Sequence[Operation], outputs: Sequence[str]) -> list[Operation]:
     """Leave out a Softmax if only the place of its largest number is asked for: that of its input is the same."""
     readers, renamed, kept = _readers(nodes, outputs), {}, []
     only = {node.inputs[0] for node in nodes if node.kind == "ArgMax" and readers[node.inputs[0]] == 1}
@@ -65,10 +66,10 @@ def _without_softmax(nodes: Sequence[Node], outputs: Sequence[str]) -> list[Node
             name = renamed[name]
         return name
 
-    return [Node(n.kind, [real(name) for name in n.inputs], n.outputs, n.attributes) for n in kept[::-1]]
+    return [Operation(n.kind, [real(name) for name in n.inputs], n.outputs, n.attributes) for n in kept[::-1]]
 
 
-def _without_scalers(graph: Graph, nodes: Sequence[Node]) -> list[Node]:
+def _without_scalers(graph: Graph, nodes: Sequence[Operation]) -> list[Operation]:
     """Let linear models and layers read the input itself, with weights that have the scalers in them."""
     known = {graph.input: Affine(graph.input, np.ones(1), np.zeros(1))}
     found = []
@@ -82,7 +83,7 @@ def _without_scalers(graph: Graph, nodes: Sequence[Node]) -> list[Node]:
     return found
 
 
-def _affine(node: Node, known: Mapping[str, Affine], constants: Mapping[str, Array]) -> Affine | None:
+def _affine(node: Operation, known: Mapping[str, Affine], constants: Mapping[str, Array]) -> Affine | None:
     """Return what a node makes of a tensor that is scaled and moved only; None if it does anything else."""
     first, second = (*node.inputs, "", "")[:2]
     if node.kind == "ai.onnx.ml.Scaler" and first in known:
@@ -119,7 +120,7 @@ def _flat(numbers: Any) -> Array | None:
     return numbers.reshape(-1).astype(np.float64) if numbers.size in (1, numbers.shape[-1]) else None
 
 
-def _folded(node: Node, source: Affine, constants: Mapping[str, Array]) -> Node | None:
+def _folded(node: Operation, source: Affine, constants: Mapping[str, Array]) -> Operation | None:
     """Return a node with the scaler of its input in its weights; None if it has none, or if float32 forbids it."""
     weights, bias = _weights(node, source, constants)
     if weights is None or np.abs(source.offset).max() > MAX_SHIFT:
@@ -130,12 +131,12 @@ def _folded(node: Node, source: Affine, constants: Mapping[str, Array]) -> Node 
     if not (np.isfinite(weights).all() and np.isfinite(bias).all()):
         return None
     if node.kind == "MatMul":
-        return Node(LAYER, [source.source], node.outputs, {"weights": weights, "bias": bias})
+        return Operation(LAYER, [source.source], node.outputs, {"weights": weights, "bias": bias})
     attributes = {**node.attributes, "coefficients": weights.T.reshape(-1), "intercepts": bias}
-    return Node(node.kind, [source.source], node.outputs, attributes)
+    return Operation(node.kind, [source.source], node.outputs, attributes)
 
 
-def _weights(node: Node, source: Affine, constants: Mapping[str, Array]) -> tuple[Array | None, Array]:
+def _weights(node: Operation, source: Affine, constants: Mapping[str, Array]) -> tuple[Array | None, Array]:
     """Return the weights of a node, shape ``(width, n)`` and float64, and its bias; None if it has none that fit."""
     nothing = None, np.zeros(1)
     width = max(len(source.scale), len(source.offset))
@@ -154,17 +155,19 @@ def _weights(node: Node, source: Affine, constants: Mapping[str, Array]) -> tupl
     return flat.reshape(len(bias), width).T.astype(np.float64), bias.astype(np.float64)
 
 
-def _with_bias(nodes: Sequence[Node], constants: Mapping[str, Array], outputs: Sequence[str]) -> list[Node]:
+def _with_bias(nodes: Sequence[Operation], constants: Mapping[str, Array], outputs: Sequence[str]) -> list[Operation]:
     """Let a product and the addition after it be one layer."""
     readers = _readers(nodes, outputs)
-    layers: dict[str, Node] = {}
-    found: list[Node] = []
+    layers: dict[str, Operation] = {}
+    found: list[Operation] = []
     for node in nodes:
         if node.kind == LAYER:
             layers[node.outputs[0]] = node
         elif node.kind == "MatMul" and (weights := constants.get(node.inputs[1])) is not None and weights.ndim == 2:
             bias = np.zeros(weights.shape[1], weights.dtype)
-            layers[node.outputs[0]] = Node(LAYER, node.inputs[:1], node.outputs, {"weights": weights, "bias": bias})
+            layers[node.outputs[0]] = Operation(
+                LAYER, node.inputs[:1], node.outputs, {"weights": weights, "bias": bias}
+            )
         elif node.kind == "Add" and len(node.inputs) == 2:
             a, b = node.inputs
             name, other = (a, b) if a in layers else (b, a)
@@ -173,6 +176,6 @@ def _with_bias(nodes: Sequence[Node], constants: Mapping[str, Array], outputs: S
                 bias, weights = layer.attributes["bias"], layer.attributes["weights"]
                 if more.dtype == bias.dtype and more.size in (1, len(bias)) and more.ndim <= 2:
                     joined = {"weights": weights, "bias": bias + more.reshape(-1)}
-                    node = layers[node.outputs[0]] = Node(LAYER, layer.inputs, node.outputs, joined)
+                    node = layers[node.outputs[0]] = Operation(LAYER, layer.inputs, node.outputs, joined)
         found.append(node)
     return found

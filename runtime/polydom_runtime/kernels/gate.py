@@ -10,22 +10,23 @@ from collections.abc import Mapping
 
 from polydom_runtime.exceptions import BundleFormatError
 
-from .extents import COMPUTING, Case, Extent, Rule, limited
+from .extents import MODELS, Case, Extent, limited
 from .graph import Declared, Graph
-from .model_extents import MODELS
-from .moved_extents import MOVING, values_of
-from .number_types import are_real, check_divisor
-from .tensor_proto import FLOAT, INT64
+from .proto import DTYPES, FLOAT, INT64, Array
 from .wire import unsound
-
-RULES: Mapping[str, Rule] = {**COMPUTING, **MOVING, **MODELS}
-"""The operators that are let in, besides Scan."""
 
 MAX_MEMORY = 64 << 20
 """The bytes that all results of all operators together may take, besides the size of the file."""
 
 MAX_WORK = 1 << 30
 """The numbers that all operators together may read, write and multiply: some seconds on a node."""
+
+INTEGERS = ("ArgMax", "ArgMin", "Shape", "Size")
+
+CLASSIFIERS = ("LinearClassifier", "SVMClassifier", "TreeEnsembleClassifier")
+
+SOURCES = {"Where": 1, "CastLike": 1}
+"""The input that an output has the type of; the first one in other operators."""
 
 SCAN_ORDERS = ("input_axes", "input_directions", "output_axes", "output_directions")
 
@@ -37,10 +38,7 @@ FLAGS = [
 
 
 class Room:
-    """What a model may still take.
-
-    `memory`: bytes. `work`: numbers; `MAX_WORK` at first.
-    """
+    """The bytes of memory, and the numbers of work, that a model may still take."""
 
     __slots__ = ("memory", "work")
 
@@ -48,10 +46,7 @@ class Room:
         self.memory, self.work = memory, MAX_WORK
 
     def take(self, kind: str, memory: int, work: int) -> None:
-        """Take room for one operator.
-
-        Raises `BundleFormatError` if there is too little left.
-        """
+        """Take room for one operator; BundleFormatError if there is too little left."""
         self.memory -= memory
         self.work -= work
         if self.memory < 0 or self.work < 0:
@@ -62,13 +57,11 @@ class Room:
 
 
 def check_model(onnx_bytes: bytes, width: int, n_classes: int, sure: bool = False) -> Graph:
-    """Return the graph of a model, after a check that it can be handed to an engine.
+    """Return the graph of a model, after a check that it can be handed to an engine; BundleFormatError if it cannot.
 
-    `width`: the number of input columns. `n_classes`: 0 for a regressor. `sure`: whether its scores are read.
-
-    Raises `BundleFormatError` if it has operators that may not end, may take too much memory, or do not fit each other
-    or the width; numbers outside of the file; functions of its own; trees that are none; or other outputs than one
-    label or number.
+    It may have no operators that may not end, take too much memory, or do not fit each other or the width; no numbers
+    outside of the file, functions of its own, or trees that are none; and one label or number as output. `n_classes`: 0
+    for a regressor. `sure`: whether its scores are read.
     """
     try:
         graph = Graph.read(onnx_bytes)
@@ -112,17 +105,50 @@ def _sized(graph: Graph, known: dict[str, Extent], room: Room, times: int) -> li
 
 def _results(case: Case) -> list[Extent]:
     """Return what is known of the outputs of an operator."""
-    if case.kind not in RULES or case.node.graphs:
+    rule, moves, values = MODELS.get(case.kind), False, None
+    if rule is None:  # models need nothing else
+        from .computed_extents import COMPUTING
+        from .moved_extents import MOVING, values_of
+
+        moves, values = case.kind in MOVING, values_of
+        rule = MOVING.get(case.kind) or COMPUTING.get(case.kind)
+    if rule is None or case.node.graphs:
         raise unsound("operators that always end", case.kind)
     if other := [name for name in FLAGS if case.attributes.get(name, 0) not in (0, 1)]:
         raise unsound(f"0 or 1 as {other[0]} of {case.kind}", "another number")
-    if case.kind not in MOVING and any(extent is not None and 0 in extent.shape for extent in case.inputs):
+    if not moves and any(extent is not None and 0 in extent.shape for extent in case.inputs):
         raise unsound(f"numbers for {case.kind}", "an empty array")  # some divide by its length
     if case.kind == "Div":
-        check_divisor(case.extent(1))
-    shapes, item, (first, others) = RULES[case.kind](case), case.item(), are_real(case)
+        _check_divisor(case.extent(1))
+    shapes, item, (first, others) = rule(case), case.item(), _are_real(case)
     rest = [Extent(shape, item, None, others) for shape in shapes[1:]]
-    return [*(Extent(shape, item, values_of(case), first) for shape in shapes[:1]), *rest]
+    return [*(Extent(shape, item, values and values(case), first) for shape in shapes[:1]), *rest]
+
+
+def _are_real(case: Case) -> tuple[bool, bool]:
+    """Return whether the first output of an operator holds numbers with a fraction, for sure, and the other ones."""
+    kind = case.kind.removeprefix("ai.onnx.ml.")
+    if kind in CLASSIFIERS:
+        return False, True
+    if kind in ("Constant", "ConstantOfShape"):
+        from .moved_extents import constant_of
+
+        return constant_of(case).dtype.kind == "f", False
+    if kind == "Cast":
+        return DTYPES[case.integer("to", 0)].kind == "f", False
+    if kind in INTEGERS:
+        return False, False
+    source = case.extent(SOURCES.get(kind, 0)).real
+    return source, source and kind != "TopK"
+
+
+def _check_divisor(divisor: Extent) -> None:
+    """Check that a quotient is of numbers with a fraction, or by constants that suit all integers.
+
+    The processor stops a process that divides by 0, or the lowest integer by -1.
+    """
+    if not divisor.real and (divisor.values is None or not {0, -1}.isdisjoint(divisor.values)):
+        raise unsound("integers to be divided by constants other than 0 and -1", f"{divisor.values or 'others'}"[:80])
 
 
 def _loop(case: Case, known: Mapping[str, Extent], room: Room, times: int) -> list[Extent]:
@@ -142,3 +168,30 @@ def _loop(case: Case, known: Mapping[str, Extent], room: Room, times: int) -> li
             raise unsound("the same shape and type in each turn of Scan", f"{before.shape} and {after.shape}")
     whole = [extent._replace(shape=(rows, *extent.shape)) for extent in found[carried:]]
     return [extent._replace(values=None) for extent in (*found[:carried], *whole)]
+
+
+def score_of(scores: Array, label: int) -> float:
+    """Return the score of a label; the absolute value of a single score, shared by two classes.
+
+    `scores` (shape (1, n_classes)): probabilities or decision values. `label`: a class number; if there is no such
+    class, since the model abstains, it is the largest score.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> score_of(np.array([[0.25, 0.75]]), 0), score_of(np.array([[0.25, 0.75]]), 2), score_of(np.array([[-2.0]]), 0)
+    (0.25, 0.75, 2.0)
+    """
+    if scores.size == 1:
+        return abs(float(scores.item()))
+    return float(scores.item(label)) if 0 <= label < scores.size else float(scores.max())
+
+
+def check_answer(answer: float, n_classes: int) -> None:
+    """Check what a model answers first; BundleFormatError if it is no class number, or no finite number."""
+    if n_classes and not 0 <= answer <= n_classes:
+        raise BundleFormatError(
+            f"A model must return a class number below {n_classes}, or {n_classes} to abstain. Got {answer}."
+        )
+    if not math.isfinite(answer):
+        raise BundleFormatError(f"A model must return a finite number. Got {answer}.")

@@ -1,13 +1,14 @@
 """An ONNX model as a graph: its nodes with their attributes, its constants, and its inputs and outputs."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from .attribute_proto import attribute_of
-from .attributes import Typed
-from .tensor_proto import Array, tensor_of
-from .wire import MAX_FIELDS, fields, left_fields, unsound
+import numpy as np
+
+from .proto import Array, attribute_of, tensor_of
+from .wire import MAX_FIELDS, fields, left_fields, remembered, unsound
 
 NEWEST: Mapping[str, int] = {"": 22, "ai.onnx": 22, "ai.onnx.ml": 4}
 """The newest versions of operators that are known, by domain: in a newer one an operator may do something else."""
@@ -25,8 +26,96 @@ MAX_NAMES = 1 << 14
 """The most inputs and outputs of a node, and constants, inputs and outputs of a graph."""
 
 
+class Typed:
+    """Has attributes; BundleFormatError says what is wrong with one of another type or length than it is asked for."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:  # for a dataclass they would be the values of its fields
+
+        @property
+        def kind(self) -> str:
+            """The operator."""
+
+        @property
+        def attributes(self) -> Mapping[str, Any]:
+            """Numbers, texts, lists of them, and arrays."""
+
+    def reals(self, name: str, count: int | None = None, *, compared: bool = False) -> Array:
+        """Return a list of float32 numbers; infinite ones only if they are just `compared`."""
+        found = self.attributes.get(name, np.empty(0, np.float32))
+        is_list = isinstance(found, np.ndarray) and found.ndim == 1 and found.dtype == np.float32
+        if not is_list or np.isnan(found).any() or not (compared or np.isfinite(found).all()):
+            raise unsound(f"finite numbers as {name} of {self.kind}", "others")
+        if count is not None and len(found) != count:
+            raise unsound(f"{count} numbers as {name} of {self.kind}", f"{len(found)}")
+        return np.asarray(found)
+
+    def integers(self, name: str, count: int | None = None) -> list[int]:
+        """Return a list of integers; see `integer_array`."""
+        found: list[int] = self.integer_array(name, count).tolist()
+        return found
+
+    def integer_array(self, name: str, count: int | None = None) -> Array:
+        """Return a list of integers, with 64 bits each."""
+        found = self.attributes.get(name, np.empty(0, np.int64))
+        if not isinstance(found, np.ndarray) or found.ndim != 1 or found.dtype != np.int64:
+            raise unsound(f"integers as {name} of {self.kind}", "others")
+        if count is not None and len(found) != count:
+            raise unsound(f"{count} integers as {name} of {self.kind}", f"{len(found)}")
+        return found
+
+    def integer(self, name: str, default: int) -> int:
+        """Return one integer."""
+        found = self.attributes.get(name, default)
+        if not isinstance(found, int):
+            raise unsound(f"an integer as {name} of {self.kind}", "something else")
+        return found
+
+    def real(self, name: str, default: float) -> float:
+        """Return one finite number."""
+        found = self.attributes.get(name, default)
+        if not isinstance(found, float) or not math.isfinite(found):
+            raise unsound(f"a finite number as {name} of {self.kind}", "something else")
+        return found
+
+    def option(self, name: str, default: str) -> str:
+        """Return a text."""
+        found = self.attributes.get(name, default)
+        if not isinstance(found, str):
+            raise unsound(f"a text as {name} of {self.kind}", "something else")
+        return found
+
+
+class OfNode(Typed):
+    """Has a node, whose attributes are its own, and the node's inputs."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        node: Any
+        inputs: Any
+
+    @property
+    def kind(self) -> str:
+        """The operator."""
+        return str(self.node.kind)
+
+    @property
+    def attributes(self) -> Mapping[str, Any]:
+        """The attributes of the node."""
+        attributes: Mapping[str, Any] = self.node.attributes
+        return attributes
+
+    def input(self, position: int) -> Any:
+        """Return an input; BundleFormatError if the node does not have it."""
+        if position >= len(self.inputs) or (found := self.inputs[position]) is None:
+            raise unsound(f"{position + 1} inputs of {self.kind}", "fewer")
+        return found
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Node(Typed):
+class Operation(Typed):
     """One operation."""
 
     kind: str
@@ -50,14 +139,13 @@ class Declared(NamedTuple):
     """-1 for any length."""
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Graph:
+class Graph(NamedTuple):
     """A model, or the loop inside of one."""
 
     inputs: list[Declared]
     outputs: list[Declared]
     """Inputs that constants give are left out."""
-    nodes: list[Node]
+    nodes: list[Operation]
     """Each after those that it reads."""
     constants: Mapping[str, Array]
     opset: int
@@ -70,10 +158,7 @@ class Graph:
 
     @classmethod
     def read(cls, onnx_bytes: bytes) -> "Graph":
-        """Read a ModelProto.
-
-        Raises `BundleFormatError` if the bytes are not sound, or its operators are newer than those that are known.
-        """
+        """Read a ModelProto whose operators are not newer than those that are known."""
         left_fields.set([MAX_FIELDS])
         graphs: list[memoryview] = []
         versions: dict[str, int] = {}
@@ -94,6 +179,7 @@ class Graph:
         return graph
 
 
+@remembered
 def _version(data: memoryview) -> tuple[str, int]:
     """Return the domain and the version of some operators."""
     domain, version = "", 0
@@ -140,6 +226,7 @@ def _graph(data: memoryview, opset: int, outer: frozenset[str], depth: int) -> G
     return Graph(inputs, outputs, nodes, constants, opset)
 
 
+@remembered
 def _declared(data: memoryview) -> Declared:
     name, dtype, shape = "", 0, []
     for f in fields(data):
@@ -159,7 +246,7 @@ def _length(data: memoryview) -> int:
     return next((f.number for f in fields(data) if f.tag == 1), -1)
 
 
-def _node(data: memoryview, opset: int, outer: set[str], depth: int) -> Node:
+def _node(data: memoryview, opset: int, outer: set[str], depth: int) -> Operation:
     """Read a NodeProto."""
     inputs: list[str] = []
     outputs: list[str] = []
@@ -175,7 +262,8 @@ def _node(data: memoryview, opset: int, outer: set[str], depth: int) -> Node:
             text = f.text
             kind = text if f.tag == 4 else kind
         elif f.tag == 5:
-            name, value = attribute_of(f.data, graphs)
+            name, value, inner = attribute_of(f.data)
+            graphs += inner
             if name in attributes or len(attributes) > MAX_ATTRIBUTES:
                 raise unsound(f"at most {MAX_ATTRIBUTES} different attributes", f"{name} again, or more")
             attributes[name] = value
@@ -185,4 +273,4 @@ def _node(data: memoryview, opset: int, outer: set[str], depth: int) -> Node:
     if graphs and (kind != "Scan" or opset < OLDEST_SCAN):
         raise unsound("operators that always end", f"a graph in {kind}")
     inside = tuple(_graph(graph, opset, frozenset(outer - {""}), depth + 1) for graph in graphs)
-    return Node(kind, inputs, outputs, attributes, inside)
+    return Operation(kind, inputs, outputs, attributes, inside)

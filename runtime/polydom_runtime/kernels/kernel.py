@@ -1,41 +1,27 @@
 """A kernel: an exported model as numpy calls, translated once for one row."""
 
-import math
 from collections.abc import Callable, Mapping
 from contextvars import copy_context
+from functools import cache
+from importlib import import_module
 from typing import Any, Protocol
 
 import numpy as np
 
 from polydom_runtime.exceptions import BundleFormatError
 
-from .arithmetic import ARITHMETIC, Operator
 from .folding import folded
-from .gate import check_model
-from .graph import Graph, Node
-from .linear import LINEAR
-from .neighbours import NEIGHBOURS
-from .score import score_of
-from .shapes import SHAPES
-from .support_vectors import SUPPORT_VECTORS
-from .tensor_proto import Array
-from .tensors import Call, Space, Step, UnknownModel
-from .trees import TREES
-from .two_classes import TWO_CLASSES
+from .gate import check_answer, check_model, score_of
+from .graph import Graph, Operation
+from .proto import Array
+from .tensors import Call, KernelStep, Operator, Space, UnknownModel
 from .wire import unsound
 
 REFUSALS = (ValueError, TypeError, LookupError, ArithmeticError, MemoryError)
 """What numpy raises for numbers, types and shapes that it cannot use. What it checks well is not checked twice."""
 
-OPERATORS: Mapping[str, Operator] = {
-    **ARITHMETIC,
-    **SHAPES,
-    **LINEAR,
-    **NEIGHBOURS,
-    **SUPPORT_VECTORS,
-    **TREES,
-    **TWO_CLASSES,
-}
+FAMILIES = ("linear", "arithmetic", "shapes", "trees", "two_classes", "support_vectors", "neighbours")
+"""The modules of operators. Each is imported when a model has an operator that those before it do not have."""
 
 
 class Row(Protocol):
@@ -47,15 +33,10 @@ class Row(Protocol):
 class Kernel:
     """A model that reads the first `width` numbers of an input row: a classifier, or a regressor if `n_classes` is 0.
 
-    It takes the place of `polydom_runtime.bundles.models.ModelRunner`.
+    It takes the place of `polydom_runtime.bundles.engines.ModelRunner`.
 
-    `model`: ONNX, or what was read from it and let in before. `row`: its array must not be replaced. `width`: the
-    number of input columns. `n_classes`: 0 for a regressor. `sure`: whether its scores, output 1, are computed too, for
-    `confidence`; see `ModelRunner`.
-
-    Raises `UnknownModel` if the model is sound, as far as it was read, but there is no kernel for it. Raises
-    `BundleFormatError` if it is not let in (see `check_model`), or it returns a class that does not exist or a number
-    that is not finite.
+    `model`: ONNX, or what was read from it and let in before (see `check_model`). `row`: its array must not be
+    replaced. `sure`: whether its scores, output 1, are computed too, for `confidence`; see `ModelRunner`.
     """
 
     __slots__ = ("_calls", "_fill", "_output", "_run", "_scores")
@@ -71,13 +52,7 @@ class Kernel:
         dtype = np.int64 if n_classes else np.float32
         if self._output.size != 1 or self._output.dtype != dtype:
             raise unsound(f"one {np.dtype(dtype)}", f"{self._output.size} of {self._output.dtype}")
-        answer = self()
-        if n_classes and not 0 <= answer <= n_classes:
-            raise BundleFormatError(
-                f"A model must return a class number below {n_classes}, or {n_classes} to abstain. Got {answer}."
-            )
-        if not math.isfinite(answer):
-            raise BundleFormatError(f"A model must return a finite number. Got {answer}.")
+        check_answer(self(), n_classes)
 
     def __call__(self) -> int | float:
         """Return the class number, or a regressor's number, for what the row holds now."""
@@ -110,10 +85,7 @@ def _one_after_another(calls: tuple[Call, ...]) -> Call:
 
 
 def _checked(graph: Graph, wanted: list[str], row: Array) -> tuple[list[Array], tuple[Call, ...]]:
-    """Translate a model. What numpy refuses in it is an error in its file.
-
-    Raises `BundleFormatError` if the model is not sound. Raises `UnknownModel` if there is no kernel for it.
-    """
+    """Translate a model. What numpy refuses in it is an error in its file."""
     space = Space()
     if any(array.dtype.kind == "O" for array in graph.constants.values()):
         raise UnknownModel("texts")
@@ -127,7 +99,19 @@ def _checked(graph: Graph, wanted: list[str], row: Array) -> tuple[list[Array], 
         raise unsound("numbers and shapes that fit each other", f"what numpy refuses: {e}") from e
 
 
-def _translated(graph: Graph, nodes: list[Node], wanted: list[str], row: Array) -> tuple[list[Array], tuple[Call, ...]]:
+@cache
+def _operator(kind: str) -> Operator:
+    """Return what translates an operator; UnknownModel if nothing does."""
+    for family in FAMILIES:
+        operators: Mapping[str, Operator] = import_module(f".{family}", __package__).OPERATORS
+        if kind in operators:
+            return operators[kind]
+    raise UnknownModel(kind)
+
+
+def _translated(
+    graph: Graph, nodes: list[Operation], wanted: list[str], row: Array
+) -> tuple[list[Array], tuple[Call, ...]]:
     """Return the arrays of the wanted outputs, and the calls that fill them from the row.
 
     What depends on constants only is computed at once.
@@ -138,14 +122,12 @@ def _translated(graph: Graph, nodes: list[Node], wanted: list[str], row: Array) 
     calls: list[Call] = []
     space = Space()
     for node in nodes:
-        if node.kind not in OPERATORS:
-            raise UnknownModel(node.kind)
         known = [constant.get(name, False) for name in node.inputs]
         outputs = [name in read for name in node.outputs]
         inputs = [arrays.get(name) for name in node.inputs]
         space.take(sum(array.size for array in inputs if array is not None))
-        step = Step(node, inputs, known, graph.opset, [*outputs, False, False], space)
-        made = OPERATORS[node.kind](step)
+        step = KernelStep(node, inputs, known, graph.opset, [*outputs, False, False], space)
+        made = _operator(node.kind)(step)
         if len(made) < len(node.outputs):
             raise unsound(f"{len(made)} outputs of {node.kind}", str(len(node.outputs)))
         for call in step.calls:

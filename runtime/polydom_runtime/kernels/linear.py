@@ -6,16 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from .arithmetic import Operator, logistic
-from .tensor_proto import Array
-from .tensors import Step, UnknownModel
+from .proto import Array
+from .tensors import KernelStep, Operator, UnknownModel
 from .wire import unsound
 
 LAYER = "layer"
 """An operator that ONNX does not have: weights and a bias at once; see `polydom_runtime.kernels.folding`."""
 
 
-def _scaler(step: Step) -> list[Array]:
+def _scaler(step: KernelStep) -> list[Array]:
     a = step.array(0)
     offset, scale = step.reals("offset"), step.reals("scale")
     out = step.new(a.shape)
@@ -24,7 +23,7 @@ def _scaler(step: Step) -> list[Array]:
     return [out]
 
 
-def _normalizer(step: Step) -> list[Array]:
+def _normalizer(step: KernelStep) -> list[Array]:
     a, norm = step.array(0), step.option("norm", "MAX")
     if a.ndim != 2 or a.shape[0] != 1:
         raise UnknownModel("Normalizer of another shape")
@@ -46,11 +45,8 @@ def _normalizer(step: Step) -> list[Array]:
     return [out]
 
 
-def weighted(step: Step, a: Array, weights: Array, bias: Array | None) -> Array:
-    """Return ``a @ weights + bias`` of one row, shape ``(1, n)``; weights have the shape ``(width, n)``.
-
-    Raises `BundleFormatError` if the row has another width.
-    """
+def weighted(step: KernelStep, a: Array, weights: Array, bias: Array | None) -> Array:
+    """Return ``a @ weights + bias`` of one row, shape ``(1, n)``; weights have the shape ``(width, n)``."""
     if a.size != weights.shape[0] or a.dtype != weights.dtype:
         raise unsound(f"a row of {weights.shape[0]} numbers", f"shape {a.shape}")
     out = step.new((1, weights.shape[1]), a.dtype)
@@ -62,11 +58,11 @@ def weighted(step: Step, a: Array, weights: Array, bias: Array | None) -> Array:
     return out
 
 
-def _matmul(step: Step) -> list[Array]:
+def _matmul(step: KernelStep) -> list[Array]:
     a, b = step.array(0), step.array(1)
     if a.ndim == 2 and a.shape[0] == 1 and b.ndim == 2 and step.constant[1]:
         return [weighted(step, a, b, None)]
-    if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0] or a.dtype != b.dtype:
+    if a.ndim != 2 or b.ndim != 2 or a.dtype != b.dtype:
         raise unsound("matrices that can be multiplied", f"{a.shape} and {b.shape}")
     step.space.take(a.size * b.shape[1])
     out = step.new((a.shape[0], b.shape[1]), a.dtype)
@@ -74,23 +70,21 @@ def _matmul(step: Step) -> list[Array]:
     return [out]
 
 
-def _gemm(step: Step) -> list[Array]:
+def _gemm(step: KernelStep) -> list[Array]:
     a, b = step.array(0), step.known(1)
     alpha, beta = (step.real(name, 1.0) for name in ("alpha", "beta"))
     if step.integer("transA", 0) or a.ndim != 2 or a.shape[0] != 1 or b.ndim != 2:
         raise UnknownModel("Gemm of another shape")
     weights = (b.T if step.integer("transB", 0) else b) * b.dtype.type(alpha)
     bias = step.known(2).reshape(-1) * b.dtype.type(beta) if len(step.inputs) > 2 else None
-    if bias is not None and len(bias) not in (1, weights.shape[1]):
-        raise unsound("a bias for each column", str(len(bias)))
     return [weighted(step, a, weights, bias)]
 
 
-def _layer(step: Step) -> list[Array]:
+def _layer(step: KernelStep) -> list[Array]:
     return [weighted(step, step.array(0), step.attributes["weights"], step.attributes["bias"])]
 
 
-def _linear_regressor(step: Step) -> list[Array]:
+def _linear_regressor(step: KernelStep) -> list[Array]:
     a, targets = step.array(0), step.integer("targets", 1)
     if step.option("post_transform", "NONE") != "NONE":
         raise UnknownModel("LinearRegressor with a transform")
@@ -98,7 +92,7 @@ def _linear_regressor(step: Step) -> list[Array]:
     return [weighted(step, a, weights, bias)]
 
 
-def _linear_classifier(step: Step) -> list[Array]:
+def _linear_classifier(step: KernelStep) -> list[Array]:
     a = step.array(0)
     labels = step.integers("classlabels_ints")
     if len(labels) < 2 or "classlabels_strings" in step.attributes:
@@ -113,7 +107,7 @@ def _linear_classifier(step: Step) -> list[Array]:
     return [label, scores]
 
 
-def _of_two(step: Step, a: Array, weights: Array, bias: Any, labels: list[int]) -> Array:
+def _of_two(step: KernelStep, a: Array, weights: Array, bias: Any, labels: list[int]) -> Array:
     """Return the label of two opposite scores: one product and its sign are enough."""
     if a.size != len(weights) or a.dtype != weights.dtype:
         raise unsound(f"a row of {len(weights)} numbers", f"shape {a.shape}")
@@ -123,18 +117,15 @@ def _of_two(step: Step, a: Array, weights: Array, bias: Any, labels: list[int]) 
     return out
 
 
-def coefficients(step: Step, width: int, count: int) -> tuple[Array, Array]:
-    """Return weights of shape ``(width, count)`` and a bias for each column.
-
-    Raises `UnknownModel` if there are fewer columns: two classes may share one.
-    """
+def coefficients(step: KernelStep, width: int, count: int) -> tuple[Array, Array]:
+    """Return weights of shape ``(width, count)`` and a bias for each column; UnknownModel if two classes share one."""
     weights, bias = step.reals("coefficients"), step.reals("intercepts")
     if len(weights) == width and count == 2:
         raise UnknownModel("two classes with one score")
     return weights.reshape(count, width).T, bias if len(bias) else np.zeros(count, np.float32)
 
 
-def label_of(step: Step, scores: Array, labels: list[int]) -> Array:
+def label_of(step: KernelStep, scores: Array, labels: list[int]) -> Array:
     """Return the label with the highest score, the first one of several, shape ``(1,)``."""
     out = step.new((1,), np.int64)
     place = scores.reshape(-1).argmax
@@ -145,12 +136,11 @@ def label_of(step: Step, scores: Array, labels: list[int]) -> Array:
     return out
 
 
-def transform(step: Step, scores: Array, kind: str) -> None:
-    """Turn scores into what a classifier states of them.
-
-    Raises `UnknownModel` if the transform is not known.
-    """
+def transform(step: KernelStep, scores: Array, kind: str) -> None:
+    """Turn scores into what a classifier states of them; UnknownModel if the transform is not known."""
     if kind == "LOGISTIC":
+        from .arithmetic import logistic
+
         logistic(step, scores, scores)
     elif kind == "SOFTMAX":
         step.run(partial(_softmax, scores))
@@ -164,7 +154,7 @@ def _softmax(scores: Array) -> None:
     np.divide(scores, scores.sum(), scores)
 
 
-LINEAR: Mapping[str, Operator] = {
+OPERATORS: Mapping[str, Operator] = {
     LAYER: _layer,
     "MatMul": _matmul,
     "Gemm": _gemm,

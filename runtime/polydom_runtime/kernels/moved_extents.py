@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from .extents import MAX_VALUES, Case, Extent, Rule, Shape, together
-from .tensor_proto import INT64, Array
+from .proto import INT64, Array
 from .tensors import axis_of
 from .wire import unsound
 
@@ -19,10 +19,7 @@ def _concat(case: Case) -> list[Shape]:
 
 
 def constant_of(case: Case) -> Array:
-    """Return the numbers of Constant, or the one of ConstantOfShape.
-
-    Raises `BundleFormatError` if it has others.
-    """
+    """Return the numbers of Constant, or the one of ConstantOfShape; BundleFormatError if it has others."""
     fills = case.kind == "ConstantOfShape"
     value = case.attributes.get("value", np.zeros(1, np.float32) if fills else None)
     alone = len(case.attributes) <= 1  # of several, an engine may take another one

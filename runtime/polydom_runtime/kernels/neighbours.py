@@ -5,20 +5,16 @@ from functools import partial
 
 import numpy as np
 
-from .arithmetic import Operator
-from .tensor_proto import Array
-from .tensors import Step, UnknownModel, axis_of
-from .wire import unsound
+from .proto import Array
+from .tensors import KernelStep, Operator, UnknownModel, axis_of
 
 
-def _distances(step: Step) -> list[Array]:
+def _distances(step: KernelStep) -> list[Array]:
     """Squares of distances as ``-2 a·b + a² + b²``, from one product for all training items."""
     a, b = step.array(0), step.known(1)
     metric = step.option("metric", "sqeuclidean")
     if a.ndim != 2 or a.shape[0] != 1 or b.ndim != 2 or metric not in ("euclidean", "sqeuclidean"):
         raise UnknownModel("CDist of another kind")
-    if a.shape[1] != b.shape[1] or a.dtype != b.dtype:
-        raise unsound(f"rows of {b.shape[1]} numbers", str(a.shape))
     out = step.new((1, len(b)), b.dtype)
     row, sums, factors, squares = a.reshape(-1), out.reshape(-1), np.ascontiguousarray(-2 * b.T), (b * b).sum(axis=1)
 
@@ -34,11 +30,9 @@ def _distances(step: Step) -> list[Array]:
     return [out]
 
 
-def _top(step: Step) -> list[Array]:
+def _top(step: KernelStep) -> list[Array]:
     a, wanted = step.array(0), step.known(1).reshape(-1).tolist()
     axis, largest = axis_of(step.integer("axis", -1), a.ndim), bool(step.integer("largest", 1))
-    if len(wanted) != 1 or not 0 < wanted[0] <= a.shape[axis]:
-        raise unsound(f"at most {a.shape[axis]} of the values", str(wanted[:1]))
     if a.size != a.shape[axis] or axis != a.ndim - 1 or a.dtype.kind != "f" or not step.integer("sorted", 1):
         raise UnknownModel("TopK of several rows, or in any order")
     shape = (*a.shape[:-1], int(wanted[0]))
@@ -65,5 +59,5 @@ def _choosing(row: Array, largest: bool, places: Array) -> Callable[[], object]:
     return choose
 
 
-NEIGHBOURS: Mapping[str, Operator] = {"com.microsoft.CDist": _distances, "TopK": _top}
+OPERATORS: Mapping[str, Operator] = {"com.microsoft.CDist": _distances, "TopK": _top}
 """The operators by their names."""

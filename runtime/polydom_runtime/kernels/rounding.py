@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from polydom_runtime.arrays import Bools
 
 from .graph import Graph
-from .tensor_proto import Array
-from .trees import TREES
+from .proto import Array
 
 NEAR = 2.0**-18
 """Numbers that differ by less than this share are equal but for rounding: so much do sums of a hundred products lose in
@@ -36,7 +35,7 @@ Rows = NDArray[np.float32]
 
 def has_trees(kinds: Iterator[str]) -> bool:
     """Return whether there are trees among operators, given by their names: then their leaves alone are moved."""
-    return not TREES.keys().isdisjoint(kinds)
+    return any(kind.startswith("ai.onnx.ml.TreeEnsemble") for kind in kinds)
 
 
 def moved(numbers: Array, rng: np.random.Generator) -> Array:
@@ -58,7 +57,7 @@ def moved_graph(graph: Graph, rng: np.random.Generator) -> Graph:
     for name, array in graph.constants.items():
         if array.dtype.kind == "f" and not leaves_only and name not in exponents:
             constants[name] = moved(array, rng)
-    return replace(graph, nodes=nodes, constants=constants)
+    return graph._replace(nodes=nodes, constants=constants)
 
 
 def unexplained(found: Array, expected: Array, around: Callable[[Bools], Array], precision: float = 0.0) -> Bools:

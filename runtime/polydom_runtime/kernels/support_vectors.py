@@ -6,13 +6,12 @@ from itertools import combinations
 
 import numpy as np
 
-from .arithmetic import Operator
 from .linear import label_of
-from .tensor_proto import Array
-from .tensors import Call, Step, UnknownModel
+from .proto import Array
+from .tensors import Call, KernelStep, Operator, UnknownModel
 
 
-def _similarities(step: Step, count: int) -> Array:
+def _similarities(step: KernelStep, count: int) -> Array:
     """Return the similarity of the row to each support vector, shape ``(count,)``."""
     a = step.array(0)
     width = a.size
@@ -36,7 +35,7 @@ def _similarities(step: Step, count: int) -> Array:
     return out
 
 
-def _power(step: Step, a: Array, degree: float) -> Call:
+def _power(step: KernelStep, a: Array, degree: float) -> Call:
     """Return what raises numbers to a power in their own array: a small one by products, which are quicker."""
     if degree not in (1.0, 2.0, 3.0, 4.0):
         return partial(np.power, a, np.float32(degree), a)
@@ -50,7 +49,7 @@ def _power(step: Step, a: Array, degree: float) -> Call:
     return multiply
 
 
-def _regressor(step: Step) -> list[Array]:
+def _regressor(step: KernelStep) -> list[Array]:
     count = step.integer("n_supports", 0)
     if count < 1 or step.integer("one_class", 0) or step.option("post_transform", "NONE") != "NONE":
         raise UnknownModel("SVMRegressor of another kind")
@@ -61,7 +60,7 @@ def _regressor(step: Step) -> list[Array]:
     return [out]
 
 
-def _classifier(step: Step) -> list[Array]:
+def _classifier(step: KernelStep) -> list[Array]:
     """The class with the most votes of all pairs; the first one of several."""
     labels, sizes = step.integers("classlabels_ints"), step.integers("vectors_per_class")
     n = len(labels)
@@ -87,7 +86,7 @@ def _classifier(step: Step) -> list[Array]:
     return [label_of(step, votes, labels), step.new((1, n))]
 
 
-def _of_two(step: Step, sums: Array, labels: list[int]) -> Array:
+def _of_two(step: KernelStep, sums: Array, labels: list[int]) -> Array:
     out = step.new((1,), np.int64)
     first, second = labels
     step.run(lambda: out.fill(first if sums[0] > 0.0 else second))
@@ -103,7 +102,7 @@ def _counting(sums: Array, first: Array, second: Array, votes: Array) -> Callabl
     return count
 
 
-SUPPORT_VECTORS: Mapping[str, Operator] = {
+OPERATORS: Mapping[str, Operator] = {
     "ai.onnx.ml.SVMRegressor": _regressor,
     "ai.onnx.ml.SVMClassifier": _classifier,
 }

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from .attributes import OfNode
-from .graph import Node
-from .tensor_proto import MAX_DIMENSIONS as MAX_DIMENSIONS
-from .tensor_proto import Array
+from .graph import OfNode, Operation
+from .proto import MAX_DIMENSIONS as MAX_DIMENSIONS
+from .proto import Array
 from .wire import UnknownModel as UnknownModel
 from .wire import unsound
 
@@ -30,20 +29,17 @@ class Space:
     left: int = MAX_NUMBERS
 
     def take(self, count: int) -> None:
-        """Take as many numbers as an array has.
-
-        Raises `UnknownModel` if no more are left.
-        """
+        """Take as many numbers as an array has; UnknownModel if no more are left."""
         self.left -= count
         if self.left < 0:
             raise UnknownModel(f"more than {MAX_NUMBERS} numbers in all its arrays")
 
 
 @dataclass(slots=True, eq=False, repr=False)
-class Step(OfNode):
+class KernelStep(OfNode):
     """What is known when an operator is translated, and what comes of it."""
 
-    node: Node
+    node: Operation
     inputs: list[Array | None]
     """An array for each input of the node; None for those that are left out."""
     constant: list[bool]
@@ -62,10 +58,7 @@ class Step(OfNode):
         return found
 
     def known(self, position: int) -> Array:
-        """Return an input whose numbers must be known.
-
-        Raises `UnknownModel` if they are not.
-        """
+        """Return an input whose numbers must be known; UnknownModel if they are not."""
         array = self.array(position)
         if not self.constant[position]:
             raise UnknownModel(f"{self.node.kind} with a variable input {position}")
@@ -78,10 +71,7 @@ class Step(OfNode):
         return self.integers(name) if name in self.attributes else None
 
     def new(self, shape: Sequence[int], dtype: Any = np.float32) -> Array:
-        """Return an array of zeros.
-
-        Raises `UnknownModel` if it would be too large, or have too many axes.
-        """
+        """Return an array of zeros; UnknownModel if it would be too large, or have too many axes."""
         size = math.prod(shape) if len(shape) <= MAX_DIMENSIONS else MAX_ELEMENTS + 1
         if size > MAX_ELEMENTS:
             raise UnknownModel(f"an array of more than {MAX_ELEMENTS} numbers or {MAX_DIMENSIONS} axes")
@@ -100,11 +90,12 @@ class Step(OfNode):
         return out
 
 
-def axis_of(axis: int, dimensions: int) -> int:
-    """Return an axis, counted from the first one.
+Operator = Callable[[KernelStep], list[Array]]
+"""Translates one operator: returns its outputs."""
 
-    Raises `BundleFormatError` if there is no such axis.
-    """
+
+def axis_of(axis: int, dimensions: int) -> int:
+    """Return an axis, counted from the first one; BundleFormatError if there is no such axis."""
     if not -dimensions <= axis < dimensions:
         raise unsound(f"an axis of {dimensions}", str(axis))
     return axis % dimensions

@@ -5,9 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .attribute_proto import MODES
-from .attributes import Typed
-from .tensor_proto import Array
+from .graph import Typed
+from .proto import MODES, Array
 from .wire import unsound
 
 MAX_DEPTH = 512
@@ -31,12 +30,9 @@ class TreeNodes(NamedTuple):
 
     @classmethod
     def of(cls, given: Typed, width: int) -> "TreeNodes":
-        """Read the attributes of trees. O(n log n) for n nodes.
+        """Read the attributes of trees over an input of some width. O(n log n) for n nodes.
 
-        `width`: the number of input columns.
-
-        Raises `BundleFormatError` if a node but the first of each tree has not one parent in its tree, if trees are
-        mixed or too deep, or if they read a column that does not exist.
+        Each node but the first of a tree must have one parent there. Trees may not be mixed or too deep.
         """
         leaves = _leaves(given)
         count = len(leaves)
@@ -58,20 +54,14 @@ class TreeNodes(NamedTuple):
         return cls(found.roots, leaves, children, found.measured(), found.keys, order)
 
     def places(self, keys: Array) -> Array:
-        """Return where some nodes are.
-
-        Raises `BundleFormatError` if there is no such node.
-        """
+        """Return where some nodes are; BundleFormatError if there is no such node."""
         found = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
         if (self.keys[found] != keys).any():
             raise unsound("children in the same tree, and weights of nodes", "a node that does not exist")
         return self.order[found]
 
     def measured(self) -> int:
-        """Return the depth of trees whose nodes have one parent each.
-
-        Raises `BundleFormatError` if they are too deep, or some nodes lead to each other alone.
-        """
+        """Return the depth of trees whose nodes have one parent each, and do not lead to each other alone."""
         level, seen, depth = self.roots, len(self.roots), 0
         while len(level := level[~self.leaves[level]]) and depth <= MAX_DEPTH:
             level, depth = self.children[level].reshape(-1), depth + 1
@@ -86,8 +76,6 @@ def check_trees(given: Typed, kind: str, results: int, width: int) -> int:
 
     `given`: attributes of TreeEnsembleClassifier or TreeEnsembleRegressor. `results`, `width`: the number of classes or
     targets, and of input columns.
-
-    Raises `BundleFormatError` if they are not sound, or do not fit the number of results or columns.
     """
     nodes = TreeNodes.of(given, width)
     count = len(nodes.leaves)

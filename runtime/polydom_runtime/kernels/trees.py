@@ -7,10 +7,9 @@ import numpy as np
 
 from polydom_runtime.arrays import distinct
 
-from .arithmetic import Operator
 from .linear import transform
-from .tensor_proto import Array
-from .tensors import Step, UnknownModel
+from .proto import Array
+from .tensors import KernelStep, Operator, UnknownModel
 from .tree_nodes import TreeNodes, keys_of
 
 FEW_VISITS = 48
@@ -33,11 +32,8 @@ class Trees(NamedTuple):
     itself."""
 
     @classmethod
-    def of(cls, step: Step, nodes: TreeNodes) -> "Trees":
-        """Read the comparisons of nodes.
-
-        Raises `UnknownModel` if one of them is not ``<=``.
-        """
+    def of(cls, step: KernelStep, nodes: TreeNodes) -> "Trees":
+        """Read the comparisons of nodes; UnknownModel if one of them is not ``<=``."""
         if not {"LEAF", "BRANCH_LEQ"}.issuperset(step.attributes["nodes_modes"]):
             raise UnknownModel("trees with other comparisons")
         features = step.integer_array("nodes_featureids").astype(np.intp)
@@ -86,7 +82,7 @@ class Trees(NamedTuple):
         return find
 
 
-def _leaf_values(step: Step, kind: str, count: int, nodes: TreeNodes) -> tuple[Array, list[int]]:
+def _leaf_values(step: KernelStep, kind: str, count: int, nodes: TreeNodes) -> tuple[Array, list[int]]:
     """Return what each node adds to each class or target, shape ``(n_nodes, count)``, and the columns that are used."""
     columns, weights = step.integer_array(f"{kind}_ids"), step.reals(f"{kind}_weights")
     places = nodes.places(*keys_of(step, kind, ["nodeids"], len(weights)))
@@ -95,7 +91,7 @@ def _leaf_values(step: Step, kind: str, count: int, nodes: TreeNodes) -> tuple[A
     return values, distinct(columns).tolist()
 
 
-def _summed(step: Step, trees: Trees, values: Array) -> Callable[[], Array]:
+def _summed(step: KernelStep, trees: Trees, values: Array) -> Callable[[], Array]:
     """Return what sums the values of the leaves of a row, in the order of the trees."""
     find = trees.leaves_of(step.array(0).reshape(-1))
     if len(trees.roots) == 1:
@@ -103,7 +99,7 @@ def _summed(step: Step, trees: Trees, values: Array) -> Callable[[], Array]:
     return lambda: np.asarray(np.add.accumulate(values.take(find(), 0, None, "clip"), 0)[-1])
 
 
-def _regressor(step: Step) -> list[Array]:
+def _regressor(step: KernelStep) -> list[Array]:
     a, count = step.array(0), step.integer("n_targets", 1)
     if count != 1 or step.option("post_transform", "NONE") != "NONE":
         raise UnknownModel("trees of several targets")
@@ -125,7 +121,7 @@ def _regressor(step: Step) -> list[Array]:
     return [out]
 
 
-def _classifier(step: Step) -> list[Array]:
+def _classifier(step: KernelStep) -> list[Array]:
     a, labels = step.array(0), step.integers("classlabels_int64s")
     count = len(labels)
     if count < 2 or "classlabels_strings" in step.attributes:
@@ -156,7 +152,7 @@ def _classifier(step: Step) -> list[Array]:
 
 
 def _of_two(
-    step: Step,
+    step: KernelStep,
     summed: Callable[[], Array],
     label: Array,
     scores: Array,
@@ -183,7 +179,7 @@ def _of_two(
         transform(step, scores, kind)
 
 
-TREES: Mapping[str, Operator] = {
+OPERATORS: Mapping[str, Operator] = {
     "ai.onnx.ml.TreeEnsembleRegressor": _regressor,
     "ai.onnx.ml.TreeEnsembleClassifier": _classifier,
 }

@@ -4,16 +4,15 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from .arithmetic import Operator
-from .graph import Node
-from .tensor_proto import Array
-from .tensors import Step, UnknownModel
+from .graph import Operation
+from .proto import Array
+from .tensors import KernelStep, Operator, UnknownModel
 
 IS_POSITIVE = "is positive"
 """The name of an operator that ONNX does not have: 1 if a score is above zero, and else 0."""
 
 
-def compared(nodes: Sequence[Node], constants: Mapping[str, Array]) -> list[Node]:
+def compared(nodes: Sequence[Operation], constants: Mapping[str, Array]) -> list[Operation]:
     """Let the place of the larger one of two scores that mirror each other be the sign of the second one.
 
     Networks state ``(1 - s, s)`` with a sigmoid s, linear models ``(-s, s)``. Only for models whose label alone is
@@ -24,11 +23,11 @@ def compared(nodes: Sequence[Node], constants: Mapping[str, Array]) -> list[Node
     for node in nodes:
         score = _mirrored(writers.get(node.inputs[0]), writers, constants) if node.kind == "ArgMax" else None
         keeps = node.attributes.get("axis") in (1, -1) and not node.attributes.get("select_last_index")
-        found.append(Node(IS_POSITIVE, [score], node.outputs, node.attributes) if score and keeps else node)
+        found.append(Operation(IS_POSITIVE, [score], node.outputs, node.attributes) if score and keeps else node)
     return found
 
 
-def _mirrored(pair: Node | None, writers: Mapping[str, Node], constants: Mapping[str, Array]) -> str | None:
+def _mirrored(pair: Operation | None, writers: Mapping[str, Operation], constants: Mapping[str, Array]) -> str | None:
     """Return the score whose sign tells which one of a pair is larger; None if they do not mirror each other."""
     if pair is None or pair.kind != "Concat" or len(pair.inputs) != 2 or pair.attributes.get("axis") not in (1, -1):
         return None
@@ -45,7 +44,7 @@ def _is(constant: Array | None, number: float) -> bool:
     return constant is not None and constant.size == 1 and bool((constant == number).all())
 
 
-def _is_positive(step: Step) -> list[Array]:
+def _is_positive(step: KernelStep) -> list[Array]:
     a = step.array(0)
     if a.shape != (1, 1):
         raise UnknownModel("scores of several rows or classes")
@@ -55,5 +54,5 @@ def _is_positive(step: Step) -> list[Array]:
     return [out]
 
 
-TWO_CLASSES: Mapping[str, Operator] = {IS_POSITIVE: _is_positive}
+OPERATORS: Mapping[str, Operator] = {IS_POSITIVE: _is_positive}
 """The operators by their names."""

@@ -3,9 +3,10 @@
 import re
 import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
-from typing import NamedTuple
+from functools import lru_cache
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,11 @@ FIRST_WINDOW = 4096
 """Bytes that are searched for numbers of the same field, at first. Then eight times as many, so that no bytes are
 searched often, whatever the file holds."""
 
+SHORT = 64
+"""Bytes of a message that is remembered."""
+
+T = TypeVar("T")
+
 Bytes = NDArray[np.uint8]
 Places = NDArray[np.intp]
 
@@ -48,20 +54,14 @@ class Field(NamedTuple):
 
     @property
     def number(self) -> int:
-        """The number that it holds, with its sign.
-
-        Raises `BundleFormatError` if it holds bytes.
-        """
+        """The number that it holds, with its sign; BundleFormatError if it holds bytes."""
         if not isinstance(self.value, int):
             raise unsound("a number", f"{len(self.value)} bytes")
         return self.value - (1 << 64) if self.value >> 63 else self.value
 
     @property
     def data(self) -> memoryview:
-        """The bytes that it holds.
-
-        Raises `BundleFormatError` if it holds a number.
-        """
+        """The bytes that it holds; BundleFormatError if it holds a number."""
         if isinstance(self.value, int) or self.kind != BYTES:
             raise unsound("bytes", "a number")
         return self.value
@@ -73,10 +73,7 @@ class Field(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The text that it holds.
-
-        Raises `BundleFormatError` if it holds no text.
-        """
+        """The text that it holds; BundleFormatError if it holds no text."""
         try:
             return str(self.data, "utf-8")
         except UnicodeDecodeError as e:
@@ -84,13 +81,19 @@ class Field(NamedTuple):
 
     @property
     def real(self) -> float:
-        """The float32 number that it holds.
-
-        Raises `BundleFormatError` if it holds anything else.
-        """
+        """The float32 number that it holds; BundleFormatError if it holds anything else."""
         if self.kind != FIXED32 or isinstance(self.value, int):
             raise unsound("a float32 number", "another type")
         return float(struct.unpack("<f", self.value)[0])
+
+
+def remembered(read: Callable[[memoryview], T]) -> Callable[[memoryview], T]:
+    """Let what reads a message read a short one once: the models of a bundle have many in common.
+
+    Its fields then count once too, and the field that holds it each time, so a file cannot take more time by that.
+    """
+    known = lru_cache(maxsize=256)(lambda data: read(memoryview(data)))
+    return lambda data: known(bytes(data)) if len(data) <= SHORT else read(data)
 
 
 def unsound(expected: str, got: str) -> BundleFormatError:
@@ -103,9 +106,6 @@ def fields(data: memoryview, known: re.Pattern[bytes] | None = None) -> Iterator
 
     Numbers of the same field side by side come as one field of bytes, as if they had been packed. Bytes that match
     `known`, which are whole fields with the same key of one byte, come as one field too.
-
-    Raises `BundleFormatError` if the bytes are no message: a field that reaches beyond the end, or a wire type that
-    does not exist; or if it has more fields than may be read.
     """
     at, end, left = 0, len(data), left_fields.get() or [sys.maxsize]
     while at < end:
@@ -146,10 +146,7 @@ def fields(data: memoryview, known: re.Pattern[bytes] | None = None) -> Iterator
 
 
 def varints(data: memoryview) -> NDArray[np.int64]:
-    """Return packed numbers, with their signs.
-
-    Raises `BundleFormatError` if one of them is cut off, or has more than 64 bits.
-    """
+    """Return packed numbers, with their signs."""
     numbers = np.frombuffer(data, dtype=np.uint8)
     if numbers.max(initial=0) < 0x80:
         return numbers.astype(np.int64)

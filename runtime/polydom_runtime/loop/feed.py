@@ -16,18 +16,11 @@ BLOCKED_NS = 1_000_000
 """A source that took longer, and slept meanwhile, has waited for its item. Otherwise it has worked on it."""
 
 
-class Feed:
-    """Takes items from a source; counts its exceptions, and tries it again.
+class ItemFeed:
+    """Takes items from a source; counts its exceptions, and tries it again 1, 2, 4, ... periods later, at most 1 s.
 
-    After a failure it is tried again in the next period, after further failures in a row 2, 4, 8, ... periods later,
-    at most a second.
-
-    `source`: of items; None stands for "nothing yet". `period_ns`: the period of the loop in nanoseconds. `counts`:
-    where failures are counted. `clock`: of the loop. `waits`: returns how often this thread has waited for something so
-    far. `stop`: of the loop.
-
-    `taken`: the number of items taken so far. `ended`, `broke`, `polled`, `blocked`: whether the source has ended;
-    whether it ended right after it had raised; whether it has ever yielded None; whether it waited for the last item.
+    `taken`: the number of items so far. `ended`, `broke`, `polled`, `blocked`: whether the source has ended, right
+    after it had raised, has ever yielded None ("nothing yet"), and waited for the last item.
     """
 
     def __init__(
@@ -50,15 +43,12 @@ class Feed:
         self._not_before = 0
 
     def rehearse(self) -> None:
-        """Run the slow part of `ask` that does not touch the source, a system call, so that it is warm."""
+        """Warm the slow part of `ask` that does not touch the source: a system call."""
         self._waits()
         self._clock()
 
     def ask(self, k: int) -> Any:
-        """Return the next item in period k, or None if there is none in this period.
-
-        Raises `StopWaiting` if the loop is to stop.
-        """
+        """Return the next item, or None if there is none in period k; `StopWaiting` if the loop is to stop."""
         if self.ended or k < self._not_before:
             return None
         waits, began = self._waits(), self._clock()

@@ -10,7 +10,7 @@ from polydom_runtime.exceptions import LoopError
 from polydom_runtime.items.sources import Arrived
 from polydom_runtime.prediction import Rehearsing
 
-from .feed import Feed
+from .feed import ItemFeed
 from .loop_counts import End, LoopCounts, LoopSummary, Miss
 from .rehearsals import Rehearsals, room_ns
 from .stop import Stop, StopWaiting
@@ -120,7 +120,7 @@ class Monitor:
         self.schedule = Schedule(0, round(period * 1e9))
         self._sleeper = sleeper or Sleeper(clock)
         self._stop = stop or Stop()
-        self._feed = Feed(source, self.schedule.period_ns, self.counts, clock, self._sleeper.waits, self._stop)
+        self._feed = ItemFeed(source, self.schedule.period_ns, self.counts, clock, self._sleeper.waits, self._stop)
         self._collector = collector or SlackCollector()
         self._pulse = Pulse(watchdogs, clock, lambda error: self.counts.failed("watchdog", error))
         self._misses: list[Miss] = []
@@ -137,10 +137,7 @@ class Monitor:
     def on_signal(self, signum: int, frame: object) -> None:
         """Stop the loop on a signal; a handler for `signal.signal` in the thread of the loop.
 
-        Raises
-        ------
-        StopWaiting
-            If the source blocks, so that the loop leaves it at once; `run` catches it.
+        It raises `StopWaiting` if the source blocks, so that the loop leaves it at once; `run` catches that.
         """
         self._stop.on_signal(signum, frame)
 
@@ -187,11 +184,8 @@ class Monitor:
         return not self._stop.requested
 
     def _lead_ns(self) -> int:
-        """Return how long before the period to wake up for a rehearsal; 0 if it would be useless.
-
-        It is useless if the source waits for its items, since then code is cold again when the item comes, and if no
-        item came for a while.
-        """
+        """Return how long before the period to wake up for a rehearsal; 0 if it would be useless."""
+        # If the source waits for its items, code is cold again when an item comes.
         useless = not self._warm or self._feed.blocked or self._idle_in_a_row > MAX_IDLE
         return 0 if useless else self.rehearsals.lead_ns
 

@@ -1,10 +1,10 @@
-"""Running with priority over other programs, as far as the system allows, and a report of what it allowed."""
+"""Running with priority over other programs, as far as the system allows, with a report of refused settings."""
 
 import ctypes
 import os
 import sys
 from collections.abc import Callable
-from typing import Protocol
+from functools import partial
 
 from polydom_runtime.device.board import Board
 from polydom_runtime.findings import Finding, finding
@@ -14,35 +14,35 @@ from .wakeups import set_timer_slack
 MCL_CURRENT, MCL_FUTURE, MCL_ONFAULT = 1, 2, 4
 CAP_IPC_LOCK = 14
 
-
-class SystemCalls(Protocol):
-    """The calls of the operating system that make a loop punctual.
-
-    Each method returns a description of what it has done. It raises OSError if the system does not allow it,
-    AttributeError or ImportError if the system has no such call.
-    """
-
-    def pin(self, cpu: int) -> str:
-        """Keep this thread on one processor."""
-        ...
-
-    def run_first(self, priority: int) -> str:
-        """Run this thread before all threads without a real-time priority."""
-        ...
-
-    def lock_memory(self) -> str:
-        """Keep the pages of this process in memory."""
-        ...
-
-    def tighten_timer(self) -> str:
-        """Make the system wake this thread at the time it asked for, not a little later to save power."""
-        ...
+REASONS = {
+    "timer slack": (
+        "the system may wake the loop some 50 µs late, to save power",
+        "run it on Linux, or with TimerSlackNSec=1 in its systemd unit",
+    ),
+    "processor": (
+        "moving to another processor means a cold cache, and the processor asked for may be the least busy",
+        "name a processor that `lscpu -e` shows, and allow it: AllowedCPUs= in its systemd unit, or `docker run "
+        "--cpuset-cpus=`",
+    ),
+    "memory": (
+        "a page brought back from a disk takes milliseconds, in the middle of an answer",
+        "LimitMEMLOCK=infinity in its systemd unit, a memlock line in /etc/security/limits.conf, or `docker run "
+        "--ulimit memlock=-1`",
+    ),
+    "priority": (
+        "any other process can take the processor from an answer",
+        "LimitRTPRIO={0} in its systemd unit, an rtprio line in /etc/security/limits.conf, or `docker run "
+        "--ulimit rtprio={0}`",
+    ),
+}
+"""Why a setting matters, and how to allow it (a priority, in braces)."""
 
 
 class LinuxCalls:
-    """The calls of the Linux system that this process runs on.
+    """The calls of the Linux system that make a loop punctual. Each returns a description of its effect.
 
-    `board`: where /proc is read, which shows the rights of this process.
+    It raises OSError if the system does not allow it, AttributeError or ImportError if there is no such call. `board`
+    shows the rights of this process, in /proc.
     """
 
     def __init__(self, board: Board | None = None) -> None:
@@ -59,11 +59,8 @@ class LinuxCalls:
         return f"SCHED_FIFO {priority}"
 
     def lock_memory(self) -> str:
-        """Keep every page in memory once it has been used.
-
-        Pages that are never used are not loaded (MCL_ONFAULT): they are most of the mapped pages, more than the memory
-        of a small board.
-        """
+        """Keep every page in memory once it has been used."""
+        # Pages that are never used, most of the mapped ones and more than a small board has, are not loaded (ONFAULT).
         flags, what = MCL_CURRENT | MCL_FUTURE, "now and later"
         if not self._may_lock_all():
             # Under a limit, an allocation that exceeds it would fail.
@@ -75,10 +72,7 @@ class LinuxCalls:
         return f"locked, {what}"
 
     def tighten_timer(self) -> str:
-        """Set the timer slack of this thread to one nanosecond.
-
-        Raises `OSError` if the system has no such setting.
-        """
+        """Make the system wake this thread at the time it asked for, not a little later to save power."""
         if set_timer_slack(1) is None:
             raise OSError("the system has no timer slack to set")
         return "1 ns"
@@ -94,70 +88,27 @@ class LinuxCalls:
 
 
 def apply(
-    *, cpu: int | None = None, priority: int | None = None, lock_memory: bool = False, system: SystemCalls | None = None
+    *, cpu: int | None = None, priority: int | None = None, lock_memory: bool = False, system: LinuxCalls | None = None
 ) -> list[Finding]:
-    """Make this thread punctual; settings that the system does not allow are reported and left as they are.
-
-    Call it from the thread that will run the loop, after everything is loaded.
+    """Make this thread punctual, after everything is loaded; report the settings that the system does not allow.
 
     `cpu`: the processor to stay on; best one that no other thread may use (isolcpus). `priority`: from 1 to 99 under
     SCHED_FIFO; the kernel runs its interrupt threads at 50. `lock_memory`: whether pages must stay in memory once they
-    have been used. `system`: another system, for tests.
-
-    The result: one for the timer slack and one for each setting that was asked for: ``ok`` if it was applied, else
-    ``warning``.
+    have been used.
     """
     system = system or LinuxCalls()
-    found = [_timer(system)]
+    asked: dict[str, Callable[[], str]] = {"timer slack": system.tighten_timer}
     if cpu is not None:
-        found.append(_processor(system, cpu))
+        asked["processor"] = partial(system.pin, cpu)
     if lock_memory:
-        found.append(_memory(system))
+        asked["memory"] = system.lock_memory
     if priority is not None:
-        found.append(_priority(system, priority))
-    return found
+        asked["priority"] = partial(system.run_first, priority)
+    return [_attempt(check, do, priority) for check, do in asked.items()]
 
 
-def _timer(system: SystemCalls) -> Finding:
-    return _attempt(
-        "timer slack",
-        system.tighten_timer,
-        "the system may wake the loop some 50 µs late, to save power",
-        "run it on Linux, or with TimerSlackNSec=1 in its systemd unit",
-    )
-
-
-def _processor(system: SystemCalls, cpu: int) -> Finding:
-    return _attempt(
-        "processor",
-        lambda: system.pin(cpu),
-        "moving to another processor means a cold cache, and the processor asked for may be the least busy",
-        "name a processor that `lscpu -e` shows, and allow it: AllowedCPUs= in its systemd unit, or "
-        "`docker run --cpuset-cpus=`",
-    )
-
-
-def _memory(system: SystemCalls) -> Finding:
-    return _attempt(
-        "memory",
-        system.lock_memory,
-        "a page brought back from a disk takes milliseconds, in the middle of an answer",
-        "LimitMEMLOCK=infinity in its systemd unit, a memlock line in /etc/security/limits.conf, or `docker run "
-        "--ulimit memlock=-1`",
-    )
-
-
-def _priority(system: SystemCalls, priority: int) -> Finding:
-    return _attempt(
-        "priority",
-        lambda: system.run_first(priority),
-        "any other process can take the processor from an answer",
-        f"LimitRTPRIO={priority} in its systemd unit, an rtprio line in /etc/security/limits.conf, or `docker run "
-        f"--ulimit rtprio={priority}`",
-    )
-
-
-def _attempt(check: str, do: Callable[[], str], why: str, fix: str) -> Finding:
+def _attempt(check: str, do: Callable[[], str], priority: int | None) -> Finding:
+    why, fix = REASONS[check][0], REASONS[check][1].format(priority)
     try:
         return finding(check, "ok", do(), why)
     except (OSError, ValueError, OverflowError) as e:

@@ -13,20 +13,18 @@ if TYPE_CHECKING:
     from polydom_runtime.prediction import Answering
 
 REMEMBERED = 64
-"""The next rehearsal is expected to take no longer than all but the longest of the last 64."""
+"""Of the last 64 rehearsals, the longest is ignored; the next one should take no longer than the rest."""
 
 FIRST_GUESS_NS = 1_000_000
-"""What the first rehearsal is expected to take."""
+"""The expected time of the first rehearsal."""
 
 FIRST_REHEARSALS, FIRST_SLEEP_NS = 3, 20_000_000
-"""Some rehearsals before the first item show how long they take: the number, and the longest sleep before each."""
-
+"""Rehearsals before the first item show how long they take: their number, and the longest sleep before each."""
 
 CROWDED, WATCHED, REST = 8, 32, 500
-"""If other programs took the processor in 8 of the last 32 periods, between the rehearsal and the answer, there are no
-rehearsals for 500 periods. The system lets a process run for a few milliseconds at once while others wait, and a
+"""If other programs took the processor between rehearsal and answer in 8 of the last 32 periods, there are no
+rehearsals for 500 periods. While others wait, the system lets a process run for a few milliseconds at once, and a
 rehearsal uses up a part of them."""
-
 
 NO_TIME = "too little time was left before the item"
 NO_ROOM = "the period leaves less time than a rehearsal takes"
@@ -45,33 +43,26 @@ class RehearsalCounts:
 
     made: int
     skipped: int
-    """Periods that were to have one and had none."""
+    """Periods without a rehearsal that should have had one."""
     skipped_since: dict[str, int]
-    """The same by reason: too little time before the item was due, or in any period, or other programs had taken the
-    processor too often."""
+    """The same by reason."""
     p50_ns: float
     p99_ns: float
-    """Quantiles of the time of a rehearsal in nanoseconds, to within 2 %; NaN if there was none."""
+    """Quantiles of the time of a rehearsal, to within 2 %; NaN if there was none."""
     total_ns: int
-    """The time that all of them took, with the short waits for the items after them."""
+    """The time of all, with the short waits for the items after them."""
     share: float
-    """Of the time of the loop."""
+    """Of the loop's time."""
 
 
 class Rehearsals:
-    """Rehearses before each item, if the period leaves room for it.
+    """Rehearses before each item, if a rehearsal fits `room_ns`, the part of a period that the deadline leaves.
 
-    `rehearse`: answers kept items; see `Predictor.rehearse`. `clock`: of the loop. `room_ns`: the part of a period that
-    the deadline leaves: a rehearsal must fit it. `preemptions`: returns how often other programs have taken the
-    processor from this thread so far.
+    `preemptions`: returns how often other programs have taken the processor from this thread so far.
     """
 
     def __init__(
-        self,
-        rehearse: Callable[[], object],
-        clock: Clock,
-        room_ns: int,
-        preemptions: Callable[[], int] = lambda: 0,
+        self, rehearse: Callable[[], object], clock: Clock, room_ns: int, preemptions: Callable[[], int] = lambda: 0
     ) -> None:
         self._rehearse, self._clock, self._room_ns, self._preemptions = rehearse, clock, room_ns, preemptions
         self._crowded = deque([False] * WATCHED, maxlen=WATCHED)
@@ -90,13 +81,10 @@ class Rehearsals:
 
     @property
     def lead_ns(self) -> int:
-        """How long before an item is due the loop should wake up to rehearse; 0 if there is no rehearsal.
-
-        The time for late wake-ups is at most that of a usual rehearsal: on a busy machine, where wake-ups are late by
-        milliseconds, rehearsals would else fill much of each period.
-        """
+        """How long before an item is due the loop should wake up to rehearse; 0 if there is no rehearsal."""
         if self._rest or not self.fit:
             return 0
+        # Limited, since wake-ups of a busy machine are late by milliseconds: rehearsals would fill much of each period.
         late_ns = min(sorted(self._late)[-2:][0], self.usual_ns)
         return min(sorted(self._took)[-2:][0] + late_ns, self._room_ns)
 
@@ -109,10 +97,7 @@ class Rehearsals:
         return sorted(self._took)[len(self._took) // 2]
 
     def learn(self, until: Callable[[int], object], period_ns: int) -> None:
-        """Rehearse a few times, each after a sleep, to find out how long that takes.
-
-        `until`: sleeps until a time of the clock. `period_ns`: of the loop.
-        """
+        """Find out how long rehearsals take by a few, each after a sleep; `until` sleeps until a time of the clock."""
         for _ in range(FIRST_REHEARSALS if self.fit else 0):
             wake_ns = self._clock() + min(period_ns, FIRST_SLEEP_NS)
             until(wake_ns)
@@ -121,9 +106,8 @@ class Rehearsals:
     def run(self, asked_ns: int, due_ns: int) -> None:
         """Rehearse until an item is due, at least once if there is time.
 
-        `asked_ns`: the time at which the loop wanted to wake up for it: lateness counts as time that a rehearsal needs.
-        `due_ns`: the time at which the item is due. The same time if there is none, to find out how long a rehearsal
-        takes.
+        `asked_ns`: when the loop wanted to wake up for it: lateness counts as time that a rehearsal needs. The same
+        as `due_ns` if no item is due.
         """
         began = now = self._clock()
         self._late.append(max(began - asked_ns, 0))

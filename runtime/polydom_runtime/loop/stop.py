@@ -9,10 +9,7 @@ class StopWaiting(BaseException):
 
 
 class Stop:
-    """Whether a loop is to stop. An item in work is always finished.
-
-    `waiting`: whether something that may take forever is being called now.
-    """
+    """Whether a loop is to stop after the item in work, and whether it now waits for something without an end."""
 
     __slots__ = ("requested", "waiting")
 
@@ -20,10 +17,7 @@ class Stop:
         self.requested = self.waiting = False
 
     def on_signal(self, signum: int, frame: object) -> None:
-        """Let the loop stop; a handler for `signal.signal` in the thread of the loop.
-
-        Raises `StopWaiting` if something is being called that may take forever.
-        """
+        """Handle a signal in the thread of the loop: `StopWaiting` leaves a call that may take forever."""
         self.requested = True
         if self.waiting:
             raise StopWaiting
@@ -33,10 +27,7 @@ class Stop:
         return self.call(next, items)
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Call a function that may take forever, and return what it does.
-
-        Raises `StopWaiting` if the loop is to stop, before or meanwhile.
-        """
+        """Call a function that may take forever; `StopWaiting` if the loop is to stop, before or meanwhile."""
         self.waiting = True  # from here on a signal raises; one that came earlier is seen in the next line
         try:
             if self.requested:

@@ -22,15 +22,12 @@ from polydom_runtime.histogram import Histogram
 from polydom_runtime.pauses import collector_off
 
 NAP_NS = 100_000_000
-"""A longer sleep is split into naps, so that the loop can be stopped and keeps watchdogs alive meanwhile."""
+"""A longer sleep is split, so that the loop can be stopped and keeps watchdogs alive meanwhile."""
 
 PR_SET_TIMERSLACK, PR_GET_TIMERSLACK = 29, 30
 
 WORTH_COLLECTING = 50
-"""The number of objects made since the last collection, and not freed, from which a collection is worth its time.
-
-A loop that keeps no new objects never reaches it, and never collects.
-"""
+"""New objects that make a collection worth its time. A loop that keeps none never collects."""
 
 Overrun = Literal["skip", "catch up", "latest"]
 OVERRUNS: tuple[Overrun, ...] = get_args(Overrun)
@@ -72,10 +69,7 @@ class Schedule:
 
 
 def check_period(period: float, deadline: float) -> None:
-    """Check that a period can be kept, and that the deadline fits into it; both in seconds.
-
-    Raises `LoopError` if the period is not a positive number. Raises `DeadlineError` if the deadline is longer.
-    """
+    """Check that a period can be kept, and that the deadline fits into it; both in seconds."""
     if not 1e-9 <= period < math.inf:
         raise LoopError(f"The period must be a positive number of seconds. Got {period!r}.")
     if deadline > period:
@@ -181,22 +175,15 @@ class Sleeper:
 
         Parameters
         ----------
-        target_ns : int
-            A time of the clock.
         go_on : callable
-            Called after each nap except the last; if it returns False, the sleep ends.
+            Called after each nap except the last; if it returns False, the sleep ends, and this returns False.
         nap_ns : int
-            The longest nap in nanoseconds.
+            The longest nap.
         early_ns : int
-            Nanoseconds before the target at which to stop sleeping, as with `spin`.
+            Time before the target at which to stop sleeping, as with `spin`.
         meanwhile : callable, optional
             Called after the sleep with the time at which it should have ended, and the target. The rest of the time is
             spent reading the clock.
-
-        Returns
-        -------
-        bool
-            False if `go_on` ended the sleep, which may be before the target.
         """
         clock = self._clock
         wake_ns = target_ns - max(self._spin_ns, early_ns)
@@ -218,11 +205,9 @@ class Sleeper:
 
 
 def set_timer_slack(slack_ns: int) -> int | None:
-    """Set the timer slack: the delay that the system may add to each wake-up of this thread, to save power.
+    """Set the delay that the system may add to each wake-up of this thread, to save power: 50 µs by default in Linux.
 
-    It needs no privilege. The default of Linux is 50 µs; threads under a real-time policy have no slack.
-
-    The result: the former slack in nanoseconds; None if this system has no such setting.
+    It needs no privilege. Return the former one in nanoseconds; None if this system has no such setting.
     """
     if sys.platform != "linux":
         return None

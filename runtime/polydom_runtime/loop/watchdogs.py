@@ -72,7 +72,7 @@ class ServiceManager:
         if address[:1] not in ("/", "@") or len(address) < 2:
             raise LoopError(f"NOTIFY_SOCKET must be an absolute path, or @ and a name. Got {address!r}.")
         self._address = "\0" + address[1:] if address.startswith("@") else address
-        self._interval = interval
+        self.interval = interval
 
     @classmethod
     def from_environment(
@@ -80,32 +80,16 @@ class ServiceManager:
     ) -> "ServiceManager | None":
         """Return the manager that started this process; None if it expects no notifications.
 
-        Keep-alives are sent twice as often as WATCHDOG_USEC demands, unless WATCHDOG_PID names another process.
-
-        Parameters
-        ----------
-        environment : mapping of str to str
-            The variables of this process.
-        process : int, optional
-            The number of this process, for tests.
-
-        Raises
-        ------
-        LoopError
-            If NOTIFY_SOCKET is not an address.
+        Keep-alives are sent twice as often as WATCHDOG_USEC demands, unless WATCHDOG_PID names another process than
+        this one (or `process`, for tests). Raises `LoopError` if NOTIFY_SOCKET is not an address.
         """
         if not (address := environment.get("NOTIFY_SOCKET")):
             return None
-        watched = environment.get("WATCHDOG_PID") or str(os.getpid() if process is None else process)
-        mine = watched == str(os.getpid() if process is None else process)
-        microseconds = environment.get("WATCHDOG_USEC", "") if mine else ""
+        own = str(os.getpid() if process is None else process)
+        is_watched = (environment.get("WATCHDOG_PID") or own) == own
+        microseconds = environment.get("WATCHDOG_USEC", "") if is_watched else ""
         asked = microseconds.isascii() and microseconds.isdigit() and int(microseconds) > 0
         return cls(address, int(microseconds) / 2e6 if asked else math.inf)
-
-    @property
-    def interval(self) -> float:
-        """Seconds between two keep-alives."""
-        return self._interval
 
     def ready(self, status: str) -> None:
         """Send READY=1 and the status, which ``systemctl status`` shows."""
@@ -138,26 +122,20 @@ class HardwareWatchdog:
     ----------
     path : str or path
         The device.
+
+    Attributes
+    ----------
+    interval : float
+        Seconds between two keep-alives, a third of the device's time-out; infinity before `ready`.
     """
 
     def __init__(self, path: str | os.PathLike[str] = WATCHDOG_DEVICE) -> None:
         self._path = path
         self._file: int | None = None
-        self._interval = math.inf
-
-    @property
-    def interval(self) -> float:
-        """Seconds between two keep-alives, a third of the device's time-out; infinity before `ready`."""
-        return self._interval
+        self.interval = math.inf
 
     def ready(self, status: str) -> None:
-        """Open the device, which starts it.
-
-        Raises
-        ------
-        LoopError
-            If the device cannot be opened.
-        """
+        """Open the device, which starts it; raises `LoopError` if it cannot be opened."""
         try:
             self._file = os.open(self._path, os.O_WRONLY | os.O_CLOEXEC)
         except OSError as e:
@@ -165,7 +143,7 @@ class HardwareWatchdog:
                 f"{os.fspath(self._path)} must be a watchdog that this process may open, and nobody else has (systemd "
                 f"has it where RuntimeWatchdogSec= is set). {e}"
             ) from e
-        self._interval = _timeout(self._file) / 3.0
+        self.interval = _timeout(self._file) / 3.0
 
     def keep_alive(self) -> None:
         """Restart the time-out of the device."""
@@ -178,21 +156,18 @@ class HardwareWatchdog:
         A kernel built with WATCHDOG_NOWAYOUT never switches the timer off.
         """
         file, self._file = self._file, None
-        if file is None:
-            return
-        try:
-            if clean:
-                os.write(file, MAGIC_CLOSE)
-        finally:
-            os.close(file)
+        if file is not None:
+            try:
+                if clean:
+                    os.write(file, MAGIC_CLOSE)
+            finally:
+                os.close(file)
 
 
 class Pulse:
     """Keeps watchdogs alive, all as often as the most frequent one needs; after a failure, again at the next beat.
 
-    `clock`: the timer of the loop. `failed`: called with the OSError that a watchdog raised.
-
-    `nap_ns`: nanoseconds that may pass from one beat to the next.
+    At most `nap_ns` nanoseconds may pass from one beat to the next.
     """
 
     def __init__(

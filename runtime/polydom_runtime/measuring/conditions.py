@@ -9,20 +9,23 @@ from typing import Any
 
 import numpy as np
 
-from polydom_runtime.bundles.models import NO_VERSION, onnxruntime_version
+from polydom_runtime.bundles.engines import NO_VERSION, onnxruntime_version
 from polydom_runtime.clock import Clock, hardware_clock
 from polydom_runtime.device.board import Board, BoardState
+from polydom_runtime.device.jitter import reading_ns, timer_tick_ns
 from polydom_runtime.device.probe import Probe
-from polydom_runtime.device.timer import reading_ns, timer_tick_ns
 
-from .disturbances import BUSY, Disturbances
-from .stamps import IDENTITY, THREAD_VARIABLES
+from .stopwatch import BUSY_WARNINGS, Disturbances
 
+IDENTITY = ("device", "cpu", "python", "numpy", "onnxruntime", "threads", "governors")
+"""The facts that must be equal for times to be comparable."""
+
+THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 CLOCK_MOVED, HEATED = 0.05, 10.0
 """A fall of the clock (a fraction) or a rise of the temperature (°C) that makes a measurement pause to cool down."""
 
 
-def describe(board: Board, cpu: int | None = None, clock: Clock = hardware_clock) -> dict[str, Any]:
+def machine_facts(board: Board, cpu: int | None = None, clock: Clock = hardware_clock) -> dict[str, Any]:
     """Return the facts that are known before the measurement begins.
 
     `cpu`: the processor that the measurement stays on. `clock`: the timer of the measurement; its resolution and the
@@ -61,24 +64,24 @@ def onnx_limits(found: Probe | str) -> dict[str, Any]:
 
 def identity() -> dict[str, Any]:
     """Return the facts about this machine that must be equal for times to be comparable."""
-    stamp = describe(Board())
+    stamp = machine_facts(Board())
     return {name: stamp[name] for name in IDENTITY}
 
 
 class Conditions:
     """Watches clock, heat and throttling while a measurement goes on.
 
-    `machine`: the facts from the start of the measurement, as `describe` returns them. `earlier`: warnings of an
+    `machine`: the facts from the start of the measurement, as `machine_facts` returns them. `earlier`: warnings of an
     earlier run of the same measurement.
 
-    `seen`: those of the whole measurement so far.
+    `seen`: what disturbed the whole measurement so far.
     """
 
     def __init__(self, board: Board, machine: Mapping[str, Any], earlier: Sequence[str] = ()) -> None:
         self._board = board
         self._first = self._last = board.state()
-        self._stolen, self._throttled = board.stolen_seconds(), board.limits().throttled
-        kept = [warning for warning in earlier if not warning.startswith(BUSY)]  # its figure changes
+        self._stolen, self._throttled = board.stolen_seconds(), board.groups.throttled()
+        kept = [warning for warning in earlier if not warning.startswith(BUSY_WARNINGS)]  # its figure changes
         self._warnings = dict.fromkeys([*kept, *_lasting_warnings(machine)])
         self.seen = Disturbances()
         self.pauses = 0
@@ -91,9 +94,9 @@ class Conditions:
         return now.is_throttled or _fell(self._first, now) or _heated(self._first, now)
 
     def with_losses(self, chunk: Disturbances) -> Disturbances:
-        """Return what disturbed a chunk, with what a hypervisor and a quota took away since the last call."""
+        """Return the disturbances of a chunk, with the losses to a hypervisor and a quota since the last call."""
         stolen, self._stolen = self._stolen, self._board.stolen_seconds()
-        throttled, self._throttled = self._throttled, self._board.limits().throttled
+        throttled, self._throttled = self._throttled, self._board.groups.throttled()
         return replace(chunk, stolen=max(self._stolen - stolen, 0.0), throttled=max(self._throttled - throttled, 0))
 
     def warn(self, warning: str) -> None:

@@ -3,17 +3,19 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from polydom_runtime.arrays import Floats
 from polydom_runtime.bundles.regimes import Regime
-from polydom_runtime.costs import format_seconds
+from polydom_runtime.codec.marks import In, Size
+from polydom_runtime.costs import CostFunction, format_seconds
+from polydom_runtime.device.calibration import NUMPY_REFERENCES, REFERENCE_MODEL, REFERENCES
 from polydom_runtime.exceptions import MeasurementError
 from polydom_runtime.features import FeatureSpace
-from polydom_runtime.html_table import html_table
+from polydom_runtime.tables import TextTable
 
 MIN_SECONDS, MAX_SECONDS, MAX_SIZE = 1e-12, 1e6, 1e15
 """Limits of the seconds of a call and of the size of an item; beyond them, fits lose numerical precision."""
@@ -22,6 +24,13 @@ MAX_PAUSES = 10_000
 
 DISPATCH = "(dispatch)"
 """The unit for the time of an answer without any feature: clock, size, choice of the set, class prior."""
+
+MODEL_QUANTILE, LEAST_SHARE = 0.9, 0.75
+"""A model states this quantile of its times, and takes at least this share of it."""
+
+ENOUGH_ANSWERS, BAND_ANSWERS = 200, 50
+"""This number of answers can tell the times of units without those at the measured sizes. There, each call is timed
+after others at random, and finds colder caches than in an answer. Each band of items has at least the other number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +60,30 @@ class ItemSamples:
         by_size = np.argsort(self.sizes, kind="stable")
         return self.part(by_size[::2]), self.part(by_size[1::2])
 
+    @property
+    def are_enough(self) -> bool:
+        """Whether these answers alone can tell the times of units."""
+        return int(self.seconds[0].size) >= ENOUGH_ANSWERS
+
+    @property
+    def reference_runs(self) -> Floats:
+        """The seconds of the reference model in each answer, shape ``(n_items, n_rounds)``, without its quick runs.
+
+        It runs after all features, which leave the caches in very different states: its median can be a third of its
+        0.9 quantile. A model of an answer runs after few features, and takes nearly the time that it states.
+        """
+        times = self.models[REFERENCE_MODEL]
+        return np.maximum(times, LEAST_SHARE * np.quantile(times, MODEL_QUANTILE))
+
+    def costs_at(self, cost: CostFunction) -> Floats:
+        """Return a cost at the size of each item, in seconds, shape ``(n_items, 1)``."""
+        return np.array([[cost(n)] for n in self.sizes.tolist()])
+
+    def bands(self, most: int) -> list[NDArray[np.intp]]:
+        """Return the positions of items of like size, about equally many in each of at most `most` bands."""
+        rising = np.argsort(self.sizes, kind="stable")
+        return np.array_split(rising, max(1, min(most, self.seconds[0].size // BAND_ANSWERS)))
+
     def check(self, n_units: int) -> None:
         """Check that every time and size is positive and possible, and that there is a time of each of the units.
 
@@ -74,9 +107,9 @@ class ItemSamples:
 class Pauses:
     """Times in which the measurement did not have the processor: other programs, or the system, had it."""
 
-    watched: float = 0.0
+    watched: Annotated[float, In(0.0, MAX_SECONDS)] = 0.0
     """The seconds that were watched, pauses excluded."""
-    lengths: tuple[float, ...] = ()
+    lengths: Annotated[tuple[float, ...], Size(0, MAX_PAUSES), In(math.ulp(0.0), MAX_SECONDS)] = ()
     """Seconds of the pauses, the longest first; at most `MAX_PAUSES` of them."""
 
     @classmethod
@@ -155,7 +188,7 @@ class CostSamples:
             (unit, *(format_seconds(float(np.median(times[k]))) for k in shown))
             for unit, times in zip(self.units, self.seconds, strict=True)
         ]
-        return html_table(repr(self)[1:-1], rows, ["median", *(f"size {self.sizes[k]:g}" for k in shown)])
+        return TextTable(repr(self)[1:-1], ["median", *(f"size {self.sizes[k]:g}" for k in shown)], rows).to_html()
 
     @property
     def n_rounds(self) -> int:
@@ -180,6 +213,36 @@ class CostSamples:
         row = self.units.index(unit)
         samples: Floats = np.where(self.loops[row, :, None] > 1, self.blocks[row], self.seconds[row])
         return samples
+
+    def in_answers(self, unit: str, regime: Regime = "hot") -> Floats:
+        """Return the seconds of one unit in answers in a regime that was measured, shape ``(n_items, n_rounds)``."""
+        samples: Floats = self.items[regime].seconds[self.units.index(unit)]
+        return samples
+
+    def answers(self, regime: Regime) -> list[ItemSamples]:
+        """Return all whole answers in a regime: to items as they come, and if these are few, rounds at the sizes too.
+
+        Each round times all units within a short time, so it is an answer to an item of each size.
+        """
+        items = [self.items[regime]] if regime in self.items else []
+        if regime == "hot" and not (items and items[0].are_enough):
+            model = np.broadcast_to(self.kernels[REFERENCE_MODEL], self.seconds.shape[1:])
+            items.append(ItemSamples(self.sizes, self.seconds, {REFERENCE_MODEL: model}))
+        return items
+
+    def reference_time(self, name: str, quantile: float) -> float:
+        """Return the seconds of a reference model at a quantile: after whole answers if these were measured."""
+        items = self.items.get("hot")
+        times = self.kernels[name] if items is None or name not in items.models else items.models[name]
+        if items is not None and name == REFERENCE_MODEL:
+            times = items.reference_runs
+        return float(np.quantile(times, quantile))
+
+    @property
+    def reference_times(self) -> dict[str, float]:
+        """The seconds that the reference models state."""
+        known = (name for name in (*REFERENCES, *NUMPY_REFERENCES) if name in self.kernels)
+        return {name: self.reference_time(name, MODEL_QUANTILE) for name in known}
 
     def rounds(self, chosen: slice) -> "CostSamples":
         """Return the samples of some rounds."""

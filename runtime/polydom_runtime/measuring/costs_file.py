@@ -2,31 +2,75 @@
 
 The file is a line with format and version, then frames: a length, a CRC-32, and a msgpack map. The first frame is the
 header. Each further one holds some rounds, says why there are enough of them, or holds answers to some items. The last
-one says why the measurement stopped, and has the SHA-256 of everything before it. Version 1 has rounds only.
+one says why the measurement stopped, and has the SHA-256 of everything before it.
 """
 
 import hashlib
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
+import numpy as np
+
+from polydom_runtime.arrays import Floats
+from polydom_runtime.bundles.regimes import Regime
 from polydom_runtime.causes import uncontrolled
+from polydom_runtime.codec.codec import Codec
+from polydom_runtime.codec.document import after_line
+from polydom_runtime.codec.marks import Size, Text
+from polydom_runtime.codec.unsound import Unsound
 from polydom_runtime.exceptions import MeasurementError
 from polydom_runtime.frames import frames
 
 from .cost_samples import CostSamples
-from .decoding import add_frame, decoded_header, unsound
-from .measurement import Measurement, SamplesHeader
-from .stamps import stamp_fault
+from .samples_so_far import SamplesHeader, SamplesSoFar, stamp_fault
+from .stopwatch import Disturbances
 
 __all__ = ["MAGIC", "MAX_FILE_BYTES", "VERSION", "SamplesHeader", "load_costs", "start_of_frames"]
 
-VERSION, OLDEST_VERSION = 2, 1
-MAGIC = b"polydom-costs "
+MAGIC, VERSION = b"polydom-costs ", 1
 MAX_FILE_BYTES = 1 << 30
 
-NEVER_COLD = "cold was never measured, so a loop that sleeps is planned with hot times: measure again with this version"
-"""What is said of a file of version 1."""
+Words = Annotated[str, Text(1000, 0, cleaned=True)]
+
+
+class JournalFrame(NamedTuple):
+    """The content of a frame after the header: rounds, answers, or why there are enough rounds."""
+
+    table: Annotated[bytes, Size(0, MAX_FILE_BYTES)] = b""
+    """Rows of float64 numbers: rounds, or answers if there is a regime."""
+    regime: Regime | None = None
+    seen: Disturbances = Disturbances()
+    warnings: Annotated[tuple[Words, ...], Size(0, 1000)] = ()
+    """All warnings so far."""
+    enough: Words = ""
+
+    def add_to(self, measurement: SamplesSoFar) -> None:
+        """Add it to a measurement.
+
+        Raises `Unsound` if it does not hold whole rounds, or whole answers to the same items in every round.
+        """
+        if self.enough:
+            measurement.enough = self.enough
+            return
+        header = measurement.header
+        if self.regime:
+            measurement.answers[self.regime].append(self._rows(header.n_answer_columns))
+            _check_order(measurement.answers_in(self.regime)[:, 0])
+        else:
+            measurement.rounds.append(self._rows(header.n_columns))
+        measurement.seen = measurement.seen.plus(self.seen)
+        measurement.warnings = self.warnings
+
+    def _rows(self, n_columns: int) -> Floats:
+        if not self.table or len(self.table) % (8 * n_columns):
+            raise Unsound(f"hold rows of {n_columns} times", f"{len(self.table)} bytes")
+        return np.frombuffer(self.table, dtype="<f8").reshape(-1, n_columns).astype(np.float64)
+
+
+HEADER, FRAME = Codec(SamplesHeader), Codec(JournalFrame)
 
 
 def load_costs(file: str | os.PathLike[str]) -> CostSamples:
@@ -46,42 +90,45 @@ def load_costs(file: str | os.PathLike[str]) -> CostSamples:
             f"{path} must be a readable costs file, with the times of your features on the device. {e}. "
             "Run `polydom-node measure` there; a device profile has no such times."
         ) from e
-    start, version = start_of_frames(path, data)
-    found: list[tuple[int, dict[str, Any]]] = [(start, {}), *frames(data, start)]
-    (before, _), (stop, last) = found[-2:] if len(found) > 2 else [(0, {}), (0, {})]
-    if stop != len(data) or "stopped" not in last:
-        raise unsound(path, "be complete", "a cut or altered file", "Copy it again, or finish it with --resume")
-    if last.get("sha256") != hashlib.sha256(data[:before]).digest():
-        raise unsound(path, "have the SHA-256 that is written at its end", "another one", "Copy it again")
-    measurement = Measurement(decoded_header(path, found[1][1]))
-    for _, document in found[2:-1]:
-        add_frame(path, document, measurement)
-    machine, stopped = last.get("machine"), last.get("stopped")
-    if not isinstance(machine, dict) or not isinstance(stopped, str) or not measurement.rounds:
-        raise unsound(path, "hold rounds and the reason why the measurement ended", "a file without them")
-    if fault := stamp_fault({**measurement.header.machine, **machine}):
-        raise unsound(path, "hold possible facts about the machine", fault)
-    if version == 1:
-        machine = {**machine, "warnings": [*machine.get("warnings", ()), NEVER_COLD]}
+    with as_measurement_error(path):
+        start = start_of_frames(data)
+        found: list[tuple[int, dict[str, Any]]] = [(start, {}), *frames(data, start)]
+        (before, _), (stop, last) = found[-2:] if len(found) > 2 else [(0, {}), (0, {})]
+        if stop != len(data) or "stopped" not in last:
+            raise Unsound("be complete", "a cut or altered file", "Copy it again, or finish it with --resume.")
+        if last.get("sha256") != hashlib.sha256(data[:before]).digest():
+            raise Unsound("have the SHA-256 that is written at its end", "another one", "Copy it again.")
+        measurement = SamplesSoFar(HEADER.read(found[1][1]))
+        for _, document in found[2:-1]:
+            FRAME.read(document).add_to(measurement)
+        machine, stopped = last.get("machine"), last.get("stopped")
+        if not isinstance(machine, dict) or not isinstance(stopped, str) or not measurement.rounds:
+            raise Unsound("hold rounds and the reason why the measurement ended", "a file without them")
+        if fault := stamp_fault({**measurement.header.machine, **machine}):
+            raise Unsound("hold possible facts about the machine", fault)
     samples = measurement.samples(machine, uncontrolled(stopped))
     samples.check()
     return samples
 
 
-def start_of_frames(path: Path, data: bytes) -> tuple[int, int]:
-    """Return the position of the first frame and the version of the format, after checking both.
+def start_of_frames(data: bytes) -> int:
+    """Return the position of the first frame.
 
-    `path`: the file, for messages. `data`: its content.
-
-    Raises `MeasurementError` if it is a different kind of file, or of another version.
+    Raises `Unsound` if it is a different kind of file, or of another version.
     """
-    line, newline, _ = data[:80].partition(b"\n")
-    text = line.removeprefix(MAGIC)
-    if not newline or not line.startswith(MAGIC) or not text.isdigit():
-        raise unsound(path, f"be a file of cost samples, which starts with {MAGIC.decode()!r}", line[:40])
-    version = int(text)
-    if not OLDEST_VERSION <= version <= VERSION:
-        raise unsound(
-            path, f"have format version {OLDEST_VERSION} to {VERSION}", text.decode(), "Measure again with this version"
-        )
-    return len(line) + 1, version
+    return after_line(data, "a file of cost samples", MAGIC, VERSION, "Measure again")
+
+
+@contextmanager
+def as_measurement_error(path: Path) -> Iterator[None]:
+    """Raise `MeasurementError` about a file in place of `Unsound`."""
+    try:
+        yield
+    except Unsound as e:
+        raise MeasurementError(f"{e.says(f'{path}', f'{path}: ')} {e.remedy or 'Measure again.'}") from e
+
+
+def _check_order(positions: Floats) -> None:
+    n_items = len(np.unique(positions))
+    if not np.array_equal(positions, np.resize(positions[:n_items], len(positions))):
+        raise Unsound("hold answers to the same items in the same order in every round", positions[: n_items + 1])

@@ -29,12 +29,12 @@ import numpy as np
 
 from polydom_runtime.features import FeatureSpace
 
-STANDARD = tuple(Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib"))
-OURS = __name__.partition(".")[0]
+PYTHON_FOLDERS = tuple(Path(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib"))
+OUR_PACKAGE = __name__.partition(".")[0]
 MAKERS = ("__init__", "__new__", "__post_init__", "__setstate__")
-PLAIN = (bool, int, float, complex, str, bytes, type(None))
+PLAIN_TYPES = (bool, int, float, complex, str, bytes, type(None))
 
-VERSION = "2:"
+FINGERPRINT_VERSION = "2:"
 """Stands in front of a fingerprint. Those of another version cannot be compared."""
 
 Feed = Callable[[bytes], object]
@@ -71,7 +71,7 @@ def code_fingerprint(values: Iterable[Any]) -> str:
         waiting += _imported(module, Path(file))
     for _, file in sorted(modules.items()):
         digest.update(_without_comments(file.read_bytes()))
-    return VERSION + digest.hexdigest()
+    return FINGERPRINT_VERSION + digest.hexdigest()
 
 
 def module_of(value: object) -> ModuleType | None:
@@ -85,12 +85,12 @@ def _feed_value(
     """Feed a value into a digest, and list the modules of its code; `holders` are the functions that work with it."""
     if id(value) in seen:
         return
-    if not isinstance(value, PLAIN):
+    if not isinstance(value, PLAIN_TYPES):
         seen[id(value)] = value  # which keeps it, so that no other one gets its number
     if (module := module_of(value)) is not None:
         modules.append(module)
     inner: Iterable[Any] = ()
-    if isinstance(value, PLAIN):
+    if isinstance(value, PLAIN_TYPES):
         feed(repr(value).encode())
     elif isinstance(value, np.ndarray) and not value.dtype.hasobject:
         feed(repr((value.dtype.str, value.shape)).encode() + np.ascontiguousarray(value).tobytes())
@@ -138,7 +138,7 @@ def _parts_of(feed: Feed, function: FunctionType) -> Iterator[Any]:
     held += [_content(cell) for name, cell in cells if name not in written]
     for name in sorted({name for code in codes for name in code.co_names} - _written("STORE_GLOBAL", codes)):
         value = function.__globals__.get(name)
-        held += [(name, value)] if value is not None and isinstance(value, (*PLAIN, tuple)) else []
+        held += [(name, value)] if value is not None and isinstance(value, (*PLAIN_TYPES, tuple)) else []
     yield from filter(_is_fixed, held)
 
 
@@ -225,7 +225,7 @@ def _imported(module: ModuleType, file: Path) -> Iterator[ModuleType]:
 
 @cache
 def _names_imported(source: bytes, package: str) -> tuple[str, ...]:
-    """Return what a source imports; kept, since a build asks for each module some times."""
+    """Return the names that a source imports; kept, since a build asks for each module some times."""
     names, inside = list[str](), package.split(".")
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
@@ -255,7 +255,7 @@ def _is_installed(module: ModuleType) -> bool:
     """Tell whether a module is part of Python, of this package, or of another installed package."""
     name, file = module.__name__, getattr(module, "__file__", None)
     top = name.partition(".")[0]
-    if top == OURS or top in sys.stdlib_module_names or file is None:
+    if top == OUR_PACKAGE or top in sys.stdlib_module_names or file is None:
         return top != "__main__"
     depth = name.count(".") + (Path(file).name == "__init__.py")
     return _holds_installed_packages(Path(file).parents[depth])
@@ -263,4 +263,4 @@ def _is_installed(module: ModuleType) -> bool:
 
 @cache
 def _holds_installed_packages(folder: Path) -> bool:
-    return folder in STANDARD or any(folder.glob("*.dist-info"))
+    return folder in PYTHON_FOLDERS or any(folder.glob("*.dist-info"))

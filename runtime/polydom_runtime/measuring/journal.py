@@ -7,18 +7,24 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from polydom_runtime.arrays import Floats
 from polydom_runtime.bundles.regimes import Regime
 from polydom_runtime.exceptions import MeasurementError
 from polydom_runtime.files import open_kept, sync_folder
 from polydom_runtime.frames import frame, frames, has_frame
 
-from .costs_file import MAGIC, MAX_FILE_BYTES, VERSION, start_of_frames
-from .decoding import add_frame, decoded_header
-from .disturbances import Disturbances
-from .measurement import Measurement, SamplesHeader
+from .costs_file import (
+    FRAME,
+    HEADER,
+    MAGIC,
+    MAX_FILE_BYTES,
+    VERSION,
+    JournalFrame,
+    as_measurement_error,
+    start_of_frames,
+)
+from .samples_so_far import SamplesHeader, SamplesSoFar
+from .stopwatch import Disturbances
 
 NOTHING = Disturbances()
 
@@ -26,23 +32,23 @@ NOTHING = Disturbances()
 class Journal:
     """Receives the rounds of a measurement. This class keeps nothing; `FileJournal` writes them to a file."""
 
-    def resumed(self) -> Measurement | None:
+    def resumed(self) -> SamplesSoFar | None:
         """Return the earlier, unfinished measurement to continue; None if there is none."""
         return None
 
     def begin(self, header: SamplesHeader) -> None:
         """Start a new measurement."""
 
-    def append(self, rounds: Floats, warnings: Sequence[str], seen: Disturbances = NOTHING) -> None:
-        """Keep some rounds, shape ``(n_rounds, n_columns)``, what disturbed them, and all warnings so far."""
+    def append(
+        self, part: Floats, warnings: Sequence[str], seen: Disturbances = NOTHING, regime: Regime | None = None
+    ) -> None:
+        """Keep some rounds, or some answers in a regime, what disturbed them, and all warnings so far.
+
+        `part`: shape (n_rounds, n_columns) or (n_answers, n_answer_columns).
+        """
 
     def enough(self, reason: str) -> None:
         """Keep the reason why there are enough rounds."""
-
-    def append_answers(
-        self, regime: Regime, answers: Floats, warnings: Sequence[str], seen: Disturbances = NOTHING
-    ) -> None:
-        """Keep some answers in a regime, shape ``(n_answers, n_answer_columns)``, as `append` keeps rounds."""
 
     def finish(self, machine: Mapping[str, Any], stopped: str) -> None:
         """Keep the reason why the measurement stopped, and the facts that are known at its end."""
@@ -78,7 +84,7 @@ class FileJournal(Journal):
                 f"{self._part} must {'' if resume else 'not '}hold an unfinished measurement. There is {got}. {remedy}."
             )
 
-    def resumed(self) -> Measurement | None:
+    def resumed(self) -> SamplesSoFar | None:
         """Return the rounds that an earlier run wrote, and cut off an incomplete frame at the end.
 
         Raises `MeasurementError` if the file is damaged before its end (it is not changed then), or another process
@@ -90,19 +96,18 @@ class FileJournal(Journal):
         data = os.pread(self._descriptor, MAX_FILE_BYTES, 0)
         if (MAGIC + b"%d\n" % VERSION).startswith(data[: len(MAGIC) + 2]) and len(data) < len(MAGIC) + 2:
             return None  # killed before anything was measured
-        (end, version), earlier = start_of_frames(self._part, data), None
-        if version != VERSION:
-            raise MeasurementError(
-                f"{self._part} must have format version {VERSION} to be continued. Got {version}. Delete it and start "
-                "a new one."
-            )
+        with as_measurement_error(self._part):
+            return self._continued(data, start_of_frames(data))
+
+    def _continued(self, data: bytes, end: int) -> SamplesSoFar | None:
+        earlier: SamplesSoFar | None = None
         for stop, document in frames(data, end):
             if "stopped" in document:
                 break  # this end is cut off, and written again after some more rounds
             if earlier is None:
-                earlier = Measurement(decoded_header(self._part, document))
+                earlier = SamplesSoFar(HEADER.read(document))
             else:
-                add_frame(self._part, document, earlier)
+                FRAME.read(document).add_to(earlier)
             end = stop
         else:
             if has_frame(data, end + 1):
@@ -120,40 +125,23 @@ class FileJournal(Journal):
         """
         self._open()
         os.ftruncate(self._descriptor, 0)
-        document = {
-            "units": list(header.units),
-            "sizes": list(header.sizes),
-            "loops": list(header.loops),
-            "kernels": list(header.kernels),
-            "fingerprint": header.fingerprint,
-            "machine": dict(header.machine),
-            "models": list(header.models),
-            "asleep": header.asleep,
-        }
-        self._write(MAGIC + b"%d\n" % VERSION + frame(document))
+        self._write(MAGIC + b"%d\n" % VERSION + frame(HEADER.write(header)))
 
-    def append(self, rounds: Floats, warnings: Sequence[str], seen: Disturbances = NOTHING) -> None:
-        """Write some rounds, and force them onto the disk.
+    def append(
+        self, part: Floats, warnings: Sequence[str], seen: Disturbances = NOTHING, regime: Regime | None = None
+    ) -> None:
+        """Write some rounds or answers, and force them onto the disk.
 
         Raises `MeasurementError` if the file cannot be written.
         """
-        self._write(frame({"rounds": _packed(rounds), **_watched(seen, warnings)}))
+        self._append(JournalFrame(part.astype("<f8").tobytes(), regime, seen, tuple(warnings)))
 
     def enough(self, reason: str) -> None:
         """Write why there are enough rounds.
 
         Raises `MeasurementError` if the file cannot be written.
         """
-        self._write(frame({"enough": reason}))
-
-    def append_answers(
-        self, regime: Regime, answers: Floats, warnings: Sequence[str], seen: Disturbances = NOTHING
-    ) -> None:
-        """Write some answers, and force them onto the disk.
-
-        Raises `MeasurementError` if the file cannot be written.
-        """
-        self._write(frame({"regime": regime, "answers": _packed(answers), **_watched(seen, warnings)}))
+        self._append(JournalFrame(enough=reason))
 
     def finish(self, machine: Mapping[str, Any], stopped: str) -> None:
         """Write the end, and rename the file to ``NAME.costs``.
@@ -187,6 +175,9 @@ class FileJournal(Journal):
         except OSError as e:
             raise MeasurementError(f"{self._part} must be writable. {e}.") from e
 
+    def _append(self, content: JournalFrame) -> None:
+        self._write(frame(FRAME.write(content)))
+
     def _write(self, data: bytes) -> None:
         try:
             os.lseek(self._descriptor, 0, os.SEEK_END)
@@ -195,18 +186,3 @@ class FileJournal(Journal):
             os.fsync(self._descriptor)
         except OSError as e:
             raise MeasurementError(f"{self._part} must be writable. {e}. Free some space and give --resume.") from e
-
-
-def _packed(table: Floats) -> bytes:
-    return table.astype("<f8").tobytes()
-
-
-def _watched(seen: Disturbances, warnings: Sequence[str]) -> dict[str, Any]:
-    return {
-        "watched": seen.pauses.watched,
-        "pauses": _packed(np.array(seen.pauses.lengths)),
-        "switches": seen.switches,
-        "stolen": seen.stolen,
-        "throttled": seen.throttled,
-        "warnings": list(warnings),
-    }

@@ -1,38 +1,29 @@
 """Timing features on this machine in the way that the predictor runs them; all raw samples are kept."""
 
-import gc
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
-
-from polydom_runtime.arrays import Floats
-from polydom_runtime.bundles.regimes import Regime
 from polydom_runtime.clock import Clock, hardware_clock
 from polydom_runtime.device.board import Board
 from polydom_runtime.exceptions import ItemError, MeasurementError
 from polydom_runtime.features import FeatureSpace, checked_space
 from polydom_runtime.pauses import collector_off, memory_kept
-from polydom_runtime.policy.rehearsal import as_kept
 
-from .answering import HOT_SHARE, MAX_ITEMS, SHARE_OF_TIME, Answering, Limits
-from .answers import AnswerBench
-from .bench import Bench
-from .conditions import Conditions, describe
+from .answer_bench import AnswerBench
+from .conditions import IDENTITY, Conditions, machine_facts
 from .cost_samples import CostSamples, units_of
-from .disturbances import Disturbances
 from .fingerprint import source_fingerprint
 from .item_sizes import checked_items, chosen_items, drawn_items
 from .journal import Journal
-from .measurement import Measurement, SamplesHeader, same_measurement
+from .samples_so_far import SamplesHeader, SamplesSoFar
+from .session import MAX_ITEMS, SHARE_OF_TIME, Session, StoppingRule
 from .spread import spreads
-from .stopping import StoppingRule
-from .timers import Timers
+from .stopwatch import Timers
+from .unit_bench import UnitBench
 
 MIN_SIZES, MAX_ROUNDS = 8, 5000
-COOL_DOWN_SECONDS, MAX_COOL_DOWNS = 2.0, 10
 
 MAX_PERIOD = 60.0
 """Some ten answers are given after a sleep of this length in any case."""
@@ -117,8 +108,8 @@ def measure(
     timers = timers or Timers.of(clock)
     try:
         with collector_off(), memory_kept(), pinned(cpu):
-            bench = Bench(space, chosen, timers, seed)
-            machine = describe(board, cpu, timers.clock) | (stamp or {})
+            bench = UnitBench(space, chosen, timers, seed)
+            machine = machine_facts(board, cpu, timers.clock) | (stamp or {})
             bench.stopwatch.tick_ns = machine["timer_tick_ns"]
             bench.warm_up()
             earlier = journal.resumed()
@@ -135,9 +126,9 @@ def measure(
             )
             measurement = _begun(journal, header, earlier)
             conditions = Conditions(board, machine, measurement.warnings)
-            session = _Session(bench, measurement, journal, conditions, timers, rule)
+            session = Session(bench, measurement, journal, conditions, timers, rule)
             session.take_rounds(lambda done: progress(done / (1.0 + SHARE_OF_TIME)))
-            answers = _answer_bench(space, drawn, bench, timers, seed)
+            answers = AnswerBench(space, drawn, [*bench.models.values()], bench.stopwatch, timers, seed)
             session.take_answers(answers, lambda done: progress((1.0 + SHARE_OF_TIME * done) / (1.0 + SHARE_OF_TIME)))
         for spread in spreads(measurement.samples({}, "")):
             if spread.warning:
@@ -160,97 +151,24 @@ def _check(n_sizes: int, period: float, rule: StoppingRule) -> None:
         )
 
 
-def _answer_bench(space: FeatureSpace, items: list[Any], bench: Bench, timers: Timers, seed: int) -> AnswerBench:
-    """Return what answers the items, with items of the ranks that a predictor keeps to rehearse."""
-    kept = as_kept(sorted(items, key=space.size))
-    return AnswerBench(space, items, kept, list(bench.models.values()), bench.stopwatch, timers, seed)
-
-
-class _Session:
-    """The two parts of a measurement: rounds at the sizes, and answers to many items.
-
-    `measurement`: gets the rounds and answers.
-    """
-
-    def __init__(
-        self,
-        bench: Bench,
-        measurement: Measurement,
-        journal: Journal,
-        conditions: Conditions,
-        timers: Timers,
-        rule: StoppingRule,
-    ) -> None:
-        self._bench, self._measurement, self._journal, self._conditions = bench, measurement, journal, conditions
-        self._timers, self._rule = timers, rule
-        self._began = timers.clock()
-        conditions.seen = measurement.seen
-
-    def take_rounds(self, progress: Callable[[float], None]) -> None:
-        """Add chunks of rounds until there is a reason to stop, and keep this reason."""
-        header, parts, rule = self._measurement.header, self._measurement.rounds, self._rule
-        while not self._measurement.enough:
-            part = self._bench.chunk(max(rule.rounds - sum(map(len, parts)), 1))
-            seen = self._seen()
-            self._journal.append(part, self._conditions.warnings, seen)
-            parts.append(part)
-            header.samples(part, {}, "").check()  # so that a timer that stands still is reported now, not on the host
-            done, spent = sum(map(len, parts)), self._spent()
-            progress(rule.fraction(done, spent))
-            stopped = rule.reason(done, spent, lambda: header.samples(np.concatenate(parts), {}, ""))
-            if stopped:
-                self._measurement.enough = stopped
-                self._journal.enough(stopped)
-            self._cool_down()
-
-    def take_answers(self, bench: AnswerBench, progress: Callable[[float], None]) -> None:
-        """Answer items hot, cold and rehearsed."""
-        limits = Limits.of(self._rule.rounds, self._rule.seconds)
-        answering = Answering(bench, self._measurement, limits, self._timers.clock, self._keep)
-        if not self._measurement.answers["cold"]:  # else an earlier run was through with hot ones
-            answering.hot()
-        progress(HOT_SHARE)
-        if answering.n_failed:
-            self._conditions.warn(
-                f"{answering.n_failed} of {len(bench)} items left out, since a feature failed on them"
-            )
-        answering.asleep()
-        progress(1.0)
-
-    def _keep(self, regime: Regime, answers: Floats) -> None:
-        seen = self._seen()
-        self._journal.append_answers(regime, answers, self._conditions.warnings, seen)
-        self._measurement.answers[regime].append(answers)
-        self._cool_down()
-
-    def _seen(self) -> Disturbances:
-        """Return what disturbed the last chunk, after adding it to the measurement."""
-        seen = self._conditions.with_losses(self._bench.stopwatch.taken())
-        self._measurement.seen = self._conditions.seen = self._measurement.seen.plus(seen)
-        return seen
-
-    def _cool_down(self) -> None:
-        conditions = self._conditions
-        while conditions.have_moved() and conditions.pauses < MAX_COOL_DOWNS and self._spent() < self._rule.seconds:
-            conditions.pauses += 1
-            self._timers.sleep(COOL_DOWN_SECONDS)
-            self._bench.warm_up()
-        gc.collect()
-
-    def _spent(self) -> float:
-        return (self._timers.clock() - self._began) * 1e-9
-
-
-def _begun(journal: Journal, header: SamplesHeader, earlier: Measurement | None) -> Measurement:
+def _begun(journal: Journal, header: SamplesHeader, earlier: SamplesSoFar | None) -> SamplesSoFar:
     """Return the earlier measurement if it has the same header, or begin a new one."""
     if earlier is None:
         journal.begin(header)
-        return Measurement(header)
-    if differ := same_measurement(earlier.header, header):
+        return SamplesSoFar(header)
+    if differ := _differences(earlier.header, header):
         raise MeasurementError(
             f"A measurement must be resumed with the same {' and '.join(differ)}. Got different ones. Start a new one."
         )
     return earlier
+
+
+def _differences(old: SamplesHeader, new: SamplesHeader) -> list[str]:
+    """Return the names of the facts that differ between two headers; if there are any, rounds must not be mixed."""
+    stamps = (*IDENTITY, "pinned_cpu")
+    names = {"units": "units", "sizes": "sizes", "kernels": "kernels", "fingerprint": "fingerprint", "asleep": "period"}
+    differ = [name for field, name in names.items() if getattr(old, field) != getattr(new, field)]
+    return differ + [name for name in stamps if old.machine.get(name) != new.machine.get(name)]
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from polydom_runtime.device.device_profile import (
     OnnxLimits,
     Quantity,
     System,
+    T,
     UncertainQuantity,
 )
 from polydom_runtime.exceptions import ProfileError
@@ -20,10 +21,10 @@ from .tails import relative_error
 MIN_UNCERTAINTY = 1.1
 """Two boards of one kind differ by about this factor, and so does one board from day to day."""
 
-LEAST_ADDED = 1e-8
+LEAST_COLD = 1e-8
 """Cold adds at least this number of seconds: less cannot be told from nothing."""
 
-HIGH = 0.9
+MOST_UNITS = 0.9
 """The share of the units for which the uncertainty holds, on each side."""
 
 
@@ -45,37 +46,41 @@ def own_profile(samples: CostSamples) -> DeviceProfile:
             "A profile needs the calibration kernels, the memory and the ONNX limits of the device. "
             f"Got limits {limits}, memory {machine['memory_bytes']}. Run `polydom-node doctor` and measure again."
         )
+
+    def measured(value: T) -> Quantity[T]:
+        return Quantity(value, "measured", source)
+
     clock = machine["clock_hz_before"]
     return DeviceProfile(
         machine["device"],
         System(
-            soc=Quantity(machine["device"], "measured", source),
-            core=Quantity(machine["cpu"], "measured", source),
-            cores=Quantity(machine["cores"], "measured", source),
-            clock_hz=None if clock is None else Quantity(clock, "measured", source),
-            memory_bytes=Quantity(machine["memory_bytes"], "measured", source),
-            os=Quantity(f"Linux {machine['kernel']}", "measured", source),
-            timer_tick_seconds=Quantity(machine["timer_tick_ns"] * 1e-9, "measured", source),
+            soc=measured(machine["device"]),
+            core=measured(machine["cpu"]),
+            cores=measured(machine["cores"]),
+            clock_hz=None if clock is None else measured(clock),
+            memory_bytes=measured(machine["memory_bytes"]),
+            os=measured(f"Linux {machine['kernel']}"),
+            timer_tick_seconds=measured(machine["timer_tick_ns"] * 1e-9),
             idle_watts=None,
             busy_watts=None,
         ),
         {name: _calibrated(samples.kernels[name], source) for name in KERNELS},
-        OnnxLimits(
-            **{name: Quantity(limits[name], "measured", source) for name in ("ir_version", "opset", "ml_opset")}
-        ),
+        OnnxLimits(**{name: measured(limits[name]) for name in ("ir_version", "opset", "ml_opset")}),
         _cold_seconds(samples, source),
     )
 
 
 def _cold_seconds(samples: CostSamples, source: str) -> UncertainQuantity[float] | None:
-    """Return what cold adds to a unit in the median, and by what factor units differ; None if it was not measured."""
+    """Return the time that cold adds to a unit in the median, and the factor by which units differ; None if unknown."""
     if not {"hot", "cold"} <= samples.items.keys():
         return None
     hot, cold = samples.items["hot"], samples.items["cold"]
     both = slice(min(len(hot.sizes), len(cold.sizes)))  # cold answers begin with the same items
-    added = np.maximum(np.median(_medians(cold.part(both)) - _medians(hot.part(both)), axis=1), LEAST_ADDED)
+    added = np.maximum(np.median(_medians(cold.part(both)) - _medians(hot.part(both)), axis=1), LEAST_COLD)
     typical = float(np.median(added))
-    uncertainty = max(np.quantile(added, HIGH) / typical, typical / np.quantile(added, 1.0 - HIGH), MIN_UNCERTAINTY)
+    uncertainty = max(
+        np.quantile(added, MOST_UNITS) / typical, typical / np.quantile(added, 1.0 - MOST_UNITS), MIN_UNCERTAINTY
+    )
     slept = f"{source}; the median of {len(added)} units and models, {1e3 * cold.asleep:g} ms asleep"
     return UncertainQuantity(typical, "measured", slept, min(float(uncertainty), 1000.0))
 

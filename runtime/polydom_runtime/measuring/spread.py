@@ -19,7 +19,7 @@ NEIGHBOURS, MIN_NEIGHBOURS = 20, 5
 LIKE_SIZE = 1.25
 """Sizes that differ by a larger factor are not alike."""
 
-HIGH, LOW = 0.95, 0.1
+SLOW_ITEMS, FAST_ITEMS = 0.95, 0.1
 """Quantiles of the times of items of like size: those of slow and of fast items."""
 
 WORTH_TELLING = 1.5
@@ -74,12 +74,12 @@ def spreads(samples: CostSamples) -> list[Spread]:
         # What is slow in both halves of the rounds is slow by itself; what is slow in one was disturbed.
         halves = [np.median(times[:, k::2], axis=1) for k in (0, 1)]
         slowness = np.min([_relative(half, around, 0.5) for half in halves], axis=0)
-        gains = np.min([_relative(half, around, LOW) for half in halves], axis=0)
+        gains = np.min([_relative(half, around, FAST_ITEMS) for half in halves], axis=0)
         known = ~np.isnan(slowness)
-        if known.sum() < MIN_ITEMS or (factor := float(np.quantile(slowness[known], HIGH))) < WORTH_TELLING:
+        if known.sum() < MIN_ITEMS or (factor := float(np.quantile(slowness[known], SLOW_ITEMS))) < WORTH_TELLING:
             continue
         by_prime_factors = factors is not None and _correlation(factors[known], slowness[known]) >= LEAST_CORRELATION
-        found.append(Spread(unit, factor, float(np.quantile(gains[known], HIGH)), by_prime_factors))
+        found.append(Spread(unit, factor, float(np.quantile(gains[known], SLOW_ITEMS)), by_prime_factors))
     return sorted(found, key=lambda spread: -spread.factor)
 
 

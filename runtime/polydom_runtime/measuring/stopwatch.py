@@ -6,12 +6,17 @@ clock is a system call, after which the system likes to give the processor to an
 between two calls that are timed, and not into one.
 """
 
+import resource
+import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from statistics import median_low
+from typing import Annotated, NamedTuple
 
-from .cost_samples import Pauses
-from .disturbances import Disturbances
-from .timers import Timers
+from polydom_runtime.clock import Clock, hardware_clock
+from polydom_runtime.codec.marks import In
+
+from .cost_samples import MAX_SECONDS, Pauses
 
 SHORTEST_PAUSE_NS = 5_000
 """Anything shorter is the noise of two clocks that are not read at the same moment."""
@@ -20,6 +25,82 @@ CLOCK_ERROR_BITS = 10
 """The two clocks may run at different speeds, by up to 1 / 2 ** 10 (a thousandth)."""
 
 EMPTY_CALLS, TURNS = 200, 500
+
+BUSY_SHARE = 0.9
+"""A machine on which a measurement got less of a processor than this is busy."""
+
+BUSY_WARNINGS = "the machine was busy: ", "a quota stopped the measurement "
+"""How the warnings of a busy machine begin."""
+
+QUOTA_CURE = (
+    "a quota of more processors, or none: `docker run` with a larger --cpus or without it, a larger CPUQuota= in the "
+    "systemd unit or none; to keep to one processor, --cpuset-cpus=3 or AllowedCPUs=3"
+)
+"""How to avoid that the kernel stops a process since its quota is used up."""
+
+
+class Switches(NamedTuple):
+    """How often a thread gave the processor away, and how often it lost it, since the thread began."""
+
+    voluntary: int
+    involuntary: int
+
+
+def thread_switches() -> Switches:
+    """Return the switches of this thread."""
+    usage = resource.getrusage(resource.RUSAGE_THREAD)
+    return Switches(usage.ru_nvcsw, usage.ru_nivcsw)
+
+
+@dataclass(frozen=True, slots=True)
+class Timers:
+    """The wall clock, the processor clock of the thread, its switches, and a way to sleep."""
+
+    clock: Clock = hardware_clock
+    thread: Clock = time.thread_time_ns
+    """Moves only while this thread has a processor. Where it is the same as `clock`, there are no pauses."""
+    switches: Callable[[], Switches] = thread_switches
+    """Returns the `Switches` of this thread so far."""
+    sleep: Callable[[float], None] = time.sleep
+    """Takes seconds."""
+
+    @classmethod
+    def of(cls, clock: Clock) -> "Timers":
+        """Return timers of this machine for its own clock; for any other clock, timers without pauses and sleeps."""
+        # A clock that only tests move does not move in a sleep.
+        return cls() if clock is hardware_clock else cls(clock, clock, lambda: Switches(0, 0), lambda seconds: None)
+
+
+@dataclass(frozen=True, slots=True)
+class Disturbances:
+    """What disturbed a part of a measurement."""
+
+    pauses: Pauses = field(default_factory=Pauses)
+    switches: Annotated[int, In(0, 1 << 62)] = 0
+    """How often the system took the processor away from the thread."""
+    stolen: Annotated[float, In(0.0, MAX_SECONDS)] = 0.0
+    """Seconds that a hypervisor took, summed over all processors of the machine (steal)."""
+    throttled: Annotated[int, In(0, 1 << 62)] = 0
+    """In how many periods a quota of processor time was used up (see `ControlGroups`)."""
+
+    def plus(self, more: "Disturbances") -> "Disturbances":
+        """Return these and others together."""
+        return Disturbances(
+            self.pauses.plus(more.pauses),
+            self.switches + more.switches,
+            self.stolen + more.stolen,
+            self.throttled + more.throttled,
+        )
+
+    @property
+    def warning(self) -> str | None:
+        """The warning that a quota was used up, or else that the machine was busy; None if neither is so."""
+        share = self.pauses.processor_share
+        got = f"the measurement got {100 * share:.0f} % of a processor; times are of undisturbed work"
+        if self.throttled:
+            of_it = f": {got}" if self.pauses.watched else ""
+            return f"{BUSY_WARNINGS[1]}in {self.throttled} periods{of_it}; cure: {QUOTA_CURE}"
+        return f"{BUSY_WARNINGS[0]}{got}" if share < BUSY_SHARE else None
 
 
 class Stopwatch:
@@ -77,7 +158,7 @@ class Stopwatch:
         return self._switches.voluntary > before.voluntary
 
     def _empty_call(self) -> int:
-        """Return by how much the processor time of a timed call exceeds its time by the wall clock."""
+        """Return the excess of the processor time of a timed call over its time by the wall clock."""
         clock, thread = self._clock, self._thread
         processor = thread()
         wall = clock()
@@ -86,10 +167,7 @@ class Stopwatch:
 
 
 def pauses_now(timers: Timers, seconds: float = 0.25) -> Pauses:
-    """Keep a processor busy and return the pauses meanwhile.
-
-    `seconds`: how long, by the wall clock.
-    """
+    """Keep a processor busy for some seconds, by the wall clock, and return the pauses meanwhile."""
     stopwatch, end = Stopwatch(timers), timers.clock() + int(seconds * 1e9)
     while timers.clock() < end:
         stopwatch.time(_work)

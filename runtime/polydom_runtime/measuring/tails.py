@@ -61,6 +61,11 @@ def tail_quantile(samples: Floats, quantile: float) -> Floats:
     return np.maximum(seen, fitted)
 
 
+def pooled_quantile(samples: Floats, quantile: float) -> float:
+    """Return the quantile of all samples together, whatever their shape, or of their tail if that is higher."""
+    return float(tail_quantile(samples.reshape(1, -1), quantile)[0])
+
+
 def relative_error(samples: Floats, quantile: float) -> tuple[float, float]:
     """Return the relative errors of the median and of the high quantile: half widths of 95 % intervals, as fractions.
 

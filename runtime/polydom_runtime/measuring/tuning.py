@@ -18,18 +18,19 @@ from polydom_runtime.exceptions import ItemError, MeasurementError
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.pauses import collector_off, memory_kept
 
-from .bench import predictor_without_models
-from .conditions import Conditions, describe
+from .answer_bench import ModelBench, ModelTimes, added_after_sleep, model_quantiles, run_exported
+from .conditions import Conditions, machine_facts
+from .cost_samples import MODEL_QUANTILE
 from .item_sizes import drawn_items
 from .measure import MAX_PERIOD
-from .model_bench import QUANTILE, Answers, ModelBench, added, model_quantiles, run_exported
-from .timers import Timers
+from .stopwatch import Timers
+from .unit_bench import predictor_without_models
 
-MAX_ITEMS, MAX_ROUNDS, MAX_SLEEPS = 200, 500, 1000
-SHARES: dict[Regime, float] = {"hot": 0.4, "cold": 0.3, "rehearsed": 0.3}
+TUNED_ITEMS, TUNED_ROUNDS, TUNED_SLEEPS = 200, 500, 1000
+TIME_SHARES: dict[Regime, float] = {"hot": 0.4, "cold": 0.3, "rehearsed": 0.3}
 """The shares of the time of a tuning."""
 
-Choice = tuple[int, Engine]
+EngineChoice = tuple[int, Engine]
 """The number of a model, and one of the engines that can run it."""
 
 FEW_SLEEPS = 10
@@ -53,7 +54,7 @@ def tune_bundle(
     taken.
 
     `bundle`: on the disk, with at least one model. `space`: the one that it was built with. `items`: the items to
-    answer; at most some hundred of them are drawn. `seconds`: the time that it takes, about. `period`: the seconds of
+    answer; at most 200 of them are drawn. `seconds`: the time that it takes, about. `period`: the seconds of
     sleep before each answer that is cold or rehearsed. `timers`: those of this machine if not given. `board`: the
     source of the facts about the machine; by default this machine. `progress`: called with the fraction that is done.
 
@@ -64,38 +65,38 @@ def tune_bundle(
     timers, board, space = timers or Timers(), board or Board(), bundle.space_of(space)
     if not bundle.models:
         raise MeasurementError("A bundle must have models to be tuned. This one has none: it always gives the prior.")
-    if not (0.0 < period <= MAX_PERIOD and seconds * SHARES["cold"] >= FEW_SLEEPS * period):
+    if not (0.0 < period <= MAX_PERIOD and seconds * TIME_SHARES["cold"] >= FEW_SLEEPS * period):
         raise MeasurementError(
             f"The period must be positive, at most {MAX_PERIOD:g} s, and the time enough for {FEW_SLEEPS} sleeps in "
             f"each regime. Got a period of {period:g} s, and {seconds:g} s in all. Give more seconds."
         )
-    chosen = [items[i] for i in drawn_items(space, items, MAX_ITEMS, 0)]
+    chosen = [items[i] for i in drawn_items(space, items, TUNED_ITEMS, 0)]
     if not chosen:
         raise ItemError("There must be at least one item. Got none.")
-    conditions = Conditions(board, machine := describe(board, clock=timers.clock))
+    conditions = Conditions(board, machine := machine_facts(board, clock=timers.clock))
     with collector_off(), memory_kept():
         choices = _choices(bundle, space, chosen)
         bench = _bench(bundle, space, chosen, timers, choices)
-        hot = bench.hot(SHARES["hot"] * seconds, MAX_ROUNDS)
+        hot = bench.hot(TIME_SHARES["hot"] * seconds, TUNED_ROUNDS)
         conditions.seen = conditions.seen.plus(bench.stopwatch.taken())
         models, engines = _quickest(hot, choices)
         bench = _bench(bundle, space, chosen, timers, [*enumerate(engines)])
         regimes = {"hot": RegimeTune(_dispatch(hot), models, (0.0,) * len(bundle.times.worst.names), 0.0)}
-        progress(SHARES["hot"])
+        progress(TIME_SHARES["hot"])
         for regime in REGIMES[1:]:
-            answers = bench.after_sleep(regime, period, SHARES[regime] * seconds, MAX_SLEEPS)
+            answers = bench.after_sleep(regime, period, TIME_SHARES[regime] * seconds, TUNED_SLEEPS)
             regimes[regime] = _after_sleep(answers, hot, models, len(space.steps), period)
-            progress(SHARES["hot"] + SHARES[regime] * (len(regimes) - 1))
+            progress(TIME_SHARES["hot"] + TIME_SHARES[regime] * (len(regimes) - 1))
     conditions.seen = conditions.seen.plus(conditions.with_losses(bench.stopwatch.taken()))
     conditions.have_moved()
     by_name, warnings = {name: regimes[name] for name in REGIMES}, tuple(conditions.warnings)
     return Tune(index_sha256(bundle), this_machine(board), machine["began"], warnings, engines, by_name)
 
 
-def _choices(bundle: Bundle, space: FeatureSpace, items: Sequence[Any]) -> list[Choice]:
+def _choices(bundle: Bundle, space: FeatureSpace, items: Sequence[Any]) -> list[EngineChoice]:
     """Return each model of a bundle with each engine that can run it and gives the same answers to the items."""
     rows, slices = np.array([space.extract_all(item) for item in items]), space.column_slices()
-    found: list[Choice] = []
+    found: list[EngineChoice] = []
     for number, entry in enumerate(bundle.models):
         inputs = np.hstack([rows[:, slices[f]] for f in entry.features])
         engines = agreeing_engines(bundle.model_bytes(number), inputs, len(bundle.space.classes))
@@ -103,7 +104,7 @@ def _choices(bundle: Bundle, space: FeatureSpace, items: Sequence[Any]) -> list[
     return found
 
 
-def _quickest(hot: Answers, choices: Sequence[Choice]) -> tuple[tuple[float, ...], tuple[Engine, ...]]:
+def _quickest(hot: ModelTimes, choices: Sequence[EngineChoice]) -> tuple[tuple[float, ...], tuple[Engine, ...]]:
     """Return the time of each model with its quicker engine, and these engines."""
     times = model_quantiles(hot, len(choices)).tolist()
     slowest_first = sorted(zip(times, choices, strict=True), reverse=True)
@@ -113,9 +114,9 @@ def _quickest(hot: Answers, choices: Sequence[Choice]) -> tuple[tuple[float, ...
 
 
 def _bench(
-    bundle: Bundle, space: FeatureSpace, items: Sequence[Any], timers: Timers, choices: Sequence[Choice]
+    bundle: Bundle, space: FeatureSpace, items: Sequence[Any], timers: Timers, choices: Sequence[EngineChoice]
 ) -> ModelBench:
-    """Return what answers the items with models of a bundle, each run by an engine."""
+    """Return a bench for models of a bundle, each run by an engine."""
     models = [bundle.model_bytes(number) for number, _ in choices]
     orders, engines = [bundle.models[number].order for number, _ in choices], [engine for _, engine in choices]
     run_of = run_exported(models, len(bundle.space.classes), engines, bundle.confidence is not None)
@@ -123,8 +124,10 @@ def _bench(
     return ModelBench(space, items, orders, run_of, dispatch=dispatch, timers=timers)
 
 
-def _after_sleep(answers: Answers, hot: Answers, models: Sequence[float], n_steps: int, period: float) -> RegimeTune:
-    constant = added(answers, np.array(models))
+def _after_sleep(
+    answers: ModelTimes, hot: ModelTimes, models: Sequence[float], n_steps: int, period: float
+) -> RegimeTune:
+    constant = added_after_sleep(answers, np.array(models))
     units = [
         _unit_added(answers.seconds[:, unit], hot.seconds[:, unit]) for unit in range(answers.seconds.shape[1] - 2)
     ]
@@ -132,9 +135,9 @@ def _after_sleep(answers: Answers, hot: Answers, models: Sequence[float], n_step
     return RegimeTune(_dispatch(answers), tuple(took + constant for took in models), added_to_units, period)
 
 
-def _dispatch(answers: Answers) -> tuple[float, float]:
+def _dispatch(answers: ModelTimes) -> tuple[float, float]:
     times = answers.seconds[:, -2]
-    return float(np.median(times)), float(np.quantile(times, QUANTILE))
+    return float(np.median(times)), float(np.quantile(times, MODEL_QUANTILE))
 
 
 def _unit_added(asleep: Floats, hot: Floats) -> float:

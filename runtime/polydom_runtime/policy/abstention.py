@@ -5,21 +5,16 @@ from polydom_runtime.bundles.confidence import Risk
 from polydom_runtime.causes import shown
 from polydom_runtime.exceptions import BundleMismatchError, ConfidenceError
 
-UNSURE = "unsure"
-"""The reason of an answer that is withheld."""
-
 
 def least_confidence(
     bundle: Bundle, deadline: float, abstain_below: float | None, accuracy_wanted: float | None
 ) -> float:
     """Return the confidence below which no answer is given; 0 if each is.
 
-    `deadline`: in seconds. `abstain_below`: the confidence itself. `accuracy_wanted`: the share of right answers among
-    those that are given. On the held-out items of the bundle it was reached: in each regime, at its deadline next to
-    this one, of those that are not longer if there are any.
-
-    Raises `ConfidenceError` if both are given, one is not a number above 0 up to 1, or no threshold reaches the wanted
-    accuracy. Raises `BundleMismatchError` if the bundle was built without confidences.
+    `accuracy_wanted`: the share of right answers among those that are given. On the held-out items of the bundle it was
+    reached: in each regime, at its deadline next to this one, of those that are not longer if there are any.
+    `ConfidenceError` if both are given, one is not a number above 0 up to 1, or no threshold reaches the wanted
+    accuracy; `BundleMismatchError` if the bundle was built without confidences.
     """
     given = {"abstain_below": abstain_below, "accuracy_wanted": accuracy_wanted}
     stated = [(name, value) for name, value in given.items() if value is not None]

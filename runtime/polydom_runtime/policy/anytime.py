@@ -32,13 +32,12 @@ from numpy.typing import NDArray
 
 from polydom_runtime.arrays import Bools, Floats, Masks
 from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.unit_times import UnitTimes
 from polydom_runtime.costs import basis_terms
 from polydom_runtime.features import FeatureSpace
-from polydom_runtime.unit_times import UnitTimes
 
 from .loaded_models import LoadedModels
 from .planners import Planner
-from .quicker import with_answers
 from .states import Options, State, decisions
 
 MAX_STATES, MAX_WORK = 512, 400_000
@@ -54,19 +53,18 @@ BLOCK = 1 << 20
 
 
 class Pairs(NamedTuple):
-    """Pairs of a state and a target, one state after the other, and the best target first."""
+    """Pairs of a state and a target, one state after the other, and the best target first: a row for each pair."""
 
     at: NDArray[np.intp]
-    """Shape (n_pairs,). The place of the state."""
+    """The place of the state."""
     numbers: NDArray[np.intp]
-    """Shape (n_pairs,). The model of the target."""
+    """The model of the target."""
     following: NDArray[np.intp]
-    """Shape (n_pairs,). The feature that comes next on the way to the target."""
+    """The feature that comes next on the way to the target."""
     after: Masks
-    """Shape (n_pairs,). The mask of the state that it leads to."""
+    """The state that it leads to."""
     thresholds: Floats
-    """Shape (n_pairs, n_cells + 1). The least time left with which the node may work towards the target, in
-    nanoseconds."""
+    """Shape (n_pairs, n_cells + 1). The least nanoseconds left with which the node may work towards the target."""
     plan: Floats
     guard: Floats
     """Shape (n_pairs, 6). Weights, as in `Options`."""
@@ -120,6 +118,8 @@ class AnytimePlanner(Planner):
                 options = Options(masks[here], pairs.plan[here], pairs.guard[here], own, energy, self.most_joules)
                 scores, least = accuracies[here], pairs.thresholds[here]
                 if len(state.answers) > 1:
+                    from .quicker import with_answers  # only here, since most bundles have one estimator
+
                     weights = self._to_answer(state)
                     ready = self.at_cells(weights)
                     scores, least, options = with_answers(state, scores, least, options, weights, ready)
@@ -170,9 +170,8 @@ class AnytimePlanner(Planner):
     def _plan(self, done: Masks, masks: Masks, seconds: Floats) -> Floats:
         """Return weights of the time that the rest of each target is planned to take, shape ``(n_pairs, 6)``.
 
-        It is the sum of planned times, or the worst case if that is shorter in some cell. With a high planning quantile
-        the sum of the units' times may be the longer one, as if all were slow in the same answer; the worst case of the
-        sum is then enough.
+        It is the sum of planned times, or the worst case if that is shorter in some cell: with a high planning quantile
+        the sum may be the longer one, as if all units were slow in the same answer.
         """
         times = self._times
         planned = times.planned.of_sets(masks, done) + self.begun
@@ -190,14 +189,9 @@ class AnytimePlanner(Planner):
     def _guarded(self, done: Masks, masks: Masks, seconds: Floats, wanted: Bools, rank: Floats) -> Floats:
         """Return the least time left with which every missing feature of a target may start, in nanoseconds.
 
-        It is assumed that the features before each one take their planned times, or their worst case if that is less.
-
-        `done` (shape (n_pairs,)): the mask of the state. `masks` (shape (n_pairs,)): the target. `seconds` (shape
-        (n_pairs,)): the worst case of a run of the target's model. `wanted` (shape (n_pairs, n_features)): which
-        features the target lacks. `rank` (shape (n_pairs, n_features)): the features with the highest rank are computed
-        first.
-
-        The result has shape (n_pairs, n_cells + 1).
+        Those before it take their planned times, or their worst case if that is less. `done`, `masks`, `seconds` (shape
+        (n_pairs,)): the state, the target and the worst case of its model. `wanted`, `rank` (shape (n_pairs,
+        n_features)): the features that the target lacks; those with the highest rank are computed first.
         """
         order = np.argsort(-rank, axis=1, kind="stable")
         missing = np.where(wanted[np.arange(len(order))[:, None], order], self._singles[order], 0)
@@ -215,10 +209,9 @@ class AnytimePlanner(Planner):
         return least
 
     def _guards(self, done: Masks, features: NDArray[np.intp], models: Floats) -> tuple[Floats, Floats]:
-        """Return two bounds of the time of a feature, a model after it and the rest of dispatch, as weights.
+        """Return weights of two bounds of the time of a feature, a model after it and the rest of dispatch.
 
-        The first is the sum of guarded times of single units, the second the worst case of the sum. The smaller one is
-        enough.
+        The sum of guarded times of single units, and the worst case of the sum: the smaller one is enough.
         """
         singles = self._singles[features]
         guarded, worst = self._times.guarded, self._times.worst
@@ -229,10 +222,7 @@ class AnytimePlanner(Planner):
         return alone, summed
 
     def _targets(self, states: Sequence[State]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Return which models of larger sets score higher than each state's answer, best first: places and numbers.
-
-        Its answer is that of its quickest model.
-        """
+        """Return which models of larger sets score higher than a state's quickest one, best first: places, numbers."""
         best = self._models.best_first
         masks, accuracies = self._models.masks[best], self._models.accuracies[best]
         done = np.array([[state.mask] for state in states], dtype=np.int64)

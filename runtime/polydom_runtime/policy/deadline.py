@@ -23,10 +23,8 @@ ROUNDING = 1e-9
 def checked_deadline(bundle: Bundle, deadline: float | None) -> float:
     """Return a deadline in seconds, the bundle's longest if none is given. Warn if it is outside the bundle's range.
 
-    A very long one is questioned, unless the bundle was built for it.
-
-    Raises `DeadlineError` if it is not a positive number below `MAX_SECONDS`, is shorter than the worst case of
-    dispatch, or is missing although the bundle has no longest deadline.
+    A very long one is questioned, unless the bundle was built for it. `DeadlineError` if it is not a positive number
+    below `MAX_SECONDS`, is shorter than the worst case of dispatch, or is missing though the bundle has no longest one.
     """
     low, high = bundle.promise.budgets
     if deadline is None and high == math.inf:
@@ -72,10 +70,9 @@ def too_short(bundle: Bundle, deadline: float) -> str:
 
 
 def too_short_for(what: str, deadline: float, *, typical: float, worst: float, or_else: str = "") -> str:
-    """Return the message about a deadline that is shorter than the worst case of what every answer needs.
+    """Return the message about a deadline that is shorter than the worst case of something that every answer needs.
 
-    `what`: what every answer needs. `deadline`, `typical`, `worst`: in seconds; what it takes typically, and at the
-    promised quantile. `or_else`: something else to choose than a longer deadline.
+    `typical`, `worst`: seconds that it takes. `or_else`: something else to choose than a longer deadline.
 
     Examples
     --------

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.unit_times import UnitTimes
 from polydom_runtime.costs import HUGE, CostFunction
 from polydom_runtime.exceptions import EnergyError
-from polydom_runtime.unit_times import UnitTimes
 
 MAX_FILE_BYTES = 1 << 20
 

@@ -26,10 +26,8 @@ class FailureBook:
     that are out, since what made them fail is over.
 
     `usage`: returns what this thread has used so far. If given, a feature that took up the deadline is excused if it
-    neither computed nor waited meanwhile: then the machine paused, or ran something else.
-
-    `streaks`: failures in a row. `any`: whether any feature failed last time. `out`: the features that are out of the
-    choice, as a bit mask.
+    neither computed nor waited meanwhile: then the machine paused, or ran something else. `streaks`: failures in a row.
+    `any`: whether any feature failed last time. `out`: the features that are out of the choice, as a bit mask.
 
     Examples
     --------
@@ -63,10 +61,7 @@ class FailureBook:
         self._failed |= 1 << feature
 
     def hung(self, feature: int, item: int, taken_ns: int | None = None) -> None:
-        """Count that a feature took up the whole deadline of item number `item`, unless it is excused.
-
-        `taken_ns`: how long it took, in nanoseconds; if not given, there is no excuse.
-        """
+        """Count that a feature took up the whole deadline of an item, unless it is excused by the time that it took."""
         if taken_ns is not None and self._used is not None and self._usage is not None:
             now, before = self._usage(), self._used
             if now.waits == before.waits and 2 * (now.cpu_ns - before.cpu_ns) < taken_ns:

@@ -11,18 +11,15 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from polydom_runtime.arrays import Masks, bit_counts
+from polydom_runtime.arrays import Floats, Masks, bit_counts
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.confidence import Calibration
-from polydom_runtime.bundles.engines import ENGINES, Engine, load_model
+from polydom_runtime.bundles.engines import ENGINES, Engine, InputRow, load_model
 from polydom_runtime.bundles.model_entry import ModelEntry
-from polydom_runtime.bundles.models import InputRow
 from polydom_runtime.causes import shown
 from polydom_runtime.exceptions import BundleMismatchError
 from polydom_runtime.features import members
 from polydom_runtime.stages import seems_finite
-
-from .quicker import quicker
 
 Run = Callable[[], int | float]
 """Runs one model: returns a class number, or a regressor's number."""
@@ -40,31 +37,17 @@ before_opening: ContextVar[Callable[[int], object]] = ContextVar("before_opening
 class LoadedModel:
     """One model over the row of all features.
 
-    `features`: the features that the model reads, in the order of its columns. `accuracy`: its expected score.
-    `model_ns`: worst case of one run, in nanoseconds. `mask`: the features as a bit mask. `run`: runs the model on its
-    inputs. `gather`: the row of all features, the columns of it that the model reads, and the model's inputs, into
-    which they are copied before each run. `stop`: the least confidence at which its answer may stand although time is
-    left; above 1 it never may. `calibration`: what the scores of the model mean.
-
-    `confidence`: returns the probability that the answer of the last run is right; the score itself without a
-    calibration, and 0 if the model has none. `number`: its number in the bundle; `NO_NUMBER` if it is not from there.
-    `estimator`: the name of its estimator, if that has one.
+    `features`: in the order of its columns. `accuracy`: its expected score. `model_ns`: worst case of one run. `mask`:
+    the features as a bit mask. `gather`: the row of all features, the columns of it that the model reads, and the
+    model's inputs, into which they are copied before each run. `stop`: the least confidence at which its answer may
+    stand although time is left; above 1 it never may. `confidence`: returns the probability that the answer of the last
+    run is right; the score itself without a calibration, and 0 if the model has none. `number`: of the model in the
+    bundle.
     """
 
     __slots__ = (
-        "_columns",
-        "_inputs",
-        "_ones",
-        "_run",
-        "_values",
-        "accuracy",
-        "confidence",
-        "estimator",
-        "features",
-        "mask",
-        "model_ns",
-        "number",
-        "stop",
+        *("_columns", "_inputs", "_ones", "_run", "_values", "accuracy", "confidence", "estimator"),
+        *("features", "mask", "model_ns", "number", "stop"),
     )
 
     def __init__(
@@ -91,10 +74,7 @@ class LoadedModel:
         self._ones = np.ones(len(self._columns), dtype=np.float32)
 
     def run(self) -> int | float:
-        """Return the class number, or a regressor's number, for what the row of features holds now.
-
-        Raises `FloatingPointError` if a feature may not be finite.
-        """
+        """Return the number of a class, or a regressor's, for the row of features; FloatingPointError if not finite."""
         inputs = self._inputs
         self._values.take(self._columns, None, inputs, "clip")  # the other modes buffer
         if not seems_finite(inputs, self._ones) and not np.isfinite(inputs).all():
@@ -105,14 +85,10 @@ class LoadedModel:
 class LoadedModels:
     """The models of a bundle over one row of all features; each is loaded when it is first asked for.
 
-    `values` (shape (sum of widths,)): the row of all features, in the order of the bundle; a new one if not given.
-    `run_of`: takes the number of a model and returns the function that runs it, for replays. The exported models run if
-    not given. `early_stop`: whether models may stop early. `engine`: runs all models that it can; the one that the
-    bundle states for each if not given. `around`: takes what `run_of` is, and returns what is called in its place.
-
-    `values` has shape (sum of widths,). `places`: the columns of each feature in `values`. `masks` (shape (n_models,)):
-    the features of each model. `accuracies`, `seconds` have shape (n_models,). `out`: the numbers of models that must
-    not answer; shared with what `timed` returns. `prior`: the model without features.
+    `values` (shape (sum of widths,)): the row of all features, in the order of the bundle. `run_of`, `engine`,
+    `around`: as in `polydom_runtime.predictor.Seams`. `early_stop`: whether models may stop early. `places`: the
+    columns of each feature in `values`. `masks`, `accuracies`, `seconds` (shape (n_models,)): of the models. `out`: the
+    numbers of models that must not answer; shared with what `timed` returns. `prior`: the model without features.
     """
 
     def __init__(
@@ -151,10 +127,7 @@ class LoadedModels:
             self.prior.confidence = lambda: sure.prior
 
     def timed(self, bundle: Bundle) -> "LoadedModels":
-        """Return the same models with the times that another regime states; a model is in memory once for both.
-
-        `bundle`: the same one, at a deadline in a regime.
-        """
+        """Return the models with the times of the same bundle in another regime; each is in memory once for both."""
         other = copy.copy(self)
         other._bundle, other._loaded, other._ranked = bundle, {}, []
         other.seconds = np.array([model.seconds for model in bundle.models])
@@ -170,21 +143,16 @@ class LoadedModels:
     def best(self, masks: Masks) -> list[LoadedModel]:
         """Return for each set the most accurate model that reads no other features; the prior if none is better.
 
-        O(sets · models). If two are as good, the one with fewer features.
-
-        Raises `BundleFormatError` if a model cannot be run.
+        O(sets · models). If two are as good, the one with fewer features; BundleFormatError if it cannot be run.
         """
-        return [self.prior if number < 0 else self.load(number) for number in self.best_numbers(masks).tolist()]
-
-    def best_numbers(self, masks: Masks) -> NDArray[np.intp]:
-        """Return the numbers of the models that `best` returns; -1 for the prior."""
-        return self._best_of(masks, self.best_first)
+        numbers = self._best_of(masks, self.best_first).tolist()
+        return [self.prior if number < 0 else self.load(number) for number in numbers]
 
     def answers(self, masks: Masks) -> NDArray[np.intp]:
-        """Return the numbers of the models that may answer for each set, shape ``(n_sets, n_numbers)``.
+        """Return the numbers of the models that may answer for each set, shape ``(n_sets, n_numbers)``; the rest is -1.
 
         The best of each estimator that reads no other features, and with several estimators the one of the very set,
-        which may be a target: by falling accuracy, each quicker than those before it; the rest is -1. O(sets · models).
+        which may be a target: by falling accuracy, each quicker than those before it. O(sets · models).
         """
         best = self.best_first
         of_each = [best[of_it[best]] for of_it in self._estimators]
@@ -192,7 +160,7 @@ class LoadedModels:
         if len(found) == 1:
             return found[0][:, None]
         found += [self._best_of(masks, models, exactly=True) for models in of_each]
-        return quicker(np.stack(found, axis=1), self.accuracies, self.seconds)
+        return _quicker(np.stack(found, axis=1), self.accuracies, self.seconds)
 
     def _best_of(self, masks: Masks, best: NDArray[np.intp], exactly: bool = False) -> NDArray[np.intp]:
         candidates = best[self.accuracies[best] >= self.prior.accuracy]
@@ -226,19 +194,13 @@ class LoadedModels:
         return self._loaded[number]
 
     def load_only(self, numbers: Iterable[int]) -> None:
-        """Load some models, by their numbers, and let go of the content of all files.
-
-        Raises `BundleFormatError` if a model cannot be run.
-        """
+        """Load some models, by their numbers, and let go of the content of all files."""
         for number in numbers:
             self.load(number)
         self._bundle = replace(self._bundle, contents=())
 
     def best_loaded(self, mask: int, left_ns: float = math.inf) -> LoadedModel:
-        """Return the most accurate model in memory that reads no other features and is in time; else the prior.
-
-        `mask`: the features that are computed. `left_ns`: the time left, in nanoseconds.
-        """
+        """Return the most accurate model in memory that reads only features of a mask and is in time; or the prior."""
         others, out = ~mask, self.out
         fitting = (a for a in self._ranked if not a.mask & others and a.model_ns <= left_ns and a.number not in out)
         return next(fitting, self.prior)
@@ -280,3 +242,18 @@ def _confidence_of(run: Run, calibration: Calibration | None) -> Callable[[], fl
     if score is None:
         return lambda: 0.0
     return score if calibration is None else lambda: calibration(score())
+
+
+def _quicker(numbers: NDArray[np.intp], accuracies: Floats, seconds: Floats) -> NDArray[np.intp]:
+    """Return those of each set's models that are the best with some time left, by falling accuracy; then `NO_NUMBER`.
+
+    `numbers` (shape (n_sets, n_numbers)): models, or `NO_NUMBER`. Each that is kept is quicker than the one before.
+    """
+    exists = numbers >= 0
+    score, time = np.where(exists, accuracies[numbers], -np.inf), np.where(exists, seconds[numbers], np.inf)
+    rank = np.lexsort((time, -score), axis=1)
+    time = np.take_along_axis(time, rank, axis=1)
+    before = np.minimum.accumulate(np.pad(time, ((0, 0), (1, 0)), constant_values=np.inf), axis=1)[:, :-1]
+    kept = np.where(time < before, np.take_along_axis(numbers, rank, axis=1), NO_NUMBER)
+    found: NDArray[np.intp] = np.take_along_axis(kept, np.argsort(kept < 0, axis=1, kind="stable"), axis=1)
+    return found

@@ -6,18 +6,18 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.bundles.greedy import Walk
 from polydom_runtime.bundles.index import Staircase
 from polydom_runtime.bundles.regimes import REGIMES, Regime
 from polydom_runtime.exceptions import DeadlineError
 from polydom_runtime.features import FeatureSpace
 
-from .anytime import AnytimePlanner
 from .loaded_models import LoadedModels
-from .planners import Planner, StrictPlanner
+from .planners import Planner
 from .states import State, reachable
 
 if TYPE_CHECKING:
+    from polydom_runtime.bundles.greedy import Walk
+
     from .energy import EnergyBudget
 
 COOLS_NS = 1_000_000
@@ -25,7 +25,7 @@ COOLS_NS = 1_000_000
 caches, and after a sleep of some milliseconds as much is lost as after a long one."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Plan:
     """What a predictor does for items that come in one regime; see `polydom_runtime.bundles.regimes`."""
 
@@ -41,7 +41,7 @@ class Plan:
     """The slow-down is taken to be 1 unless the estimate exceeds this."""
     models: LoadedModels
     """Each with its time in this regime."""
-    staircase: Staircase | Walk
+    staircase: "Staircase | Walk"
     """The feature set that worst cases allow at each size; for a greedy bundle the sequence that is followed."""
     bundle: Bundle
     """With the times of this regime."""
@@ -53,18 +53,16 @@ class Plan:
         space: FeatureSpace,
         models: LoadedModels,
         budget: float,
-        kind: type[AnytimePlanner | StrictPlanner],
+        kind: type[Planner],
         energy: "EnergyBudget | None" = None,
     ) -> "Plan":
-        """Lay out the plan for a bundle that has the times of one regime only, such as `Bundle.at` returns.
+        """Lay out the plan for a bundle that has the times of one regime only; BundleFormatError if a model cannot run.
 
-        `space`: the one that the bundle was built with. `models`: of the same bundle in any regime; those of the plan
-        share its sessions. `budget`: in seconds. `kind`: the planner of the policy.
-
-        Raises `BundleFormatError` if a model that the budget can reach cannot be run.
+        `models`: of the same bundle in any regime; those of the plan share its sessions. `budget`: in seconds. `kind`:
+        the planner of the policy.
         """
         staircase, models = bundle.index.at_deadline(budget), models.timed(bundle)
-        planner: Planner = kind(bundle, space, models, staircase, energy)
+        planner = kind(bundle, space, models, staircase, energy)
         last = 1e9 * planner.rest(bundle.promise.sizes[0])
         latest_ns, calm = int(budget * 1e9) - int(last), bundle.times.calm
         (nothing,) = planner.new_states([0])
@@ -75,20 +73,16 @@ class Plan:
         self.models.out.clear()
         self.models.out.update(numbers)
         # A walk has one target, and each state on the way to it may answer.
-        barred = set() if isinstance(self.staircase, Walk) else self.models.only_of(numbers)
+        barred = set() if self.bundle.is_greedy else self.models.only_of(numbers)
         for state in reachable(self.root):
             state.model = self.models.best_loaded(state.mask)
             state.rows.bar(barred)
 
 
 class Plans:
-    """The plan of each regime that a bundle has times of. The other regimes are planned as hot.
+    """The plan of each regime that a bundle has times of; the others are planned as hot, or all as one that is forced.
 
-    `forced`: the plan of this regime is made for all. `plan_of`: makes the plan of a regime.
-
-    `only`: if there is no other one: then no choice is needed.
-
-    Raises `DeadlineError` if there is no such regime.
+    `plan_of`: makes the plan of a regime. `only`: the plan if there is no other: then no choice is needed.
     """
 
     def __init__(self, bundle: Bundle, forced: Regime | None, plan_of: Callable[[Regime], Plan]) -> None:

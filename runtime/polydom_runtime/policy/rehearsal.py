@@ -30,9 +30,6 @@ REPEATS = 3
 BRIEF_NS = 1_000_000
 """No further answer is begun after this time, or half of the deadline if that is longer: it would warm little more."""
 
-ANSWER_NS = 2_000_000
-"""The time for one answer in a rehearsal, if the deadline is longer: what cold code adds is less."""
-
 
 class Kept(NamedTuple):
     """An item that was kept, and its size."""

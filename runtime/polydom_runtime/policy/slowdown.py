@@ -20,7 +20,7 @@ class Slowdown:
     there, see `polydom_runtime.bundles.bundle_times.Choice`. What that does to a median is the same as to take the
     median first and then compare it with the level.
 
-    `stirred`: whether any of the last ratios counts. If not, one more that does not count need not be added.
+    `stirred`: whether any of the last ratios counts; if not, one more that does not need not be added.
 
     Examples
     --------
@@ -47,10 +47,9 @@ class Slowdown:
         self._update()
 
     def add(self, ratio: float) -> None:
-        """Add the ratio of one item; O(1) while nothing is slow.
+        """Add an item's time divided by the typical one, or 1 if that is below the level at which it counts.
 
-        `ratio`: the item's time, divided by the typical time in its regime; 1 if it is below the level above which it
-        counts.
+        O(1) while nothing is slow.
         """
         self._quiet = self._quiet + 1 if ratio <= 1.0 else 0
         self.stirred = self._quiet < SLOW

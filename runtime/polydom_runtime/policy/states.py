@@ -56,9 +56,8 @@ class Entries(NamedTuple):
     stops: NDArray[np.intp]
     """Shape (n_cells + 1,). Where the entries of each cell begin, and where those of the last one end."""
     ends: Floats
-    """Shape (n_entries,). The least time left with which a move is made, in nanoseconds; rising in each cell."""
     chosen: NDArray[np.intp]
-    """Shape (n_entries,). Which of the `moves` that is."""
+    """Shape (n_entries,). The least time left in nanoseconds with which a move is made, rising in each cell; which."""
     moves: Sequence[Move | None]
     """None stands for an answer."""
 
@@ -66,10 +65,8 @@ class Entries(NamedTuple):
 class DecisionTable(dict[int, Row]):
     """The decision table of a state: a row for each size cell, made when it is first asked for.
 
-    Most rows never are, and to make them all takes longer than everything else that is laid out.
-
-    `worst_ns` (shape (n_cells,)): the worst case of the way to the state. `entries`: without them, the decision is to
-    answer.
+    Most rows never are, and to make them all takes longer than everything else that is laid out. `worst_ns` (shape
+    (n_cells,)): the worst case of the way to the state. Without `entries`, the decision is to answer.
     """
 
     __slots__ = ("barred", "entries", "worst_ns")
@@ -100,8 +97,7 @@ class DecisionTable(dict[int, Row]):
         return row
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(NamedTuple):
     """All moves from a state, by falling accuracy of their targets: searched while some features are banned.
 
     Among them may be answers by slow models of the state, which are None.
@@ -120,10 +116,7 @@ class Options:
     """The energy that an item may use."""
 
     def best(self, banned: int, n: float, left_ns: float) -> Move | None:
-        """Return the move to the best target that fits and has no banned feature; O(options).
-
-        `banned`: a bit mask. `n`: size of the item. `left_ns`: the time left, in nanoseconds.
-        """
+        """Return the move to the best target that fits at size n and has no banned feature; O(options)."""
         terms = basis_terms(min(n, HUGE))  # the cube of a larger one is no float
         fits = np.maximum(self.plan @ terms, self.guard @ terms) * 1e9 <= left_ns
         if self.joules is not None:
@@ -173,11 +166,7 @@ class State:
         return (rest & -rest).bit_length() - 1
 
     def detour(self, banned: int, n: float, cell: int, left_ns: float) -> Move | None:
-        """Return the next move while some features are banned; None to answer now.
-
-        `banned`: a bit mask. `n`: size of the item. `cell`: the cell of that size. `left_ns`: the time left, in
-        nanoseconds.
-        """
+        """Return the next move while some features are banned, by a bit mask; None to answer now. `n`: the size."""
         if self.options is not None:
             return self.options.best(banned, n, left_ns)
         *_, ends, moves = self.rows[cell]
@@ -188,26 +177,28 @@ class State:
 def decisions(
     state: State, thresholds: Floats, moves: Sequence[Move | None], scores: Floats, most_ns: float
 ) -> DecisionTable:
-    """Return the decision table: for each time left, the move to the most accurate target that fits.
+    """Return the decision table of a state: for each time left, the move to the most accurate target that fits.
 
-    `state`: the one that the moves begin at. `thresholds` (shape (n_options, n_cells)): the least time left in
-    nanoseconds at which each option fits. `moves`: by falling accuracy of their targets; None to answer. `scores`
-    (shape (n_options,)): these accuracies. `most_ns`: the budget: there is never more time left.
+    `thresholds` (shape (n_options, n_cells)): the least time left in nanoseconds at which each option fits. `moves`,
+    `scores`: by falling score of their targets. `most_ns`: the budget: there is never more time left.
     """
-    least, chosen = _cheapest_of_equals(thresholds, scores.tolist())
-    better = np.minimum.accumulate(np.vstack([np.full(least.shape[1], np.inf), least]), axis=0)[:-1]
-    useful = (least < better) & (least <= most_ns)
-    cells, places = np.nonzero(useful.T[:, ::-1])  # by cell, then by rising accuracy
+    least, chosen = thresholds, None
+    if (scores[1:] == scores[:-1]).any():
+        least, chosen = _cheapest_of_equals(thresholds, scores)
+    useful = least <= most_ns
+    useful[1:] &= least[1:] < np.minimum.accumulate(least[:-1], axis=0)
+    cells, places = useful.T[:, ::-1].nonzero()  # by cell, then by rising accuracy
     places = len(least) - 1 - places
-    stops = np.searchsorted(cells, np.arange(least.shape[1] + 1))
-    return DecisionTable(state.rows.worst_ns, Entries(stops, least[places, cells], chosen[places, cells], moves))
+    stops = cells.searchsorted(np.arange(least.shape[1] + 1))
+    which = places if chosen is None else chosen[places, cells]
+    return DecisionTable(state.rows.worst_ns, Entries(stops, least[places, cells], which, moves))
 
 
-def _cheapest_of_equals(thresholds: Floats, accuracies: Sequence[float]) -> tuple[Floats, NDArray[np.intp]]:
+def _cheapest_of_equals(thresholds: Floats, accuracies: Floats) -> tuple[Floats, NDArray[np.intp]]:
     """Return the least threshold among options of one accuracy, by falling accuracy, and which option has it."""
-    starts = [k for k, accuracy in enumerate(accuracies) if not k or accuracy != accuracies[k - 1]]
-    chosen = np.repeat(np.array(starts)[:, None], thresholds.shape[1], axis=1)
-    for group, (start, stop) in enumerate(pairwise([*starts, len(accuracies)])):
+    starts = np.flatnonzero(np.concatenate([[True], accuracies[1:] != accuracies[:-1]]))
+    chosen = np.repeat(starts[:, None], thresholds.shape[1], axis=1)
+    for group, (start, stop) in enumerate(pairwise([*starts.tolist(), len(accuracies)])):
         if stop - start > 1:
             chosen[group] += thresholds[start:stop].argmin(axis=0)
     return thresholds[chosen, np.arange(thresholds.shape[1])], chosen

@@ -24,24 +24,23 @@ if TYPE_CHECKING:
 CAPACITY = 10_000
 FLUSH_S = 3.0
 DELAYS_S = 1, 30
-"""Seconds from one attempt to connect to the next: the shortest, and the longest."""
+"""The shortest and the longest time from one attempt to connect to the next."""
 
-START_S = 60.0
-"""Seconds that the process may take to start, on a slow device."""
+SENDER_START_S = 60.0
+"""For the start of the process on a slow device."""
 
 STATE_EVERY_S = 1.0
 RESTARTS_S = 1.0, 60.0
-"""Seconds until a process that was lost is started again, doubled each time: the shortest, and the longest."""
+"""The shortest and the longest time until a lost process is started again; it is doubled each time."""
 
 
 class PublishingCounts(NamedTuple):
     """Counts of answers: each that was given to a publisher is published, dropped or pending."""
 
     published: int = 0
+    """Those that the broker has confirmed; with quality 0 those that were given to the network."""
     dropped: int = 0
     pending: int = 0
-    """Answers that the broker has confirmed, or may have only with quality 0; that are given up; that are on the
-    way."""
     reconnects: int = 0
     """Connections to the broker after the first."""
 
@@ -152,7 +151,7 @@ class MqttPublisher:
             self._restart(seconds_left)
 
     def close(self) -> None:
-        """Publish what is pending, as far as the broker takes it within the limit, and end the process."""
+        """Publish pending answers, as far as the broker takes them within the limit, and end the process."""
         if self._closed:
             return
         self._closed = True
@@ -182,15 +181,14 @@ class MqttPublisher:
         return process, mine
 
     def _await_ready(self) -> None:
-        """Wait until the process has taken the settings.
-
-        Raises `PublishingError` if it has not.
-        """
-        self._socket.settimeout(START_S)
+        """Wait until the process has taken the settings; `PublishingError` if it has not."""
+        self._socket.settimeout(SENDER_START_S)
         try:
-            first = json.loads(self._socket.recv(sender.LARGEST) or b'{"refused": "The process ended at its start."}')
+            first = json.loads(
+                self._socket.recv(sender.MESSAGE_BYTES) or b'{"refused": "The process ended at its start."}'
+            )
         except OSError as e:
-            first = {"refused": f"The process that publishes must start within {START_S:g} s. {e}."}
+            first = {"refused": f"The process that publishes must start within {SENDER_START_S:g} s. {e}."}
         self._socket.setblocking(False)
         if "refused" in first:
             self._process.kill()
@@ -199,7 +197,7 @@ class MqttPublisher:
             raise PublishingError(first["refused"])
 
     def _hand_over(self, message: bytes) -> bool:
-        """Hand a message to the process; return False if it does not take it: it hangs, or was lost."""
+        """Hand a message to the process; return False if it hangs or was lost."""
         try:
             self._socket.send(message)
         except OSError:
@@ -209,7 +207,7 @@ class MqttPublisher:
     def _take_reports(self) -> None:
         newest = b""
         with suppress(OSError):
-            while received := self._socket.recv(sender.LARGEST):
+            while received := self._socket.recv(sender.MESSAGE_BYTES):
                 newest = received
         if newest:
             counts = json.loads(newest)
@@ -220,7 +218,7 @@ class MqttPublisher:
             self._error = error
 
     def _count_lost(self) -> None:
-        """Count what the process did not publish as dropped."""
+        """Count the answers that the process did not publish as dropped."""
         counts = self.counts
         self._before = counts._replace(dropped=counts.dropped + counts.pending, pending=0)
         self._now = PublishingCounts()

@@ -1,7 +1,7 @@
 """The process that publishes: it takes messages from a socket, and talks to the broker.
 
-It is run as a script and imports nothing of the package but the file beside it: so it needs neither numpy nor the
-memory for it, and starts in a fraction of the time.
+It is run as a script and imports nothing of the package: so it needs neither numpy nor the memory for it, and starts in
+a fraction of the time.
 """
 
 import json
@@ -10,21 +10,18 @@ import signal
 import socket
 import sys
 import time
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING or __package__:
-    from .outbox import Outbox
-else:
-    from outbox import Outbox
 if TYPE_CHECKING:
     from paho.mqtt.client import Client
 
-LARGEST = 1 << 18
-"""The most bytes of a message between the two processes."""
+MESSAGE_BYTES = 1 << 18
+"""The longest message between the two processes."""
 
 ANSWER, STATE = b"a", b"s"
 """The first byte of messages."""
@@ -40,19 +37,113 @@ BAD_LOGIN, NOT_AUTHORIZED = 134, 135
 """Codes by which a broker says that it does not know the user or the password, or does not let the user in."""
 
 Event = tuple[str, Any]
-"""What happened, and to what: ``received`` a message, ``connected`` and ``disconnected`` with an error or "" as text,
-``confirmed`` the message of a number."""
+"""``received`` with a message, ``connected`` and ``disconnected`` with an error or "", ``confirmed`` with a number."""
+
+
+Send = Callable[[str, str, bool], int]
+"""Hands a message to the client: topic, text and whether the broker keeps it. Returns the number of the message."""
+
+WINDOWS = 100, 100, 10
+"""Answers that may be unconfirmed at once, by quality. A broker may end a connection with more than 20 messages of
+quality 2 on their way; it keeps up to 10 places for other messages than answers."""
+
+
+class Outbox:
+    """Keeps answers until the broker has them; while there is no connection, only the newest `capacity` ones.
+
+    The client itself sends again the messages that were not confirmed when a connection broke, unless `qos` is 0.
+    `retained`: messages by topic that the broker is given at each connection, and keeps.
+    """
+
+    def __init__(self, send: Send, topic: str, qos: int, retained: dict[str, str], *, capacity: int) -> None:
+        self.published = self.dropped = 0
+        self.is_connected = False
+        self._connections = 0
+        self._send, self._topic, self._qos, self._retained = send, topic, qos, retained
+        self._capacity, self._window = capacity, WINDOWS[qos]
+        self._waiting: deque[str] = deque()
+        self._sent: set[int] = set()
+        self._others: set[int] = set()
+        self._state = ""
+
+    @property
+    def reconnects(self) -> int:
+        """Connections after the first."""
+        return max(self._connections - 1, 0)
+
+    @property
+    def pending(self) -> int:
+        """Answers that wait, or are not confirmed yet."""
+        return len(self._waiting) + len(self._sent)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether everything was confirmed."""
+        return not (self.pending or self._others)
+
+    def add(self, answer: str) -> None:
+        """Take an answer."""
+        self._waiting.append(answer)
+        if len(self._waiting) > self._capacity:
+            self._waiting.popleft()
+            self.dropped += 1
+        self._fill_window()
+
+    def show(self, state: str) -> None:
+        """Take a new state, which takes the place of the one before."""
+        self._state = state
+        if self.is_connected:
+            self._keep(f"{self._topic}/state", state)
+
+    def connected(self) -> None:
+        """Go on over a new connection."""
+        self.is_connected = True
+        self._connections += 1
+        self._keep(f"{self._topic}/status", "online")
+        for topic, text in self._retained.items():
+            self._keep(topic, text)
+        if self._state:
+            self._keep(f"{self._topic}/state", self._state)
+        self._fill_window()
+
+    def disconnected(self) -> None:
+        """Wait for a new connection; with quality 0, answers that may have been on the way count as dropped."""
+        self.is_connected = False
+        if self._qos == 0:
+            self.dropped += len(self._sent)
+            self._sent.clear()
+            self._others.clear()
+
+    def confirmed(self, number: int) -> None:
+        """Count a message that the broker has."""
+        if number in self._sent:
+            self._sent.remove(number)
+            self.published += 1
+            self._fill_window()
+        self._others.discard(number)
+
+    def end(self) -> None:
+        """Give up unconfirmed answers, and tell the broker that this node goes."""
+        self.dropped += self.pending
+        self._waiting.clear()
+        self._sent.clear()
+        self._others.clear()
+        if self.is_connected:
+            self._keep(f"{self._topic}/status", "offline")
+
+    def _fill_window(self) -> None:
+        while self.is_connected and self._waiting and len(self._sent) < self._window:
+            self._sent.add(self._send(self._topic, self._waiting.popleft(), False))
+
+    def _keep(self, topic: str, text: str) -> None:
+        self._others.add(self._send(topic, text, True))
 
 
 class Sender:
-    """Publishes what comes through a socket, until its other end is closed.
+    """Publishes the messages that come through a socket, until its other end is closed.
 
     Three threads (this one, one that reads the socket, and the client's own) meet in one queue: all counts are made in
     this one.
-
-    `to_loop`: the other process's. `settings`: as `MqttPublisher` sends them.
-
-    Raises `ImportError` if there is no paho-mqtt, or an old one. Raises `OSError` if the certificates cannot be read.
     """
 
     def __init__(self, to_loop: socket.socket, settings: dict[str, Any]) -> None:
@@ -60,9 +151,8 @@ class Sender:
         self._to_loop, self._settings = to_loop, settings
         self._topic, self._qos = settings["topic"], settings["qos"]
         self._client = self._make_client()
-        self._outbox = Outbox(
-            self._publish, self._topic, self._qos, settings["retained"], capacity=settings["capacity"]
-        )
+        retained, capacity = settings["retained"], settings["capacity"]
+        self._outbox = Outbox(self._publish, self._topic, self._qos, retained, capacity=capacity)
         self._error, self._is_ending = "", False
         self._reported: dict[str, Any] = {}
         self._report_due = 0.0
@@ -108,12 +198,12 @@ class Sender:
         return self._client.publish(topic, text, self._qos, retain).mid
 
     def _read(self) -> None:
-        while message := self._to_loop.recv(LARGEST):
+        while message := self._to_loop.recv(MESSAGE_BYTES):
             self._events.put(("received", message))
         self._events.put(("received", b""))
 
     def _handle_next(self, seconds: float) -> bool:
-        """Handle an event, if there is one within so many seconds; return False if the other process has ended."""
+        """Handle an event, if there is one within this time; return False if the other process has ended."""
         goes_on = True
         with suppress(Empty):
             event, about = self._events.get(timeout=seconds)
@@ -139,9 +229,8 @@ class Sender:
             self._error = ""
         else:
             outbox.disconnected()
-            self._error = self._error or (
-                "" if self._is_ending else about
-            )  # the first is the cause of those that follow
+            if not self._is_ending:
+                self._error = self._error or about  # the first is the cause of those that follow
         return True
 
     def _handle_while(self, goes_on: Callable[[], bool], seconds: float) -> None:
@@ -163,13 +252,13 @@ class Sender:
 
 
 def refusal(reason: Any) -> str:
-    """Return why the broker does not take this client, and what to do."""
+    """Explain why the broker does not take this client, and what to do."""
     is_login = reason.value in (BAD_LOGIN, NOT_AUTHORIZED)
     return f"the broker refused: {reason}{'. Check the login (--mqtt-login)' if is_login else ''}"
 
 
 def failure(error: BaseException | None) -> str:
-    """Return why there is no connection, and what to do."""
+    """Explain why there is no connection, and what to do."""
     if why := getattr(error, "verify_message", ""):  # of an ssl.SSLCertVerificationError
         return f"its certificate is not trusted: {why.rstrip('.')}. Check the host's name and the authority (--mqtt-ca)"
     return f"no connection: {error}"
@@ -190,7 +279,7 @@ def main() -> None:
     stand_back()
     with socket.socket(fileno=int(sys.argv[1])) as to_loop:
         try:
-            sender = Sender(to_loop, json.loads(to_loop.recv(LARGEST)))
+            sender = Sender(to_loop, json.loads(to_loop.recv(MESSAGE_BYTES)))
         except ImportError:
             to_loop.send(
                 b'{"refused": "For MQTT, the package paho-mqtt must be installed, version 2 or newer. It is not. '

@@ -89,18 +89,8 @@ class MqttTarget:
     ) -> "MqttTarget":
         """Return the target of an address ``HOST/TOPIC``, ``mqtt://HOST:PORT/TOPIC`` or ``mqtts://HOST:PORT/TOPIC``.
 
-        Parameters
-        ----------
-        address : str
-        login : path, optional
-            A file with the user's name in the first line, and the password in the second.
-        authorities, client_id, qos
-            As in `MqttTarget`.
-
-        Raises
-        ------
-        PublishingError
-            If the address is none, or the file of the login cannot be used.
+        The file of the login has the user's name in the first line, and the password in the second; the rest is as in
+        `MqttTarget`. Raises `PublishingError` if the address or this file cannot be used.
 
         Examples
         --------
@@ -127,10 +117,7 @@ class MqttTarget:
 
 
 def check_topic(topic: str) -> None:
-    """Check that messages can be published to a topic.
-
-    Raises `PublishingError` if they cannot.
-    """
+    """Check that messages can be published to a topic."""
     if not topic or topic.startswith("/") or topic.endswith("/"):
         wrong = "with no slash at its ends"
     elif "+" in topic or "#" in topic:

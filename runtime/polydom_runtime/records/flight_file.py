@@ -8,24 +8,24 @@ import math
 import os
 import struct
 import zlib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
-from polydom_runtime.bundles.bundle import Label
-from polydom_runtime.bundles.identity import Identity, is_word
+from polydom_runtime.bundles.bundle import LABEL_TEXT, Label
+from polydom_runtime.bundles.identity import Identity, Word
+from polydom_runtime.codec.codec import Codec
+from polydom_runtime.codec.document import after_line
+from polydom_runtime.codec.marks import In, Size
+from polydom_runtime.codec.unsound import Unsound
 from polydom_runtime.exceptions import RecordingError
 from polydom_runtime.features import MAX_FEATURES, members
 from polydom_runtime.frames import frame, frames
 
 from .flight_record import FlightRecord
 
-MAGIC = b"polydom-flight "
-VERSION = 5
-"""Versions 1 to 4 are still read. They have no confidences; 1 to 3 do not name the bundle, 1 and 2 have no errors, 1 no
-time before the call."""
+MAGIC, VERSION = b"polydom-flight ", 1
 
 PAGE = 4096
 MAX_HEADER_BYTES, MAX_CLASSES_BYTES, MAX_FILE_BYTES = 1 << 20, 1 << 16, 1 << 28
@@ -38,23 +38,27 @@ CRC = struct.Struct("<I")
 class FlightHeader:
     """The fixed facts of a ring."""
 
-    names: tuple[str, ...]
+    names: Annotated[tuple[str, ...], Size(1, MAX_FEATURES)]
     """Names of the features, in the order of the positions in records."""
-    classes: tuple[Label, ...]
+    classes: Annotated[tuple[Label, ...], LABEL_TEXT]
     """Labels in the order of the class numbers; empty for a regressor, or if they need too much space."""
     bundle: str
     """SHA-256 of the index of the bundle, in hexadecimal."""
-    deadline: float
+    deadline: Annotated[float, In(math.ulp(0.0), math.inf)]
     """Seconds."""
     policy: str
     """Name of the predictor's policy."""
-    capacity: int
+    capacity: Annotated[int, In(1, MAX_FILE_BYTES)]
     """Number of records in the ring."""
-    version: int = VERSION
-    """Of the format."""
-    bundle_name: str = ""
-    bundle_version: str = ""
+    bundle_name: Word = ""
+    bundle_version: Word = ""
     """Empty if they are not known."""
+
+    def _check(self) -> None:
+        if len({*self.names}) != len(self.names):
+            raise Unsound("have different names of features", self.names)
+        if self.file_bytes > MAX_FILE_BYTES:
+            raise Unsound(f"be of a file of at most {MAX_FILE_BYTES} bytes", self.file_bytes)
 
     @property
     def sha256(self) -> str:
@@ -69,8 +73,7 @@ class FlightHeader:
     @cached_property
     def packed(self) -> bytes:
         """The header as it stands in the file, in whole pages."""
-        document = {name: getattr(self, name) for name in (*FACTS, *(WORDS if self.version >= 4 else ()))}
-        data = MAGIC + b"%d\n" % self.version + frame(document)
+        data = MAGIC + b"%d\n" % VERSION + frame(HEADER.write(self))
         return data.ljust(-(-len(data) // PAGE) * PAGE, b"\0")
 
     @cached_property
@@ -83,12 +86,11 @@ class FlightHeader:
         """The layout of a record after its CRC-32.
 
         In order: sequence, number, time, size, slow-down, before, model, elapsed, feature set of the answer, label;
-        flags, number of features, length of the reason; reason, features, times; waited, from version 2 on; length of
-        the error and error, from version 3 on; confidence, NaN if it is not known, from version 5 on.
+        flags, number of features, length of the reason; reason, features, times; waited; length of the error and
+        error; confidence, NaN if it is not known.
         """
-        with_error = f"qB{MAX_ERROR_BYTES}s"
-        n, later = len(self.names), ("", "q", with_error, with_error, f"{with_error}d")[self.version - 1]
-        return struct.Struct(f"<QqqddqqqQd3B{MAX_REASON_BYTES}s{n}s{8 * n}s{later}")
+        n = len(self.names)
+        return struct.Struct(f"<QqqddqqqQd3B{MAX_REASON_BYTES}s{n}s{8 * n}sqB{MAX_ERROR_BYTES}sd")
 
     @cached_property
     def record_bytes(self) -> int:
@@ -105,9 +107,7 @@ class FlightHeader:
         return len(self.packed) + self.capacity * self.record_bytes
 
 
-FACTS = ("names", "classes", "bundle", "deadline", "policy", "capacity")
-WORDS = ("bundle_name", "bundle_version")
-"""The fields of a header that are in its frame; the last two from version 4 on."""
+HEADER = Codec(FlightHeader)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,9 @@ def decoded_flight(file: Path, data: bytes) -> Flight:
     """
     header = decoded_header(file, data[:MAX_HEADER_BYTES])
     if len(data) != header.file_bytes:
-        raise _bad(file, f"have {header.file_bytes} bytes", f"{len(data)}", "It was cut, or grew; copy it again")
+        raise RecordingError(
+            f"{file} must have {header.file_bytes} bytes. Got {len(data)}. It was cut, or grew; copy it again."
+        )
     records, n_torn = [], 0
     for slot in range(header.capacity):
         raw = data[header.slot_start(slot) : header.slot_start(slot + 1)]
@@ -160,55 +162,23 @@ def decoded_header(file: Path, data: bytes) -> FlightHeader:
 
     Raises `RecordingError` if the file is of a different kind or of another version, or its header is damaged.
     """
-    line, newline, _ = data[:40].partition(b"\n")
-    version = line.removeprefix(MAGIC)
-    if not newline or not line.startswith(MAGIC) or not version.isdigit():
-        raise _bad(file, f"be a flight recording, which starts with {MAGIC.decode()!r}", line)
-    if not 1 <= int(version[:9]) <= VERSION:
-        must = f"have format version {VERSION} or an older one"
-        raise _bad(file, must, version.decode(), "Read it with the version that wrote it")
-    _, document = next(frames(data, len(line) + 1), (0, None))
-    header = None if document is None else _checked(document, int(version))
-    if header is None or not data.startswith(header.packed):
-        raise _bad(file, "have a valid header", "a cut or altered one")
+    try:
+        start = after_line(data, "a flight recording", MAGIC, VERSION, "Read it with the version that wrote it")
+        header = HEADER.read(next(frames(data, start), (0, {}))[1])
+        if not data.startswith(header.packed):
+            raise Unsound("be followed by zeros up to a full page", "others").within("header")
+    except Unsound as e:
+        raise RecordingError(f"{e.says(f'{file}', f'{file}: ')} {e.remedy or 'Copy it again.'}") from e
     return header
-
-
-def _checked(d: Mapping[str, Any], version: int) -> FlightHeader | None:
-    names, classes, bundle, deadline, policy, capacity = map(d.get, FACTS)
-    words = [d.get(word, "") for word in WORDS]
-    if (
-        not isinstance(names, list)
-        or not 1 <= len(names) <= MAX_FEATURES
-        or not isinstance(classes, list)
-        or not all(isinstance(text, str) and text and text.isprintable() for text in (*names, bundle, policy))
-        or len(set(names)) != len(names)
-        or not all(isinstance(label, (int, str)) for label in classes)
-        or type(deadline) is not float
-        or not deadline > 0.0
-        or type(capacity) is not int
-        or capacity < 1
-        or not all(map(is_word, words))
-    ):
-        return None
-    facts = (tuple(names), tuple(classes), str(bundle), deadline, str(policy), capacity)
-    header = FlightHeader(*facts, version, *words)
-    return header if header.file_bytes <= MAX_FILE_BYTES else None
-
-
-def _bad(file: Path, must: str, got: object, remedy: str = "Copy it again") -> RecordingError:
-    return RecordingError(f"{file} must {must}. Got {str(got)[:80]}. {remedy}.")
 
 
 def decoded_record(header: FlightHeader, slot: int, raw: bytes) -> FlightRecord | None:
     """Return the record in a slot of the ring, or None if the slot is empty or the record is torn."""
     if zlib.crc32(raw[CRC.size :], header.seed) != CRC.unpack_from(raw)[0]:
         return None
-    values: tuple[Any, ...] = header.layout.unpack_from(raw, CRC.size)
+    values = header.layout.unpack_from(raw, CRC.size)
     sequence, number, time_ns, size, slowdown, before_ns, model_ns, elapsed_ns, mask, label = values[:10]
-    flags, n, length, reason, features, times, *later = values[10:]
-    absent: tuple[Any, ...] = (0, 0, b"", math.nan)
-    waited_ns, error_length, error, confidence = (*later, *absent[len(later) :])
+    flags, n, length, reason, features, times, waited_ns, error_length, error, confidence = values[10:]
     n_names, is_class = len(header.names), not flags & (IS_FLOAT | ABSTAINED)
     sound = (
         sequence > 0

@@ -34,8 +34,8 @@ class FlightRecord:
     label: int | float | None
     """The class number, or the number that a regressor predicted; None if the answer was withheld."""
     waited_ns: int = 0
-    """Nanoseconds from the arrival to the call; 0 in recordings of format version 1."""
+    """Nanoseconds from the arrival to the call."""
     error: str = ""
-    """What failed first on the item, and how, cut to 120 bytes; empty in recordings of versions 1 and 2."""
+    """What failed first on the item, and how, cut to 120 bytes."""
     confidence: float | None = None
-    """The probability that the label is right; None in recordings of versions 1 to 4."""
+    """The probability that the label is right; None if it is not known."""

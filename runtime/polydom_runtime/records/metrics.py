@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from polydom_runtime.publishing.publisher import PublishingCounts
     from polydom_runtime.trace import Trace
 
-QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
-MAX_REASONS, MAX_SETS, MAX_ERRORS = 200, 100, 50
-"""The number of different reasons, feature sets and errors that are counted; all others are counted together."""
+TIME_QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
+MAX_REASONS, MAX_COUNTED_SETS, MAX_ERRORS = 200, 100, 50
+"""Different reasons, feature sets and errors that are counted; all others are counted together."""
 
-OTHER, PRIOR = "(other)", "(class prior)"
+OTHER, NO_FEATURES = "(other)", "(class prior)"
 
 K = TypeVar("K", bound=Hashable)
 
@@ -88,13 +88,10 @@ class BoundedCounter(Generic[K]):
 class Metrics:
     """Counts over all answers since the start, for as long as the node runs.
 
-    `predictor`: or anything with its `bundle`, `deadline`, `failures` and `out`.
-
     `misses`, `abstained`: answers after the deadline, and those that were withheld. `slowdown`, `largest_slowdown`: how
-    much slower than measured this machine was at the last item, and the largest such value so far. `elapsed`, `waited`,
-    `model`: times from the arrival of the item to the answer, from the arrival to the call, and of the model. `names`:
-    the names of the features. `stages`: times from the start of the feature to the start of the next feature or the
-    model. `publisher`: whose counts are among the metrics.
+    much slower than measured this machine was at the last item, and at worst. `elapsed`, `waited`: times from the
+    arrival of the item to the answer, and to the call. `stages`: from the start of each feature to that of the next one
+    or the model. `publisher`: its counts are among the metrics.
     """
 
     def __init__(self, predictor: Watched) -> None:
@@ -106,7 +103,7 @@ class Metrics:
         self._adds = tuple(stage.add for stage in self.stages)  # looked up once, not for every item
         self.publisher: Publishing | None = None
         self._reasons = BoundedCounter[str](MAX_REASONS)
-        self._sets = BoundedCounter[tuple[str, ...]](MAX_SETS)
+        self._sets = BoundedCounter[tuple[str, ...]](MAX_COUNTED_SETS)
         self._errors = BoundedCounter[str](MAX_ERRORS)
 
     def watch(self, predictor: Watched) -> None:
@@ -117,7 +114,7 @@ class Metrics:
         self._adds = tuple(stage.add for stage in self.stages)
 
     def add(self, prediction: "Prediction", trace: "Trace") -> None:
-        """Count one answer. It takes some microseconds and keeps no new objects; call it after the answer was given.
+        """Count an answer that was given, in some microseconds and without new objects.
 
         An incomplete trace, as of a worker that was killed, adds no times of stages.
         """
@@ -143,7 +140,7 @@ class Metrics:
 
     @property
     def bundle_changes(self) -> dict[str, int]:
-        """The number of new bundles by what became of them; empty if the predictor takes none over."""
+        """The number of new bundles by their fate; empty if the predictor takes none over."""
         reloads = getattr(self.watched, "reloads", None)
         return {} if reloads is None else {k: n for k, n in reloads._asdict().items() if k != "error"}
 
@@ -165,13 +162,10 @@ class Metrics:
     @property
     def answers(self) -> dict[str, int]:
         """The number of answers by each feature set."""
-        return labelled(self._sets, lambda names: "+".join(names) or PRIOR)
+        return labelled(self._sets, lambda names: "+".join(names) or NO_FEATURES)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all metrics for JSON, times in seconds; quantiles are within `histogram.RELATIVE_ERROR`.
-
-        No number is NaN or infinite: an unknown one is None.
-        """
+        """Return all metrics for JSON, times in seconds; an unknown number is None, never NaN or infinite."""
         return {
             "bundle": known_as(self.watched.bundle),
             "items": self.elapsed.count,
@@ -180,10 +174,10 @@ class Metrics:
             "abstained": self.abstained,
             "slowdown": finite(self.slowdown),
             "largest_slowdown": finite(self.largest_slowdown),
-            "elapsed": summary(self.elapsed),
-            "waited": summary(self.waited),
-            "model": summary(self.model),
-            "stages": {name: summary(stage) for name, stage in zip(self.names, self.stages, strict=True)},
+            "elapsed": time_summary(self.elapsed),
+            "waited": time_summary(self.waited),
+            "model": time_summary(self.model),
+            "stages": {name: time_summary(stage) for name, stage in zip(self.names, self.stages, strict=True)},
             "features": self.answers,
             "reasons": self.reasons,
             "errors": self.errors,
@@ -194,9 +188,9 @@ class Metrics:
         }
 
 
-def summary(histogram: Histogram) -> dict[str, float | int | None]:
-    """Return the count, the total, the quantiles and the maximum, all but the count in seconds."""
-    quantiles = dict(zip(QUANTILES, histogram.quantiles(list(QUANTILES.values())), strict=True))
+def time_summary(histogram: Histogram) -> dict[str, float | int | None]:
+    """Return the count, the total, the quantiles and the maximum; times are in seconds."""
+    quantiles = dict(zip(TIME_QUANTILES, histogram.quantiles(list(TIME_QUANTILES.values())), strict=True))
     count = histogram.count
     return {
         "count": count,
@@ -215,5 +209,5 @@ def labelled(counter: BoundedCounter[K], label: Callable[[K], str]) -> dict[str,
     """Return the counts by label, the most frequent first; those that were counted together are `OTHER`."""
     counts = Counter({OTHER: counter.n_other} if counter.n_other else {})
     for key, n in counter.counts.items():
-        counts[label(key)] += n  # a name may contain the +, so that two sets have the same label
+        counts[label(key)] += n  # two sets have the same label if a name contains the +
     return dict(counts.most_common())

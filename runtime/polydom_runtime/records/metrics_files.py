@@ -1,39 +1,46 @@
-"""Writing metrics as lines of JSON or as a file for Prometheus: never in the time of an item, and never fatal."""
+"""Writing metrics as lines of JSON or in Prometheus' text format: never in the time of an item, and never fatal."""
 
 import errno
 import json
 import os
 import stat
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Protocol, TextIO
 
 from polydom_runtime.exceptions import RecordingError
 from polydom_runtime.files import open_kept, replace_file
+from polydom_runtime.histogram import Histogram
 
-from .metrics import Metrics
-from .prometheus import prometheus_text
+from .metrics import TIME_QUANTILES, Metrics, known_as
+
+EDGES_NS = tuple(step << k for k in range(13, 33) for step in (2, 3))
+"""Two buckets for each factor of 2, from 16 µs to 13 s, at edges of the histogram's buckets: counts are exact."""
+
+MQTT_HELP = {
+    "published": "Answers that the broker has.",
+    "dropped": "Answers that were not published, and will not be.",
+    "pending": "Answers that wait for the broker.",
+    "reconnects": "Connections to the broker after the first.",
+}
+
+Samples = Iterator[tuple[str, Mapping[str, str], float]]
+"""Samples of a metric: the suffix of its name, labels, value."""
 
 
 class MetricsOutput(Protocol):
     """A destination of metrics."""
 
     def write(self, metrics: Metrics) -> None:
-        """Write the metrics.
-
-        Raises `OSError` if they cannot be written.
-        """
+        """Write the metrics; OSError if that fails."""
         ...
 
 
 class JsonLines:
-    """Adds one line of JSON to a file or a stream at each write.
+    """Adds one line of JSON, whole or not at all, to a file or a stream at each write.
 
-    A file is opened for each line, so that it can be moved away at any time. A line is written either whole or not at
-    all.
-
-    `target`: the file to append to, or the stream. `wall_clock`: seconds since 1970, the field ``time`` of each line.
+    A file is opened for each line, so that it can be moved away at any time. `wall_clock`: seconds since 1970.
     """
 
     def __init__(self, target: str | os.PathLike[str] | TextIO, *, wall_clock: Callable[[], float] = time.time) -> None:
@@ -58,10 +65,6 @@ class PrometheusText:
 
     Every sample has the label ``node``, the name of the file without ``.prom``: node_exporter merges the files of a
     folder, and the samples of two nodes must differ.
-
-    `path`: in the folder that node_exporter reads.
-
-    Raises `RecordingError` if the name does not end in ``.prom``.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -75,20 +78,16 @@ class PrometheusText:
 
     def write(self, metrics: Metrics) -> None:
         """Replace the file."""
-        # Not synced: the next metrics come in seconds, and a wait for the disk would take time from the loop.
+        # Not synced: a wait for the disk would take time from the loop, and the next metrics come in seconds.
         replace_file(self._path, prometheus_text(metrics, self._labels).encode("utf-8", "replace"), sync=False)
 
 
 class Regularly:
-    """Writes metrics at regular intervals, in the slack of the loop, and goes on if they cannot be written.
+    """Writes metrics every `every` seconds, in the slack of the loop, and goes on if they cannot be written.
 
     A write that is due waits for slack of twice the time that writes took lately. While there is no such slack, that
-    time is halved after every further interval, so that one slow write does not prevent all later ones.
-
-    `output`: where metrics are written. `every`: seconds from one write, or one failed attempt, to the next. `clock`:
-    monotonic seconds. `say`: called with a message at the first failure, and only then.
-
-    `failures`: the number of failed writes.
+    time is halved after every further interval, so that one slow write does not prevent all later ones. `failures`
+    counts failed writes; `say` is called with a message at the first one.
     """
 
     def __init__(
@@ -101,13 +100,8 @@ class Regularly:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.failures = 0
-        self._output = output
-        self._metrics = metrics
-        self._every = every
-        self._say = say
-        self._clock = clock
-        self._due = clock()
-        self._took = 0.0
+        self._output, self._metrics, self._every, self._say, self._clock = output, metrics, every, say, clock
+        self._due, self._took = clock(), 0.0
 
     def on_slack(self, seconds_left: float) -> bool:
         """Write if a write is due and `seconds_left` are enough; return whether a write was tried."""
@@ -143,3 +137,86 @@ def _append(path: str | os.PathLike[str], data: bytes) -> None:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     finally:
         os.close(descriptor)
+
+
+def prometheus_text(metrics: Metrics, labels: Mapping[str, str] | None = None) -> str:
+    """Return the metrics in the text format, every sample with these labels, times in seconds."""
+    lines = []
+    for name, kind, text, samples in _families(metrics):
+        lines += [f"# HELP polydom_{name} {text}", f"# TYPE polydom_{name} {kind}"]
+        for suffix, own, value in samples:
+            pairs = ",".join(f'{k}="{escaped(v)}"' for k, v in {**(labels or {}), **own}.items())
+            lines.append(f"polydom_{name}{suffix}{{{pairs}}} {_number(value)}")
+    return "\n".join(lines) + "\n"
+
+
+def escaped(value: str) -> str:
+    r"""Return a label value with backslashes, quotes and line ends escaped.
+
+    >>> escaped('C:\\ "new"\n')
+    'C:\\\\ \\"new\\"\\n'
+    """
+    return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+
+
+def _families(metrics: Metrics) -> Iterator[tuple[str, str, str, Samples]]:
+    """Yield name, type, help and samples of each metric."""
+    watched, stages = metrics.watched, dict(zip(metrics.names, metrics.stages, strict=True))
+    failures, out = watched.failures, {name: float(name in watched.out) for name in metrics.names}
+    yield "bundle_info", "gauge", "The bundle, by its labels.", iter([("", known_as(watched.bundle), 1.0)])
+    yield "items_total", "counter", "Items answered.", _one(metrics.elapsed.count)
+    yield "deadline_misses_total", "counter", "Answers after the deadline.", _one(metrics.misses)
+    yield "abstained_total", "counter", "Answers that were withheld, since they were unsure.", _one(metrics.abstained)
+    yield "answers_total", "counter", "Answers by feature set.", _each("features", metrics.answers)
+    yield "reasons_total", "counter", "Answers by reason.", _each("reason", metrics.reasons)
+    if changes := metrics.bundle_changes:
+        yield "bundle_changes_total", "counter", "New bundles by what became of them.", _each("outcome", changes)
+    for name, n in metrics.publishing.items():
+        kind = "gauge" if name == "pending" else "counter"
+        yield f"mqtt_{name}{'' if kind == 'gauge' else '_total'}", kind, MQTT_HELP[name], _one(n)
+    yield "elapsed_seconds", "histogram", "From the arrival of the item to the answer.", _buckets(metrics.elapsed)
+    yield "elapsed_max_seconds", "gauge", "The longest of all.", _one(metrics.elapsed.longest_ns / 1e9)
+    yield "waited_seconds", "summary", "From the arrival of the item to the call.", _summary(metrics.waited, {})
+    yield "feature_seconds", "summary", "From a feature's start to the next one or the model.", _summaries(stages)
+    yield "model_seconds", "summary", "From the start of the model to the answer.", _summary(metrics.model, {})
+    yield "deadline_seconds", "gauge", "The deadline.", _one(watched.deadline)
+    yield "slowdown_ratio", "gauge", "How much slower than measured at the last item.", _one(metrics.slowdown)
+    yield "slowdown_max_ratio", "gauge", "How much slower at worst.", _one(metrics.largest_slowdown)
+    yield "feature_failures", "gauge", "Failures in a row.", _each("feature", {n: failures.get(n, 0) for n in out})
+    yield "feature_out", "gauge", "1 while a feature is left out after failures.", _each("feature", out)
+
+
+def _one(value: float) -> Samples:
+    yield "", {}, value
+
+
+def _each(label: str, values: Mapping[str, float]) -> Samples:
+    for key, value in values.items():
+        yield "", {label: key}, value
+
+
+def _buckets(histogram: Histogram) -> Samples:
+    count = histogram.count
+    for edge_ns, below in zip(EDGES_NS, histogram.counts_below(EDGES_NS), strict=True):
+        yield "_bucket", {"le": _number((edge_ns - 1) / 1e9)}, below  # durations are whole nanoseconds: below the edge
+    yield "_bucket", {"le": "+Inf"}, count
+    yield "_sum", {}, histogram.total_ns / 1e9
+    yield "_count", {}, count
+
+
+def _summaries(histograms: Mapping[str, Histogram]) -> Samples:
+    for feature, histogram in histograms.items():
+        yield from _summary(histogram, {"feature": feature})
+
+
+def _summary(histogram: Histogram, labels: Mapping[str, str]) -> Samples:
+    shares = list(TIME_QUANTILES.values())
+    for share, ns in zip(shares, histogram.quantiles(shares), strict=True):
+        yield "", {**labels, "quantile": _number(share)}, ns / 1e9
+    yield "_sum", labels, histogram.total_ns / 1e9
+    yield "_count", labels, histogram.count
+
+
+def _number(value: float) -> str:
+    """Return a number in the format that Go reads, with NaN, +Inf and -Inf."""
+    return {"nan": "NaN", "inf": "+Inf", "-inf": "-Inf"}.get(text := repr(value), text)

@@ -1,12 +1,17 @@
 """The flight recorder: the last items of a node in a ring on disk, complete up to the instant of a kill."""
 
+import errno
+import fcntl
 import math
 import mmap
 import os
+import re
+import stat
 import struct
 import time
 import zlib
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,11 +20,13 @@ from polydom_runtime.bundles.bundle import Label
 from polydom_runtime.bundles.index_file import index_sha256
 from polydom_runtime.exceptions import RecordingError
 from polydom_runtime.features import MAX_FEATURES
+from polydom_runtime.files import followed, open_kept, sync_folder
 
 from .flight_file import (
     ABSTAINED,
     CRC,
     IS_FLOAT,
+    MAGIC,
     MAX_CLASSES_BYTES,
     MAX_ERROR_BYTES,
     MAX_FILE_BYTES,
@@ -27,19 +34,21 @@ from .flight_file import (
     MET,
     Flight,
     FlightHeader,
-    load_flight,
+    decoded_flight,
 )
-from .flight_record import FlightRecord
-from .ring_file import Allocate, open_ring
 
 if TYPE_CHECKING:
     from polydom_runtime.prediction import AnyPredictor, Prediction
     from polydom_runtime.trace import Trace
 
-__all__ = ["Flight", "FlightRecord", "FlightRecorder", "load_flight", "read_flight"]
-
-MAX_SETS = 10_000
+MAX_MASKS = 10_000
 TIMES = tuple(struct.Struct(f"<{k}q") for k in range(MAX_FEATURES + 1))
+
+Allocate = Callable[[int, int, int], None]
+"""Reserves the space of a file, as `os.posix_fallocate`."""
+
+KEPT_RECORDINGS = 9
+"""Earlier recordings that stay beside the one in use, so that a node that is updated for years fills no disk."""
 
 
 class FlightRecorder:
@@ -49,15 +58,8 @@ class FlightRecorder:
     of the same bundle, deadline, policy and capacity is continued; any other recording is kept as ``FILE.1``,
     ``FILE.2`` and so on, of which the newest nine stay. The file must not be shortened while it is in use: the system
     ends a process whose mapped file shrinks. A power cut loses the last seconds, which the system had not yet written
-    to the disk.
-
-    `path`: the file; it is created if it does not exist. `capacity`: the number of items that are kept. `wall_clock`:
-    returns nanoseconds since 1970. `allocate`: reserves the space of the file, as `os.posix_fallocate` does.
-
-    `n_dropped`: items that were not recorded, because a number does not fit into a record (as of a faulty clock).
-
-    Raises `RecordingError` if the disk is full, or the file cannot be written, is in use, is not a flight recording or
-    would be too large.
+    to the disk. `n_dropped` items were not recorded, because a number does not fit into a record (as of a faulty
+    clock). `wall_clock` returns nanoseconds since 1970.
     """
 
     def __init__(
@@ -86,10 +88,9 @@ class FlightRecorder:
         self._ring = mmap.mmap(self._descriptor, header.file_bytes, flags=flags)
 
     def add(self, prediction: "Prediction", trace: "Trace", number: int) -> None:
-        """Write one record over the oldest; never raises. Takes some microseconds, however long the recorder runs.
+        """Write one record over the oldest, in some microseconds; never raises.
 
-        `trace`: an incomplete one, as of a worker that was killed, is recorded without the times of its features.
-        `number`: the number of the item.
+        An incomplete trace, as of a worker that was killed, is recorded without the times of its features.
         """
         try:
             body = self._packed(prediction, trace, number)
@@ -146,24 +147,13 @@ class FlightRecorder:
         mask = self._masks.get(features)
         if mask is None:
             mask = sum(1 << self._names.index(name) for name in features)
-            if len(self._masks) < MAX_SETS:
+            if len(self._masks) < MAX_MASKS:
                 self._masks[features] = mask
         return mask
 
 
-def read_flight(path: str | os.PathLike[str]) -> list[FlightRecord]:
-    """Return the whole records of a recording from oldest to newest; see `load_flight`.
-
-    Raises `RecordingError` as `load_flight`.
-    """
-    return list(load_flight(path).records)
-
-
 def header_of(predictor: "AnyPredictor", capacity: int) -> FlightHeader:
-    """Return the header of a recording of `predictor`.
-
-    Raises `RecordingError` if `capacity` is below 1, or the file would be too large.
-    """
+    """Return the header of a recording of `predictor`."""
     if not 1 <= capacity <= MAX_FILE_BYTES:
         raise RecordingError(f"A flight recorder must have room for 1 to {MAX_FILE_BYTES} items. Got {capacity}.")
     bundle, classes = predictor.bundle, predictor.bundle.space.classes
@@ -178,3 +168,105 @@ def header_of(predictor: "AnyPredictor", capacity: int) -> FlightHeader:
         most = (MAX_FILE_BYTES - len(header.packed)) // header.record_bytes
         raise RecordingError(f"A flight recorder of this bundle must keep at most {most} items. Got {capacity}.")
     return header
+
+
+def open_ring(file: Path, header: FlightHeader, allocate: Allocate) -> tuple[int, Flight | None]:
+    """Return the descriptor of a ring with this header, locked and of its full size, and the recording to continue."""
+    path = file
+    try:
+        path = followed(file)
+        if not _is_there(path):
+            return _created(path, header, allocate), None
+        descriptor = _locked(path, os.O_RDWR)
+        if (earlier := _of_same_kind(path, descriptor, header)) is not None:
+            return descriptor, earlier
+        try:
+            return _created(path, header, allocate, instead=True), None
+        finally:
+            os.close(descriptor)
+    except BlockingIOError as e:
+        raise RecordingError(f"{path} must be free. Another process records into it. Give another file.") from e
+    except OSError as e:
+        full = e.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        remedy = "Free some space, or keep fewer items" if full else "Give another file"
+        raise RecordingError(f"{path} must be writable, with {header.file_bytes} bytes. {e}. {remedy}.") from e
+
+
+def _is_there(path: Path) -> bool:
+    """Tell whether the path is a file with content; a folder or a device is refused."""
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return False
+    if not stat.S_ISREG(status.st_mode):
+        raise RecordingError(f"{path} must be a file. It is something else. Give another name.")
+    return status.st_size > 0
+
+
+def _locked(path: Path, flags: int) -> int:
+    descriptor = open_kept(path, flags)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _of_same_kind(path: Path, descriptor: int, header: FlightHeader) -> Flight | None:
+    """Return the recording in the file if it can be continued, else None; any other kind of file is refused."""
+    with open(descriptor, "rb", closefd=False) as stream:
+        data = stream.read(MAX_FILE_BYTES + 1)
+    if not data.startswith(MAGIC):
+        os.close(descriptor)
+        raise RecordingError(f"{path} must be a flight recording, or not be there. It is not. Give another name.")
+    try:
+        flight = decoded_flight(path, data)
+    except RecordingError:
+        return None  # cut, or of another version: its owner may still be able to use it, so it is renamed
+    return flight if flight.header == header else None
+
+
+def _created(path: Path, header: FlightHeader, allocate: Allocate, instead: bool = False) -> int:
+    """Make the whole file beside `path` first, so that a kill or a full disk leaves an existing file unchanged."""
+    part = path.with_name(f"{path.name}.part")
+    descriptor = _locked(part, os.O_RDWR | os.O_CREAT)
+    try:
+        if _is_there(path) is not instead:
+            raise BlockingIOError(errno.EAGAIN, "another process was quicker", str(path))
+        os.ftruncate(descriptor, 0)
+        allocate(descriptor, 0, header.file_bytes)
+        os.pwrite(descriptor, header.packed, 0)
+        os.fsync(descriptor)
+        if instead:
+            _put_aside(path)
+        os.rename(part, path)
+        sync_folder(path.parent)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _put_aside(path: Path) -> None:
+    """Give a recording the next number, and remove the oldest of those that have one."""
+    numbers = sorted(
+        int(name.name.removeprefix(f"{path.name}."))
+        for name in path.parent.iterdir()
+        if re.fullmatch(re.escape(path.name) + r"\.[1-9][0-9]{0,8}", name.name)
+    )
+    os.rename(path, path.with_name(f"{path.name}.{max(numbers, default=0) + 1}"))
+    for number in numbers[: 1 - KEPT_RECORDINGS]:
+        with suppress(OSError):
+            _remove_recording(path.with_name(f"{path.name}.{number}"))
+
+
+def _remove_recording(path: Path) -> None:
+    """Remove a recording, unless it is another kind of file, or locked by the process that records into it."""
+    descriptor = _locked(path, os.O_RDONLY)
+    try:
+        if os.pread(descriptor, len(MAGIC), 0) == MAGIC:
+            path.unlink()
+    finally:
+        os.close(descriptor)

@@ -20,9 +20,7 @@ class Fallback:
     """The models of the workers in memory, over a copy of the worker's row of features.
 
     `bundle`: with the times of the regime ``cold``: while the worker works, the code of this process gets cold.
-    `numbers`: the models that another process has loaded and tried before.
-
-    `labels`: the label of each number that a model answers with.
+    `numbers`: the models that another process has loaded and tried before. `labels`: of the numbers that models give.
     """
 
     def __init__(self, bundle: Bundle, numbers: Iterable[int]) -> None:
@@ -34,9 +32,9 @@ class Fallback:
     def prepare(self, link: Link, deadline: int, failing: Iterable[int]) -> tuple[LoadedModel, Label | float | None]:
         """Return the best model over the features that a worker has finished so far, and the label that it gives.
 
-        `link`: to the worker. `deadline`: clock reading in nanoseconds. A quicker model, or the prior, answers if no
-        time is left for the best one. `failing`: the numbers of models that must not run here, besides the one that the
-        worker is in: this process cannot be replaced.
+        A quicker model, or the prior, answers if the deadline, a clock reading, leaves no time for the best one.
+        `failing`: the models that must not run here, besides the one that the worker is in: this process cannot be
+        replaced.
         """
         models, mask = self._models, link.done
         models.out = {link.model, *failing}

@@ -42,12 +42,10 @@ FIRST_PAUSE_S, MAX_PAUSE_S = 0.05, 5.0
 class Keeper:
     """Keeps a spare worker ready.
 
-    `sealed`: closed at the end. `order`: the rest of the order to the nursery: ``space``, ``policy``, ``compare``, and
-    ``deadline`` in seconds. `width`: width of the row of features. `item_bytes`: size of the largest item.
-
-    `hand_over`: seconds from the hand-over of a message to another process until its reply, by regime; empty until
-    measured. `nurseries`, `workers`: how many were started so far. `nursery_pid`: the nursery's process; 0 while there
-    is none. `causes`: counts and reports why workers could not be started again.
+    `sealed`: closed at the end. `order`: the rest of the order to the nursery. `width`: of the row of features.
+    `item_bytes`: size of the largest item. `hand_over`: seconds from the hand-over of a message to another process
+    until its reply, by regime; empty until measured. `nurseries`, `workers`: how many were started so far.
+    `nursery_pid`: 0 while there is none. `causes`: counts and reports why workers could not be started again.
     """
 
     def __init__(self, sealed: SealedBundle, order: dict[str, Any], width: int, item_bytes: int) -> None:
@@ -71,10 +69,7 @@ class Keeper:
         self._thread.start()
 
     def wait_for_first(self, seconds: float) -> None:
-        """Wait until a worker is ready.
-
-        Raises `WorkerError` if the nursery failed, or took longer than `seconds`.
-        """
+        """Wait until a worker is ready; WorkerError if the nursery failed, or took longer than `seconds`."""
         if not self._first.wait(seconds) or not self.workers:
             raise self._failure or WorkerError(
                 f"A worker must be ready within {seconds:g} s. None was. Run the same bundle without supervision to "
@@ -84,8 +79,8 @@ class Keeper:
     def wait_for_models(self, seconds: float) -> list[int]:
         """Wait until the nursery has loaded and tried the models, and return their numbers.
 
-        Raises `BundleFormatError` if a model cannot be run. Raises `WorkerError` if a model hangs or crashes, or the
-        nursery failed otherwise, or took longer than `seconds`.
+        `BundleFormatError` if a model cannot be run; `WorkerError` if one hangs or crashes, or the nursery failed
+        otherwise, or took longer.
         """
         if not self._loaded.wait(seconds) or self._failure is not None:
             raise self._failure or WorkerError(
@@ -104,12 +99,9 @@ class Keeper:
         return None
 
     def warm_up(self, item: Any, seconds: float) -> bool:
-        """Let all workers to come start warm, those of later nurseries too.
+        """Let all workers to come start warm, those of later nurseries too: every feature and model is run on an item.
 
-        `item`: every feature and model is run on it. `seconds`: the time that this may take.
-
-        The result: whether they start warm: False if the item cannot be passed on, or if a feature hangs or crashes on
-        it.
+        Return whether they do: not if it cannot be passed on, a feature hangs or crashes on it, or it takes longer.
         """
         place = new_memory(self.block.item_bytes)
         try:
@@ -174,11 +166,7 @@ class Keeper:
     def _give_order(self, control: socket.socket) -> None:
         self._words[MODEL] = 0
         self.hand_over = round_trips(control)
-        rest = {
-            "hand_over": self.hand_over,
-            "width": self.block.width,
-            "item_bytes": self.block.item_bytes,
-        }
+        rest = {"hand_over": self.hand_over, "width": self.block.width, "item_bytes": self.block.item_bytes}
         control.send(msgpack.packb({**self._order, **rest}))
         if self._warm_item is not None:
             self._send_warm_item(control)

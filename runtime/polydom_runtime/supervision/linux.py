@@ -70,13 +70,7 @@ def run_behind() -> None:
 
 
 def map_at(address: int, length: int, descriptor: int, offset: int) -> None:
-    """Map a part of a shared file over memory that is mapped already; pointers into it stay valid.
-
-    `address`: of the memory, at the start of a page. `length`: in bytes, whole pages. `descriptor`: the file. `offset`:
-    the first byte of the file, at the start of a page.
-
-    Raises `OSError` if the system refuses.
-    """
+    """Map whole pages of a shared file over memory that is mapped already; pointers into it stay valid."""
     _libc.mmap.restype = ctypes.c_void_p
     where = _libc.mmap(
         ctypes.c_void_p(address),

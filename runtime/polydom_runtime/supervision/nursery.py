@@ -30,7 +30,7 @@ from polydom_runtime.costs import CostFunction
 from polydom_runtime.exceptions import BundleFormatError, BundleMismatchError
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.items.sources import space_of
-from polydom_runtime.predictor import Predictor
+from polydom_runtime.predictor import Predictor, Seams
 
 from .linux import die_with_parent, map_at, run_behind, survives
 from .sealed_bundle import sealed_bundle
@@ -81,8 +81,6 @@ class Nursery:
     `control`: to the supervisor. The nursery ends when it is closed. `sealed`: descriptor of the sealed bundle.
     `order`: ``bundle`` (see `SealedBundle`), ``space`` (MODULE:SPACE), ``deadline`` in seconds, ``hand_over`` (seconds
     by regime), ``policy``, ``abstain_below``, and ``compare``: whether to compare features with those of the build.
-
-    Raises `PolyDomError` as `Predictor` does; the supervisor is told.
     """
 
     def __init__(self, control: socket.socket, block: SharedBlock, sealed: int, order: dict[str, Any]) -> None:
@@ -100,12 +98,8 @@ class Nursery:
             self._predictor = Predictor(
                 with_hand_over(bundle, order["hand_over"]),
                 space,
-                deadline=order["deadline"],
-                policy=order["policy"],
-                abstain_below=order["abstain_below"],
-                values=slot.values,
-                progress=slot.words[:1],
-                around=announced_models(words),
+                **{name: order[name] for name in ("deadline", "policy", "abstain_below")},
+                seams=Seams(values=slot.values, progress=slot.words[:1], around=announced_models(words)),
             )
             self._try_models(slot.values, bundle)
         control.send(msgpack.packb((LOADED, list(self._predictor.loaded), 0)))
@@ -239,10 +233,7 @@ class Nursery:
 
 
 def difference(bundle: Bundle, space: FeatureSpace) -> str:
-    """Return how the features differ from those of the build; empty if they do not, or hang or crash.
-
-    A process of its own computes them.
-    """
+    """Return how the features, computed in another process, differ from the build's; empty if they hang or crash."""
     read, write = os.pipe()
 
     def compare() -> None:
@@ -271,10 +262,7 @@ def with_hand_over(bundle: Bundle, seconds: Mapping[Regime, float]) -> Bundle:
     hot = bundle.plus_dispatch(CostFunction.of(seconds["hot"]))
     regimes = {
         name: there._replace(
-            times=replace(
-                there.times.plus_dispatch(CostFunction.of(seconds[name])),
-                typical=there.times.typical,
-            )
+            times=replace(there.times.plus_dispatch(CostFunction.of(seconds[name])), typical=there.times.typical)
         )
         for name, there in bundle.regimes.items()
     }

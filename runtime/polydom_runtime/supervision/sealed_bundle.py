@@ -8,18 +8,16 @@ from itertools import accumulate, pairwise
 from pathlib import Path
 
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.bundles.decoding import decode
-from polydom_runtime.bundles.encoding import encode
+from polydom_runtime.bundles.index_document import decode, encode
 from polydom_runtime.bundles.index_file import index_sha256
 
 SEALS = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
 
 
 class SealedBundle:
-    """The files of a bundle in an anonymous file that nobody can change any more.
+    """The files of a bundle, the index first, in an anonymous file that nobody can change any more.
 
-    `descriptor`: the anonymous file: the index, then the models. `order`: what another process needs beside the
-    descriptor, for `sealed_bundle`.
+    `order`: what another process needs beside the descriptor, for `sealed_bundle`.
     """
 
     def __init__(self, bundle: Bundle) -> None:

@@ -54,10 +54,8 @@ class Slot:
 class SharedBlock:
     """An anonymous file in memory. Only pages that were written to take up memory.
 
-    `width`: width of the row of features. `item_bytes`: size of the largest item. `descriptor`: the file of a block
-    that another process made; a new one if not given.
-
-    `item`: the place of the item.
+    `width`: of the row of features. `item_bytes`: size of the largest item. `descriptor`: the file of a block that
+    another process made; a new one if not given. `item`: the place of the item.
     """
 
     def __init__(self, width: int, item_bytes: int, descriptor: int | None = None) -> None:
@@ -101,11 +99,9 @@ def rounded(size_bytes: int) -> int:
 
 
 def write_item(item: Any, place: NDArray[np.uint8]) -> ItemHeader:
-    """Put an item into its place: an array as it is, anything else pickled.
+    """Put an item into its place, an array as it is, anything else pickled; return what `read_item` needs to know.
 
-    The result: the argument of `read_item`: plain numbers, text and lists.
-
-    Raises `ItemError` if it does not fit, or cannot be pickled.
+    `ItemError` if it does not fit, or cannot be pickled.
     """
     if type(item) is np.ndarray and item.dtype.kind in PLAIN:
         if item.nbytes > len(place):
@@ -127,9 +123,8 @@ def write_item(item: Any, place: NDArray[np.uint8]) -> ItemHeader:
 def read_item(header: ItemHeader, place: NDArray[np.uint8]) -> Any:
     """Return the item that `write_item` put into a place; an array is not copied.
 
-    Pickles are read, since only the supervisor, which started this process, writes there.
-
-    Raises `Exception`: any, if the item's class cannot be imported here.
+    Pickles are read, since only the supervisor, which started this process, writes there: any exception may come of
+    one whose class cannot be imported here.
     """
     kind, size_bytes, dtype, shape = header
     if kind == PICKLED:

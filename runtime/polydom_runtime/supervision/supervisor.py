@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from polydom_runtime.bundles.bundle import Bundle, Label
@@ -47,7 +46,6 @@ LATE_SHARE = 4
 
 MAX_MARGIN = 0.25
 """The margin's largest share of the deadline. On a machine that wakes up even later, some answers are late."""
-
 
 MAX_REHEARSAL_NS = 10_000_000
 """A rehearsal takes a millisecond or two. A worker that is not done by then is late, as with an item."""
@@ -153,14 +151,9 @@ class SupervisedPredictor:
         self._margin_ns = _margin_ns(self._budget_ns, margin)
         # The worker must be done when the supervisor stops waiting.
         least = self.abstain_below or None
-        worker = {
-            "policy": policy,
-            "deadline": self.deadline - self.margin,
-            "abstain_below": least,
-            "compare": compare,
-        }
-        width = sum(bundle.space.widths)
-        self._keeper = Keeper(SealedBundle(bundle), {"space": space, **worker}, width, item_bytes)
+        order = {"space": space, "policy": policy, "abstain_below": least, "compare": compare}
+        width, seconds = sum(bundle.space.widths), self.deadline - self.margin
+        self._keeper = Keeper(SealedBundle(bundle), {"deadline": seconds, **order}, width, item_bytes)
         self._finalizer = weakref.finalize(self, self._keeper.close)
         self._link: Link | None = None
         self._sequence = self._items = 0
@@ -313,8 +306,7 @@ class SupervisedPredictor:
         The deadline that is told is the worker's, `margin` before that of the answer. If the supervisor answered, the
         course of the worker is not known, and the reason says why.
         """
-        from polydom_runtime.explaining.alternatives import with_alternatives  # few nodes explain, and all start
-        from polydom_runtime.explaining.explanation import Explanation
+        from polydom_runtime.explaining.explanation import Explanation, with_alternatives  # few nodes explain
 
         answer = self.predict_one(item)
         found = Explanation.of(answer, self.trace, self.bundle.names, self._budget_ns - self._margin_ns)
@@ -330,9 +322,7 @@ class SupervisedPredictor:
     def __enter__(self) -> "SupervisedPredictor":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def _free_link(self, last: int) -> Link | None:

@@ -46,19 +46,8 @@ class Reply(NamedTuple):
     """The features that are out of the choice."""
 
 
-def serve(
-    connection: socket.socket,
-    predictor: Predictor,
-    place: NDArray[np.uint8],
-    words: NDArray[np.int64],
-) -> None:
-    """Tell the supervisor that this worker is ready, and answer items until it closes the connection.
-
-    `connection`: to the supervisor. `place`: where the supervisor puts items. `words` (shape (8,)): of the worker's
-    slot.
-
-    Raises `ConnectionError` if the supervisor is gone.
-    """
+def serve(connection: socket.socket, predictor: Predictor, place: NDArray[np.uint8], words: NDArray[np.int64]) -> None:
+    """Tell the supervisor that this worker is ready, and answer the items in their place until it closes or is gone."""
     answered = 0
     with collector_off():
         connection.send(READY)
@@ -94,10 +83,8 @@ def _reply(
 class Link:
     """The supervisor's end of one worker. A worker has one item at a time.
 
-    `pid`, `pidfd`: the process, and a descriptor of it, which never stands for a later process with the same number.
-    `slot`: the worker's slot.
-
-    `asked`: the number of the item that the worker has; 0 if it has none.
+    `pidfd`: a descriptor of the process, which never stands for a later one with the same number. `asked`: the number
+    of the item that the worker has; 0 if it has none.
     """
 
     def __init__(self, pid: int, pidfd: int, connection: socket.socket, slot: Slot) -> None:
@@ -129,14 +116,11 @@ class Link:
         out: list[int],
         header: ItemHeader,
     ) -> None:
-        """Hand over an item.
+        """Hand over an item; OSError if the worker is gone.
 
-        `sequence`: the item's number, from 1. `start_ns`: the clock reading when the supervisor got the item.
-        `arrived_ns`: the clock reading when the item arrived; None for a rehearsal. `failures`: how many workers in a
-        row each feature has ended; a new worker is told. `out`: the numbers of the models that must not run; the worker
-        is told whenever they change. `header`: how the item is stored in its place.
-
-        Raises `OSError` if the worker is gone.
+        `sequence`: the item's number, from 1. `start_ns`, `arrived_ns`: clock readings when the supervisor got it
+        and when it arrived; None for a rehearsal. `failures`: how many workers in a row each feature has ended; a new
+        worker is told. `out`: the numbers of the models that must not run; the worker is told whenever they change.
         """
         self.slot.words[PROGRESS] = 0  # before the worker begins, the features of the last item would seem done
         self.slot.words[STAGE] = NO_STAGE
@@ -150,10 +134,7 @@ class Link:
         self.asked = sequence
 
     def reply(self, nanoseconds: int = 0) -> Reply | None:
-        """Return the reply; None if it does not come within this time.
-
-        Raises `ConnectionError` if the worker is gone.
-        """
+        """Return the reply; None if it does not come within this time; ConnectionError if the worker is gone."""
         if not self._waiter.wait(nanoseconds):
             return None
         message = self._connection.recv(MAX_MESSAGE_BYTES, socket.MSG_DONTWAIT)

@@ -1,4 +1,4 @@
-"""The envelope of a signature, ``signature.json``: a DSSE envelope in the one spelling that `encode` writes."""
+"""The envelope of a signature, ``signature.json``: a DSSE envelope in one spelling only."""
 
 import json
 from base64 import b64decode, b64encode
@@ -9,7 +9,7 @@ from polydom_runtime.exceptions import SignatureError
 
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
 
-MAX_BYTES, MAX_SIGNATURES = 4 << 20, 16
+MAX_SIGNATURE_BYTES, MAX_SIGNATURES = 4 << 20, 16
 
 SIGN_AGAIN = "Copy the bundle again, or sign it again with `polydom sign`."
 
@@ -23,14 +23,14 @@ class Signature(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """What was signed, and its signatures."""
+    """The signed bytes, and their signatures."""
 
     payload: bytes
     signatures: tuple[Signature, ...]
 
 
 def to_sign(payload: bytes) -> bytes:
-    """Return the bytes that a signature is over: DSSE's pre-authentication encoding, which includes the payload's type.
+    """Return the bytes to sign: DSSE's pre-authentication encoding, which includes the payload's type.
 
     >>> to_sign(b"{}")
     b'DSSEv1 28 application/vnd.in-toto+json 2 {}'
@@ -38,30 +38,26 @@ def to_sign(payload: bytes) -> bytes:
     return f"DSSEv1 {len(PAYLOAD_TYPE)} {PAYLOAD_TYPE} {len(payload)} ".encode() + payload
 
 
-def encode(envelope: Envelope) -> bytes:
+def encode_envelope(envelope: Envelope) -> bytes:
     """Return the content of ``signature.json``."""
     signatures = [{"keyid": keyid, "sig": _text(sig)} for keyid, sig in envelope.signatures]
     document = {"payloadType": PAYLOAD_TYPE, "payload": _text(envelope.payload), "signatures": signatures}
     return json.dumps(document, indent=1).encode() + b"\n"
 
 
-def decode(data: bytes) -> Envelope:
-    """Return the envelope in the content of a ``signature.json``.
-
-    Nobody vouches for these bytes yet, so only one spelling of an envelope is read: no field twice or unknown, no other
-    white space or base64.
-
-    Raises `SignatureError` if it is too large, or anything but what `encode` writes.
-    """
-    if len(data) > MAX_BYTES:
-        raise SignatureError(f"signature.json must have at most {MAX_BYTES} bytes. Got {len(data)}. {SIGN_AGAIN}")
+def decode_envelope(data: bytes) -> Envelope:
+    """Read a ``signature.json``, for which nobody vouches yet: only the spelling that `encode_envelope` writes."""
+    if len(data) > MAX_SIGNATURE_BYTES:
+        raise SignatureError(
+            f"signature.json must have at most {MAX_SIGNATURE_BYTES} bytes. Got {len(data)}. {SIGN_AGAIN}"
+        )
     try:
         document = json.loads(data)
         signatures = tuple(
             Signature(bytes.fromhex(entry["keyid"]).hex(), b64decode(entry["sig"])) for entry in document["signatures"]
         )
         envelope = Envelope(b64decode(document["payload"]), signatures)
-        sound = encode(envelope) == data
+        sound = encode_envelope(envelope) == data
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):  # of any other JSON
         sound = False
     if not sound or not 1 <= len(envelope.signatures) <= MAX_SIGNATURES:

@@ -19,10 +19,10 @@ from . import VARIABLE
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-MAX_BYTES = 1 << 20
+MAX_KEYS_BYTES = 1 << 20
 
-NAME, EXPIRES, BUNDLES = WORDS = ("name", "expires", "bundles")
-"""The words that lines before a key may begin with."""
+KEY_WORDS = ("name", "expires", "bundles")
+"""The first words of lines before a key."""
 
 KEY = re.compile(r"(-----BEGIN [A-Z ]+-----[^-]*-----END [A-Z ]+-----)")
 """A key in PEM; no text without one takes long to search."""
@@ -30,7 +30,7 @@ KEY = re.compile(r"(-----BEGIN [A-Z ]+-----[^-]*-----END [A-Z ]+-----)")
 
 @dataclass(frozen=True, slots=True)
 class TrustedKey:
-    """A public key, and what it may sign."""
+    """A public key, and the bundles that it may sign."""
 
     key: "Ed25519PublicKey"
     keyid: str
@@ -69,7 +69,7 @@ def key_id(key: "Ed25519PublicKey") -> str:
 
 
 def check_installed(extra: str) -> None:
-    """Return if the package for keys is there; SignatureError, which names the extra that brings it, otherwise."""
+    """Check that the package for keys is there; the SignatureError names the extra that brings it."""
     try:
         import cryptography.hazmat.primitives.asymmetric.ed25519  # noqa: F401
     except ImportError as e:
@@ -79,11 +79,9 @@ def check_installed(extra: str) -> None:
 
 
 def load_keys(files: Sequence[str | os.PathLike[str]]) -> tuple[TrustedKey, ...]:
-    """Read all keys of some files.
+    """Read all keys of at least one file, which must hold keys and their lines only, each key once.
 
-    Raises `SignatureError` if a file cannot be read, any user may write to it or may have put it there, it holds no key
-    or anything but keys and their lines, a key is there twice, or there is no file; also if ``cryptography`` is not
-    installed.
+    `SignatureError` also if any user may write to the file or may have put it there.
     """
     keys: dict[str, TrustedKey] = {}
     for file in files:
@@ -122,13 +120,13 @@ def _text_of(file: Path) -> str:
                     f"Only its owner may write to {file}, since it says whom to trust. Any user may. "
                     f"Change that with chmod o-w {file}."
                 )
-            content = stream.read(MAX_BYTES + 1)
+            content = stream.read(MAX_KEYS_BYTES + 1)
     except OSError as e:
         raise SignatureError(
             f"{file} must be a readable file of trusted keys. {e}. Give the path of a .pub file from `polydom keygen`."
         ) from e
-    if len(content) > MAX_BYTES:
-        raise _bad(file, f"more than {MAX_BYTES} bytes")
+    if len(content) > MAX_KEYS_BYTES:
+        raise _bad(file, f"more than {MAX_KEYS_BYTES} bytes")
     try:
         return content.decode()
     except UnicodeDecodeError as e:
@@ -142,7 +140,7 @@ def _words(file: Path, lines: str) -> Mapping[str, str]:
         word, _, value = map(str.strip, line.partition(":"))
         if not line or line.startswith("#"):
             continue
-        if word not in WORDS or word in words or not value or not value.isprintable():
+        if word not in KEY_WORDS or word in words or not value or not value.isprintable():
             raise _bad(file, f"the line {line[:100]!r}")
         words[word] = value
     return words
@@ -162,14 +160,14 @@ def _key(file: Path, words: Mapping[str, str], pem: str) -> TrustedKey:
         raise _bad(file, f"a key of type {type(key).__name__}")
     keyid = key_id(key)
     try:
-        expires = date.fromisoformat(words[EXPIRES]) if EXPIRES in words else None
+        expires = date.fromisoformat(words["expires"]) if "expires" in words else None
     except ValueError as e:
-        raise _bad(file, f"the date {words[EXPIRES]!r}, which must be such as 2027-06-01") from e
-    return TrustedKey(key, keyid, words.get(NAME, keyid[:16]), expires, words.get(BUNDLES, "*"))
+        raise _bad(file, f"the date {words['expires']!r}, which must be such as 2027-06-01") from e
+    return TrustedKey(key, keyid, words.get("name", keyid[:16]), expires, words.get("bundles", "*"))
 
 
 def _bad(file: str | os.PathLike[str], got: str) -> SignatureError:
     return SignatureError(
         f"{file} must hold public keys as `polydom keygen` writes them, and before each at most one line of each of "
-        f"{', '.join(f'{word}: ...' for word in WORDS)}. Got {got}. Correct the file."
+        f"{', '.join(f'{word}: ...' for word in KEY_WORDS)}. Got {got}. Correct the file."
     )

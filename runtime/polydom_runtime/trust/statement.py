@@ -1,4 +1,4 @@
-"""What a signature states: an in-toto statement with the digest of every file, as in OpenSSF model signing."""
+"""The statement of a signature: of in-toto, with the digest of every file, as in OpenSSF model signing."""
 
 import hashlib
 import json
@@ -14,17 +14,12 @@ from .envelope import SIGN_AGAIN
 
 STATEMENT, PREDICATE = "https://in-toto.io/Statement/v1", "https://model_signing/signature/v1.0"
 
-SERIALIZATION = {
-    "method": "files",
-    "hash_type": "sha256",
-    "allow_symlinks": False,
-    "ignore_paths": [SIGNATURE_FILE],
-}
+SERIALIZATION = {"method": "files", "hash_type": "sha256", "allow_symlinks": False, "ignore_paths": [SIGNATURE_FILE]}
 """How the files became a list, in the terms of the specification."""
 
-TIME = "%Y-%m-%dT%H:%M:%SZ"
+TIME_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
 
-MAX_FILE_BYTES = 1 << 40
+MAX_SIGNED_BYTES = 1 << 40
 
 
 class FileDigest(NamedTuple):
@@ -41,7 +36,7 @@ class FileDigest(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What the owner of a key says about a bundle."""
+    """A statement of the owner of a key about a bundle."""
 
     name: str
     """The name of the bundle: printable, 1 to 200 characters."""
@@ -53,10 +48,10 @@ class Statement:
     """The last day on which the bundle may be loaded, in UTC."""
 
 
-def encode(statement: Statement) -> bytes:
+def encode_statement(statement: Statement) -> bytes:
     """Return the payload of an envelope: JSON, with the files sorted by name."""
     files = sorted(statement.files.items())
-    annotations = {"signed_at": statement.signed_at.strftime(TIME)}
+    annotations = {"signed_at": statement.signed_at.strftime(TIME_FORMAT)}
     if statement.expires is not None:
         annotations["expires"] = statement.expires.isoformat()
     whole = hashlib.sha256(b"".join(digest.sha256 for _, digest in files)).hexdigest()
@@ -75,11 +70,8 @@ def encode(statement: Statement) -> bytes:
     return json.dumps(document, separators=(",", ":")).encode()
 
 
-def decode(payload: bytes) -> Statement:
-    """Return the statement in a payload, whose signature has been checked.
-
-    Raises `SignatureError` if it is anything but what `encode` writes.
-    """
+def decode_statement(payload: bytes) -> Statement:
+    """Read a payload whose signature has been checked: only the spelling that `encode_statement` writes."""
     try:
         document = json.loads(payload)
         subject, predicate = document["subject"][0], document["predicate"]
@@ -88,10 +80,10 @@ def decode(payload: bytes) -> Statement:
         statement = Statement(
             name=checked_name(subject["name"]),
             files={resource["name"]: _digest(resource) for resource in predicate["resources"]},
-            signed_at=datetime.strptime(annotations["signed_at"], TIME).replace(tzinfo=UTC),
+            signed_at=datetime.strptime(annotations["signed_at"], TIME_FORMAT).replace(tzinfo=UTC),
             expires=None if expires is None else date.fromisoformat(expires),
         )
-        sound = encode(statement) == payload
+        sound = encode_statement(statement) == payload
     except SignatureError:
         raise
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):  # of any other JSON
@@ -104,7 +96,7 @@ def decode(payload: bytes) -> Statement:
 
 
 def checked_name(name: object) -> str:
-    """Return the name of a bundle; SignatureError if it is not a printable text of 1 to 200 characters."""
+    """Return the name of a bundle, if it is a printable text of 1 to 200 characters."""
     if not isinstance(name, str) or not 1 <= len(name) <= 200 or not name.isprintable():
         raise SignatureError(
             "The name of a bundle must have 1 to 200 printable characters. "
@@ -115,6 +107,6 @@ def checked_name(name: object) -> str:
 
 def _digest(resource: Mapping[str, Any]) -> FileDigest:
     size = resource["size"]
-    if type(resource["name"]) is not str or type(size) is not int or not 0 <= size <= MAX_FILE_BYTES:
+    if type(resource["name"]) is not str or type(size) is not int or not 0 <= size <= MAX_SIGNED_BYTES:
         raise ValueError(resource)
     return FileDigest(bytes.fromhex(resource["digest"]), size)

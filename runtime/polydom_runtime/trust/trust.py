@@ -9,10 +9,10 @@ from datetime import UTC, date, datetime, timedelta
 from polydom_runtime.causes import shown
 from polydom_runtime.exceptions import SignatureError
 
-from . import SIGNATURE_FILE, VARIABLE, envelope, statement
-from .envelope import SIGN_AGAIN
+from . import SIGNATURE_FILE, VARIABLE
+from .envelope import SIGN_AGAIN, Envelope, decode_envelope, to_sign
 from .keys import TrustedKey, load_keys
-from .statement import FileDigest, Statement
+from .statement import FileDigest, Statement, decode_statement
 
 CLOCK_TOLERANCE = timedelta(hours=1)
 """By how much the clock of the node may be behind that of the signer."""
@@ -66,13 +66,7 @@ class Trust:
     def from_files(
         cls, files: Sequence[str | os.PathLike[str]] | str | os.PathLike[str], clock: Callable[[], float] = time.time
     ) -> "Trust":
-        """Return the trust in all keys of one or more files.
-
-        Raises
-        ------
-        SignatureError
-            As for `load_keys`.
-        """
+        """Return the trust in all keys of one or more files; raises `SignatureError` if one cannot be used."""
         return cls(load_keys([files] if isinstance(files, str | os.PathLike) else files), clock)
 
     def verify(self, signature: bytes, digests: Mapping[str, FileDigest]) -> Signed:
@@ -89,23 +83,17 @@ class Trust:
         ------
         SignatureError
             If no trusted key signed it, the signature or every such key has expired or may not sign bundles of this
-            name, or the files are not those that were signed.
+            name, or the files are other ones.
         """
         signed, stated = self.opened(signature)
         check_files(stated, digests)
         return signed
 
     def opened(self, signature: bytes) -> tuple[Signed, Statement]:
-        """Check a signature, and return what it states. The files must then be compared with that.
-
-        Raises
-        ------
-        SignatureError
-            As for `verify`, except for the files.
-        """
-        found = envelope.decode(signature)
-        signers = self._signers(found)
-        stated = statement.decode(found.payload)
+        """Check a signature as `verify` does, and return its statement, with which the files must then be compared."""
+        envelope = decode_envelope(signature)
+        signers = self._signers(envelope)
+        stated = decode_statement(envelope.payload)
         self._check_day(f"the signature of {stated.name}", stated.expires, stated.signed_at)
         refusals = []
         for key in signers:
@@ -121,19 +109,16 @@ class Trust:
                 refusals.append(str(e))
         raise SignatureError(" ".join(refusals))
 
-    def _signers(self, found: envelope.Envelope) -> list[TrustedKey]:
+    def _signers(self, envelope: Envelope) -> list[TrustedKey]:
         """Return the trusted keys that signed; the identifiers in an envelope only say which ones to try."""
-        data = envelope.to_sign(found.payload)
-        named = {keyid: sig for keyid, sig in found.signatures}
+        data, named = to_sign(envelope.payload), dict(envelope.signatures)
         tried = [key for key in self.keys if key.keyid in named]
         signers = [key for key in tried if key.signed(data, named[key.keyid])]
         if not signers:
             trusted = ", ".join(map(str, self.keys))
             if tried:
-                got = (
-                    f"A signature that names {', '.join(key.name for key in tried)} and does not match: it was altered"
-                )
-                advice = SIGN_AGAIN
+                names, advice = ", ".join(key.name for key in tried), SIGN_AGAIN
+                got = f"A signature that names {names} and does not match: it was altered"
             else:
                 got = f"Signatures of other keys only: {', '.join(keyid[:16] for keyid in named)}"
                 advice = "Sign it with a trusted key, or add the other key to the trusted ones."
@@ -157,17 +142,14 @@ class Trust:
 
 
 def check_files(stated: Statement, digests: Mapping[str, FileDigest]) -> None:
-    """Compare all files of a bundle with those that were signed; SignatureError if they are not the same."""
-    check_names(stated, digests)
+    """Compare all files of a bundle with those that were signed."""
+    check_file_names(stated, digests)
     for name in stated.files:
         check_file(stated, name, digests[name])
 
 
-def check_names(stated: Statement, names: Mapping[str, object] | Sequence[str]) -> None:
-    """Compare the names of the files of a bundle with those that were signed.
-
-    Raises `SignatureError` if there is one more, or one is missing.
-    """
+def check_file_names(stated: Statement, names: Mapping[str, object] | Sequence[str]) -> None:
+    """Compare the names of the files of a bundle with those that were signed."""
     there, signed = set(names) - {SIGNATURE_FILE}, set(stated.files)
     if there != signed:
         kinds = (("not signed", there - signed), ("signed, but missing", signed - there))
@@ -176,17 +158,13 @@ def check_names(stated: Statement, names: Mapping[str, object] | Sequence[str]) 
 
 
 def check_file(stated: Statement, name: str, digest: FileDigest) -> None:
-    """Compare a file with the one of this name that was signed; SignatureError if it is another one."""
+    """Compare a file with the one of this name that was signed."""
     if digest != stated.files[name]:
         raise SignatureError(f"{name} must be the file that was signed. Got other content. {SIGN_AGAIN}")
 
 
 def checked_trust(given: Trust | None) -> Trust:
-    """Return the trust that is given, or else that in the keys that the environment variable names.
-
-    Raises `SignatureError` as for `load_keys`; also if something else is given, or the variable is empty, which must
-    not switch the check off.
-    """
+    """Return the given trust, or else that in the keys of the environment: an empty variable is refused, too."""
     if given is None:
         return Trust.from_files([file for file in os.environ[VARIABLE].split(os.pathsep) if file])
     if not isinstance(given, Trust):

@@ -6,14 +6,15 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from polydom_builder.costs.fit_times import PLANNING_QUANTILES, REFERENCE_MODEL
+from polydom_builder.costs.fitted_times import PLANNING_QUANTILES
 from polydom_builder.costs.target import RegimeTarget, Target
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.bundle_times import CostOrigin
 from polydom_runtime.bundles.regimes import Regime
+from polydom_runtime.bundles.unit_times import UnitTimes
 from polydom_runtime.costs import CostFunction
+from polydom_runtime.device.calibration import REFERENCE_MODEL
 from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples, ItemSamples, Pauses
-from polydom_runtime.unit_times import UnitTimes
 from tests.runtime.lattice_world import US, lattice_bundle, microseconds
 
 NAMES = ("a", "b", "c", "d")

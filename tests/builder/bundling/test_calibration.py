@@ -5,8 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from polydom_builder.bundling.calibration import calibrate, calibration_error, crossed, equal_parts
-from polydom_builder.bundling.held_out import HeldOut
+from polydom_builder.bundling.calibration import HeldOut, calibrate, calibration_error, crossed, equal_parts
 from polydom_runtime.arrays import Floats
 
 

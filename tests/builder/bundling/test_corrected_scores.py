@@ -9,10 +9,9 @@ import pytest
 from sklearn.metrics import accuracy_score
 from sklearn.naive_bayes import GaussianNB
 
-from polydom_builder import PolyDomSearch
 from polydom_builder.bundling.corrected_scores import half_widths
 from polydom_builder.exceptions import TrainingError
-from polydom_builder.training.nested_folds import nested_trainers
+from polydom_builder.training.trainer import nested_trainers
 from polydom_runtime import load_bundle
 from polydom_runtime.bundles.bundle import Bundle
 from tests.builder import task
@@ -54,7 +53,7 @@ def test_the_best_of_sets_that_know_nothing_is_stated_nearly_as_the_prior(correc
     """The labels are shuffled, so all that a set scores above the prior is luck."""
     items, labels = task.items(150)
     shuffled = np.random.default_rng(0).permutation(labels).tolist()
-    given = {"estimator": GaussianNB(), "alpha": 1.0, "lattice": "all", "correction": correction}
+    given = {"estimator": GaussianNB(), "alpha": 1.0, "tolerance": 0.1, "correction": correction}
     found = search(**given).fit(items, shuffled, costs=task.costs)
     bundle = found.export(tmp_path / "luck.bundle")
 
@@ -132,4 +131,4 @@ def test_without_scores_of_blocks_nothing_is_corrected(
 
 def test_another_correction_is_refused() -> None:
     with pytest.raises(TrainingError, match=r"correction must be one of resampling, nested, None\. Got 'magic'"):
-        PolyDomSearch(search().estimator, task.space, correction="magic").fit([], [])
+        search(correction="magic").fit([], [])

@@ -10,13 +10,13 @@ from sklearn.ensemble import VotingClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from polydom_builder import PolyDomSearch
-from polydom_builder.bundling.early_stop import _threshold
-from polydom_builder.bundling.held_out import HeldOut
+from polydom_builder.bundling.calibration import HeldOut, _threshold
 from polydom_builder.exceptions import TrainingError
-from polydom_runtime import Predictor
+from polydom_runtime import Predictor, Seams
 from polydom_runtime.exceptions import BundleMismatchError
 from polydom_runtime.testing import ManualClock
 from tests.builder import task
+from tests.builder.searches import made
 
 SEARCH: dict[str, Any] = {"deadline": 1.0, "cv": 3, "slowdown": 1.0, "alpha": 1.0}
 
@@ -24,7 +24,7 @@ SEARCH: dict[str, Any] = {"deadline": 1.0, "cv": 3, "slowdown": 1.0, "alpha": 1.
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("early") / "early.bundle"
-    search = PolyDomSearch(LogisticRegression(max_iter=1000), task.space, early_stop=0.02, **SEARCH)
+    search = made(PolyDomSearch, LogisticRegression(max_iter=1000), early_stop=0.02, **SEARCH)
     search.fit(*task.items(), costs=task.costs).export(folder)
     return folder
 
@@ -50,7 +50,7 @@ def test_threshold_gives_up_no_more_than_it_may() -> None:
 def test_sure_answers_come_early_and_cost_little_accuracy(folder: Path) -> None:
     """Items that stop early compute fewer features; accuracy falls by no more than noise on fresh items allows."""
     patient, early = (
-        Predictor.load(folder, task.space, early_stop=stop, clock=ManualClock()) for stop in (False, True)
+        Predictor.load(folder, task.space, early_stop=stop, seams=Seams(clock=ManualClock())) for stop in (False, True)
     )
     items, labels = task.items(300, seed=5)
     computed = [(early.predict_one(x), len(early.trace.features)) for x in items]
@@ -65,11 +65,11 @@ def test_sure_answers_come_early_and_cost_little_accuracy(folder: Path) -> None:
 
 
 def test_node_stops_early_only_when_asked_and_prepared(folder: Path, tmp_path: Path) -> None:
-    predictor = Predictor.load(folder, task.space, clock=ManualClock())
+    predictor = Predictor.load(folder, task.space, seams=Seams(clock=ManualClock()))
     assert not any(predictor.predict_one(x).reason == "confident" for x in task.items(60)[0])
     assert predictor.bundle.promise.stop_loss == 0.02
 
-    plain = PolyDomSearch(LogisticRegression(max_iter=1000), task.space, **SEARCH)
+    plain = made(PolyDomSearch, LogisticRegression(max_iter=1000), **SEARCH)
     plain.fit(*task.items(), costs=task.costs).export(tmp_path / "plain.bundle")
     with pytest.raises(BundleMismatchError, match="early_stop"):
         Predictor.load(tmp_path / "plain.bundle", task.space, early_stop=True)
@@ -84,4 +84,4 @@ def test_estimator_without_scores_is_refused(estimator: object, options: dict[st
     items, labels = task.items(90)
     targets = [float(len(x)) for x in items] if isinstance(estimator, LinearRegression) else labels
     with pytest.raises(TrainingError, match=r"confidence and early_stop (need .* leave them out|must be left out)"):
-        PolyDomSearch(estimator, task.space, **SEARCH, **options).fit(items, targets, costs=task.costs)
+        made(PolyDomSearch, estimator, **SEARCH, **options).fit(items, targets, costs=task.costs)

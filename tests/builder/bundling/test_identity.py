@@ -9,13 +9,12 @@ import sklearn
 
 from polydom_builder import ExportError, GreedySearch, PolyDomSearch, __version__
 from polydom_builder.__main__ import main
-from polydom_builder.bundling.identity import given_identity
-from polydom_builder.bundling.source_date import EPOCH
-from polydom_builder.training.data_fingerprint import data_fingerprint
+from polydom_builder.bundling.given_identity import EPOCH, given_identity
+from polydom_builder.training.fingerprints import data_fingerprint
 from polydom_runtime import load_bundle
 from polydom_runtime.measuring.fingerprint import source_fingerprint
 from tests.builder import task
-from tests.builder.searches import FEW, LOGISTIC, US
+from tests.builder.searches import FEW, US, made
 from tests.builder.shared_memory import shared_memory
 
 WORDS = {"name": "bats", "version": "1.2", "built_by": "Ada <ada@example.org>"}
@@ -25,7 +24,7 @@ WORDS = {"name": "bats", "version": "1.2", "built_by": "Ada <ada@example.org>"}
 def test_a_bundle_says_what_it_was_built_from(kind: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(EPOCH, "86399")
     items, labels = task.items(60)
-    found = kind(LOGISTIC, task.space, deadline=400 * US, cv=2, memory=shared_memory(), **FEW[kind])
+    found = made(kind, deadline=400 * US, cv=2, memory=shared_memory(), **FEW[kind])
     found.fit(items, labels, costs=task.costs).export(tmp_path / "b", **WORDS)
 
     identity = load_bundle(tmp_path / "b").identity

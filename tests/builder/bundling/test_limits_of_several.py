@@ -10,11 +10,11 @@ import pytest
 
 from polydom_builder import PolyDomSearch, verify_bundle
 from polydom_builder.exceptions import ExportError
-from polydom_builder.preparation.model_limits import fitting_families
-from polydom_runtime import Predictor
+from polydom_builder.preparation.fitting_families import fitting_families
+from polydom_runtime import Predictor, Seams
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.shipping import Limits
-from polydom_runtime.device.memory import memory_need
+from polydom_runtime.device.board import memory_need
 from polydom_runtime.testing import ManualClock
 from tests.builder import task
 from tests.builder.bundling.shipped_scores import mean_score_of
@@ -75,7 +75,7 @@ def test_models_of_all_estimators_compete_for_the_bytes(mixed: PolyDomSearch, wh
         with limited(mixed, max_bytes=most) as search:
             bundle = search.export(tmp_path / "small.bundle")
         orders = {model.order for model in bundle.models}
-        node = Predictor.load(tmp_path / "small.bundle", task.space, clock=ManualClock())
+        node = Predictor.load(tmp_path / "small.bundle", task.space, seams=Seams(clock=ManualClock()))
         found.append({node.predict_one(item).estimator for item in task.items(20)[0]})
 
         assert sum(model.size_bytes for model in bundle.models) <= most
@@ -123,7 +123,7 @@ def test_models_that_are_left_out_do_not_answer_on_the_host(tmp_path: Path) -> N
     assert set(names) == {name for features in shipped for name in features}
     for labels, deadline in zip(before, (100 * US, 700 * US), strict=True):
         node = Predictor.load(
-            tmp_path / "small.bundle", task.space, deadline=deadline, policy="strict", clock=ManualClock()
+            tmp_path / "small.bundle", task.space, deadline=deadline, policy="strict", seams=Seams(clock=ManualClock())
         )
         assert labels == found.predict(signals, deadline).tolist()
         same = [

@@ -7,18 +7,16 @@ import numpy as np
 import pytest
 
 from polydom_builder.bundling import outlooks, quantiles
-from polydom_builder.bundling.choosing import SHARE_OF_PROMISE
-from polydom_builder.bundling.outlooks import N_DEADLINES, deadlines_in
-from polydom_builder.bundling.quantiles import allowed_for_work, pause_note, with_chosen_times
+from polydom_builder.bundling.outlooks import N_OUTLOOKS, deadlines_in
+from polydom_builder.bundling.quantiles import SHARE_OF_PROMISE, allowed_for_work, pause_note, with_chosen_times
 from polydom_builder.simulation import Trials, simulate
 from polydom_builder.simulation.trials import halves
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.bundle_times import UNKNOWN_CALM, BundleTimes, CostOrigin
-from polydom_runtime.bundles.decoding import decode
-from polydom_runtime.bundles.encoding import encode
+from polydom_runtime.bundles.index_document import decode, encode
 from polydom_runtime.bundles.regimes import REGIMES, Regime
+from polydom_runtime.bundles.unit_times import UnitTimes
 from polydom_runtime.measuring.cost_samples import Pauses
-from polydom_runtime.unit_times import UnitTimes
 from tests.builder.bundling.devices import US, Device, jittery, rarely_slow, slow
 from tests.bundle_parts import changed
 from tests.draws import draws
@@ -63,7 +61,7 @@ def test_one_choice_for_all_deadlines_breaks_the_promise_at_the_shortest(unstead
     trials, fresh = Trials.as_they_came(half, 500), held_out(unsteady)
     pairs = [(planned[p], planned[g]) for p in (0.5, 0.99) for g in (0.9, 0.95, 0.99)]
     results = {pair: late_and_score(chosen, trials, *pair) for pair in pairs}
-    most = SHARE_OF_PROMISE * ALLOWED * len(trials) * N_DEADLINES
+    most = SHARE_OF_PROMISE * ALLOWED * len(trials) * N_OUTLOOKS
 
     best = max((pair for pair in pairs if sum(results[pair][0]) <= most), key=lambda pair: results[pair][1])
 
@@ -286,7 +284,7 @@ def test_bundle_of_many_models_has_half_of_the_deadlines(monkeypatch: pytest.Mon
     few = deadlines_in(bundle, "hot")
     monkeypatch.setattr(outlooks, "MANY_MODELS", len(bundle.models) - 1)
 
-    assert (len(few), len(deadlines_in(bundle, "hot"))) == (N_DEADLINES, N_DEADLINES // 2)
+    assert (len(few), len(deadlines_in(bundle, "hot"))) == (N_OUTLOOKS, N_OUTLOOKS // 2)
 
 
 @pytest.mark.usefixtures("few_trials")

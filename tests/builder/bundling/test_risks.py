@@ -1,7 +1,6 @@
 """Bundles that state confidences: on fresh items they are as often right as they say."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +17,12 @@ from polydom_builder import GreedySearch, PolyDomSearch
 from polydom_builder.__main__ import main as inspect_main
 from polydom_builder.bundling.risks import risk_points
 from polydom_builder.exceptions import TrainingError
-from polydom_runtime import Predictor
+from polydom_runtime import Predictor, Seams
 from polydom_runtime.__main__ import main as node_main
 from polydom_runtime.bundles.confidence import RiskPoint
 from polydom_runtime.testing import ManualClock
 from tests.builder import task
-from tests.builder.searches import search
+from tests.builder.searches import made, search
 
 SEARCH: dict[str, Any] = {"deadline": (0.02, 1.0), "cv": 3, "confidence": True, "max_mismatches": 20}
 ESTIMATORS = {
@@ -50,7 +49,9 @@ def test_fresh_answers_are_right_as_often_as_they_say(name: str, binary: bool, t
     wanted = [label == "loud" for label in labels] if binary else labels
     found = search(estimator=ESTIMATORS[name], **SEARCH).fit(items, wanted, costs=task.costs)
     found.export(tmp_path / "sure.bundle")
-    right, sure = right_and_sure(Predictor.load(tmp_path / "sure.bundle", task.space, clock=ManualClock()), binary)
+    right, sure = right_and_sure(
+        Predictor.load(tmp_path / "sure.bundle", task.space, seams=Seams(clock=ManualClock())), binary
+    )
     half = sure >= np.median(sure)
 
     assert sure.mean() == pytest.approx(right.mean(), abs=0.06)
@@ -79,8 +80,8 @@ def test_a_bundle_states_risks_at_some_deadlines(folder: Path) -> None:
 
 
 def test_a_wanted_accuracy_is_reached_on_fresh_items(folder: Path) -> None:
-    plain = Predictor.load(folder, task.space, clock=ManualClock())
-    picky = Predictor.load(folder, task.space, clock=ManualClock(), accuracy_wanted=0.985)
+    plain = Predictor.load(folder, task.space, seams=Seams(clock=ManualClock()))
+    picky = Predictor.load(folder, task.space, accuracy_wanted=0.985, seams=Seams(clock=ManualClock()))
     right, sure = right_and_sure(plain)
     given = sure >= picky.abstain_below
 
@@ -91,7 +92,7 @@ def test_a_wanted_accuracy_is_reached_on_fresh_items(folder: Path) -> None:
 
 def test_a_greedy_bundle_states_confidences_too(tmp_path: Path) -> None:
     options = {**SEARCH, "deadline": 1.0}
-    found = GreedySearch(LogisticRegression(), task.space, lambdas=(0.0,), **options)
+    found = made(GreedySearch, LogisticRegression(), lambdas=(0.0,), **options)
     bundle = found.fit(*task.items(120), costs=task.costs).export(tmp_path / "greedy.bundle")
     answer = Predictor.load(tmp_path / "greedy.bundle", task.space).predict_one(task.items(1)[0][0])
 
@@ -112,9 +113,9 @@ def test_a_bundle_states_no_confidence_unless_asked(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", [PolyDomSearch, GreedySearch])
 @pytest.mark.parametrize("value", [None, 1, "yes", 0.9], ids=str)
-def test_confidence_is_a_choice_of_two(kind: Callable[..., Any], value: object) -> None:
+def test_confidence_is_a_choice_of_two(kind: type[Any], value: object) -> None:
     with pytest.raises(TrainingError, match="confidence must be True or False"):
-        kind(GaussianNB(), task.space, **{**SEARCH, "confidence": value}).fit(*task.items(90), costs=task.costs)
+        made(kind, GaussianNB(), **{**SEARCH, "confidence": value}).fit(*task.items(90), costs=task.costs)
 
 
 def test_points_are_those_of_brute_force() -> None:
@@ -147,7 +148,7 @@ def test_bundle_whose_models_abstain_states_what_it_answers(tmp_path: Path, caps
     found = search(deadline=400 * task.US, confidence=True, costs_of_errors=costs, max_mismatches=3)
     bundle = found.fit(signals, labels, costs=task.costs).export(tmp_path / "x")
     new, truth = task.items(600, seed=1)
-    node = Predictor.load(tmp_path / "x", task.space, clock=ManualClock())
+    node = Predictor.load(tmp_path / "x", task.space, seams=Seams(clock=ManualClock()))
     answers = [node.predict_one(item) for item in new]
     given = [(answer.label == label) for answer, label in zip(answers, truth, strict=True) if answer.label is not None]
 

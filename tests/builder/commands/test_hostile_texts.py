@@ -48,7 +48,7 @@ LINES = {
 
 def spoilt_costs(file: Path) -> None:
     """Make a costs file with `HOSTILE` wherever a reader takes it."""
-    start, _ = start_of_frames(file, data := write_costs(file).read_bytes())
+    start = start_of_frames(data := write_costs(file).read_bytes())
     documents: list[Any] = [document for _, document in frames(data, start)]
 
     def load() -> object:
@@ -57,7 +57,7 @@ def spoilt_costs(file: Path) -> None:
         file.write_bytes(content + frame(documents[-1]))
         return load_costs(file)
 
-    documents[1]["warnings"] = ["doubts"]
+    documents[1]["warnings"] = [1, ["doubts"]]
     assert spoil(documents, load) > 0
     load()
 

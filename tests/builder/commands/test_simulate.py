@@ -9,10 +9,10 @@ import pytest
 
 from polydom_builder.__main__ import main
 from polydom_builder.commands import simulate
-from polydom_builder.costs.fit_times import REFERENCE_MODEL
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.regimes import Regime, RegimeTimes
 from polydom_runtime.costs import CostFunction
+from polydom_runtime.device.calibration import REFERENCE_MODEL
 from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples, ItemSamples
 from tests.bundle_parts import changed
 from tests.runtime.conftest import US, make_bundle, write

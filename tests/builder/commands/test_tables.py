@@ -6,9 +6,10 @@ import re
 import pytest
 
 from polydom_builder.commands.tables import print_table
+from polydom_runtime.tables import TextTable
 from tests.hostile_texts import HOSTILE, controls
 
-COLUMNS, ROWS = ("deadline", "score", "set "), [("2 ms", "0.9", "mean"), ("10 ms", "0.95", "mean+spread")]
+COLUMNS, ROWS = ("#deadline", "#score", "set"), [("2 ms", "0.9", "mean"), ("10 ms", "0.95", "mean+spread")]
 
 
 class Terminal(io.StringIO):
@@ -30,7 +31,7 @@ def terminal_of(width: int, monkeypatch: pytest.MonkeyPatch) -> Terminal:
 
 
 def test_columns_are_aligned_in_plain_text(capsys: pytest.CaptureFixture[str]) -> None:
-    print_table("By deadline", COLUMNS, ROWS)
+    print_table(TextTable("By deadline", COLUMNS, ROWS))
 
     assert capsys.readouterr().out.splitlines() == [
         "By deadline",
@@ -44,7 +45,7 @@ def test_columns_are_aligned_in_plain_text(capsys: pytest.CaptureFixture[str]) -
 @pytest.mark.parametrize("width", [30, 80])
 def test_table_fits_the_terminal(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = terminal_of(width, monkeypatch)
-    print_table("By deadline", COLUMNS, [*ROWS, ("1 s", "1", "a" * 40)])
+    print_table(TextTable("By deadline", COLUMNS, [*ROWS, ("1 s", "1", "a" * 40)]))
 
     lines = terminal.shown().splitlines()
     assert max(map(len, lines)) <= width
@@ -57,7 +58,7 @@ def test_numbers_stay_whole_in_further_tables_with_the_first_column(
 ) -> None:
     terminal = terminal_of(width, monkeypatch)
     rows = [[f"{size} to {10 * size}", *(f"{size + k / 1000:.3f}" for k in range(12))] for size in (1, 30000)]
-    print_table("By size", ["size", *(f"column{k}" for k in range(12))], rows)
+    print_table(TextTable("By size", ["#size", *(f"#column{k}" for k in range(12))], rows))
 
     lines = [line.split() for line in terminal.shown().splitlines()]
     for row in rows:
@@ -70,7 +71,7 @@ def test_numbers_stay_whole_in_further_tables_with_the_first_column(
 def test_text_folds_inside_its_column_and_between_names(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = terminal_of(width, monkeypatch)
     names = [f"feature_{k}_of_the_spectrum" for k in range(9)]
-    print_table("Sets", ("score", "set "), [("0.9", "+".join(names)), ("-0.5", "x" * 200)])
+    print_table(TextTable("Sets", ("#score", "set"), [("0.9", "+".join(names)), ("-0.5", "x" * 200)]))
 
     lines = terminal.shown().splitlines()
     start = lines[1].index("set")
@@ -85,11 +86,11 @@ def test_texts_that_control_a_terminal_are_not_printed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows = [("1 ms", "0.9", HOSTILE), ("1 ms", "0.9", "[red]x[/red]")]
-    print_table(HOSTILE, COLUMNS, rows)
+    print_table(TextTable(HOSTILE, COLUMNS, rows))
     assert controls(capsys.readouterr().out) == []
 
     terminal = terminal_of(80, monkeypatch)
-    print_table(HOSTILE, COLUMNS, rows)
+    print_table(TextTable(HOSTILE, COLUMNS, rows))
     assert controls(terminal.shown()) == []
     assert "[red]x[/red]" in terminal.getvalue()
 
@@ -97,7 +98,7 @@ def test_texts_that_control_a_terminal_are_not_printed(
 def test_no_colour_means_the_same_without_colours(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = terminal_of(80, monkeypatch)
     monkeypatch.setenv("NO_COLOR", "1")
-    print_table("By deadline", COLUMNS, [*ROWS, ("1 s", "1", "a" * 100)])
+    print_table(TextTable("By deadline", COLUMNS, [*ROWS, ("1 s", "1", "a" * 100)]))
 
     assert "\x1b" not in terminal.getvalue()
     assert "a" * 81 not in terminal.getvalue()

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from polydom_builder.__main__ import main
-from polydom_builder.commands.cost_tables import print_costs
+from polydom_builder.commands.costs import print_costs
 from polydom_builder.costs.cost_report import report_costs
 from polydom_runtime import Bundle
-from polydom_runtime.bundles.outlook import Outlook
+from polydom_runtime.bundles.bundle_times import Outlook
 from tests.builder.board import samples
 from tests.builder.commands.test_tables import Terminal
 from tests.bundle_parts import changed, with_regimes

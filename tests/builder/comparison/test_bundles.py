@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
-from polydom_builder.commands.comparison_tables import print_comparison
+from polydom_builder.commands.compare import print_comparison
 from polydom_builder.comparison.bundles import compare_bundles
 from polydom_builder.comparison.comparison import Fact, SetChange, Units
 from polydom_builder.exceptions import ComparisonError
 from polydom_runtime import Bundle
 from polydom_runtime.bundles.identity import Identity
 from polydom_runtime.bundles.index import Interval
+from polydom_runtime.bundles.unit_times import UnitTimes
 from polydom_runtime.describing.promise_text import promise_text
-from polydom_runtime.device.memory import memory_need
-from polydom_runtime.unit_times import UnitTimes
+from polydom_runtime.device.board import memory_need
 from tests.bundle_parts import changed
-from tests.runtime.bundles.test_estimators import with_two_models_of_one_set
+from tests.runtime.bundles.test_model_entry import with_two_models_of_one_set
 from tests.runtime.conftest import US, make_bundle
 
 OLD = make_bundle()[0]

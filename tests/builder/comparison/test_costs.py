@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from polydom_builder.commands.comparison_tables import print_comparison
+from polydom_builder.commands.compare import print_comparison
 from polydom_builder.comparison.costs import compare_costs
 from polydom_builder.exceptions import ComparisonError
 from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples

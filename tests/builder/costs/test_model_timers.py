@@ -7,8 +7,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from polydom_builder.costs import model_timers
+from polydom_builder.costs.model_placing import MARGIN
 from polydom_builder.costs.model_timers import GivenTimer, InPlaceTimer, ModelTime, PlacedTimer, model_timer
-from polydom_builder.costs.model_times import MARGIN, ModelTimes
 from polydom_builder.costs.target import Target, is_here
 from polydom_builder.exceptions import ExportError, FitError
 from polydom_builder.training.cache import Cache
@@ -17,11 +17,10 @@ from polydom_builder.training.labels import targets_of
 from polydom_builder.training.onnx import to_onnx
 from polydom_builder.training.table import extract_table
 from polydom_builder.training.trainer import Trainer
-from polydom_runtime.bundles.engines import ENGINES
-from polydom_runtime.bundles.models import NO_VERSION
+from polydom_runtime.bundles.engines import ENGINES, NO_VERSION
 from polydom_runtime.device.calibration import NUMPY_REFERENCES
+from polydom_runtime.measuring.answer_bench import ModelBench, ModelTimes
 from polydom_runtime.measuring.conditions import identity
-from polydom_runtime.measuring.model_bench import Answers, ModelBench
 from tests.builder import task
 from tests.builder.board import drawn, samples
 from tests.builder.searches import search
@@ -73,11 +72,11 @@ def test_stated_time_is_the_measured_one(
     """Two models of 10 and 20 µs hot, cold 35 µs longer, that only one engine can run."""
     n_units = len(samples().units)
 
-    def answers(longer: float) -> Answers:
+    def answers(longer: float) -> ModelTimes:
         numbers = np.tile([0, 1], 30)
         seconds = np.full((60, n_units + 1), 1e-5)
         seconds[:, -1] = np.array([10, 20])[numbers] * US + longer
-        return Answers(numbers, seconds)
+        return ModelTimes(numbers, seconds)
 
     monkeypatch.setattr(model_timers, "agreeing_engines", lambda data, rows, count: ("onnxruntime",))
     monkeypatch.setattr(ModelBench, "hot", lambda self, seconds, most: answers(0.0))
@@ -99,11 +98,11 @@ def test_quicker_engine_after_the_features_is_chosen(
     """Of two models, onnxruntime takes 30 and 10 µs, and numpy 20 µs for both."""
     n_units = len(samples().units)
 
-    def answers(self: ModelBench, seconds: float, most: int) -> Answers:
+    def answers(self: ModelBench, seconds: float, most: int) -> ModelTimes:
         numbers = np.tile([0, 1, 2, 3], 30)
         times = np.full((120, n_units + 1), 1e-5)
         times[:, -1] = np.array([30, 20, 10, 20])[numbers] * US
-        return Answers(numbers, times)
+        return ModelTimes(numbers, times)
 
     monkeypatch.setattr(ModelBench, "hot", answers)
     timer = InPlaceTimer(task.space, ITEMS[:10], len(trainer.table.classes), trainer.table.rows_of, MEMORY)
@@ -166,7 +165,7 @@ def test_model_after_few_features_pays_less_for_coming_first(
     trainer: Trainer, models: list[tuple[tuple[int, ...], bytes]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At size 200 level takes 12 µs with dispatch, roughness and its step 37 µs more, and all features 111 µs."""
-    monkeypatch.setattr(ModelTimes, "__call__", lambda self, data, rows, count, share: share)
+    monkeypatch.setattr(model_timers, "placed_seconds", lambda *arguments: arguments[-2])
     monkeypatch.setattr(model_timers, "agreeing_engines", lambda *model: ENGINES)
     target = Target.measured(task.space, samples(), 0.99)
     assert target.engines == ("onnxruntime",)

@@ -10,19 +10,19 @@ from sklearn.tree import DecisionTreeClassifier
 
 from polydom_builder import PolyDomSearch
 from polydom_builder.costs.carry_over import KERNELS_OF_TERM, Ratio, carried_cost, carried_models, of_term, ratios
-from polydom_builder.costs.fit_times import REFERENCE_MODEL
-from polydom_builder.costs.model_times import LEAST_ADDED, MARGIN, ModelTimes, place
+from polydom_builder.costs.model_placing import LEAST_SHARE_ADDED, MARGIN, place, placed_seconds
 from polydom_builder.costs.target import Target
 from polydom_builder.exceptions import ExportError, FitError
 from polydom_builder.training.onnx import to_onnx
 from polydom_builder.verification.verify import verify_bundle
 from polydom_runtime.costs import BASIS, CostFunction
-from polydom_runtime.device.calibration import KERNELS, REFERENCES
+from polydom_runtime.device.calibration import KERNELS, REFERENCE_MODEL, REFERENCES
 from polydom_runtime.device.device_profile import Calibrated, DeviceProfile
 from polydom_runtime.exceptions import MeasurementError
-from polydom_runtime.measuring.fingerprint import VERSION
+from polydom_runtime.measuring.fingerprint import FINGERPRINT_VERSION
 from tests.builder import task
 from tests.builder.board import LINEAR_SECONDS, SIZES, samples
+from tests.builder.searches import made
 from tests.builder.shared_memory import shared_memory
 
 US = 1e-6
@@ -31,7 +31,7 @@ US = 1e-6
 def search(**changes: Any) -> PolyDomSearch:
     parameters = {"estimator": LogisticRegression(), "space": task.space, "deadline": 0.001, "cv": 3, "alpha": 2.0}
     parameters["memory"] = shared_memory()
-    return PolyDomSearch(**parameters | changes)
+    return made(PolyDomSearch, **parameters | changes)
 
 
 @pytest.fixture(scope="module")
@@ -121,15 +121,15 @@ def test_model_is_placed_by_the_references_and_pays_for_coming_first() -> None:
     there = {name: 70 * US if "trees" in name else LINEAR_SECONDS for name in REFERENCES}
 
     def stated(model: bytes, first: float) -> float:
-        return ModelTimes(there | {REFERENCE_MODEL: first})(model, rows, 2)
+        return placed_seconds(model, rows, 2, there | {REFERENCE_MODEL: first})
 
     assert stated(model, LINEAR_SECONDS) == pytest.approx(MARGIN * LINEAR_SECONDS)
     assert stated(model, 80 * US) == pytest.approx(MARGIN * 80 * US)
     assert stated(model, 20 * US) == pytest.approx(MARGIN * LINEAR_SECONDS)
     trees = to_onnx(DecisionTreeClassifier().fit(rows, rows[:, 0] > 0), 6)
     assert stated(trees, 80 * US) == pytest.approx(MARGIN * 100 * US)
-    after_few = ModelTimes(there | {REFERENCE_MODEL: 80 * US})(model, rows, 2, share=0.0)
-    assert after_few == pytest.approx(MARGIN * (50 + LEAST_ADDED * 30) * US)
+    after_few = placed_seconds(model, rows, 2, there | {REFERENCE_MODEL: 80 * US}, share=0.0)
+    assert after_few == pytest.approx(MARGIN * (50 + LEAST_SHARE_ADDED * 30) * US)
 
 
 def test_other_features_are_refused() -> None:
@@ -139,7 +139,7 @@ def test_other_features_are_refused() -> None:
 
 def test_other_feature_code_is_refused() -> None:
     with pytest.raises(FitError, match="has changed since"):
-        search().fit(*task.items(90), costs=samples(fingerprint=VERSION + "0" * 64))
+        search().fit(*task.items(90), costs=samples(fingerprint=FINGERPRINT_VERSION + "0" * 64))
 
 
 def test_fingerprint_of_an_older_version_tells_nothing() -> None:

@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 
 from polydom_builder import GreedySearch, PolyDomSearch
 from polydom_builder.displays import CostDisplay, DeadlineDisplay, FeatureDisplay, SetDisplay
-from polydom_builder.displays.set_display import places
+from polydom_builder.displays.display import places
 from polydom_builder.drawing import extra
 from polydom_builder.exceptions import FitError
 from polydom_runtime import load_bundle
@@ -52,10 +52,6 @@ def test_a_greedy_search_draws_itself_into_given_axes() -> None:
 @pytest.mark.parametrize("display", DISPLAYS)
 def test_a_bundle_is_drawn(display: Any, folder: Path) -> None:
     assert display.from_bundle(load_bundle(folder)).ax_.has_data()
-
-
-def test_a_search_with_an_index_of_the_paper_is_drawn() -> None:
-    assert fit(search(index="scan")).plot_deadlines().ax_.has_data()
 
 
 @pytest.mark.parametrize("method", METHODS)

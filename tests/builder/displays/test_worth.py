@@ -6,8 +6,8 @@ from polydom_builder.displays.index_view import IndexView
 from polydom_builder.displays.worth import Worth, worths
 from polydom_runtime.bundles.bundle import Bundle, StoredIndex
 from polydom_runtime.bundles.model_entry import ModelEntry
+from polydom_runtime.bundles.unit_times import StepTime
 from polydom_runtime.costs import CostFunction
-from polydom_runtime.unit_times import StepTime
 from tests.bundle_parts import bundle_of, changed
 
 US = 1e-6

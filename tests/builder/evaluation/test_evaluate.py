@@ -14,12 +14,11 @@ from polydom_builder import PolyDomSearch
 from polydom_builder.__main__ import main
 from polydom_builder.commands.evaluation_tables import print_evaluation
 from polydom_builder.evaluation import Labelled, evaluate, here
-from polydom_builder.evaluation.answering import Node
-from polydom_builder.evaluation.bands import size_bands
 from polydom_builder.evaluation.baselines import shipped, trained
-from polydom_builder.evaluation.planned import planned_answers
+from polydom_builder.evaluation.evaluate import size_bands
+from polydom_builder.evaluation.predictions import Node, planned_answers
 from polydom_builder.exceptions import ExportError
-from polydom_runtime import Predictor, load_bundle
+from polydom_runtime import Predictor, Seams, load_bundle
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.exceptions import ItemError
 from polydom_runtime.items.packed import write_packed
@@ -53,7 +52,7 @@ def test_strict_plan_follows_the_staircase(bundle: Bundle, unseen: Labelled) -> 
 
 
 def test_planned_answers_are_those_of_the_real_features_and_models(bundle: Bundle, unseen: Labelled) -> None:
-    at_once = Predictor(bundle, task.space, deadline=400 * US, clock=ManualClock())
+    at_once = Predictor(bundle, task.space, deadline=400 * US, seams=Seams(clock=ManualClock()))
 
     planned = planned_answers(bundle, unseen, 400 * US, "anytime")
     in_no_time = [at_once.predict_one(item) for item in ITEMS]

@@ -5,8 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from polydom_builder.index.exact_choice import best_choice
-from polydom_builder.index.model_choice import Choices, greedy, greedy_choice
+from polydom_builder.index.model_choice import Choices, best_choice, greedy, greedy_choice
 from polydom_runtime.arrays import Bools
 
 PRIOR = 0.5

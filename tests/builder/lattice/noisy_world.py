@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from polydom_builder.lattice.paired_errors import PairedErrors
+from polydom_builder.lattice.within_noise import PairedErrors
 from polydom_builder.sets.region import QueryRegion
 from polydom_builder.sets.set_costs import SetCosts
 from polydom_runtime.arrays import Floats

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from examples.paper.algorithms.layers import expand_layers
 from polydom_builder.exceptions import LatticeError
-from polydom_builder.lattice import expand_best_first, feasible, promise
+from polydom_builder.lattice import feasible, promising_sets
+from polydom_builder.lattice.best_first import expand_best_first
 from polydom_builder.lattice.candidates import select_candidates
-from polydom_builder.paper import expand_layers
 from polydom_builder.sets.covers import Costs
 from polydom_builder.sets.region import QueryRegion
 from polydom_builder.sets.set_costs import SetCosts
@@ -167,7 +168,7 @@ def test_many_features_need_no_enumeration_where_a_cheap_set_is_enough() -> None
 
 def test_too_many_feasible_sets(monkeypatch: pytest.MonkeyPatch) -> None:
     """The error says what to do."""
-    monkeypatch.setattr(feasible, "MAX_SETS", 1 << 17)
+    monkeypatch.setattr(feasible, "MAX_DOUBTFUL", 1 << 17)
     costs = constant_costs(*[1.0] * 30)
 
     with pytest.raises(LatticeError, match=r"At most 131,072 .*deadline.*alpha.*fewer features"):
@@ -220,9 +221,10 @@ def test_costs_may_be_any_callable_with_n_features() -> None:
 
 
 def test_same_search_twice_trains_the_same_sets(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sampling inside is seeded; of 256 sets in doubt, each of its three samples takes a part."""
-    monkeypatch.setattr(promise, "FIRST_ROUND", (64, 16))
-    monkeypatch.setattr(promise, "SECOND_ROUND", (8, 128))
+    """Sampling inside is seeded; of 256 sets in doubt, each of its three samples takes a part, as do the guesses."""
+    monkeypatch.setattr(promising_sets, "MOST_LEARNED", 4)
+    monkeypatch.setattr(promising_sets, "FIRST_ROUND", (64, 16))
+    monkeypatch.setattr(promising_sets, "SECOND_ROUND", (8, 128))
     costs = SetCosts([CostFunction.of(constant=i, linear=20.0 - i) for i in range(8)])
     a = np.sqrt(np.bitwise_count(np.arange(1 << 8)) / 8.0)
 

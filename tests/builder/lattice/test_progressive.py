@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from polydom_builder.exceptions import LatticeError
-from polydom_builder.lattice import expand_best_first, expand_progressively, feasible, progressive, proven_alpha
+from polydom_builder.lattice import feasible, progressive
+from polydom_builder.lattice.best_first import expand_best_first
 from polydom_builder.lattice.candidates import select_candidates
 from polydom_builder.lattice.monotonicity import estimate_tolerance
+from polydom_builder.lattice.progressive import expand_progressively, proven_alpha
 from polydom_builder.sets.covers import Costs
 from polydom_builder.sets.region import QueryRegion
 from polydom_builder.sets.set_costs import SetCosts

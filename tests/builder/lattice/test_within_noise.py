@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from polydom_builder.lattice.paired_errors import PairedErrors
-from polydom_builder.lattice.within_noise import select_within_noise, warn_if_all_is_noise
+from polydom_builder.lattice.within_noise import PairedErrors, select_within_noise, warn_if_all_is_noise
 from polydom_builder.sets.region import QueryRegion
 from polydom_builder.sets.set_costs import SetCosts
 from polydom_runtime.costs import CostFunction

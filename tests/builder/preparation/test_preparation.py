@@ -13,11 +13,11 @@ from sklearn.model_selection import TunedThresholdClassifierCV
 from sklearn.pipeline import make_pipeline
 
 from polydom_builder.exceptions import ExportError, FitError, TrainingError
-from polydom_runtime import Feature, FeatureSpace, Predictor, Step
+from polydom_runtime import Feature, FeatureSpace, Predictor, Seams, Step
+from polydom_runtime.bundles.unit_times import StepTime
 from polydom_runtime.costs import CostFunction
 from polydom_runtime.exceptions import FeatureError, ItemError
 from polydom_runtime.testing import ManualClock
-from polydom_runtime.unit_times import StepTime
 from tests.builder import task
 from tests.builder.searches import search
 from tests.bundle_parts import unit_times
@@ -47,7 +47,7 @@ def test_preselection_leaves_what_tells_something_and_the_node_takes_the_whole_s
 
     assert set(found.space_.names) < set(task.space.names)
     assert all(found.dropped_[f"nothing{k}"] for k in range(80))
-    predictor = Predictor.load(tmp_path / "b", space, clock=ManualClock())
+    predictor = Predictor.load(tmp_path / "b", space, seams=Seams(clock=ManualClock()))
     items, labels = task.items(60, seed=1)
     assert np.mean([predictor.predict_one(x).label == y for x, y in zip(items, labels, strict=True)]) > 0.7
     with pytest.raises(TrainingError, match="Give max_features"):
@@ -80,7 +80,10 @@ def test_steps_of_a_preselection_are_in_the_order_of_the_space_that_is_left(tmp_
     labels = [int(x[0] + x[1] > 0) for x in items]
 
     search(space=space, max_features=2).fit(items, labels, costs=costs).export(tmp_path / "b")
-    assert Predictor.load(tmp_path / "b", space, clock=ManualClock()).predict_one(items[0]).reason == "planned"
+    assert (
+        Predictor.load(tmp_path / "b", space, seams=Seams(clock=ManualClock())).predict_one(items[0]).reason
+        == "planned"
+    )
 
 
 class Unconvertible(LogisticRegression):  # type: ignore[misc]

@@ -8,16 +8,15 @@ from functools import partial
 import pytest
 from tqdm import tqdm
 
-from polydom_builder.lattice.by_gain import Step
+from polydom_builder.lattice.by_gain import SearchStep
 from polydom_builder.preparation import progress
-from polydom_builder.preparation.progress import SearchProgress
-from polydom_builder.preparation.remaining import trainings_left
+from polydom_builder.preparation.progress import SearchProgress, trainings_left
 from tests.builder.searches import fit, search
 
 
-def falling(n: int, factor: float = 0.8, worth: float = 1e-3) -> list[Step]:
+def falling(n: int, factor: float = 0.8, worth: float = 1e-3) -> list[SearchStep]:
     """Return the steps of a search whose gains fall by a factor, from .1 on."""
-    return [Step(k + 2, 0.1 * factor**k, 0.05, 0.01, worth) for k in range(n)]
+    return [SearchStep(k + 2, 0.1 * factor**k, 0.05, 0.01, worth) for k in range(n)]
 
 
 @pytest.mark.parametrize("n", [6, 10, 20])
@@ -29,7 +28,8 @@ def test_trainings_left_are_those_until_no_gain_is_worth_one(n: int) -> None:
 
 def test_gains_that_jump_are_averaged() -> None:
     steps = [
-        Step(s.n_trained, s.gain * (1.5 if s.n_trained % 2 else 1 / 1.5), 0.05, 0.01, s.worth) for s in falling(14)
+        SearchStep(s.n_trained, s.gain * (1.5 if s.n_trained % 2 else 1 / 1.5), 0.05, 0.01, s.worth)
+        for s in falling(14)
     ]
 
     assert trainings_left(steps) == pytest.approx(trainings_left(falling(14)), abs=3)
@@ -41,7 +41,7 @@ def test_nothing_is_foreseen_from_few_steps_or_gains_that_do_not_fall() -> None:
     assert trainings_left(falling(10, worth=0.0)) is None
 
 
-def told(trained: int, seconds: float, steps: list[Step], **limits: float) -> str:
+def told(trained: int, seconds: float, steps: list[SearchStep], **limits: float) -> str:
     """Return what is said after some trainings, which took so many seconds."""
     readings = iter([0.0, seconds])
     found = SearchProgress(clock=lambda: next(readings), **limits)  # type: ignore[arg-type]

@@ -10,17 +10,17 @@ import pytest
 
 from polydom_builder import GreedySearch
 from polydom_builder.reporting.bundle_page import bundle_page
-from polydom_builder.reporting.page import Table
 from polydom_builder.reporting.replayed import replayed
 from polydom_builder.simulation.trials import Trials
 from polydom_runtime import load_bundle
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.bundle_times import CostOrigin
 from polydom_runtime.bundles.confidence import Calibration, Confidence, Risk, RiskPoint
-from polydom_runtime.bundles.estimates import Estimate
 from polydom_runtime.bundles.identity import Identity
 from polydom_runtime.bundles.index_file import load_bundle as load
+from polydom_runtime.bundles.model_entry import Estimate
 from polydom_runtime.exceptions import DeadlineError
+from polydom_runtime.tables import TextTable
 from tests.builder import task
 from tests.builder.board import samples
 from tests.builder.searches import LOGISTIC, fit
@@ -83,7 +83,7 @@ def test_scores_are_those_of_the_replays(bundle: Bundle) -> None:
     within = ["expected accuracy within 100 µs", "expected accuracy within 300 µs"]
     assert [what for _, what in page.figures[1:3]] == within
     assert float(page.figures[1][0]) <= float(page.figures[2][0]) <= max(m.accuracy for m in bundle.models) + 5e-4
-    (scores,) = (b for b in page.sections[0].blocks if isinstance(b, Table) and b.title == "Expected scores")
+    (scores,) = (b for b in page.sections[0].blocks if isinstance(b, TextTable) and b.title == "Expected scores")
     assert [row[1] for row in scores.rows] == [number for number, _ in page.figures[1:3]]
 
 

@@ -7,10 +7,10 @@ import pytest
 
 from polydom_builder.sets.combined_costs import upper
 from polydom_builder.verification.verify import verify_bundle
-from polydom_runtime import Feature, FeatureSpace, Predictor
+from polydom_runtime import Feature, FeatureSpace, Predictor, Seams
+from polydom_runtime.bundles.unit_times import UnitTimes
 from polydom_runtime.costs import ZERO, CostFunction
 from polydom_runtime.testing import ManualClock
-from polydom_runtime.unit_times import UnitTimes
 from tests.builder import task
 from tests.builder.searches import QUERIES, fit, search
 
@@ -62,7 +62,7 @@ def test_node_has_the_time_that_a_cost_beyond_sums_leaves(tmp_path: Path) -> Non
     labels = [int(x[0] + x[1] > 0) for x in items]
     found = search(space=space, deadline=120 * US, combine=lambda parts: upper(parts.values()), alpha=1.0)
     found.fit(items, labels, costs=costs).export(tmp_path / "b")
-    predictor = Predictor.load(tmp_path / "b", space, clock=clock)
+    predictor = Predictor.load(tmp_path / "b", space, seams=Seams(clock=clock))
 
     for seconds[0] in (50 * US, 100 * US):
         assert predictor.predict_one(items[0]).features == ("a", "b")

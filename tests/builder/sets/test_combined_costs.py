@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples.paper.algorithms.layers import expand_layers
 from polydom_builder.exceptions import LatticeError
 from polydom_builder.index.envelope import build_index
-from polydom_builder.lattice import expand_best_first, feasible
+from polydom_builder.lattice import feasible
+from polydom_builder.lattice.best_first import expand_best_first
 from polydom_builder.lattice.candidates import select_candidates
 from polydom_builder.lattice.proof import prove
-from polydom_builder.paper import expand_layers
 from polydom_builder.sets import combined_costs
 from polydom_builder.sets.combined_costs import CombinedCosts, upper
 from polydom_builder.sets.set_costs import SetCosts

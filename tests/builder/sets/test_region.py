@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from polydom_builder.lattice import expand_best_first
+from polydom_builder.lattice.best_first import expand_best_first
 from polydom_builder.sets.region import QueryRegion
 from tests import synthetic
 from tests.draws import draws

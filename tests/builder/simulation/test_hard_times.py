@@ -6,15 +6,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from polydom_builder.costs.model_times import place
+from polydom_builder.costs.model_placing import place
 from polydom_builder.costs.target import Target
-from polydom_builder.simulation.simulate import Outcome, simulate
+from polydom_builder.simulation.simulate import Simulated, simulate
 from polydom_builder.simulation.trials import Trials
 from polydom_runtime import CostFunction, Feature, FeatureSpace, UnitTimes
-from polydom_runtime.bundles.bundle import Bundle, BundleSpace, Prior, Promise, StoredIndex
+from polydom_runtime.bundles.bundle import Bundle, BundleSpace, Prior, StoredIndex
 from polydom_runtime.bundles.bundle_times import BundleTimes
 from polydom_runtime.bundles.index import Interval
 from polydom_runtime.bundles.model_entry import ModelEntry
+from polydom_runtime.bundles.promise import Promise
 from polydom_runtime.device.calibration import REFERENCES
 from polydom_runtime.measuring.cost_samples import CostSamples, ItemSamples, units_of
 from tests.draws import draws
@@ -80,7 +81,7 @@ def measured(rng: np.random.Generator, items: np.ndarray | None) -> CostSamples:
     return replace(made, items={"hot": ItemSamples(items, taken(items, ROUNDS, rng), models)})
 
 
-def transformed(with_items: bool) -> Callable[[float], Outcome]:
+def transformed(with_items: bool) -> Callable[[float], Simulated]:
     """Return what answers items of sizes that were never measured: half of all sizes were, if items were."""
     rng = np.random.default_rng(0)
     half, held_out = np.array_split(rng.permutation(SIZES).astype(np.float64), 2)

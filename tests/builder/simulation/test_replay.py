@@ -9,7 +9,7 @@ import pytest
 from polydom_builder.__main__ import main
 from polydom_builder.simulation import simulate
 from polydom_builder.simulation.flights import trials_of_flight
-from polydom_runtime import Predictor
+from polydom_runtime import Predictor, Seams
 from polydom_runtime.records.flight_file import load_flight
 from polydom_runtime.records.recorder import FlightRecorder
 from tests.bundle_parts import changed
@@ -29,7 +29,7 @@ def bundle_folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def flight(world: World, bundle_folder: Path, tmp_path: Path) -> Path:
     """Two hundred items, whose features take between half and all of their worst case."""
-    predictor = Predictor.load(bundle_folder, world.space, deadline=200 * US, clock=world.clock)
+    predictor = Predictor.load(bundle_folder, world.space, deadline=200 * US, seams=Seams(clock=world.clock))
     rng = np.random.default_rng(0)
     recorder = FlightRecorder(tmp_path / "flight", predictor, capacity=500)
     for number in range(200):

@@ -9,20 +9,20 @@ import pytest
 
 from polydom_builder import PolyDomSearch
 from polydom_builder.bundling import quantiles as planning
-from polydom_builder.bundling.choosing import SHARE_OF_PROMISE
-from polydom_builder.bundling.outlooks import N_DEADLINES
-from polydom_builder.costs.fit_times import REFERENCE_MODEL
+from polydom_builder.bundling.outlooks import N_OUTLOOKS
+from polydom_builder.bundling.quantiles import SHARE_OF_PROMISE
 from polydom_builder.exceptions import FitError
-from polydom_builder.simulation import Outcome, Trials, simulate
+from polydom_builder.simulation import Simulated, Trials, simulate
 from polydom_builder.simulation.trials import halves
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.bundle_times import Choice
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.bundles.model_entry import ModelEntry
 from polydom_runtime.bundles.regimes import Regime, RegimeTimes
+from polydom_runtime.bundles.unit_times import StepTime
+from polydom_runtime.device.calibration import REFERENCE_MODEL
 from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples, ItemSamples
 from polydom_runtime.prediction import Policy
-from polydom_runtime.unit_times import StepTime
 from tests.builder import task
 from tests.builder.board import samples
 from tests.builder.costs.test_target import search
@@ -179,7 +179,7 @@ def test_export_plans_with_quantiles_that_no_neighbour_beats(fitted: PolyDomSear
     one, other = (Trials.drawn(s, sizes[k].tolist(), k) for k, s in enumerate(halves(jittery())))
     plans, guards = sorted(target.planned), [*planning.GUARDS]
 
-    def outcome(choice: Choice, trials: Trials) -> Outcome:
+    def outcome(choice: Choice, trials: Trials) -> Simulated:
         alone = changed(chosen, choices=(), planned=choice.planned, guarded=choice.guarded, typical=times.typical)
         return simulate(alone, trials, choice.deadline, adapt=False)
 
@@ -187,7 +187,7 @@ def test_export_plans_with_quantiles_that_no_neighbour_beats(fitted: PolyDomSear
         late = outcome(choice, one)
         return -max(late.missed - int(SHARE_OF_PROMISE * allowed * half), 0), late.score
 
-    assert len(times.choices) == N_DEADLINES
+    assert len(times.choices) == N_OUTLOOKS
     assert len({choice[1:] for choice in times.choices}) > 2
     for choice in times.choices:
         assert outcome(choice, other).missed <= allowed * half

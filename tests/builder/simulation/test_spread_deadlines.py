@@ -2,7 +2,7 @@
 
 import pytest
 
-from polydom_builder.simulation.report import spread_deadlines
+from polydom_builder.simulation.policies import spread_deadlines
 from polydom_runtime.bundles.index import Candidate
 from polydom_runtime.costs import CostFunction
 

@@ -5,7 +5,7 @@ import onnxruntime
 import pytest
 from numpy.typing import NDArray
 
-from polydom_runtime.bundles.models import InputRow
+from polydom_runtime.bundles.engines import InputRow
 from polydom_runtime.exceptions import BundleFormatError
 from polydom_runtime.kernels.kernel import Kernel
 from polydom_runtime.kernels.tensors import UnknownModel

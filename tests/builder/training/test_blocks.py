@@ -7,9 +7,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, make_scorer
 
-from polydom_builder.training.blocks import make_blocks
 from polydom_builder.training.cache import Cache
-from polydom_builder.training.folds import make_splits
+from polydom_builder.training.folds import make_blocks, make_splits
 from polydom_builder.training.labels import Targets, targets_of
 from polydom_builder.training.table import Table
 from polydom_builder.training.trainer import Trainer

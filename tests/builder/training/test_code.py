@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from polydom_builder.exceptions import TrainingError
-from polydom_builder.training.code import training_code
+from polydom_builder.training.fingerprints import training_code
 from tests.builder import task
 from tests.builder.searches import search
 

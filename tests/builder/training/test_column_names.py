@@ -16,7 +16,7 @@ from sklearn.preprocessing import MinMaxScaler, PolynomialFeatures, StandardScal
 
 from polydom_builder.exceptions import TrainingError
 from polydom_builder.training.column_names import check_names, placed
-from polydom_runtime import Predictor
+from polydom_runtime import Predictor, Seams
 from polydom_runtime.testing import ManualClock
 from tests.builder import task
 from tests.builder.searches import search
@@ -45,7 +45,7 @@ def test_estimator_that_names_features_answers_on_the_node_as_on_the_host(estima
     found.export(tmp_path / "b")
 
     for deadline in (100 * US, 400 * US):
-        predictor = Predictor.load(tmp_path / "b", task.space, deadline=deadline, clock=ManualClock())
+        predictor = Predictor.load(tmp_path / "b", task.space, deadline=deadline, seams=Seams(clock=ManualClock()))
         for x in task.items(30, seed=1)[0]:
             answer = predictor.predict_one(x)
             order = [task.space.names.index(name) for name in answer.features]

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from polydom_builder.training.data_fingerprint import data_fingerprint
+from polydom_builder.training.fingerprints import data_fingerprint
 
 ITEMS = [np.array([1.0, 2.0]), np.array([3.0])]
 

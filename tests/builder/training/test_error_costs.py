@@ -18,11 +18,11 @@ from polydom_builder.exceptions import TrainingError
 from polydom_builder.training.error_costs import CostSaved, checked_error_costs
 from polydom_builder.training.labels import targets_of
 from polydom_builder.training.scoring import scoring_name
-from polydom_runtime import ManualClock, Predictor
+from polydom_runtime import ManualClock, Predictor, Seams
 from polydom_runtime.bundles.error_costs import ErrorCosts
 from polydom_runtime.features import members
 from tests.builder import task
-from tests.builder.searches import FEW, LOGISTIC, search
+from tests.builder.searches import FEW, LOGISTIC, made, search
 from tests.builder.shared_memory import shared_memory
 
 ITEMS, SIGNALS = task.items(120)
@@ -33,9 +33,8 @@ SAME = {(a, b): 1 for a in ("calm", "loud", "slow") for b in ("calm", "loud", "s
 
 
 def fitted(costs: Any = COSTS, labels: Any = FAULTS, kind: Any = PolyDomSearch, **changes: Any) -> Any:
-    given = {"estimator": LOGISTIC, "space": task.space, "deadline": 400 * task.US, "cv": 3}
-    given |= {"memory": shared_memory(), **FEW[kind]} | changes
-    return kind(costs_of_errors=costs, **given).fit(ITEMS, labels, costs=task.costs)
+    given = {"deadline": 400 * task.US, "cv": 3, "memory": shared_memory(), **FEW[kind]} | changes
+    return made(kind, costs_of_errors=costs, **given).fit(ITEMS, labels, costs=task.costs)
 
 
 @pytest.fixture(scope="module")
@@ -234,7 +233,7 @@ def test_host_answers_as_the_node_does(labels: Any, unsure: bool, tmp_path: Path
     no_answer = {(label, None): 0.3 for label in set(labels)} if unsure else {}
     found = fitted(costs | no_answer, labels, max_mismatches=2)
     found.export(tmp_path / "x")
-    node = Predictor.load(tmp_path / "x", task.space, clock=ManualClock())
+    node = Predictor.load(tmp_path / "x", task.space, seams=Seams(clock=ManualClock()))
     new, _ = task.items(300, seed=2)
     answers = [node.predict_one(item).label for item in new]
 
@@ -264,7 +263,7 @@ def test_probabilities_may_be_there_only_after_the_fit() -> None:
 def test_search_with_costs_is_cloned_and_changed() -> None:
     found = search(costs_of_errors=COSTS)
 
-    assert clone(found).get_params()["costs_of_errors"] == COSTS
+    assert clone(found).get_params()["answers__costs_of_errors"] == COSTS
     assert found.set_params(estimator=LogisticRegression(C=0.1), estimator__C=2.0).estimator.C == 2.0
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from polydom_builder.training.onnx import OnnxModel
 from polydom_runtime.bundles.agreement import answers_around
-from polydom_runtime.bundles.models import InputRow
+from polydom_runtime.bundles.engines import InputRow
 from polydom_runtime.kernels.graph import Graph
 from polydom_runtime.kernels.kernel import Kernel
 from polydom_runtime.kernels.rounding import TRIES, has_trees, moved, moved_graph, unexplained

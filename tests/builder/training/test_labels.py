@@ -22,7 +22,7 @@ from polydom_builder.exceptions import TrainingError
 from polydom_builder.training.labels import targets_of
 from polydom_builder.training.onnx import OnnxModel, to_onnx
 from polydom_runtime import Predictor
-from polydom_runtime.bundles.models import InputRow
+from polydom_runtime.bundles.engines import InputRow
 from polydom_runtime.kernels.kernel import Kernel
 from tests.builder import task
 from tests.builder.searches import search

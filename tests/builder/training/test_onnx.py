@@ -20,8 +20,7 @@ from sklearn.tree import DecisionTreeClassifier
 from polydom_builder.exceptions import ExportError
 from polydom_builder.training import onnx
 from polydom_builder.training.onnx import OnnxModel, OnnxVersions, check_parity, to_onnx
-from polydom_runtime.bundles.engines import Engine, load_model
-from polydom_runtime.bundles.models import InputRow
+from polydom_runtime.bundles.engines import Engine, InputRow, load_model
 
 rng = np.random.default_rng(0)
 GRID = (rng.integers(-20, 20, (1500, 6)) / 10).astype(np.float32)

@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
 from polydom_builder.verification.verify import verify_bundle
-from polydom_runtime import Predictor
+from polydom_runtime import Predictor, Seams
 from polydom_runtime.items.packed import write_packed
 from polydom_runtime.testing import ManualClock
 from tests.builder import task
@@ -33,7 +33,7 @@ def test_regressor_answers_on_the_node_as_on_the_host(model: object, tmp_path: P
     items, spreads = sizes_of_noise()
     found = search(estimator=model, deadline=400 * US, alpha=1.05).fit(items, spreads, costs=task.costs)
     bundle = found.export(tmp_path / "spread.bundle")
-    predictor = Predictor.load(tmp_path / "spread.bundle", task.space, clock=ManualClock())
+    predictor = Predictor.load(tmp_path / "spread.bundle", task.space, seams=Seams(clock=ManualClock()))
     new, truth = sizes_of_noise(60, seed=1)
 
     answers = [predictor.predict_one(x) for x in new]
@@ -59,7 +59,7 @@ def test_item_without_time_for_any_feature_gets_the_mean(tmp_path: Path) -> None
     items, spreads = sizes_of_noise()
     found = search(estimator=RIDGE, deadline=400 * US, alpha=1.2).fit(items, spreads, costs=task.costs)
     found.export(tmp_path / "spread.bundle")
-    predictor = Predictor.load(tmp_path / "spread.bundle", task.space, clock=ManualClock())
+    predictor = Predictor.load(tmp_path / "spread.bundle", task.space, seams=Seams(clock=ManualClock()))
 
     answer = predictor.predict_one(np.zeros(0))
     assert answer.label == pytest.approx(np.mean(spreads))

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from polydom_builder.verification.verify import verify_bundle
-from polydom_runtime import Predictor
+from polydom_runtime import Predictor, Seams
 from polydom_runtime.testing import ManualClock
 from tests.builder import task
 from tests.builder.searches import LOGISTIC, search
@@ -35,7 +35,7 @@ def test_rare_class_scored_by_f1_from_host_to_node(tmp_path: Path) -> None:
     found = search(estimator=balanced, scoring=F1, alpha=1.1)
     found.fit(items, labels, [k // 12 for k in range(len(items))], costs=task.costs)
     bundle = found.export(tmp_path / "rare.bundle")
-    predictor = Predictor.load(tmp_path / "rare.bundle", task.space, clock=ManualClock())
+    predictor = Predictor.load(tmp_path / "rare.bundle", task.space, seams=Seams(clock=ManualClock()))
 
     assert labels.count("slow") < len(labels) / 4
     assert bundle.prior == (0, 0.0)

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
-from polydom_builder.training.sharpness import sharpness_of
+from polydom_builder.preparation.short_run import sharpness_of
 from tests.builder import task
 from tests.builder.searches import search
 

@@ -22,7 +22,7 @@ from polydom_builder.exceptions import TrainingError
 from polydom_builder.training.onnx import OnnxVersions
 from polydom_builder.training.weights import weight_parameter
 from tests.builder import task
-from tests.builder.searches import FEW
+from tests.builder.searches import FEW, made
 from tests.builder.shared_memory import shared_memory
 
 ITEMS, LABELS = task.items(120)
@@ -34,7 +34,8 @@ ONE_SPLIT = [(np.arange(60), np.arange(60, 120))]
 def fitted(
     weights: Any, estimator: Any = LOGISTIC, labels: Any = LABELS, kind: Any = PolyDomSearch, **changes: Any
 ) -> Any:
-    search = kind(estimator, task.space, **({"deadline": 400 * task.US, "cv": 2, "memory": shared_memory()} | changes))
+    given = {"deadline": 400 * task.US, "cv": 2, "memory": shared_memory()} | changes
+    search = made(kind, estimator, **given)
     return search.fit(ITEMS, labels, costs=task.costs, sample_weight=weights)
 
 
@@ -44,8 +45,8 @@ def test_weight_of_two_is_an_item_given_twice(tmp_path: Path) -> None:
     weights = rng.integers(0, 3, 120)
     where = np.repeat(np.arange(120), weights)
     split = [(np.flatnonzero(where < 60), np.flatnonzero(where >= 60))]
-    parameters: dict[str, Any] = {"deadline": 400 * task.US, "tolerance": 0.1}
-    twice = PolyDomSearch(LOGISTIC, task.space, cv=split, **parameters)
+    parameters: dict[str, Any] = {"deadline": 400 * task.US, "tolerance": 0.1, "correction": None}
+    twice = made(PolyDomSearch, LOGISTIC, cv=split, **parameters)
     twice.fit([ITEMS[k] for k in where], [LABELS[k] for k in where], costs=task.costs)
     once = fitted(weights, cv=ONE_SPLIT, **parameters)
 

@@ -15,20 +15,22 @@ from typing import Any, cast
 import msgpack
 import pytest
 
+from polydom_runtime.bundles import index_document
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.bundles.bundle_times import UNKNOWN_CALM, Choice, CostOrigin
-from polydom_runtime.bundles.decoding import decode
-from polydom_runtime.bundles.encoding import VERSION, encode
-from polydom_runtime.bundles.index import PolyDomIndex
+from polydom_runtime.bundles.bundle_times import Choice, Outlook
+from polydom_runtime.bundles.index import Interval, PolyDomIndex
+from polydom_runtime.bundles.index_document import decode, encode
 from polydom_runtime.bundles.index_file import DIGEST_FILE, INDEX_FILE, digest_line, load_bundle
 from polydom_runtime.bundles.model_entry import MODEL_FOLDER, ModelEntry
 from polydom_runtime.bundles.opened_folder import OpenedFolder, opened_folder
-from polydom_runtime.bundles.outlook import Outlook
+from polydom_runtime.bundles.promise import Assumption
 from polydom_runtime.bundles.regimes import REGIMES, Regime, RegimeTimes
-from polydom_runtime.bundles.schema import pack_floats
+from polydom_runtime.bundles.unit_times import StepTime, UnitTimes
+from polydom_runtime.codec.document import Document
 from polydom_runtime.costs import CostFunction
 from polydom_runtime.exceptions import BundleFormatError
-from tests.bundle_parts import changed
+from polydom_runtime.items.kinds import ItemKind
+from tests.bundle_parts import changed, document_of, floats, index_of
 from tests.draws import draws
 from tests.runtime.conftest import US, make_bundle, write
 
@@ -87,8 +89,10 @@ def test_round_trip(bundle: Bundle) -> None:
 
 
 def test_equal_times_are_stored_once() -> None:
-    """Choices and regimes name fourteen times; five differ from those of the regime hot and from each other."""
-    assert len(msgpack.unpackb(encode(made_for_regimes()))["more_times"]) == 5
+    """Choices and regimes name eighteen times, nine of which differ."""
+    n_times, _ = document_of(made_for_regimes())["once"]["unit_times"]
+
+    assert n_times == 9
 
 
 def test_times_of_one_deadline_and_regime_survive_the_file() -> None:
@@ -112,69 +116,27 @@ def test_a_set_with_a_cost_of_its_own_is_dearer_in_a_regime_by_what_its_units_ar
     assert more == pytest.approx([(30 + 35) * US, (30 + 36) * US, (30 + 37) * US])
 
 
-SINCE = {
-    2: {"origin"},
-    3: {"set_costs", "sequences", "median_size"},
-    4: {
-        *(
-            "expected",
-            "alone",
-            "typical",
-            "planning_quantile",
-            "guard_quantile",
-            "reference_seconds",
-            "slowdown",
-            "stops",
-            "stop_loss",
-        ),
-    },
-    5: {"choices", "calm", "outlook", "regimes", "more_times"},
-}
-"""Which fields each version added."""
+@pytest.mark.parametrize("version", [0, 2, 11, 1 << 40, "1", True, None])
+def test_an_index_of_another_version_says_what_to_do(version: Any) -> None:
+    """Development versions had numbers up to 11, which may be older or newer."""
+    with pytest.raises(BundleFormatError) as caught:
+        decode(index_of(make_bundle()[0], version=version))
+
+    said = f"The index must have format version 1. Got {version}. Export the bundle again, or upgrade polydom-runtime."
+    assert said == str(caught.value)
 
 
-def by_order(bundle: Bundle) -> Bundle:
-    """Return a bundle as one before version 8: the columns of models are in the order of computation."""
-    return replace(bundle, models=tuple(replace(model, rising=False) for model in bundle.models))
+def test_an_older_version_is_upgraded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one is that a later program reads: version 0 did not state a score."""
 
+    def from_version_0(document: Document) -> Document:
+        return {**document, "promise": {**document["promise"], "scoring": ""}}
 
-@pytest.mark.parametrize("version", [1, 2, 3])
-def test_older_version_loads_without_what_it_did_not_know(version: int) -> None:
-    bundle = changed(made_for_planning(), origin=CostOrigin("a board", notes=("warm",)))
-    document = msgpack.unpackb(encode(bundle))
-    unknown = set().union(*(names for since, names in SINCE.items() if since > version))
-    old = {name: value for name, value in document.items() if name not in unknown} | {"version": version}
+    monkeypatch.setattr(index_document, "UPGRADES", {0: from_version_0})
+    document = document_of(make_bundle()[0], version=0)
+    del document["promise"]["scoring"]
 
-    loaded = decode(bytes(msgpack.packb(old)))
-
-    plain = make_bundle()[0]
-    known = {} if version < 2 else {"origin": bundle.times.origin}
-    assert loaded == by_order(changed(plain, **known, calm=UNKNOWN_CALM))
-
-
-def test_fields_of_a_newer_version_are_not_read_from_an_older_one() -> None:
-    document = msgpack.unpackb(encode(made_for_planning())) | {"version": 3}
-
-    assert decode(bytes(msgpack.packb(document))) == by_order(changed(make_bundle()[0], calm=UNKNOWN_CALM))
-
-
-def test_version_4_has_one_choice_for_all_deadlines_and_only_hot_times() -> None:
-    document = msgpack.unpackb(encode(made_for_regimes())) | {"version": 4}
-
-    assert decode(bytes(msgpack.packb(document))) == by_order(changed(made_for_planning(), calm=UNKNOWN_CALM))
-
-
-def test_version_6_has_one_calm_estimate_for_all_deadlines_of_a_regime() -> None:
-    bundle = made_for_regimes()
-    document = msgpack.unpackb(encode(bundle)) | {"version": 6}
-    for there in (document, *document["regimes"]):
-        there["choices"] = [row[:3] for row in there["choices"]]
-
-    loaded = decode(bytes(msgpack.packb(document)))
-
-    assert [choice.calm for choice in loaded.times.choices] == [1.25, 1.25]
-    alike = tuple(choice._replace(calm=1.25) for choice in bundle.times.choices)
-    assert replace(loaded, times=replace(loaded.times, choices=alike)) == by_order(changed(bundle, choices=alike))
+    assert decode(bytes(msgpack.packb(document))) == make_bundle()[0]
 
 
 def test_written_bundle_loads(bundle_folder: Path) -> None:
@@ -291,15 +253,15 @@ def test_load_leaves_no_descriptor_open(bundle_folder: Path) -> None:
 @pytest.mark.parametrize("depth", [1000, 1_000_000])
 def test_a_value_in_many_lists_is_refused(depth: int) -> None:
     """Msgpack lets a thousand lists through; to print them all would exceed the stack."""
-    start = b"\x83\xa6format\xaepolydom-bundle\xa7version\x09\xa5names\x91"
+    start = b"\x83\xa6format\xaepolydom-bundle\xa7version\x01\xa5space\x91"
 
-    with pytest.raises(BundleFormatError, match=r"well-formed|feature name must be"):
+    with pytest.raises(BundleFormatError, match=r"well-formed|once must be a map"):
         decode(start + b"\x91" * depth + b"\xc0")
 
 
 def test_a_message_shows_no_character_that_controls_a_terminal() -> None:
     with pytest.raises(BundleFormatError, match=r"Got sp\?\[2Jread\."):
-        decode(altered(format="sp\x1b[2Jread"))
+        decode(index_of(make_bundle()[0], format="sp\x1b[2Jread"))
 
 
 def test_a_file_that_is_larger_than_the_index_says_is_not_read(bundle_folder: Path) -> None:
@@ -372,157 +334,227 @@ def test_model_swapped_for_another_is_noticed(bundle_folder: Path) -> None:
         load_bundle(bundle_folder)
 
 
-def altered(**changes: Any) -> bytes:
-    document = msgpack.unpackb(encode(make_bundle()[0]))
-    return bytes(msgpack.packb(document | changes))
-
-
 nan, inf = float("nan"), float("inf")
+
+
+def times(weight: float = 1.0, **changes: Any) -> UnitTimes:
+    """Return times of the units of the small bundle."""
+    worst = make_bundle()[0].times.worst
+    cost = worst.dispatch
+    object.__setattr__(cost := replace(cost), "weights", (weight,) * 6)  # past its own check
+    return replace(worst, **{"terms": (cost,) * 4, "dispatch": cost, **changes})
+
+
+def choices(*deadlines: float, calm: float = 1.0) -> tuple[Choice, ...]:
+    return tuple(Choice(deadline, times(), times(), calm) for deadline in deadlines)
+
+
+def outlook(deadline: float = 1e-4, score: float = 0.5, share: float = 0.0, late: float = 0.0, *names: str) -> Any:
+    return (Outlook(deadline, score, share, names, late),)
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"format": "other"}, "format"),
-        ({"version": VERSION + 1}, "Upgrade polydom-runtime"),
-        ({"version": True}, "type int"),
-        ({"costs": pack_floats([[nan] * 6] * 3)}, "NaN"),
-        ({"costs": pack_floats([[inf] * 6] * 3)}, "finite, non-negative weights"),
-        ({"costs": pack_floats([[-1e-6] * 6] * 3)}, "finite, non-negative weights"),
-        ({"costs": pack_floats([[0.0] * 7] * 3)}, "float64 numbers"),
-        ({"sizes": pack_floats([1000.0, 1.0])}, "range from low to high"),
-        ({"sizes": pack_floats([1.0, inf])}, "finite"),
-        ({"budgets": pack_floats([-1.0, 1.0])}, "range from low to high"),
-        ({"alpha": 0.5}, "from 1.0"),
-        ({"alpha": nan}, "from 1.0"),
-        ({"names": ["mean", "mean", "ends"]}, "different feature names"),
-        ({"names": []}, "number of features"),
-        ({"names": ["mean", "sp\x1b[2Jread", "ends"]}, "printable characters"),
-        ({"widths": [1, 2, 0]}, "width"),
-        ({"classes": ["yes", "yes"]}, "different"),
-        ({"classes": ["yes", None]}, "integers, strings or booleans"),
-        ({"classes": [["yes"], ["no"]]}, "integers, strings or booleans"),
-        ({"prior": 2}, "from 0 to 1"),
-        ({"shipped": [0, 1, 3]}, "model number"),
-        ({"shipped": [0, 1, -1]}, "model number"),
-        ({"intervals": [1, 2, 4]}, "candidate number"),
-        ({"models": [[[0], 1, b"short"]] * 3}, "SHA-256"),
-        ({"steps": [["half", 8]]}, "users"),
-        ({"steps": [["half"]]}, "list of 2"),
-        ({"expected": [pack_floats([[1.0] * 6] * 4), 1.0]}, "float64 numbers"),
-        ({"expected": [pack_floats([[nan] * 6] * 5), 1.0]}, "NaN"),
-        ({"expected": [pack_floats([[-1.0] * 6] * 5), 1.0]}, "finite, non-negative weights"),
-        ({"alone": [pack_floats([[1.0] * 6] * 5)]}, "list of 2"),
-        ({"alone": [pack_floats([[1.0] * 6] * 5), -1.0]}, "alone"),
-        ({"alone": [pack_floats([[1.0] * 6] * 5), nan]}, "alone"),
-        ({"typical": [pack_floats([[1.0] * 6] * 5), 1]}, "type float"),
-        ({"typical": None}, "type list"),
-        ({"planning_quantile": 1.5}, "from 0.0 to 1.0"),
-        ({"reference_seconds": inf}, "reference_seconds"),
-        ({"slowdown": 0.5}, "from 1.0"),
-        ({"slowdown": inf}, "slowdown"),
-        ({"stops": pack_floats([0.5])}, "float64 numbers"),
-        ({"stops": pack_floats([0.5, -0.1, 0.5])}, "confidences"),
-        ({"stop_loss": nan}, "stop_loss"),
-        ({"scoring": None}, "type str"),
-        ({"scoring": "x" * 201}, "1 to 200 characters"),
-        ({"assumption": [5, 1]}, "list of 3"),
-        ({"assumption": [-1, 0, 0.0]}, "number of pairs"),
-        ({"assumption": [5, 6, 0.1]}, "from 0 to 5"),
-        ({"assumption": [5, 1, nan]}, "worst"),
-        ({"item_kind": [1]}, "list of 2"),
-        ({"item_kind": [-1, False]}, "number of dimensions"),
-        ({"item_kind": [1, 0]}, "type bool"),
-        ({"choices": [[1e-4, 0, 0]]}, "list of 4"),
-        ({"choices": [[1e-4, 0, 4, 1.0]]}, "number of times"),
-        ({"choices": [[1e-4, 0, 0, 0.9]]}, "calm"),
-        ({"choices": [[1e-4, 0, 0, nan]]}, "calm"),
-        ({"choices": [[1e-4, -1, 0, 1.0]]}, "number of times"),
-        ({"choices": [[1e-4, 0.0, 0, 1.0]]}, "number of times"),
-        ({"choices": [[0.0, 0, 0, 1.0]]}, "choices"),
-        ({"choices": [[5e-324, 0, 0, 1.0]]}, "choices"),
-        ({"choices": [[nan, 0, 0, 1.0]]}, "choices"),
-        ({"choices": [[inf, 0, 0, 1.0]]}, "choices"),
-        ({"choices": [[1e-4, 0, 0, 1.0], [1e-4, 0, 0, 1.0]]}, "choices"),
-        ({"choices": [[2e-4, 0, 0, 1.0], [1e-4, 0, 0, 1.0]]}, "choices"),
-        ({"choices": [[1e-4 * (k + 1), 0, 0, 1.0] for k in range(101)]}, "number of deadlines"),
-        ({"calm": 0.99}, "calm"),
-        ({"calm": nan}, "calm"),
-        ({"calm": inf}, "calm"),
-        ({"calm": 1}, "type float"),
-        ({"outlook": [[1e-4, 0.5, 0.0, 0.0]]}, "list of 5"),
-        ({"outlook": [[1e-4, nan, 0.0, 0.0, []]]}, "score"),
-        ({"outlook": [[1e-4, 0.5, 1.5, 0.0, []]]}, "prior_share"),
-        ({"outlook": [[1e-4, 0.5, 0.0, -0.5, []]]}, "late"),
-        ({"outlook": [[1e-4, 0.5, 0.0, 0.0, [3]]]}, "feature number"),
-        ({"outlook": [[1e-4, 0.5, 0.0, 0.0, [1, 1]]]}, "different"),
-        ({"outlook": [[1e-4, 0.5, 0.0, 0.0, "all"]]}, "must be a list"),
-        ({"more_times": [[pack_floats([[1.0] * 6] * 5), 1.0]]}, "list of 3"),
-        ({"more_times": [[pack_floats([[1.0] * 6] * 4), 1.0, 0.5]]}, "float64 numbers"),
-        ({"more_times": [[pack_floats([[-1.0] * 6] * 5), 1.0, 0.5]]}, "finite, non-negative weights"),
-        ({"more_times": [[pack_floats([[1.0] * 6] * 5), inf, 0.5]]}, "more_times"),
-        ({"more_times": [[pack_floats([[1.0] * 6] * 5), 1.0, 1.5]]}, "quantile"),
-        ({"more_times": [[b"", 1.0, 0.5]] * 1001}, "number of more_times"),
-        ({"regimes": {}}, "type list"),
-        ({"regimes": [[]]}, "must be a map"),
-        ({"sizes": pack_floats([1.0, 1e91])}, "finite"),
-        ({"sizes": pack_floats([0.0, 0.0])}, "largest positive"),
-        ({"sizes": pack_floats([0.0, 5e-324]), "intervals": [], "interval_ends": b""}, "not tiny"),
-        ({"budgets": pack_floats([0.0, 0.0])}, "longest budget"),
-        ({"budgets": pack_floats([1.0, 1e6])}, "longest budget"),
-        ({"costs": pack_floats([[1e19] * 6] * 3)}, r"at most 1e\+18"),
-        ({"more_times": [[pack_floats([[1e300] * 6] * 5), 1.0, 0.5]]}, r"at most 1e\+18"),
-        ({"steps": [["mean", 3]]}, "names of their own"),
-        ({"steps": [["a", 3], ["b", 6]], "step_costs": pack_floats([[0.0] * 6] * 2)}, "one at most"),
-        ({"classes": [1, True]}, "all of one type"),
-        ({"classes": ["yes", 0]}, "all of one type"),
-        ({"classes": ["yes", "\x1b[2J"]}, "no control characters"),
-        ({"classes": ["yes", "x" * 1001]}, "at most 1000 characters"),
-        ({"sequences": [[0], [0]]}, "sequences must be different"),
+        ({"sizes": (1000.0, 1.0)}, "promise must have sizes from low to high"),
+        ({"sizes": (1.0, inf)}, r"promise\.sizes\[1\] must be a float from 0 to 2"),
+        ({"sizes": (1.0, 1e91)}, r"promise\.sizes\[1\]"),
+        ({"sizes": (0.0, 0.0)}, "not tiny"),
+        ({"sizes": (0.0, 5e-324), "intervals": ()}, "not tiny"),
+        ({"budgets": (-1.0, 1.0)}, r"promise\.budgets\[0\] must be a float of at least 0"),
+        ({"budgets": (2.0, 1.0)}, "budgets from low to high"),
+        ({"budgets": (0.0, 0.0)}, "budgets from low to high, above 0"),
+        ({"budgets": (1.0, 1e6)}, r"below 1e\+06 seconds"),
+        ({"alpha": 0.5}, r"promise\.alpha must be a float of at least 1\. Got 0\.5"),
+        ({"alpha": nan}, r"promise\.alpha must be a float of at least 1\. Got nan"),
+        ({"slowdown": 0.5}, r"promise\.slowdown must be a float from 1 to"),
+        ({"slowdown": inf}, r"promise\.slowdown"),
+        ({"stop_loss": nan}, r"promise\.stop_loss"),
+        ({"scoring": "x" * 201}, r"promise\.scoring must be a text of 0 to 200 printable characters"),
+        ({"assumption": Assumption(0.0, -1, 0, 0.0)}, r"assumption\.n_pairs must be an integer from 0"),
+        ({"assumption": Assumption(0.0, 5, 6, 0.1)}, "broken by some of the pairs at most"),
+        ({"assumption": Assumption(0.5, 5, 1, 0.1)}, "the assumption for its tolerance"),
+        ({"assumption": Assumption(0.0, 5, 1, nan)}, r"assumption\.worst"),
+        ({"names": ("mean", "mean", "ends")}, "different feature names"),
+        ({"names": ("mean", "sp\x1b[2Jread", "ends")}, r"names\[1\] must be a text of 1 to 200 printable"),
+        ({"widths": (1, 2)}, "one width for each"),
+        ({"widths": (1, 2, 0)}, r"space\.widths\[2\] must be an integer from 1 to 16777216\. Got 0"),
+        ({"classes": ("yes", "yes")}, "different classes"),
+        ({"classes": ("yes",)}, "two or more"),
+        ({"classes": ("yes", None)}, r"space\.classes\[1\] must be of type int or str or bool\. Got None"),
+        ({"classes": (["yes"], ["no"])}, "of type int or str or bool"),
+        ({"classes": (1, True)}, "all of one type"),
+        ({"classes": ("yes", 0)}, "all of one type"),
+        ({"classes": ("yes", "\x1b[2J")}, "no control characters"),
+        ({"classes": ("yes", "x" * 1001)}, "at most 1000 characters"),
+        ({"item_kind": ItemKind(-1, False)}, r"space\.item_kind\.ndim"),
+        ({"prior": (2, 0.5)}, r"prior\.number must be an integer from 0 to 1\. Got 2"),
+        ({"prior": (0.5, 0.5)}, r"prior\.number must be an integer"),
+        ({"shipped": (0, 1, 3)}, r"stored\.shipped must have numbers from 0 to 2\. Got 3"),
+        ({"shipped": (0, 1, -1)}, r"stored\.shipped\[2\]"),
+        ({"intervals": (Interval(4, 1.0, 2.0),)}, r"stored\.intervals must have numbers from 0 to 3"),
+        ({"intervals": (Interval(1, 3.0, 2.0),)}, r"stored\.intervals\[0\] must not end before it starts"),
+        ({"sequences": ((0,), (0,))}, "sequences must be different"),
+        ({"sequences": ((1,),)}, "must be orders of models"),
+        ({"worst": times(nan)}, r"once\.unit_times\[0\]\.terms(\[0\])?\.weights\[0\] must be a float from 0 to 1e\+18"),
+        ({"worst": times(inf)}, r"weights\[0\] must be a float from 0 to 1e\+18\. Got inf"),
+        ({"worst": times(-1e-6)}, r"weights\[0\] must be a float from 0 to 1e\+18\. Got -1e-06"),
+        ({"guarded": times(1e300)}, r"once\.unit_times\[1\]\.terms(\[0\])?\.weights\[0\]"),
+        ({"planned": times(terms=(CostFunction.of(1.0),) * 3)}, "a time of each unit"),
+        ({"planned": times(model=1.0)}, r"once\.unit_times\.model must be known of each entry or of none"),
+        ({name: times(model=1.0) for name in ("worst", "planned", "guarded", "typical")}, "hold for every model"),
+        ({"planned": times(names=("mean", "spread", "ends", "whole"))}, "of the same units"),
+        ({"planned": times(quantile=1.5)}, r"once\.unit_times\[1\]\.quantile must be a float from 0 to 1"),
+        ({"guarded": times(model_ratio=-1.0)}, r"once\.unit_times\[1\]\.model_ratio"),
+        ({"guarded": times(model_ratio=nan)}, r"once\.unit_times\[1\]\.model_ratio"),
+        ({"steps": (StepTime("half", 8, CostFunction.of()),)}, "a feature may use one at most"),
+        ({"steps": (StepTime("half", 0, CostFunction.of()),)}, r"users\[0\]"),
+        ({"steps": (StepTime("mean", 3, CostFunction.of()),)}, "names of their own"),
+        ({"steps": (StepTime("a", 3, CostFunction.of()), StepTime("b", 6, CostFunction.of()))}, "one at most"),
+        ({"reference_seconds": inf}, r"times\.reference_seconds"),
+        ({"choices": choices(0.0)}, r"times\.choices\[0\]\.deadline must be a float from 1e-09 to 1e\+06\. Got 0"),
+        *(({"choices": choices(deadline)}, r"choices\[0\]\.deadline") for deadline in (5e-324, nan, inf)),
+        ({"choices": choices(1e-4, 1e-4)}, "by rising deadline"),
+        ({"choices": choices(2e-4, 1e-4)}, "by rising deadline"),
+        ({"choices": choices(*(1e-4 * (k + 1) for k in range(101)))}, r"times\.choices must have 0 to 100 entries"),
+        ({"choices": choices(1e-4, calm=0.9)}, r"times\.choices\[0\]\.calm"),
+        ({"choices": choices(1e-4, calm=nan)}, r"times\.choices\[0\]\.calm"),
+        *(({"calm": calm}, r"times\.calm must be a float from 1 to") for calm in (0.99, nan, inf)),
+        ({"outlook": outlook(score=nan)}, r"times\.outlook\[0\]\.score"),
+        ({"outlook": outlook(share=1.5)}, r"times\.outlook\[0\]\.prior_share"),
+        ({"outlook": outlook(late=-0.5)}, r"times\.outlook\[0\]\.late"),
+        ({"outlook": outlook(1e-4, 0.5, 0.0, 0.0, "peak")}, "outlooks of different features of the bundle"),
+        ({"outlook": outlook(1e-4, 0.5, 0.0, 0.0, "mean", "mean")}, "outlooks of different features"),
+        ({"outlook": outlook() + outlook()}, "by rising deadline"),
     ],
 )
 def test_impossible_content_is_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(BundleFormatError, match=message):
-        decode(altered(**changes))
+        decode(encode(changed(make_bundle()[0], **changes)))
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"regime": "hot"}, "must be one of"),
-        ({"regime": "frozen"}, "must be one of"),
-        ({"regime": ["cold"]}, "must be one of"),
-        ({"regime": "rehearsed"}, "each regime once"),
-        ({"times": [0, 0, 0]}, "list of 4"),
-        ({"times": [0, 0, 0, 99]}, "number of times"),
-        ({"times": [0, 0, 0, True]}, "number of times"),
-        ({"reference_seconds": nan}, "reference_seconds"),
-        ({"models": pack_floats([1e-6] * 2)}, "float64 numbers"),
-        ({"models": pack_floats([1e-6, 1e-6, -1e-6])}, "finite times"),
-        ({"models": pack_floats([1e-6, 1e-6, inf])}, "finite times"),
-        ({"models": pack_floats([1e-6, 1e-6, nan])}, "NaN"),
-        ({"asleep": -1.0}, "asleep"),
-        ({"asleep": inf}, "asleep"),
-        ({"calm": 0.5}, "calm"),
-        ({"choices": [[1e-4, 0, 99, 1.0]]}, "number of times"),
-        ({"outlook": [[1e-4, 0.5, 0.0, nan, []]]}, "late"),
-        *(({name: None}, name) for name in ("times", "models", "asleep", "calm", "choices", "outlook")),
+        ({"order": (3,)}, r"models\[0\]\.order must have feature numbers from 0 to 2"),
+        ({"order": ()}, r"models\[0\]\.order must have 1 to 60 entries\. Got 0"),
+        ({"order": (0, 0)}, r"models\[0\] must have different features"),
+        ({"order": (0, 1, 2)}, "in an order that its estimator has once|a model for every prefix"),
+        ({"accuracy": inf}, r"models\[0\]\.accuracy"),
+        ({"accuracy": nan}, r"models\[0\]\.accuracy"),
+        ({"seconds": -1.0}, r"models\[0\]\.seconds must be a float from 0 to 1e\+06\. Got -1\.0"),
+        ({"seconds": nan}, r"models\[0\]\.seconds"),
+        ({"size_bytes": 0}, r"models\[0\]\.size_bytes"),
+        ({"sha256": b"short"}, r"models\[0\]\.sha256 must be 32 bytes"),
+        ({"stop": 0.5}, r"models\.stop must be known of each entry or of none\. Got 1 of 3"),
+        ({"cost": CostFunction.of(1e-6)}, r"models\.cost must be known of each entry or of none"),
+    ],
+)
+def test_impossible_models_are_refused(changes: dict[str, Any], message: str) -> None:
+    bundle, _ = make_bundle()
+    first, *others = bundle.models
+
+    with pytest.raises(BundleFormatError, match=message):
+        decode(encode(changed(bundle, models=(replace(first, **changes), *others))))
+
+
+ONE: list[Any] = [1, {"deadline": floats(1e-4), "planned": [0], "guarded": [0], "calm": floats(1.0)}]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"format": "other"}, "have format 'polydom-bundle'"),
+        ({"more": 1}, "Got one with 'more'"),
+        ({"space": []}, "space must be a map"),
+        ({"space__names": []}, r"space\.names must have 1 to 60 entries. Got 0"),
+        ({"space__names": [0, []]}, r"space\.names must have 1 to 60 entries"),
+        ({"space__names": [3, ["mean", "spread"]]}, r"space\.names must be a list of 3. Got a list of 2"),
+        ({"space__names": [1 << 40, {"all": "mean"}]}, "1 to 60 entries"),
+        ({"space__names": ["mean", "spread", "ends"]}, "list of 2"),
+        ({"space__item_kind": [1, False]}, r"space\.item_kind must be a map of ndim, is_complex"),
+        ({"space__item_kind": {"ndim": 1, "is_complex": 0}}, r"is_complex must be of type bool"),
+        ({"promise__alpha": 1}, r"promise\.alpha must be a float"),
+        ({"promise__sizes": floats(1.0)}, r"promise\.sizes must be bytes of 2 float64 numbers. Got 8 bytes"),
+        ({"promise__scoring": None}, r"promise\.scoring must be a text"),
+        ({"times__worst": 1}, r"times\.worst must be the number of one of the 1 rows of once\.unit_times"),
+        ({"times__worst": -1}, r"times\.worst must be the number"),
+        ({"times__worst": 0.0}, r"times\.worst must be the number"),
+        ({"times__worst": True}, r"times\.worst must be the number"),
+        ({"times__calm": 1}, r"times\.calm must be a float"),
+        ({"times__choices": [1, {**ONE[1], "planned": [4]}]}, r"times\.choices\[0\]\.planned must be the number"),
+        ({"times__choices": [1, {**ONE[1], "calm": b""}]}, r"times\.choices\.calm must be bytes of 1 float64"),
+        ({"times__choices": [1, {"deadline": floats(1e-4)}]}, r"times\.choices must be a map.*Got one without 'calm'"),
+        ({"times__choices": None}, r"times\.choices must be a list of 2"),
+        ({"once": None}, "once must be a map of unit_times, origins, feature_sets"),
+        ({"once__origins": []}, r"times\.origin must be the number of one of the 0 rows"),
+        ({"once__unit_times": [1001, {"all": None}]}, r"once\.unit_times must have 0 to 1000 entries"),
+        ({"once__unit_times__1__names": [[4, []]]}, r"once\.unit_times\[0\]\.names must be a list of 4"),
+        ({"once__unit_times__1__terms__0__0": 5}, r"unit_times\[0\]\.terms\.weights must be bytes of 30 float64"),
+        ({"once__unit_times__1__terms__0__0": 121}, r"once\.unit_times\[0\]\.terms must have 1 to 120 entries"),
+        ({"regimes": []}, "regimes must be a map of 0 to"),
+        ({"regimes": {"cold": []}}, r"regimes\.cold must be a map"),
+        ({"models__1__stop": floats(0.5)}, r"models\.stop must be bytes of 3 float64"),
+        ({"models__1__stop": floats(0.5, -0.1, 0.5)}, r"models\[1\]\.stop must be a float of at least 0"),
+        ({"models__1__engine": ["numpy", "numpy", "abacus"]}, r"models\[2\]\.engine must be one of onnxruntime, numpy"),
+        ({"models__1__sha256": {"all": b"short"}}, r"models\.sha256 must be 32 bytes"),
+    ],
+)
+def test_content_of_another_form_is_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(BundleFormatError, match=message):
+        decode(index_of(make_bundle()[0], **changes))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"models": (1e-6, 1e-6)}, r"regimes\.cold must be rehearsed or cold, with a time of each model"),
+        *(({"models": (1e-6, 1e-6, x)}, r"regimes\.cold\.models\[2\] must be a float") for x in (-1e-6, inf, nan)),
+        ({"asleep": -1.0}, r"regimes\.cold\.asleep"),
+        ({"asleep": inf}, r"regimes\.cold\.asleep"),
+        ({"reference_seconds": nan}, r"regimes\.cold\.times\.reference_seconds"),
+        ({"calm": 0.5}, r"regimes\.cold\.times\.calm"),
+        ({"choices": choices(1e-4, 1e-4)}, r"regimes\.cold\.times must have choices and outlooks by rising deadline"),
+        ({"outlook": outlook(late=nan)}, r"regimes\.cold\.times\.outlook\[0\]\.late"),
     ],
 )
 def test_impossible_regime_is_refused(changes: dict[str, Any], message: str) -> None:
-    document = msgpack.unpackb(encode(made_for_regimes()))
-    document["regimes"][1] |= changes
+    bundle = made_for_regimes()
+    cold = bundle.regimes["cold"]
+    own = {name: changes[name] for name in ("models", "asleep") if name in changes}
+    of_times = {name: value for name, value in changes.items() if name not in own}
+    cold = cold._replace(**own, times=replace(cold.times, **of_times))
 
     with pytest.raises(BundleFormatError, match=message):
+        decode(encode(replace(bundle, regimes={**bundle.regimes, "cold": cold})))
+
+
+@pytest.mark.parametrize("name", ["hot", "frozen", ""])
+def test_regimes_are_rehearsed_and_cold(name: str) -> None:
+    document = document_of(made_for_regimes())
+    document["regimes"][name] = document["regimes"].pop("cold")
+
+    with pytest.raises(BundleFormatError, match=r"be one of hot, rehearsed, cold|be rehearsed or cold"):
         decode(bytes(msgpack.packb(document)))
 
 
-@pytest.mark.parametrize("missing", sorted(msgpack.unpackb(encode(make_bundle()[0]))))
-def test_every_missing_field_is_named(missing: str) -> None:
-    document = msgpack.unpackb(encode(make_bundle()[0]))
-    del document[missing]
+PLACES = [
+    f"{name}__{part}" if isinstance(value, dict) else name
+    for name, value in document_of(make_bundle()[0]).items()
+    for part in (value if isinstance(value, dict) else [""])
+]
 
-    with pytest.raises(BundleFormatError, match=missing):
+
+@pytest.mark.parametrize("missing", PLACES)
+def test_every_missing_field_is_named(missing: str) -> None:
+    document = document_of(make_bundle()[0])
+    name, _, part = missing.partition("__")
+    if part:
+        del document[name][part]
+    else:
+        del document[name]
+
+    with pytest.raises(BundleFormatError, match=f"without '{part or name}'|have format"):
         decode(bytes(msgpack.packb(document)))
 
 
@@ -538,7 +570,7 @@ def test_lengths_that_promise_gigabytes_are_refused(data: bytes) -> None:
 def test_model_without_its_prefixes_is_refused() -> None:
     bundle, _ = make_bundle()
 
-    with pytest.raises(BundleFormatError, match="Every prefix"):
+    with pytest.raises(BundleFormatError, match="a model for every prefix"):
         decode(encode(changed(bundle, models=bundle.models[1:], shipped=(0, 1), intervals=())))
 
 
@@ -563,12 +595,9 @@ def test_digest_is_what_sha256sum_checks(bundle_folder: Path) -> None:
 @pytest.mark.parametrize("score", [math.inf, -math.inf, math.nan])
 def test_prior_scores_a_finite_number(score: float) -> None:
     """An infinite one would be better than every model: the node would never use any."""
-    with pytest.raises(BundleFormatError, match="prior_accuracy"):
+    with pytest.raises(BundleFormatError, match=r"prior\.accuracy"):
         decode(encode(changed(make_bundle()[0], prior=(0, score))))
 
 
-def test_columns_of_a_model_are_in_the_order_of_the_space_since_version_8() -> None:
-    entry = ModelEntry((2, 0, 1), 0.9, 1e-6, 10, b"0" * 32)
-
-    assert entry.features == (0, 1, 2)
-    assert replace(entry, rising=False).features == (2, 0, 1)
+def test_columns_of_a_model_are_in_the_order_of_the_space() -> None:
+    assert ModelEntry((2, 0, 1), 0.9, 1e-6, 10, b"0" * 32).features == (0, 1, 2)

@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,13 +11,11 @@ import pytest
 
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.confidence import Calibration, Confidence, Risk, RiskPoint
-from polydom_runtime.bundles.decoding import decode
-from polydom_runtime.bundles.encoding import encode
-from polydom_runtime.bundles.schema import pack_floats
-from polydom_runtime.describing.risk_table import risk_table
+from polydom_runtime.bundles.index_document import decode, encode
+from polydom_runtime.describing.description import describe
 from polydom_runtime.exceptions import BundleFormatError, BundleMismatchError, ConfidenceError
 from polydom_runtime.policy.abstention import least_confidence
-from tests.bundle_parts import changed
+from tests.bundle_parts import changed, index_of
 from tests.runtime.bundles.test_odd_values import altered
 from tests.runtime.conftest import make_bundle
 
@@ -34,15 +33,6 @@ def test_confidences_survive_the_file() -> None:
     assert decode(encode(sure())) == sure()
 
 
-def test_a_bundle_of_format_10_has_no_confidences() -> None:
-    document = msgpack.unpackb(encode(make_bundle()[0])) | {"version": 10}
-    del document["confidence"]
-    bundle = decode(bytes(msgpack.packb(document)))
-
-    assert bundle.confidence is None
-    assert {model.calibration for model in bundle.models} == {None}
-
-
 @pytest.mark.parametrize(
     ("score", "confidence"),
     [(-9.0, 0.25), (-1.0, 0.25), (-0.25, 0.5), (0.5, 0.75), (2.0, 0.75), (9.0, 0.75), (math.nan, 0.25)],
@@ -55,61 +45,83 @@ def test_one_knot_is_one_confidence() -> None:
     assert [Calibration((0.5,), (0.75,))(score) for score in (-1.0, 0.5, math.inf)] == [0.75, 0.75, 0.75]
 
 
-def knots(*numbers: float) -> list[bytes]:
-    return [pack_floats(numbers)] * 3
-
-
-def risk(regime: Any = "hot", deadline: Any = 1e-3, error: Any = 0.1, points: Any = (0.5, 1.0, 0.1)) -> list[object]:
-    return [[regime, deadline, error, pack_floats(points) if isinstance(points, tuple) else points]]
+def risk(regime: Any = "hot", deadline: float = 1e-3, error: float = 0.1, *points: Sequence[float]) -> dict[str, Any]:
+    points = points or ((0.5, 1.0, 0.1),)
+    return {"risks": (Risk(regime, deadline, error, tuple(RiskPoint(*point) for point in points)),)}
 
 
 @pytest.mark.parametrize(
     "fault",
     [
         {"prior": -0.1},
-        {"prior": 1},
         {"prior": math.nan},
-        {"calibrations": []},
-        {"calibrations": knots(0.5, 0.5)[:2]},
-        {"calibrations": [b""] * 3},
-        {"calibrations": [b"1234567"] * 3},
-        {"calibrations": [0.5] * 3},
-        {"calibrations": knots(0.5)},
-        {"calibrations": knots(0.5, 0.5, 0.6, 0.6)},
-        {"calibrations": knots(0.5, 0.6, 0.7, 0.6)},
-        {"calibrations": knots(0.5, 1.1)},
-        {"calibrations": knots(0.5, -0.1)},
-        {"calibrations": knots(math.inf, 0.5)},
-        {"calibrations": knots(math.nan, 0.5)},
-        {"calibrations": knots(*range(17), *[0.5] * 17)},
-        {"risks": None},
-        {"risks": [1]},
-        {"risks": risk() * 1001},
-        {"risks": risk("warm")},
-        {"risks": risk([])},
-        {"risks": risk(deadline=0.0)},
-        {"risks": risk(deadline=math.inf)},
-        {"risks": risk(error=1.5)},
-        {"risks": risk(points=())},
-        {"risks": risk(points=3)},
-        {"risks": risk(points=(0.5, 1.0))},
-        {"risks": risk(points=(0.5, 1.1, 0.1))},
-        {"risks": risk(points=(0.5, 0.5, -0.1))},
-        {"risks": risk(points=(0.5, 0.5, 0.1, 0.6, 0.9, 0.1))},
-        {"risks": risk(points=(0.5, 0.5, 0.1) * 101)},
+        risk(deadline=0.0),
+        risk(deadline=math.inf),
+        risk(error=1.5),
+        risk("hot", 1e-3, 0.1, (0.5, 1.1, 0.1)),
+        risk("hot", 1e-3, 0.1, (0.5, 0.5, -0.1)),
+        risk("hot", 1e-3, 0.1, (0.5, 0.5, 0.1), (0.6, 0.9, 0.1)),
+        risk("hot", 1e-3, 0.1, *[(0.5, 0.5, 0.1)] * 101),
+        {"risks": risk()["risks"] * 1001},
+        {"risks": (Risk("hot", 1e-3, 0.1, ()),)},
     ],
     ids=lambda fault: str(fault)[:60],
 )
 def test_impossible_confidences_are_refused(fault: dict[str, Any]) -> None:
-    document = msgpack.unpackb(encode(sure()))
-    document["confidence"] |= fault
+    bundle = sure()
+    assert bundle.confidence is not None
 
+    with pytest.raises(BundleFormatError, match=r"^confidence\..* Export the bundle again"):
+        decode(encode(replace(bundle, confidence=replace(bundle.confidence, **fault))))
+
+
+@pytest.mark.parametrize(
+    "knots",
+    [
+        ((), ()),
+        ((0.5,), ()),
+        ((0.5, 0.5), (0.6, 0.6)),
+        ((0.5, 0.6), (0.7, 0.6)),
+        ((0.5,), (1.1,)),
+        ((0.5,), (-0.1,)),
+        ((math.inf,), (0.5,)),
+        ((math.nan,), (0.5,)),
+        (tuple(map(float, range(17))), (0.5,) * 17),
+    ],
+    ids=lambda knots: str(knots)[:60],
+)
+def test_impossible_calibrations_are_refused(knots: tuple[Any, Any]) -> None:
+    bundle = sure()
+    first, *others = bundle.models
+
+    with pytest.raises(BundleFormatError, match=r"^models\[0\]\.calibration.* Export the bundle again"):
+        decode(encode(replace(bundle, models=(replace(first, calibration=Calibration(*knots)), *others))))
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        {"confidence__prior": 1},
+        {"confidence__risks": None},
+        {"confidence__risks": [1]},
+        {"confidence__risks": [1, 1]},
+        {"confidence__risks__1__regime": [7]},
+        {"confidence__risks__1__regime": ["warm"]},
+        {"confidence__risks__1__points": [[1, 3]]},
+        {"models__1__calibration": None},
+        {"models__1__calibration": [b""] * 3},
+        {"models__1__calibration": {"scores": [[1, b"1234567"]] * 3, "confidences": [[1, bytes(8)]] * 3}},
+        {"confidence": None},
+    ],
+    ids=str,
+)
+def test_confidences_of_another_form_are_refused(fault: dict[str, Any]) -> None:
     with pytest.raises(BundleFormatError, match="Export the bundle again"):
-        decode(bytes(msgpack.packb(document)))
+        decode(index_of(sure(), **fault))
 
 
 def test_a_regressor_has_no_confidences() -> None:
-    with pytest.raises(BundleFormatError, match="there must be classes"):
+    with pytest.raises(BundleFormatError, match="confidence must go with classes"):
         decode(encode(changed(sure(), classes=(), prior=(0.5, 0.5))))
 
 
@@ -120,7 +132,7 @@ def test_a_bundle_with_an_odd_value_is_refused_or_used() -> None:
         with contextlib.suppress(BundleFormatError):
             loaded.append(decode(bytes(msgpack.packb({**document, "confidence": odd}))))
     for bundle in loaded:
-        risk_table(bundle)
+        describe(bundle)
         with contextlib.suppress(ConfidenceError, BundleMismatchError):
             assert 0.0 <= least_confidence(bundle, 1e-4, None, 0.85) <= 1.0
         for model in bundle.models:

@@ -6,16 +6,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from polydom_runtime import ManualClock, Predictor
-from polydom_runtime.bundles import engines, models
-from polydom_runtime.bundles.engines import ENGINES, Engine, load_model
-from polydom_runtime.bundles.models import InputRow, ModelRunner
+from polydom_runtime import ManualClock, Predictor, Seams
+from polydom_runtime.bundles import engines
+from polydom_runtime.bundles.engines import ENGINES, Engine, InputRow, ModelRunner, load_model
 from polydom_runtime.device.tiny_models import linear_classifier, model, tree_classifier
 from polydom_runtime.exceptions import BundleFormatError
+from polydom_runtime.kernels import gate
 from polydom_runtime.kernels.kernel import Kernel
 from tests.runtime.node_space import space
 
-GOLDEN = Path(__file__).parents[2] / "golden" / "format_6.bundle"
+GOLDEN = Path(__file__).parents[2] / "golden" / "format_1.bundle"
 
 
 @pytest.mark.onnxruntime
@@ -48,7 +48,7 @@ def test_where_onnxruntime_is_missing_numpy_runs_what_it_can(monkeypatch: pytest
 @pytest.mark.onnxruntime
 @pytest.mark.parametrize("engine", [None, *ENGINES])
 def test_a_predictor_follows_the_bundle_unless_told_otherwise(engine: Engine | None) -> None:
-    predictor = Predictor.load(GOLDEN, space, engine=engine, clock=ManualClock())
+    predictor = Predictor.load(GOLDEN, space, seams=Seams(engine=engine, clock=ManualClock()))
     answer = predictor.predict_one(np.array([1.0, 2.0, 3.0]))
     runs = [predictor.models.load(number)._run for number in range(3)]
     stated = [model.engine for model in predictor.bundle.models]
@@ -62,7 +62,7 @@ def test_onnxruntime_prints_nothing_about_a_model(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Its log would repeat the names of nodes, control characters included, from C and so past every check of ours."""
-    monkeypatch.setattr(models, "check_model", lambda *_: None)
+    monkeypatch.setattr(gate, "check_model", lambda *_: None)
 
     with pytest.raises(BundleFormatError, match="Reshape"):
         ModelRunner(failing(), InputRow(4), 4, 3)
@@ -74,14 +74,14 @@ def test_whatever_onnxruntime_logs_goes_to_standard_error(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Standard output belongs to the answers."""
-    lean = models._lean_options
+    lean = engines._lean_options
 
     def talking(ort: Any) -> Any:
         options = lean(ort)
         options.log_severity_level = 0
         return options
 
-    monkeypatch.setattr(models, "_lean_options", talking)
+    monkeypatch.setattr(engines, "_lean_options", talking)
     ModelRunner(linear_classifier(4, 3), InputRow(4), 4, 3)
     printed = capfd.readouterr()
 

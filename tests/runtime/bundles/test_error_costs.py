@@ -4,21 +4,17 @@ import math
 from dataclasses import replace
 from typing import Any
 
-import msgpack
 import pytest
 
 from polydom_runtime.bundles.bundle import Prior
-from polydom_runtime.bundles.decoding import decode
-from polydom_runtime.bundles.encoding import encode
 from polydom_runtime.bundles.error_costs import ErrorCosts
-from polydom_runtime.bundles.schema import pack_floats
+from polydom_runtime.bundles.index_document import decode, encode
 from polydom_runtime.describing.promise_text import score_text
 from polydom_runtime.exceptions import BundleFormatError
-from tests.bundle_parts import changed
+from tests.bundle_parts import changed, index_of
 from tests.runtime.conftest import make_bundle
 
 COSTS = ErrorCosts(((0.0, 1.0), (10.0, 0.0)), 0.5)
-PACKED = pack_floats(COSTS.costs)
 NO_ANSWER = ErrorCosts(((0.0, 1.0, 0.3), (10.0, 0.0, 0.3)), 0.3)
 
 
@@ -31,49 +27,48 @@ def test_costs_of_errors_survive_the_file(costs: ErrorCosts, prior: int) -> None
 
 
 @pytest.mark.parametrize(
-    "fault",
+    ("costs", "constant"),
     [
-        None,
-        {},
-        [PACKED],
-        [PACKED, 0.5, 0.5],
-        [[0.0, 1.0, 10.0, 0.0], 0.5],
-        [PACKED[:24], 0.5],
-        [PACKED * 2, 0.5],
-        [b"", 0.5],
-        [PACKED, 1],
-        [PACKED, 0.0],
-        [PACKED, -0.5],
-        [PACKED, 10.5],
-        [pack_floats([0.0, 1.0, -0.3, 10.0, 0.0, 0.3]), 0.3],
-        [pack_floats([0.0, 1.0, 10.0, 0.0, 0.3]), 0.3],
-        [PACKED, math.nan],
-        [PACKED, math.inf],
-        *([pack_floats([0.0, x, 10.0, 0.0]), 0.5] for x in (-1.0, math.nan, math.inf, 1e300)),
-        [pack_floats([1.0, 1.0, 10.0, 0.0]), 0.5],
-        [bytes(32), 0.5],
+        (((0.0, 1.0), (10.0,)), 0.5),
+        (((0.0, 1.0), (10.0, 0.0), (1.0, 1.0)), 0.5),
+        (((0.0, 1.0, 10.0, 0.0),), 0.5),
+        ((), 0.5),
+        (((0.0, 1.0), (10.0, 0.0)), 0.0),
+        (((0.0, 1.0), (10.0, 0.0)), -0.5),
+        (((0.0, 1.0), (10.0, 0.0)), 10.5),
+        (((0.0, 1.0), (10.0, 0.0)), math.nan),
+        (((0.0, 1.0), (10.0, 0.0)), math.inf),
+        (((0.0, 1.0, -0.3), (10.0, 0.0, 0.3)), 0.3),
+        (((0.0, 1.0), (10.0, 0.0, 0.3)), 0.3),
+        *((((0.0, x), (10.0, 0.0)), 0.5) for x in (-1.0, math.nan, math.inf, 1e300)),
+        (((1.0, 1.0), (10.0, 0.0)), 0.5),
+        (((0.0, 0.0), (0.0, 0.0)), 0.5),
     ],
     ids=str,
 )
-def test_what_does_not_fit_is_refused(fault: Any) -> None:
-    document = msgpack.unpackb(encode(make_bundle()[0])) | {"error_costs": fault}
+def test_what_does_not_fit_is_refused(costs: Any, constant: float) -> None:
+    with pytest.raises(BundleFormatError, match=r"^error_costs.* Export the bundle again"):
+        decode(encode(replace(make_bundle()[0], error_costs=ErrorCosts(costs, constant))))
 
-    with pytest.raises(BundleFormatError, match="Export the bundle again"):
-        decode(bytes(msgpack.packb(document)))
+
+@pytest.mark.parametrize(
+    "fault", [{}, [], {"costs": [2, [[2, bytes(16)], [2, bytes(8)]]], "constant": 0.5}, {"constant": 0.5}]
+)
+def test_what_has_another_form_is_refused(fault: Any) -> None:
+    with pytest.raises(BundleFormatError, match=r"^error_costs.* Export the bundle again"):
+        decode(index_of(make_bundle()[0], error_costs=fault))
 
 
 def test_prior_abstains_only_where_that_has_a_cost() -> None:
-    with pytest.raises(BundleFormatError, match="prior must be an integer from 0 to 1"):
+    with pytest.raises(BundleFormatError, match=r"prior\.number must be an integer from 0 to 1"):
         decode(encode(replace(make_bundle()[0], error_costs=COSTS, prior=Prior(2, 0.0))))
 
 
-@pytest.mark.parametrize("field", [[b"", 0.5], [PACKED, 0.5]])
-def test_models_of_numbers_have_no_costs_of_errors(field: Any) -> None:
-    regression = changed(make_bundle()[0], classes=(), prior=(0.5, 0.5))
-    document = msgpack.unpackb(encode(regression)) | {"error_costs": field}
+def test_models_of_numbers_have_no_costs_of_errors() -> None:
+    regression = changed(make_bundle()[0], classes=(), prior=(0.5, 0.5), error_costs=COSTS)
 
-    with pytest.raises(BundleFormatError, match=r"[Cc]osts"):
-        decode(bytes(msgpack.packb(document)))
+    with pytest.raises(BundleFormatError, match=r"error_costs\.costs must have a row for each of the 0 classes"):
+        decode(encode(regression))
 
 
 @pytest.mark.parametrize(

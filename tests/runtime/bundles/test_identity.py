@@ -6,10 +6,10 @@ from typing import Any
 import msgpack
 import pytest
 
-from polydom_runtime.bundles.decoding import decode
-from polydom_runtime.bundles.encoding import encode
 from polydom_runtime.bundles.identity import Identity
+from polydom_runtime.bundles.index_document import decode, encode
 from polydom_runtime.exceptions import BundleFormatError
+from tests.bundle_parts import document_of, index_of
 from tests.runtime.conftest import make_bundle
 
 IDENTITY = Identity("bats", "1.2", "2026-01-31T12:00:00Z", "Ada", "0" * 64, "2:" + "a" * 64, {"numpy": "2.0"})
@@ -42,15 +42,12 @@ def test_an_identity_survives_the_file() -> None:
     ids=str,
 )
 def test_what_does_not_fit_is_refused(fault: dict[str, Any]) -> None:
-    document = msgpack.unpackb(encode(make_bundle()[0]))
-    document["identity"] = asdict(IDENTITY) | fault
-
-    with pytest.raises(BundleFormatError, match="Export the bundle again"):
-        decode(bytes(msgpack.packb(document)))
+    with pytest.raises(BundleFormatError, match=rf"^identity\.{next(iter(fault))}.* Export the bundle again"):
+        decode(index_of(make_bundle()[0], identity=asdict(IDENTITY) | fault))
 
 
 def test_a_missing_part_is_refused() -> None:
-    document = msgpack.unpackb(encode(make_bundle()[0]))
+    document = document_of(make_bundle()[0])
     del document["identity"]["data"]
 
     with pytest.raises(BundleFormatError, match="'data'"):

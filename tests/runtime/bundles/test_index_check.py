@@ -6,9 +6,8 @@ import pytest
 
 from polydom_runtime import CostFunction
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.bundles.decoding import decode
-from polydom_runtime.bundles.encoding import encode
 from polydom_runtime.bundles.index import Interval
+from polydom_runtime.bundles.index_document import decode, encode
 from polydom_runtime.exceptions import BundleFormatError
 from tests.bundle_parts import changed
 from tests.runtime.conftest import US, make_bundle

@@ -10,12 +10,11 @@ from typing import Any
 
 import pytest
 
-from polydom_runtime import CostFunction, Feature, FeatureSpace, Predictor
+from polydom_runtime import CostFunction, Feature, FeatureSpace, Predictor, Seams
 from polydom_runtime.bundles import limits
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.bundles.decoding import decode
-from polydom_runtime.bundles.encoding import encode
 from polydom_runtime.bundles.index import Interval
+from polydom_runtime.bundles.index_document import decode, encode
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.bundles.model_entry import MODEL_FOLDER, ModelEntry
 from polydom_runtime.exceptions import BundleFormatError
@@ -76,7 +75,7 @@ def rising(orders: Sequence[Sequence[int]]) -> Bundle:
 
 def planned(bundle: Bundle) -> Predictor:
     space = FeatureSpace([Feature(name, lambda x: [1.0]) for name in NAMES], size=len)
-    return Predictor(bundle, space, run_of=lambda number: lambda: 0)
+    return Predictor(bundle, space, seams=Seams(run_of=lambda number: lambda: 0))
 
 
 def test_plans_of_many_models_of_many_features_take_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,22 +13,20 @@ import msgpack
 import numpy as np
 import pytest
 
-from polydom_runtime import CostFunction, Predictor
-from polydom_runtime.bundles.assumption import Assumption
+from polydom_runtime import CostFunction, Predictor, Seams
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.bundle_times import CostOrigin
 from polydom_runtime.bundles.confidence import Calibration, Confidence, Risk, RiskPoint
-from polydom_runtime.bundles.encoding import encode
 from polydom_runtime.bundles.error_costs import ErrorCosts
-from polydom_runtime.bundles.estimates import Estimate
+from polydom_runtime.bundles.index_document import encode
 from polydom_runtime.bundles.index_file import DIGEST_FILE, INDEX_FILE, digest_line, load_bundle
+from polydom_runtime.bundles.model_entry import Estimate
+from polydom_runtime.bundles.promise import Assumption
 from polydom_runtime.bundles.references import References, stored
-from polydom_runtime.bundles.schema import pack_floats
-from polydom_runtime.describing.outlook_table import outlook_table
-from polydom_runtime.describing.risk_table import risk_table
+from polydom_runtime.describing.description import describe
 from polydom_runtime.exceptions import BundleFormatError, BundleMismatchError, DeadlineError
 from polydom_runtime.items.kinds import ItemKind
-from tests.bundle_parts import changed
+from tests.bundle_parts import changed, document_of, floats
 from tests.draws import draws
 from tests.runtime.bundles.test_bundle import made_for_regimes
 from tests.runtime.bundles.test_shipping import SHIPPING
@@ -117,13 +115,14 @@ def answer(folder: Path, document: Any, **options: Any) -> bool:
         return False
     run_of = None if bundle.space.classes else lambda number: lambda: 0.5
     with contextlib.suppress(BundleFormatError, BundleMismatchError, DeadlineError):
-        predictor = Predictor(bundle, world.space, clock=world.clock, engine="numpy", run_of=run_of, **options)
+        predictor = Predictor(
+            bundle, world.space, seams=Seams(clock=world.clock, engine="numpy", run_of=run_of), **options
+        )
         predictor.predict_one(ITEM)
         predictor.rehearse_with(ITEM)
     with contextlib.suppress(BundleMismatchError):
         bundle.check_features(world.space)
-    outlook_table(bundle)
-    risk_table(bundle)
+    describe(bundle)
     return True
 
 
@@ -144,12 +143,12 @@ def test_a_bundle_with_an_odd_value_is_refused_or_answers(kind: str, tmp_path: P
 @pytest.mark.parametrize(
     "changes",
     [
-        {"costs": pack_floats([[1e308] * 6] * 3)},
-        {"references": [[["array", "<f8", [0, *[1 << 16] * 5], b""]], pack_floats([1.0] * 6), pack_floats([1.0] * 6)]},
+        {"once__unit_times__1__terms__0__1__weights": floats(*[1e308] * 24)},
+        {"references__items": [1, [["array", "<f8", [0, *[1 << 16] * 5], b""]]]},
     ],
     ids=["costs", "references"],
 )
 def test_what_once_raised_other_errors_is_refused(changes: dict[str, Any], tmp_path: Path) -> None:
     folder = write(tmp_path / "odd.bundle", full(), make_bundle()[1])
 
-    assert not answer(folder, {**msgpack.unpackb(encode(full())), **changes})
+    assert not answer(folder, document_of(full(), **changes))

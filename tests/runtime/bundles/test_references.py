@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from polydom_runtime import BundleFormatError
-from polydom_runtime.bundles import schema
-from polydom_runtime.bundles.decoding import decode
-from polydom_runtime.bundles.encoding import encode
-from polydom_runtime.bundles.references import MAX_BYTES, References, decoded, restored, stored
+from polydom_runtime.bundles.index_document import decode, encode
+from polydom_runtime.bundles.references import MAX_BYTES, References, restored, stored
+from tests.bundle_parts import floats, index_of
 from tests.runtime.conftest import make_bundle
 
 
@@ -56,30 +55,35 @@ def test_other_items_are_not_stored(item: Any) -> None:
     assert stored(item) is None
 
 
+def one(item: Any, n: int = 1) -> dict[str, Any]:
+    return {"items": [n, [item] * n], "rows": [n, [[6, floats(*[1.0] * 6)]] * n], "limits": [6, floats(*[1.0] * 6)]}
+
+
 @pytest.mark.parametrize(
     "field",
     [
         None,
         [1],
-        [[], b"", b""],
-        [[["value", 1]], b"", b""],
-        [[["value"]], schema.pack_floats([1.0]), schema.pack_floats([1.0])],
-        [[["value", None]], schema.pack_floats([1.0]), schema.pack_floats([1.0])],
-        [[["array", "|O", [1], b"12345678"]], schema.pack_floats([1.0]), schema.pack_floats([1.0])],
-        [[["array", "<f8", [2], b"12345678"]], schema.pack_floats([1.0]), schema.pack_floats([1.0])],
-        [[["array", "<f8", [-1, -1], b"12345678"]], schema.pack_floats([1.0]), schema.pack_floats([1.0])],
-        [[["array", "<f8", [1], "12345678"]], schema.pack_floats([1.0]), schema.pack_floats([1.0])],
-        [[["list", "a"]], schema.pack_floats([1.0]), schema.pack_floats([1.0])],
-        [[["value", 1]] * 9, schema.pack_floats([1.0] * 9), schema.pack_floats([1.0])],
-        [[["value", 1]], schema.pack_floats([np.nan]), schema.pack_floats([1.0])],
-        [[["value", 1]], schema.pack_floats([np.inf]), schema.pack_floats([1.0])],
-        [[["value", 1]], schema.pack_floats([1e300]), schema.pack_floats([1.0])],
-        [[["value", 1]], schema.pack_floats([1.0]), schema.pack_floats([-1.0])],
-        [[["value", "a" * MAX_BYTES]], schema.pack_floats([1.0]), schema.pack_floats([1.0])],
-        [[["list", *[1] * MAX_BYTES]], schema.pack_floats([1.0]), schema.pack_floats([1.0])],
-        [[["array", "<f8", [0, *[MAX_BYTES] * 5], b""]], schema.pack_floats([1.0]), schema.pack_floats([1.0])],
+        *({**one(["value", 1]), name: []} for name in ("items", "rows", "limits")),
+        one(["value"]),
+        one(["value", None]),
+        one(["array", "|O", [1], b"12345678"]),
+        one(["array", "<f8", [2], b"12345678"]),
+        one(["array", "<f8", [-1, -1], b"12345678"]),
+        one(["array", "<f8", [1], "12345678"]),
+        one(["list", "a"]),
+        one(["value", 1], 9),
+        *({**one(["value", 1]), "rows": [1, [[6, floats(*[x] * 6)]]]} for x in (np.nan, np.inf, 1e300)),
+        {**one(["value", 1]), "rows": [1, [[5, floats(*[1.0] * 5)]]]},
+        {**one(["value", 1]), "limits": [6, floats(*[-1.0] * 6)]},
+        {"items": [1, [["value", 1]]], "rows": [1, [[1, floats(1.0)]]], "limits": [1, floats(1.0)]},
+        one(["value", "a" * MAX_BYTES]),
+        one(["list", *[1] * MAX_BYTES]),
+        one(["array", "<f8", [0, *[MAX_BYTES] * 5], b""]),
     ],
 )
 def test_unsound_references_are_refused(field: Any) -> None:
-    with pytest.raises(BundleFormatError):
-        decoded({"references": field}, 1)
+    assert decode(index_of(make_bundle()[0], references=one(["value", 1]))).references.items == (("value", 1),)
+
+    with pytest.raises(BundleFormatError, match=r"^references"):
+        decode(index_of(make_bundle()[0], references=field))

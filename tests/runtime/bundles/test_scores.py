@@ -5,9 +5,8 @@ from dataclasses import replace
 import pytest
 
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.bundles.decoding import decode
-from polydom_runtime.bundles.encoding import encode
-from polydom_runtime.bundles.outlook import Outlook
+from polydom_runtime.bundles.bundle_times import Outlook
+from polydom_runtime.bundles.index_document import decode, encode
 from polydom_runtime.exceptions import BundleFormatError
 from tests.bundle_parts import changed
 from tests.runtime.conftest import US, make_bundle
@@ -36,7 +35,7 @@ def scored(scoring: str, score: float) -> Bundle:
     ],
 )
 def test_a_score_that_the_scoring_cannot_give_is_refused(scoring: str, score: float) -> None:
-    with pytest.raises(BundleFormatError, match=r"A score by|prior_accuracy"):
+    with pytest.raises(BundleFormatError, match=r"A score by|accuracy must be a float"):
         decode(encode(scored(scoring, score)))
 
 

@@ -13,15 +13,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from polydom_runtime import Predictor
+from polydom_runtime import Predictor, Seams
 from polydom_runtime.binomial import SamplingPlan
 from polydom_runtime.bundles.index_file import DIGEST_FILE
 from polydom_runtime.certification.certificate import Certificate, Claim
 from polydom_runtime.certification.certify import MAX_REPEATED, certify, endless, longest_pause
-from polydom_runtime.commands.certify import add_arguments, plan_of, run
+from polydom_runtime.commands.certify import OPTIONS, plan_of, run
+from polydom_runtime.commands.options import add_options
 from polydom_runtime.exceptions import CertificateError, ItemError
 from polydom_runtime.items.packed import write_packed
-from polydom_runtime.loop.pace import Pace
+from polydom_runtime.loop.metronome import Metronome
 from polydom_runtime.loop.wakeups import Sleeper
 from polydom_runtime.prediction import Prediction
 from polydom_runtime.testing import ManualClock
@@ -228,7 +229,7 @@ def test_the_longest_pause_is_the_longest_between_two_readings() -> None:
 
 def test_a_predictor_whose_feature_became_slow_is_not_proven(world: World, bundle_folder: Path) -> None:
     world.clock = ManualClock(step_ns=10)
-    predictor = Predictor.load(bundle_folder, world.space, deadline=200 * US, clock=world.clock)
+    predictor = Predictor.load(bundle_folder, world.space, deadline=200 * US, seams=Seams(clock=world.clock))
     world.seconds["mean"] = 1e-3
 
     found = certify(
@@ -358,7 +359,7 @@ def test_a_certificate_cut_anywhere_is_refused(certificate: Certificate, tmp_pat
 
 def parsed(*words: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
-    add_arguments(parser)
+    add_options(parser, OPTIONS)
     return parser.parse_args(words)
 
 
@@ -446,8 +447,8 @@ def test_certificate_at_a_period_is_of_items_that_come_after_a_sleep(rehearse: b
         predictor.clock.advance(seconds=seconds + 40e-6)
 
     sleeper = Sleeper(predictor.clock, sleep, preemptions=lambda: 0)
-    pace = Pace(predictor, 0.01, rehearse=rehearse, clock=predictor.clock, sleeper=sleeper)
-    found = certified(predictor, TWENTIETH, pace=pace)
+    metronome = Metronome(predictor, 0.01, rehearse=rehearse, clock=predictor.clock, sleeper=sleeper)
+    found = certified(predictor, TWENTIETH, metronome=metronome)
 
     assert (found.verdict, found.period, found.rehearsed) == ("proven", 0.01, rehearse)
     assert {b - a for (a, _), (b, _) in pairwise(predictor.asked)} == {10_000_000}
@@ -459,11 +460,14 @@ def test_certificate_at_a_period_is_of_items_that_come_after_a_sleep(rehearse: b
     assert Certificate.read(tmp_path / "c.json") == found
 
 
-def test_certificate_of_version_1_is_of_answers_without_sleeps(tmp_path: Path) -> None:
-    file = tmp_path / "old.json"
+@pytest.mark.parametrize("version", [0, 2, True])
+def test_certificate_of_another_version_says_what_to_do(version: Any, tmp_path: Path) -> None:
+    file = tmp_path / "c.json"
     certified(Scripted(late_at()), TWENTIETH).write(file)
-    old = json.loads(file.read_text()) | {"version": 1}
-    file.write_text(json.dumps({k: v for k, v in old.items() if k not in ("period", "rehearsed", "waited_share")}))
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"version": version}))
 
-    found = Certificate.read(file)
-    assert (found.period, found.rehearsed, found.regime) == (None, False, "one item after the other, without a sleep")
+    with pytest.raises(
+        CertificateError,
+        match=rf"version 1\. Got {version}\. Write it again with `polydom-node certify`, or upgrade polydom-runtime\.",
+    ):
+        Certificate.read(file)

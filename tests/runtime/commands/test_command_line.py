@@ -11,7 +11,7 @@ import pytest
 from polydom_runtime.__main__ import main
 from polydom_runtime.commands.command_line import TRACEBACK
 
-GOLDEN = Path(__file__).parents[2] / "golden" / "format_8.bundle"
+GOLDEN = Path(__file__).parents[2] / "golden" / "format_1.bundle"
 
 SOURCES = """
 import numpy as np

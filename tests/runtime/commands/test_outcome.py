@@ -11,8 +11,7 @@ import pytest
 from polydom_runtime import __version__
 from polydom_runtime.__main__ import COMMANDS, main
 from polydom_runtime.commands import info
-from polydom_runtime.commands.exit_code import ExitCode
-from polydom_runtime.commands.outcome import plain
+from polydom_runtime.commands.outcome import ExitCode, plain_data
 
 HEAD = {"version": __version__, "format": 1}
 
@@ -79,9 +78,9 @@ class Pair(NamedTuple):
 def test_data_becomes_plain() -> None:
     given = {"pair": Pair(1.0, math.inf), 3: (True, None, ExitCode.OPEN), "path": Path("a/b")}
 
-    assert plain(given) == {"pair": {"before": 1.0, "after": None}, "3": [True, None, 3], "path": "a/b"}
+    assert plain_data(given) == {"pair": {"before": 1.0, "after": None}, "3": [True, None, 3], "path": "a/b"}
     with pytest.raises(TypeError, match="must be plain data"):
-        plain(object())
+        plain_data(object())
 
 
 @pytest.mark.parametrize("command", ["", *COMMANDS])

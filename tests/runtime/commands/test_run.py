@@ -22,7 +22,7 @@ from polydom_runtime.delivery.install import install
 from polydom_runtime.delivery.releases import current_release
 from polydom_runtime.items.packed import write_packed
 from polydom_runtime.items.sources import Arrived
-from polydom_runtime.records.recorder import read_flight
+from polydom_runtime.records.flight_file import load_flight
 from polydom_runtime.supervision.keeper import own_command, own_environment
 from tests.bundle_parts import changed
 from tests.draws import draws
@@ -64,7 +64,7 @@ def test_flight_and_metrics_tell_what_was_answered(
 def test_summary_metrics_and_recording_name_the_bundle(
     command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    golden = Path(__file__).parents[2] / "golden" / "format_10.bundle"
+    golden = Path(__file__).parents[2] / "golden" / "format_1.bundle"
     command[1], flight, lines = str(golden), str(tmp_path / "node.flight"), tmp_path / "metrics.jsonl"
 
     assert main([*command, "--record", flight, "--metrics-json", str(lines)]) == 0
@@ -243,7 +243,7 @@ def test_first_item_of_another_kind_than_at_the_build_is_refused(
     items: str, way: str, command: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Features may well give numbers for it. Under supervision none is tried before."""
-    command[1] = str(Path(__file__).parents[2] / "golden" / "format_9.bundle")
+    command[1] = str(Path(__file__).parents[2] / "golden" / "format_1.bundle")
     command[4] = f"tests.runtime.commands.test_run:{items}"
 
     assert main([*command, *WAYS[way]]) == 2
@@ -315,7 +315,7 @@ def old() -> Iterator[Any]:
 def test_features_that_were_edited_since_the_build_are_refused_unless_asked(
     more: list[str], command: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    command[1] = str(Path(__file__).parents[2] / "golden" / "format_8.bundle")
+    command[1] = str(Path(__file__).parents[2] / "golden" / "format_1.bundle")
     assert main([*command, *more]) == 0
     assert summary_of(capsys.readouterr().out)["compared"] is True
     command[2] = "tests.runtime.commands.test_run:edited"
@@ -404,7 +404,7 @@ def test_follows_the_bundle_in_its_folder_and_looks_at_once_when_told(more: list
     changes = {"taken": 1, "refused": 0, "sent_back": 0}
     assert summary["bundle"]["sha256"] == digests[1]
     assert summary["reloads"] == {**changes, "error": ""}
-    assert sum(len(read_flight(tmp_path / name)) for name in ("flight.1", "flight")) == len(node.answers)
+    assert sum(len(load_flight(tmp_path / name).records) for name in ("flight.1", "flight")) == len(node.answers)
     metrics = json.loads((tmp_path / "metrics").read_text().splitlines()[-1])
     assert (metrics["items"], metrics["bundle_changes"]) == (len(node.answers), changes)
 

@@ -20,7 +20,7 @@ from polydom_runtime.items.packed import write_packed
 from tests.draws import draws
 
 ROOT = Path(__file__).parents[3]
-GOLDEN = str(ROOT / "tests" / "golden" / "format_9.bundle")
+GOLDEN = str(ROOT / "tests" / "golden" / "format_1.bundle")
 SPACE = "tests.runtime.node_space:space"
 COMMANDS = {
     "info": ("info", GOLDEN),

@@ -14,9 +14,9 @@ import pytest
 
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.delivery import following_predictor
+from polydom_runtime.delivery.background import Pace
 from polydom_runtime.delivery.following_predictor import FollowingPredictor, Single
-from polydom_runtime.delivery.pace import Pace
-from polydom_runtime.predictor import Predictor
+from polydom_runtime.predictor import Predictor, Seams
 from tests.bundle_parts import changed
 from tests.runtime.conftest import US, World, make_bundle, write
 
@@ -33,7 +33,7 @@ class Node:
         self.sent_back: list[str] = []
         self.install("first")
         self.make: Callable[[], Single] = lambda: Predictor(
-            load_bundle(folder), world.space, deadline=DEADLINE, clock=world.clock
+            load_bundle(folder), world.space, deadline=DEADLINE, seams=Seams(clock=world.clock)
         )
 
     def install(self, name: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.delivery import packed
-from polydom_runtime.delivery.packed import unpack, unpacked
+from polydom_runtime.delivery.packed import unpack_tar, unpacked
 from polydom_runtime.exceptions import BundleFormatError, UpdateError
 
 Entry = tuple[str, bytes | None] | tarfile.TarInfo
@@ -94,7 +94,7 @@ HOSTILE: dict[str, bytes] = {
 
 
 def unpack_into(folder: Path, content: bytes) -> Path:
-    return unpack(io.BytesIO(content), Path("sensor.tar"), folder)
+    return unpack_tar(io.BytesIO(content), Path("sensor.tar"), folder)
 
 
 @pytest.mark.parametrize("format", [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT])
@@ -136,7 +136,7 @@ def test_numbers_and_sizes_have_limits(tmp_path: Path, monkeypatch: pytest.Monke
     with pytest.raises(BundleFormatError, match=r"the entry 'b/models/0000\.onnx'"):
         unpack_into(tmp_path, SOUND)
 
-    monkeypatch.setattr(packed, "MAX_BYTES", len(SOUND) - 1)
+    monkeypatch.setattr(packed, "MAX_TAR_BYTES", len(SOUND) - 1)
     with pytest.raises(BundleFormatError, match=f"at most {len(SOUND) - 1} bytes. Got {len(SOUND)}"):
         unpack_into(tmp_path, SOUND)
 

@@ -1,6 +1,6 @@
 """The trial of a new bundle against its promise."""
 
-from polydom_runtime.delivery.trial import Record, _most
+from polydom_runtime.delivery.trial import AnswerCounts, _most
 from polydom_runtime.prediction import Prediction
 
 
@@ -9,7 +9,7 @@ def answer(*, met: bool = True, error: str = "", reason: str = "planned") -> Pre
 
 
 def test_counts_late_and_failed_answers() -> None:
-    record = Record()
+    record = AnswerCounts()
     for each in (
         answer(),
         answer(met=False),
@@ -18,7 +18,7 @@ def test_counts_late_and_failed_answers() -> None:
     ):
         record.add(each)
 
-    assert record == Record(items=4, late=1, failed=2)
+    assert record == AnswerCounts(items=4, late=1, failed=2)
 
 
 def test_most_events_are_what_the_binomial_distribution_allows() -> None:

@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.bundles.bundle_times import CostOrigin
-from polydom_runtime.bundles.outlook import Outlook
+from polydom_runtime.bundles.bundle_times import CostOrigin, Outlook
 from polydom_runtime.bundles.regimes import RegimeTimes
-from polydom_runtime.describing.first_answer import first_answer
-from polydom_runtime.describing.outlook_table import outlook_table, regimes_text
+from polydom_runtime.describing.description import outlook_text
+from polydom_runtime.describing.promise_text import regimes_text
+from polydom_runtime.describing.time_bounds import first_answer
 from polydom_runtime.exceptions import DeadlineError
 from polydom_runtime.policy.deadline import checked_deadline, too_short, too_short_for
 from polydom_runtime.prediction import Policy
@@ -116,42 +116,42 @@ def test_first_answer_of_a_bundle_with_costs_of_sets_takes_these(bundle: Bundle)
 
 
 def test_table_has_a_part_for_each_regime(bundle: Bundle) -> None:
-    assert outlook_table(with_regimes(with_outlook(bundle))).splitlines() == [
+    assert outlook_text(with_regimes(with_outlook(bundle))).splitlines() == [
         "hot, items back to back:",
-        "  deadline   score     late    prior  most answers by",
-        "     30 µs   0.500    0.0 %  100.0 %  (prior)",
-        "     50 µs   0.520    0.1 %   99.5 %  (prior)",
-        "    100 µs   0.750    0.4 %   25.0 %  b+a",
+        "  deadline  score   late    prior  most answers by",
+        "     30 µs  0.500  0.0 %  100.0 %  (prior)",
+        "     50 µs  0.520  0.1 %   99.5 %  (prior)",
+        "    100 µs  0.750  0.4 %   25.0 %  b+a",
         "  the shortest deadline for more than the prior is 37 µs: dispatch 2 µs, a 30 µs, its model 5 µs",
         "  warning: deadlines up to 50 µs only get the prior",
         "rehearsed, after 20 ms asleep:",
-        "  deadline   score     late    prior  most answers by",
-        "     30 µs   0.500    0.0 %  100.0 %  (prior)",
-        "     50 µs   0.520    0.1 %   99.5 %  (prior)",
-        "    100 µs   0.750    0.4 %   25.0 %  b+a",
+        "  deadline  score   late    prior  most answers by",
+        "     30 µs  0.500  0.0 %  100.0 %  (prior)",
+        "     50 µs  0.520  0.1 %   99.5 %  (prior)",
+        "    100 µs  0.750  0.4 %   25.0 %  b+a",
         "  the shortest deadline for more than the prior is 47 µs: dispatch 2 µs, a 30 µs, its model 15 µs",
         "  warning: deadlines up to 50 µs only get the prior",
         "cold, after 20 ms asleep:",
-        "  deadline   score     late    prior  most answers by",
-        "     30 µs   0.500    0.0 %  100.0 %  (prior)",
+        "  deadline  score   late    prior  most answers by",
+        "     30 µs  0.500  0.0 %  100.0 %  (prior)",
         "  the shortest deadline for more than the prior is 147 µs: dispatch 102 µs, a 30 µs, its model 15 µs",
         "  warning: deadlines up to 30 µs only get the prior",
     ]
 
 
 def test_table_of_a_bundle_without_an_outlook_has_the_shortest_deadline(bundle: Bundle) -> None:
-    assert outlook_table(bundle).splitlines() == [
+    assert outlook_text(bundle).splitlines() == [
         "hot, items back to back:",
         "  the shortest deadline for more than the prior is 37 µs: dispatch 2 µs, a 30 µs, its model 5 µs",
     ]
-    assert "no set scores higher than the prior" in outlook_table(changed(bundle, prior=(0, 0.95)))
+    assert "no set scores higher than the prior" in outlook_text(changed(bundle, prior=(0, 0.95)))
 
 
 def test_table_of_estimated_times_says_whose_they_are(bundle: Bundle) -> None:
     measured, estimated = (changed(bundle, origin=CostOrigin("a board", estimated=e)) for e in (False, True))
 
-    assert "a board" not in outlook_table(measured)
-    assert outlook_table(estimated).splitlines()[-1] == (
+    assert "a board" not in outlook_text(measured)
+    assert outlook_text(estimated).splitlines()[-1] == (
         "all of this is for a board, estimated: on a slower machine, more answers are the prior"
     )
 

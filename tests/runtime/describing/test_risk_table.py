@@ -3,15 +3,15 @@
 from dataclasses import replace
 
 from polydom_runtime.bundles.confidence import Confidence, Risk, RiskPoint
-from polydom_runtime.describing.risk_table import risk_table
+from polydom_runtime.describing.description import risks
 from tests.runtime.conftest import make_bundle
 
 POINTS = (RiskPoint(0.0, 1.0, 0.2), RiskPoint(0.6, 0.91, 0.15), RiskPoint(0.7, 0.79, 0.1), RiskPoint(0.9, 0.45, 0.025))
 
 
 def test_a_line_for_each_deadline_has_the_risks_at_some_coverages() -> None:
-    risks = Risk("hot", 2e-4, 0.03, POINTS), Risk("cold", 0.015, 0.04, POINTS[:1])
-    *_, header, hot, cold = risk_table(replace(make_bundle()[0], confidence=Confidence(0.5, risks))).splitlines()
+    stated = Risk("hot", 2e-4, 0.03, POINTS), Risk("cold", 0.015, 0.04, POINTS[:1])
+    _, header, hot, cold = risks(replace(make_bundle()[0], confidence=Confidence(0.5, stated))).lines("  ")
 
     assert header.split() == ["regime", "deadline", "100", "%", "90", "%", "80", "%", "50", "%", "error"]
     assert hot.split() == ["hot", "200", "µs", "20.0", "%", "15.0", "%", "10.0", "%", "2.5", "%", "0.030"]
@@ -22,5 +22,5 @@ def test_a_line_for_each_deadline_has_the_risks_at_some_coverages() -> None:
 def test_a_bundle_without_confidences_says_so() -> None:
     bundle = make_bundle()[0]
 
-    assert risk_table(bundle) == "answers state no confidence: built without"
-    assert "is not stated" in risk_table(replace(bundle, confidence=Confidence(0.5)))
+    assert risks(bundle).lines() == ["answers state no confidence: built without"]
+    assert "is not stated" in risks(replace(bundle, confidence=Confidence(0.5))).title

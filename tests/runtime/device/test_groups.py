@@ -31,7 +31,7 @@ TREES = [
             f"{V2}/a/b/cpu.weight": "50",
             f"{V2}/a/cpu.weight": "200",
         },
-        GroupLimits(Quota(0.005, 0.01), 0.5, 8500, 1400, True, 7),
+        GroupLimits(Quota(0.005, 0.01), 0.5, 8500, True),
     ),
     (
         "version 1",
@@ -52,7 +52,7 @@ TREES = [
             "sys/fs/cgroup/memory/memory.memsw.limit_in_bytes": "9223372036854771712",
             "sys/fs/cgroup/memory/memory.usage_in_bytes": "70000",
         },
-        GroupLimits(HALF, 0.5, 9000, 5000, False, 2),
+        GroupLimits(HALF, 0.5, 9000, False),
     ),
     (
         "controllers that are mounted under one name each",
@@ -70,7 +70,7 @@ TREES = [
             "sys/fs/cgroup/memory/a/memory.limit_in_bytes": "7",
             "sys/fs/cgroup/unified/b/cpu.max": "50000 100000",
         },
-        GroupLimits(HALF, memory_bytes=7, memory_left=7),
+        GroupLimits(HALF, memory_bytes=7),
     ),
     (
         "a container that sees the path on the whole machine",
@@ -115,11 +115,41 @@ TREES = [
 @pytest.mark.parametrize(("files", "limits"), [case[1:] for case in TREES], ids=[case[0] for case in TREES])
 def test_tightest_limits_of_all_groups_count(tmp_path: Path, files: dict[str, str], limits: GroupLimits) -> None:
     """What is not there, or makes no sense, is no limit."""
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text, errors="surrogateescape")
+    write(tmp_path, files)
 
-    assert limits == Board(tmp_path).limits()
+    assert limits == Board(tmp_path).groups.limits
+
+
+def write(root: Path, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text, errors="surrogateescape")
+
+
+@pytest.mark.parametrize(
+    ("name", "left", "throttled"),
+    [
+        ("the tightest of nested groups", 1400, 7),
+        ("version 1", 5000, 2),
+        ("both versions", 7, 0),
+        ("no limits", None, 0),
+    ],
+)
+def test_use_of_limits_is_that_of_all_groups(tmp_path: Path, name: str, left: int | None, throttled: int) -> None:
+    write(tmp_path, next(files for case, files, _ in TREES if case == name))
+    groups = Board(tmp_path).groups
+
+    assert (left, throttled) == (groups.memory_left(), groups.throttled())
+
+
+def test_use_of_limits_is_read_each_time(tmp_path: Path) -> None:
+    stat = f"{V2}/cpu.stat"
+    write(tmp_path, {"proc/self/cgroup": "0::/", stat: "nr_throttled 3", f"{V2}/memory.max": "900"})
+    board = Board(tmp_path)
+    before = board.groups.throttled(), board.available_bytes
+    write(tmp_path, {stat: "nr_throttled 5", f"{V2}/memory.current": "300"})
+
+    assert (before, (board.groups.throttled(), board.available_bytes)) == ((3, 900), (5, 600))
 
 
 def test_zero_is_no_period(tmp_path: Path) -> None:
@@ -128,4 +158,4 @@ def test_zero_is_no_period(tmp_path: Path) -> None:
     (tmp_path / V2).mkdir(parents=True)
     (tmp_path / V2 / "cpu.max").write_text("50000 0")
 
-    assert GroupLimits() == Board(tmp_path).limits()
+    assert GroupLimits() == Board(tmp_path).groups.limits

@@ -12,18 +12,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from polydom_runtime import CostFunction, Predictor
+from polydom_runtime import CostFunction, Predictor, Seams
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.bundles.bundle_times import BundleTimes, Choice
+from polydom_runtime.bundles.bundle_times import BundleTimes, Choice, Outlook
 from polydom_runtime.bundles.engines import Engine
 from polydom_runtime.bundles.index_file import index_sha256, load_bundle
-from polydom_runtime.bundles.outlook import Outlook
 from polydom_runtime.bundles.regimes import RegimeTimes
+from polydom_runtime.bundles.unit_times import UnitTimes
 from polydom_runtime.device import tune_file
 from polydom_runtime.device.tune import RegimeTune, Tune, tuned
 from polydom_runtime.device.tune_file import MAGIC, load_tune, this_machine, write_tune
 from polydom_runtime.exceptions import BundleFormatError, BundleMismatchError
-from polydom_runtime.unit_times import UnitTimes
+from tests.bundle_parts import floats
 from tests.runtime.conftest import World, make_bundle, write
 
 US = 1e-6
@@ -131,7 +131,7 @@ def test_predictor_plans_by_the_tune(bundle: Bundle, bundle_folder: Path, tmp_pa
     write_tune(file, tune_of(bundle, regimes={"hot": slow_models}))
 
     def features(**options: Any) -> tuple[str, ...]:
-        options |= {"deadline": 100 * US, "clock": world.clock, "policy": "strict"}
+        options |= {"deadline": 100 * US, "seams": Seams(clock=world.clock), "policy": "strict"}
         return Predictor.load(bundle_folder, world.space, **options).predict_one(np.ones(4)).features
 
     assert features() == ("mean", "spread", "ends")
@@ -179,7 +179,7 @@ def test_file_that_is_cut_or_altered_anywhere_is_refused(data: st.DataObject) ->
 
 def packed(document: dict[str, Any]) -> bytes:
     body = bytes(msgpack.packb(document))
-    return MAGIC + b"2\n" + hashlib.sha256(body).digest() + body
+    return MAGIC + b"1\n" + hashlib.sha256(body).digest() + body
 
 
 def unpacked(content: bytes) -> dict[str, Any]:
@@ -200,7 +200,8 @@ CONTENT = _written()
 
 def times(name: str, *values: float) -> Callable[[dict[str, Any]], None]:
     def change(document: dict[str, Any]) -> None:
-        document["regimes"]["cold"][name] = np.array(values, dtype="<f8").tobytes()
+        column = floats(*values)
+        document["regimes"]["cold"][name] = column if name == "dispatch" else [len(values), column]
 
     return change
 
@@ -220,10 +221,10 @@ def times(name: str, *values: float) -> Callable[[dict[str, Any]], None]:
         lambda document: document["regimes"].update(warm=document["regimes"]["cold"]),
         lambda document: document["regimes"].update(cold=[]),
         lambda document: document["machine"].pop("cpu"),
-        lambda document: document.update(warnings=["x"] * 21),
-        lambda document: document.update(warnings=[1]),
-        lambda document: document.update(engines=["numpy"]),
-        lambda document: document.update(engines=["numpy", "numpy", []]),
+        lambda document: document.update(warnings=[21, ["x"] * 21]),
+        lambda document: document.update(warnings=[1, [1]]),
+        lambda document: document.update(engines=[1, ["numpy"]]),
+        lambda document: document.update(engines=[3, ["numpy", "numpy", []]]),
         lambda document: document.update(began=""),
     ],
 )
@@ -243,8 +244,8 @@ def test_other_version_or_missing_file_is_refused(bundle: Bundle, tmp_path: Path
     file = tmp_path / "pi.tune"
     with pytest.raises(BundleFormatError, match="sound tune file"):
         load_tune(file, bundle)
-    file.write_bytes(CONTENT[0].replace(b"tune 2\n", b"tune 1\n"))
-    with pytest.raises(BundleFormatError, match="format version 2"):
+    file.write_bytes(CONTENT[0].replace(b"tune 1\n", b"tune 2\n"))
+    with pytest.raises(BundleFormatError, match=r"version 1\. Got 2\. Run `polydom-node tune` again, or upgrade"):
         load_tune(file, bundle)
 
 

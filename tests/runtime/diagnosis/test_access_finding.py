@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from polydom_runtime.__main__ import main
-from polydom_runtime.diagnosis.access_finding import check_access
+from polydom_runtime.diagnosis.machine_findings import check_access
 
 
 @pytest.fixture

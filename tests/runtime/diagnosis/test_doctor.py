@@ -15,13 +15,20 @@ import pytest
 from polydom_runtime.bundles.bundle_times import CostOrigin
 from polydom_runtime.bundles.references import References, stored
 from polydom_runtime.device.board import Board
-from polydom_runtime.device.jitter import Jitter, Permissions, permissions, wake_up_jitter
+from polydom_runtime.device.jitter import (
+    Jitter,
+    Permissions,
+    permissions,
+    reading_ns,
+    step_back_ns,
+    timer_tick_ns,
+    wake_up_jitter,
+)
 from polydom_runtime.device.probe import Probe
-from polydom_runtime.device.timer import reading_ns, step_back_ns, timer_tick_ns
-from polydom_runtime.diagnosis.doctor import as_text, examine, exit_code
+from polydom_runtime.diagnosis.doctor import examine
 from polydom_runtime.diagnosis.software_findings import REQUIRED, check_features, check_software
 from polydom_runtime.features import FeatureSpace
-from polydom_runtime.findings import Finding
+from polydom_runtime.findings import Finding, as_text, exit_code
 from polydom_runtime.measuring.cost_samples import Pauses
 from polydom_runtime.testing import ManualClock
 from tests.runtime.conftest import make_bundle, write

@@ -1,6 +1,6 @@
 """How the tests load a model into numpy."""
 
-from polydom_runtime.bundles.models import InputRow
+from polydom_runtime.bundles.engines import InputRow
 from polydom_runtime.kernels.kernel import Kernel
 
 WIDTH, N_CLASSES = 3, 2

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from polydom_runtime.bundles.engines import InputRow, ModelRunner
 from polydom_runtime.bundles.index_file import load_bundle
-from polydom_runtime.bundles.models import InputRow, ModelRunner
 from polydom_runtime.device import tiny_models as tiny
 from polydom_runtime.exceptions import BundleFormatError
 from polydom_runtime.kernels.gate import check_model

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from polydom_runtime.bundles.models import InputRow
+from polydom_runtime.bundles.engines import InputRow
 from polydom_runtime.device import tiny_models as tiny
 from polydom_runtime.exceptions import BundleFormatError
 from polydom_runtime.kernels.kernel import Kernel
@@ -172,7 +172,7 @@ def test_mutated_model_is_refused_or_loads(name: str) -> None:
 @pytest.mark.onnxruntime
 @pytest.mark.parametrize("name", MODELS)
 def test_mutated_model_that_loads_answers_as_in_onnxruntime(name: str) -> None:
-    from polydom_runtime.bundles.models import ModelRunner
+    from polydom_runtime.bundles.engines import ModelRunner
 
     rng, sound, compared = np.random.default_rng(1), MODELS[name](), 0
     for _ in range(N_MUTATIONS // 5):

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from polydom_runtime.loop.feed import Feed
+from polydom_runtime.loop.feed import ItemFeed
 from polydom_runtime.loop.loop_counts import LoopCounts, LoopSummary
 from polydom_runtime.loop.monitor import Monitor
 from polydom_runtime.loop.rehearsals import NO_TIME, Rehearsals
@@ -100,7 +100,7 @@ def test_in_latest_an_item_that_a_later_call_waited_for_came_when_that_call_retu
             loop.clock.advance(seconds=2.5 * PERIOD)
 
     monitor = loop.monitor(queue(), on_answer=overrun, overrun="latest", rehearse=False)
-    monitor._feed = Feed(queue(), round(PERIOD * 1e9), monitor.counts, loop.clock, iter(range(1000)).__next__)
+    monitor._feed = ItemFeed(queue(), round(PERIOD * 1e9), monitor.counts, loop.clock, iter(range(1000)).__next__)
     summary = monitor.run()
 
     assert (summary.counts.dropped, summary.counts.late) == (1, 0)
@@ -115,5 +115,5 @@ def test_a_source_that_worked_for_long_has_not_waited() -> None:
         yield 1
 
     for sleeps, blocked in ((lambda: 0, False), (iter(range(10)).__next__, True)):
-        feed = Feed(slow(), 10_000_000, LoopCounts(), clock, sleeps)
+        feed = ItemFeed(slow(), 10_000_000, LoopCounts(), clock, sleeps)
         assert (feed.ask(0), feed.blocked) == (1, blocked)

@@ -16,7 +16,7 @@ from polydom_runtime.testing import ManualClock
 ROOT = Path(__file__).parents[3]
 
 
-class Fake:
+class Fake(LinuxCalls):
     """A system that allows everything, or answers everything with one error."""
 
     def __init__(self, error: Exception | None = None) -> None:

@@ -18,6 +18,6 @@ def bare_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     measuring = "polydom_runtime.measuring"
     monkeypatch.setattr(gc, "collect", lambda generation=2: 0)
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
-    monkeypatch.setattr(f"{measuring}.bench.kernels", dict)
+    monkeypatch.setattr(f"{measuring}.unit_bench.kernels", dict)
     monkeypatch.setattr(f"{measuring}.measure.Board", lambda: Board(Path("/nowhere")))
     monkeypatch.setattr(f"{measuring}.measure.source_fingerprint", lambda space: "")

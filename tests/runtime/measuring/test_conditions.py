@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 
 from polydom_runtime.bundles.regimes import Regime
-from polydom_runtime.commands.progress import ProgressBar
+from polydom_runtime.commands.terminal import ProgressBar
 from polydom_runtime.device.board import TICKS_PER_SECOND, Board
 from polydom_runtime.device.calibration import KERNELS
 from polydom_runtime.device.device_profile import DeviceProfile, dump
 from polydom_runtime.exceptions import ProfileError
-from polydom_runtime.measuring.conditions import Conditions, describe, onnx_limits
+from polydom_runtime.measuring.conditions import Conditions, machine_facts, onnx_limits
 from polydom_runtime.measuring.cost_samples import CostSamples, ItemSamples, Pauses
-from polydom_runtime.measuring.disturbances import Disturbances
 from polydom_runtime.measuring.own_profile import own_profile
-from polydom_runtime.measuring.stamps import stamp_fault
+from polydom_runtime.measuring.samples_so_far import stamp_fault
+from polydom_runtime.measuring.stopwatch import Disturbances
 
 CLOCK = "sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq"
 GOVERNOR = "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"
@@ -45,7 +45,7 @@ def root(tmp_path: Path) -> Path:
 
 def warnings_after(root: Path, name: str, text: str) -> list[str]:
     """Return what is said if one file changes while a measurement goes on."""
-    before = describe(Board(root))
+    before = machine_facts(Board(root))
     conditions = Conditions(Board(root), before)
     assert not conditions.have_moved()
     write(root, name, text)
@@ -54,7 +54,7 @@ def warnings_after(root: Path, name: str, text: str) -> list[str]:
 
 
 def test_board_is_described(root: Path) -> None:
-    stamp = describe(Board(root), cpu=3)
+    stamp = machine_facts(Board(root), cpu=3)
 
     assert stamp["device"] == "Raspberry Pi 4 Model B Rev 1.4"
     assert (stamp["clock_hz_before"], stamp["celsius_before"], stamp["throttled_before"]) == (1.8e9, 48.312, 0)
@@ -78,7 +78,7 @@ def test_what_moves_is_said(root: Path, name: str, text: str, warning: str, monk
 
 
 def test_heat_is_waited_for(root: Path) -> None:
-    conditions = Conditions(Board(root), describe(Board(root)))
+    conditions = Conditions(Board(root), machine_facts(Board(root)))
     write(root, HEAT, "60000")
 
     assert conditions.have_moved()
@@ -95,7 +95,7 @@ def test_governor_and_threads_are_said(root: Path, monkeypatch: pytest.MonkeyPat
 
 def test_busy_machine_is_said_with_its_figure(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
-    conditions = Conditions(Board(root), describe(Board(root)))
+    conditions = Conditions(Board(root), machine_facts(Board(root)))
     conditions.seen = Disturbances(Pauses.of(2.6, [7.4]), switches=12)
     warning = "the machine was busy: the measurement got 26 % of a processor; times are of undisturbed work"
 
@@ -107,14 +107,14 @@ def test_busy_machine_is_said_with_its_figure(root: Path, monkeypatch: pytest.Mo
 
 
 def test_what_nobody_watched_is_not_stated(root: Path) -> None:
-    facts = Conditions(Board(root), describe(Board(root))).summary()
+    facts = Conditions(Board(root), machine_facts(Board(root))).summary()
 
     assert not {"processor_share", "involuntary_switches", "stolen_seconds"} & facts.keys()
 
 
 def test_idle_machine_is_not_called_busy(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
-    conditions = Conditions(Board(root), describe(Board(root)))
+    conditions = Conditions(Board(root), machine_facts(Board(root)))
     conditions.seen = Disturbances(Pauses.of(9.1, [0.9]))
 
     assert conditions.warnings == []
@@ -123,7 +123,7 @@ def test_idle_machine_is_not_called_busy(root: Path, monkeypatch: pytest.MonkeyP
 def test_figure_of_an_earlier_run_is_replaced(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
     earlier = ["the clock fell", Disturbances(Pauses.of(1.0, [9.0])).warning or ""]
-    conditions = Conditions(Board(root), describe(Board(root)), earlier)
+    conditions = Conditions(Board(root), machine_facts(Board(root)), earlier)
     conditions.seen = Disturbances(Pauses.of(1.0, [1.0]))
 
     assert [warning.split(";")[0] for warning in conditions.warnings] == [
@@ -134,7 +134,7 @@ def test_figure_of_an_earlier_run_is_replaced(root: Path, monkeypatch: pytest.Mo
 
 def test_time_that_a_hypervisor_took_is_counted(root: Path) -> None:
     write(root, "proc/stat", "cpu  1 2 3 4 5 6 7 100 0 0\ncpu0 1 2 3 4 5 6 7 100 0 0")
-    conditions = Conditions(Board(root), describe(Board(root)))
+    conditions = Conditions(Board(root), machine_facts(Board(root)))
     write(root, "proc/stat", f"cpu  1 2 3 4 5 6 7 {100 + 3 * TICKS_PER_SECOND} 0 0")
 
     assert conditions.with_losses(Disturbances(switches=2)) == Disturbances(switches=2, stolen=3.0)
@@ -145,7 +145,7 @@ def test_quota_is_named_as_the_cause_with_its_cure(root: Path, monkeypatch: pyte
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
     write(root, "proc/self/cgroup", "0::/")
     write(root, "sys/fs/cgroup/cpu.stat", "nr_throttled 100")
-    conditions = Conditions(Board(root), describe(Board(root)))
+    conditions = Conditions(Board(root), machine_facts(Board(root)))
     write(root, "sys/fs/cgroup/cpu.stat", "nr_throttled 103")
     conditions.seen = conditions.with_losses(Disturbances(Pauses.of(1.0, [1.0])))
 
@@ -154,7 +154,7 @@ def test_quota_is_named_as_the_cause_with_its_cure(root: Path, monkeypatch: pyte
     assert "--cpus" in warning
     assert stamp_fault(conditions.summary()) is None
     assert conditions.summary()["throttled_periods"] == 3
-    assert Conditions(Board(root), describe(Board(root)), [warning]).warnings == []
+    assert Conditions(Board(root), machine_facts(Board(root)), [warning]).warnings == []
     assert conditions.with_losses(Disturbances()) == Disturbances()
 
 
@@ -167,7 +167,7 @@ def test_memory_is_that_of_the_container(root: Path) -> None:
     write(root, "proc/self/cgroup", "0::/")
     write(root, "sys/fs/cgroup/memory.max", "500000000")
     write(root, "sys/fs/cgroup/memory.current", "100000000")
-    stamp = describe(Board(root))
+    stamp = machine_facts(Board(root))
 
     assert (stamp["memory_bytes"], stamp["available_bytes"]) == (500_000_000, 400_000_000)
 
@@ -189,7 +189,7 @@ def test_own_profile_has_what_cold_adds(root: Path) -> None:
         "hot": ItemSamples(sizes, hot, {"a model": model}),
         "cold": ItemSamples(sizes[:4], cold, {"a model": model[:4, :1] + 10e-6}, 0.02),
     }
-    stamp = describe(Board(root)) | {"onnx": {"ir_version": 10, "opset": 21, "ml_opset": 4}}
+    stamp = machine_facts(Board(root)) | {"onnx": {"ir_version": 10, "opset": 21, "ml_opset": 4}}
     empty = np.zeros((0, 0, 0))
     kernels = dict.fromkeys(KERNELS, np.full(16, 1e-5))
     units = ("a", "b", "c", "d")
@@ -208,7 +208,7 @@ def test_own_profile_has_what_cold_adds(root: Path) -> None:
 @pytest.fixture
 def samples(root: Path) -> CostSamples:
     empty = np.zeros((0, 0, 0))
-    stamp = describe(Board(root)) | {"onnx": onnx_limits("killed by SIGILL")}
+    stamp = machine_facts(Board(root)) | {"onnx": onnx_limits("killed by SIGILL")}
     return CostSamples((), np.zeros(0), empty, np.zeros((0, 0), dtype=np.int64), empty, {}, stamp)
 
 

@@ -10,11 +10,13 @@ import pytest
 from polydom_runtime.exceptions import MeasurementError
 from polydom_runtime.frames import frame
 from polydom_runtime.measuring.cost_samples import MAX_PAUSES, Pauses
-from polydom_runtime.measuring.costs_file import MAGIC, NEVER_COLD, SamplesHeader, load_costs
-from polydom_runtime.measuring.disturbances import Disturbances
+from polydom_runtime.measuring.costs_file import FRAME, HEADER, MAGIC, JournalFrame, load_costs
 from polydom_runtime.measuring.journal import FileJournal
+from polydom_runtime.measuring.samples_so_far import SamplesHeader
+from polydom_runtime.measuring.stopwatch import Disturbances
+from tests.bundle_parts import floats
 
-HEADER = SamplesHeader(
+FACTS = SamplesHeader(
     ("mean", "(dispatch)"), (10.0, 100.0), (1, 1, 4, 4), ("timer",), "f" * 64, {"device": "a board"}, ("linear",), 0.02
 )
 SEEN = Disturbances(Pauses.of(2.0, [0.25, 0.5]), 7, 0.75, 2)
@@ -22,41 +24,30 @@ SEEN = Disturbances(Pauses.of(2.0, [0.25, 0.5]), 7, 0.75, 2)
 
 def rounds(count: int = 20) -> np.ndarray:
     """Two units at two sizes, their blocks where there are any, one kernel."""
-    times = np.random.default_rng(0).uniform(1e-6, 2e-6, (count, HEADER.n_columns))
+    times = np.random.default_rng(0).uniform(1e-6, 2e-6, (count, FACTS.n_columns))
     times[:, 4:6] = np.nan
     return times
 
 
 def answers(*positions: int) -> np.ndarray:
     """Two units and a model, for items of the sizes 50, 51, ..."""
-    times = np.random.default_rng(len(positions)).uniform(1e-6, 2e-6, (len(positions), HEADER.n_answer_columns))
+    times = np.random.default_rng(len(positions)).uniform(1e-6, 2e-6, (len(positions), FACTS.n_answer_columns))
     times[:, 0] = positions
     times[:, 1] = times[:, 0] + 50.0
     return times
 
 
-def written(file: Path, header: SamplesHeader = HEADER, *parts: np.ndarray) -> Path:
+def written(file: Path, header: SamplesHeader = FACTS, *parts: np.ndarray) -> Path:
     journal = FileJournal(file)
     journal.begin(header)
     for part in parts or (rounds(), rounds()):
         journal.append(part, ["hot"], SEEN)
     journal.enough("enough rounds")
     if header.models:
-        journal.append_answers("hot", answers(3, 1, 2, 3, 1), [])
-        journal.append_answers("hot", answers(2), [], SEEN)
-        journal.append_answers("cold", answers(3, 1), [])
+        journal.append(answers(3, 1, 2, 3, 1), [], regime="hot")
+        journal.append(answers(2), [], SEEN, regime="hot")
+        journal.append(answers(3, 1), [], regime="cold")
     journal.finish({"celsius_after": 50.0}, "enough")
-    return file
-
-
-def of_version_1(file: Path) -> Path:
-    """Write a file as version 1 did: with rounds, without answers and pauses."""
-    header = {"units": list(HEADER.units), "sizes": list(HEADER.sizes), "loops": list(HEADER.loops)}
-    header |= {"kernels": list(HEADER.kernels), "fingerprint": "", "machine": {"device": "a board"}}
-    data = b"polydom-costs 1\n" + frame(header) + frame({"rounds": rounds().tobytes(), "warnings": ["hot"]})
-    machine = {"celsius_after": 50.0, "warnings": ["hot"]}
-    end = {"stopped": "enough", "machine": machine, "sha256": hashlib.sha256(data).digest()}
-    file.write_bytes(data + frame(end))
     return file
 
 
@@ -75,7 +66,7 @@ def costs(tmp_path: Path, sound_bytes: bytes) -> Path:
 def test_samples_come_back(costs: Path) -> None:
     samples = load_costs(costs)
 
-    assert samples.units == HEADER.units
+    assert samples.units == FACTS.units
     assert samples.n_rounds == 40
     assert np.array_equal(samples.of("mean")[1, :20], rounds()[:, 1])
     assert np.array_equal(samples.typical_of("(dispatch)")[0, :20], rounds()[:, 6])
@@ -101,7 +92,7 @@ def test_answers_and_pauses_come_back(costs: Path) -> None:
 
 def test_unfinished_file_keeps_what_disturbed_it(tmp_path: Path) -> None:
     journal = FileJournal(tmp_path / "new.costs")
-    journal.begin(HEADER)
+    journal.begin(FACTS)
     for _ in range(2):
         journal.append(rounds(), [], SEEN)
     journal.close()
@@ -109,24 +100,6 @@ def test_unfinished_file_keeps_what_disturbed_it(tmp_path: Path) -> None:
 
     assert earlier is not None
     assert earlier.seen == SEEN.plus(SEEN) == Disturbances(SEEN.pauses.plus(SEEN.pauses), 14, 1.5, 4)
-
-
-def test_file_of_version_1_is_read_as_hot_and_says_so(tmp_path: Path) -> None:
-    samples = load_costs(of_version_1(tmp_path / "old.costs"))
-
-    assert samples.n_rounds == 20
-    assert samples.items == {}
-    assert samples.pauses == Pauses()
-    assert samples.warnings == ("hot", NEVER_COLD)
-    assert "cold was never measured" in NEVER_COLD
-
-
-def test_unfinished_file_of_version_1_is_not_continued(tmp_path: Path) -> None:
-    part = tmp_path / "old.costs.part"
-    of_version_1(part)
-
-    with pytest.raises(MeasurementError, match=r"version 2 to be continued\. Got 1"):
-        FileJournal(tmp_path / "old.costs", resume=True).resumed()
 
 
 def test_file_cut_anywhere_is_refused(costs: Path) -> None:
@@ -154,8 +127,8 @@ def test_file_with_more_at_its_end_is_refused(costs: Path) -> None:
 
 
 def test_other_format_version_is_named(costs: Path) -> None:
-    costs.write_bytes(costs.read_bytes().replace(b"polydom-costs 2\n", b"polydom-costs 3\n"))
-    with pytest.raises(MeasurementError, match=r"version 1 to 2\. Got 3"):
+    costs.write_bytes(costs.read_bytes().replace(b"polydom-costs 1\n", b"polydom-costs 2\n"))
+    with pytest.raises(MeasurementError, match=r"version 1\. Got 2\. Measure again, or upgrade polydom-runtime\."):
         load_costs(costs)
 
 
@@ -173,26 +146,32 @@ def test_impossible_time_is_refused(tmp_path: Path, time: float, column: int) ->
     times = rounds()
     times[3, column] = time
     with pytest.raises(MeasurementError, match="positive"):
-        load_costs(written(tmp_path / "bad.costs", HEADER, times))
+        load_costs(written(tmp_path / "bad.costs", FACTS, times))
 
 
 @pytest.mark.parametrize("sizes", [(100.0, 10.0), (10.0, 10.0), (0.0, 10.0), (10.0, np.inf), (10.0, 1e181)])
 def test_impossible_sizes_are_refused(tmp_path: Path, sizes: tuple[float, float]) -> None:
-    header = SamplesHeader(HEADER.units, sizes, HEADER.loops, HEADER.kernels, "", {})
+    header = SamplesHeader(FACTS.units, sizes, FACTS.loops, FACTS.kernels, "", {})
     with pytest.raises(MeasurementError, match="sizes must be positive and rise"):
         load_costs(written(tmp_path / "bad.costs", header))
+
+
+def sealed(*documents: dict[str, Any]) -> bytes:
+    """Return a file of some frames, with the right digest of them."""
+    data = MAGIC + b"1\n" + b"".join(map(frame, documents))
+    return data + frame({"stopped": "enough", "machine": {}, "sha256": hashlib.sha256(data).digest()})
 
 
 @pytest.mark.parametrize(
     "change",
     [
         {"units": []},
-        {"units": ["mean", "mean"]},
-        {"units": ["mean"]},
-        {"sizes": [10.0]},
-        {"sizes": [1, 2]},
-        {"loops": [1, 1, 1, 0]},
-        {"loops": [1, 1, 1, 2**63]},
+        {"units": [2, ["mean", "mean"]]},
+        {"units": [1, ["mean"]]},
+        {"sizes": [1, floats(10.0)]},
+        {"sizes": [2, [1, 2]]},
+        {"loops": [4, [1, 1, 1, 0]]},
+        {"loops": [4, [1, 1, 1, 2**63]]},
         {"machine": {"device": 5}},
         {"machine": {"device": "a\x1b[2Jboard"}},
         {"machine": {"onnx": [1]}},
@@ -204,7 +183,7 @@ def test_impossible_sizes_are_refused(tmp_path: Path, sizes: tuple[float, float]
         {"kernels": "timer"},
         {"machine": []},
         {"fingerprint": None},
-        {"models": ["linear", "linear"]},
+        {"models": [2, ["linear", "linear"]]},
         {"models": 5},
         {"asleep": -1.0},
         {"asleep": np.inf},
@@ -213,17 +192,11 @@ def test_impossible_sizes_are_refused(tmp_path: Path, sizes: tuple[float, float]
     ids=str,
 )
 def test_unsound_header_is_refused_behind_a_right_digest(costs: Path, change: dict[str, Any]) -> None:
-    header = {
-        "units": list(HEADER.units),
-        "sizes": list(HEADER.sizes),
-        "loops": list(HEADER.loops),
-        "kernels": list(HEADER.kernels),
-        "fingerprint": "",
-        "machine": {},
-    }
-    data = MAGIC + b"1\n" + frame(header | change) + frame({"rounds": rounds().tobytes()})
-    end = {"stopped": "enough", "machine": {}, "sha256": hashlib.sha256(data).digest()}
-    costs.write_bytes(data + frame(end))
+    header, some = HEADER.write(FACTS), FRAME.write(JournalFrame(rounds().tobytes()))
+    costs.write_bytes(sealed(header, some))
+    load_costs(costs)
+
+    costs.write_bytes(sealed(header | change, some))
     with pytest.raises(MeasurementError, match="must"):
         load_costs(costs)
 
@@ -231,46 +204,38 @@ def test_unsound_header_is_refused_behind_a_right_digest(costs: Path, change: di
 @pytest.mark.parametrize(
     "content",
     [
-        {"regime": "warm", "answers": answers(1, 2).tobytes()},
-        {"answers": answers(1, 2).tobytes()},
-        {"regime": "hot", "answers": b""},
-        {"regime": "hot", "answers": answers(1, 2).tobytes()[:-8]},
-        {"regime": "hot", "answers": answers(1, 2, 2).tobytes()},
-        {"regime": "hot", "answers": answers(1, 2, 2, 1).tobytes()},
-        {"regime": "hot", "answers": (-answers(1, 2)).tobytes()},
-        {"regime": "hot", "answers": (answers(1, 2) * np.nan).tobytes()},
-        {"regime": "hot", "answers": (answers(1, 2) * 1e30).tobytes()},
-        {"rounds": b"123"},
-        {"rounds": rounds().tobytes(), "pauses": b"123"},
-        {"rounds": rounds().tobytes(), "pauses": np.array([-1.0]).tobytes()},
-        {"rounds": rounds().tobytes(), "pauses": np.array([np.nan]).tobytes()},
-        {"rounds": rounds().tobytes(), "pauses": np.ones(MAX_PAUSES + 1).tobytes()},
-        {"rounds": rounds().tobytes(), "watched": -1.0},
-        {"rounds": rounds().tobytes(), "watched": np.nan},
-        {"rounds": rounds().tobytes(), "stolen": "all"},
-        {"rounds": rounds().tobytes(), "switches": 1.5},
-        {"rounds": rounds().tobytes(), "switches": -1},
-        {"rounds": rounds().tobytes(), "throttled": -1},
-        {"rounds": rounds().tobytes(), "warnings": 3},
-        {"rounds": rounds().tobytes(), "warnings": None},
-        {"rounds": rounds().tobytes(), "warnings": "hot"},
-        {"rounds": rounds().tobytes(), "warnings": [1]},
+        {"regime": "warm", "table": answers(1, 2).tobytes()},
+        {"regime": None, "table": answers(1, 2).tobytes()},
+        {"regime": "hot", "table": b""},
+        {"regime": "hot", "table": answers(1, 2).tobytes()[:-8]},
+        {"regime": "hot", "table": answers(1, 2, 2).tobytes()},
+        {"regime": "hot", "table": answers(1, 2, 2, 1).tobytes()},
+        {"regime": "hot", "table": (-answers(1, 2)).tobytes()},
+        {"regime": "hot", "table": (answers(1, 2) * np.nan).tobytes()},
+        {"regime": "hot", "table": (answers(1, 2) * 1e30).tobytes()},
+        {"table": b"123"},
+        {"pauses": {"watched": 0.0, "lengths": b"123"}},
+        *({"pauses": {"watched": 0.0, "lengths": [1, floats(x)]}} for x in (-1.0, 0.0, np.nan)),
+        {"pauses": {"watched": 0.0, "lengths": [MAX_PAUSES + 1, bytes(8 * MAX_PAUSES + 8)]}},
+        *({"pauses": {"watched": x, "lengths": []}} for x in (-1.0, np.nan)),
+        {"stolen": "all"},
+        {"switches": 1.5},
+        {"switches": -1},
+        {"throttled": -1},
+        {"warnings": 3},
+        {"warnings": None},
+        {"warnings": "hot"},
+        {"warnings": [1, [1]]},
     ],
 )
 def test_unsound_frame_is_refused_behind_a_right_digest(costs: Path, content: dict[str, Any]) -> None:
-    header = {
-        "units": list(HEADER.units),
-        "sizes": list(HEADER.sizes),
-        "loops": list(HEADER.loops),
-        "kernels": list(HEADER.kernels),
-        "fingerprint": "",
-        "machine": {},
-        "models": list(HEADER.models),
-        "asleep": 0.02,
-    }
-    data = MAGIC + b"2\n" + frame(header) + frame({"rounds": rounds().tobytes()}) + frame(content)
-    end = {"stopped": "enough", "machine": {}, "sha256": hashlib.sha256(data).digest()}
-    costs.write_bytes(data + frame(end))
+    some = FRAME.write(JournalFrame(rounds().tobytes()))
+    of_seen = {name: value for name, value in content.items() if name in some["seen"]}
+    other = {**some, **content, "seen": {**some["seen"], **of_seen}}
+    costs.write_bytes(
+        sealed(HEADER.write(FACTS), some, {name: value for name, value in other.items() if name not in of_seen})
+    )
+
     with pytest.raises(MeasurementError, match="must"):
         load_costs(costs)
 

@@ -1,6 +1,5 @@
 """The timing loop, on a clock that only the features move."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,18 +7,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from polydom_runtime.bundles.regimes import Regime
 from polydom_runtime.device.board import Board
 from polydom_runtime.exceptions import FeatureError, ItemError, MeasurementError
 from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples
 from polydom_runtime.measuring.costs_file import load_costs
-from polydom_runtime.measuring.disturbances import Disturbances
 from polydom_runtime.measuring.item_sizes import chosen_items, spread_by_size
-from polydom_runtime.measuring.journal import NOTHING, FileJournal
-from polydom_runtime.measuring.measure import COOL_DOWN_SECONDS, measure
-from polydom_runtime.measuring.timers import Timers
+from polydom_runtime.measuring.journal import FileJournal
+from polydom_runtime.measuring.measure import measure
+from polydom_runtime.measuring.session import COOL_DOWN_SECONDS
+from polydom_runtime.measuring.stopwatch import Timers
 from polydom_runtime.testing import ManualClock
 from tests.runtime.conftest import World
+from tests.runtime.measuring.fragile_journal import FragileJournal, Killed
 
 ITEMS = [np.ones(n) for n in (100, 1, 10, 50, 1000, 2, 5, 20, 200, 500)]
 
@@ -27,7 +26,7 @@ ITEMS = [np.ones(n) for n in (100, 1, 10, 50, 1000, 2, 5, 20, 200, 500)]
 @pytest.fixture(autouse=True)
 def no_models(bare_machine: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave out the reference models too, which only the hardware clock could time."""
-    monkeypatch.setattr("polydom_runtime.measuring.bench.reference_models", dict)
+    monkeypatch.setattr("polydom_runtime.measuring.unit_bench.reference_models", dict)
 
 
 @pytest.fixture
@@ -175,31 +174,6 @@ def test_cool_board_is_not_waited_for(world: World, tmp_path: Path) -> None:
     assert not any("throttled" in warning for warning in samples.warnings)
 
 
-class Killed(Exception):
-    """Stands for a kill between two chunks."""
-
-
-class FragileJournal(FileJournal):
-    """Dies after so many chunks."""
-
-    left = 2
-
-    def append(self, rounds: np.ndarray, warnings: Sequence[str], seen: Disturbances = NOTHING) -> None:
-        self._live()
-        super().append(rounds, warnings, seen)
-
-    def append_answers(
-        self, regime: Regime, answers: np.ndarray, warnings: Sequence[str], seen: Disturbances = NOTHING
-    ) -> None:
-        self._live()
-        super().append_answers(regime, answers, warnings, seen)
-
-    def _live(self) -> None:
-        if not self.left:
-            raise Killed
-        self.left -= 1
-
-
 def ticking(world: World) -> ManualClock:
     """Make calls so slow that a chunk has a few rounds only."""
     world.seconds = dict.fromkeys(world.seconds, 3e-3)
@@ -210,7 +184,7 @@ def ticking(world: World) -> ManualClock:
 def killed_measurement(world: World, file: Path) -> int:
     """Measure until a kill; return how many bytes were written."""
     with pytest.raises(Killed):
-        measure(world.space, ITEMS, rounds=40, precision=0.0, clock=ticking(world), journal=FragileJournal(file))
+        measure(world.space, ITEMS, rounds=40, precision=0.0, clock=ticking(world), journal=FragileJournal(file, 2))
     return file.with_name("pi.costs.part").stat().st_size
 
 
@@ -328,8 +302,7 @@ def test_refused_measurement_leaves_nothing_behind(world: World, tmp_path: Path)
 
 def test_throttling_before_a_kill_is_not_forgotten(world: World, tmp_path: Path) -> None:
     file, hot, cool = tmp_path / "pi.costs", tmp_path / "hot", tmp_path / "cool"
-    journal = FragileJournal(file)
-    journal.left = 1
+    journal = FragileJournal(file, 1)
     with pytest.raises(Killed):
         measure(
             world.space,

@@ -8,8 +8,7 @@ from threading import Event
 import pytest
 
 from polydom_runtime.measuring.cost_samples import MAX_PAUSES, Pauses
-from polydom_runtime.measuring.stopwatch import Stopwatch, pauses_now
-from polydom_runtime.measuring.timers import Switches, Timers, thread_switches
+from polydom_runtime.measuring.stopwatch import Stopwatch, Switches, Timers, pauses_now, thread_switches
 from polydom_runtime.testing import ManualClock
 
 US, MS = 1e-6, 1e-3

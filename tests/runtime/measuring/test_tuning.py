@@ -10,13 +10,12 @@ import pytest
 
 from polydom_runtime import Feature, FeatureSpace, Step
 from polydom_runtime.bundles.bundle import Bundle, StoredIndex
-from polydom_runtime.bundles.engines import ENGINES
+from polydom_runtime.bundles.engines import ENGINES, InputRow
 from polydom_runtime.bundles.index_file import index_sha256, load_bundle
-from polydom_runtime.bundles.models import InputRow
 from polydom_runtime.device.tune_file import load_tune, this_machine, write_tune
 from polydom_runtime.exceptions import BundleMismatchError, ItemError, MeasurementError
 from polydom_runtime.measuring import tuning
-from polydom_runtime.measuring.timers import Switches, Timers
+from polydom_runtime.measuring.stopwatch import Switches, Timers
 from polydom_runtime.policy.loaded_models import Run
 from polydom_runtime.testing import ManualClock
 from tests.runtime import node_space
@@ -82,8 +81,8 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     made = Machine()
     monkeypatch.setattr(tuning, "run_exported", made.run_exported)
     monkeypatch.setattr(tuning, "agreeing_engines", lambda *model: ("onnxruntime",))
-    monkeypatch.setattr(tuning, "MAX_ROUNDS", 25)
-    monkeypatch.setattr(tuning, "MAX_SLEEPS", 30)
+    monkeypatch.setattr(tuning, "TUNED_ROUNDS", 25)
+    monkeypatch.setattr(tuning, "TUNED_SLEEPS", 30)
     return made
 
 

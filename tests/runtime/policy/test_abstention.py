@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from polydom_runtime import ConfidenceError, Predictor
+from polydom_runtime import ConfidenceError, Predictor, Seams
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.confidence import Calibration, Confidence, Risk, RiskPoint
 from polydom_runtime.exceptions import BundleMismatchError
+from polydom_runtime.policy.loaded_models import RunOf
 from tests.runtime.conftest import US, World, make_bundle
 
 ITEM = np.arange(10.0)
@@ -41,8 +42,9 @@ class Model:
 
 @pytest.fixture
 def make(world: World) -> Callable[..., Predictor]:
-    def make(bundle: Bundle, score: float = 0.75, **options: Any) -> Predictor:
-        return Predictor(bundle, world.space, clock=world.clock, **{"run_of": lambda _: Model(score), **options})
+    def make(bundle: Bundle, score: float = 0.75, run_of: RunOf | None = None, **options: Any) -> Predictor:
+        seams = Seams(clock=world.clock, run_of=run_of or (lambda _: Model(score)))
+        return Predictor(bundle, world.space, seams=seams, **options)
 
     return make
 
@@ -57,7 +59,7 @@ def test_an_exported_model_states_its_confidence(world: World) -> None:
     bundle, data = make_bundle()
     bundle = replace(sure(), contents=tuple(data))
     told = [
-        Predictor(bundle, world.space, clock=world.clock, engine=engine).predict_one(ITEM).confidence
+        Predictor(bundle, world.space, seams=Seams(clock=world.clock, engine=engine)).predict_one(ITEM).confidence
         for engine in ("numpy", "onnxruntime")
     ]
 

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from polydom_runtime import CostFunction
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.model_entry import ModelEntry
+from polydom_runtime.bundles.unit_times import StepTime, UnitTimes
 from polydom_runtime.costs import total
 from polydom_runtime.features import members
-from polydom_runtime.policy.size_cells import size_cells
+from polydom_runtime.policy.planners import size_cells
 from polydom_runtime.policy.states import State, reachable
 from polydom_runtime.prediction import Policy
-from polydom_runtime.unit_times import StepTime, UnitTimes
 from tests.bundle_parts import unit_times
 from tests.runtime.lattice_world import DISPATCH, NAMES, STEP, US, LatticeWorld, lattice_bundle, microseconds, worst_ns
 
@@ -440,7 +440,7 @@ def test_detours_are_the_best_of_all_targets_without_the_feature(world: LatticeW
     def guard(m: ModelEntry) -> float:
         """Return the time for the next feature and whichever model answers if the plan ends there or at its target."""
         after = state.mask | 1 << state.next_of(m.mask, 0)
-        number = int(predictor.models.best_numbers(np.array([after]))[0])
+        number = predictor.models.best(np.array([after]))[0].number
         return rest(after) + max(m.seconds, 0.0 if number < 0 else bundle.models[number].seconds)
 
     move = state.detour(banned, n, 0, left_us * 1e3)

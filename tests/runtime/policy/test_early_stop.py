@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 import polydom_runtime
-from polydom_runtime import Predictor
+from polydom_runtime import Predictor, Seams
 from polydom_runtime.prediction import Policy
 from tests.runtime.conftest import US, World, make_bundle
 
@@ -30,16 +31,17 @@ class Model:
         return self._confidence
 
 
-def predictor(world: World, run_of: Callable[[int], Model], early_stop: bool = True, **options: object) -> Predictor:
+def predictor(
+    world: World, run_of: Callable[[int], Model], early_stop: bool = True, adapt: bool = True, **options: Any
+) -> Predictor:
     bundle = make_bundle()[0]
     models = tuple(replace(m, stop=stop) for m, stop in zip(bundle.models, (0.9, 0.9, 2.0), strict=True))
     return Predictor(
         replace(bundle, models=models),
         world.space,
         early_stop=early_stop,
-        clock=world.clock,
-        run_of=run_of,
-        **options,  # type: ignore[arg-type]
+        seams=Seams(clock=world.clock, run_of=run_of, adapt=adapt),
+        **options,
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from polydom_runtime import Predictor
+from polydom_runtime import Predictor, Seams
 from polydom_runtime.exceptions import EnergyError
 from polydom_runtime.policy.energy import EnergyBudget
 from polydom_runtime.prediction import Policy
@@ -23,8 +23,7 @@ def predictor(world: World, energy: EnergyBudget | None, policy: Policy) -> Pred
         deadline=200 * US,
         policy=policy,
         energy=energy,
-        clock=world.clock,
-        run_of=lambda number: lambda: 1,
+        seams=Seams(clock=world.clock, run_of=lambda number: lambda: 1),
     )
 
 

@@ -12,7 +12,7 @@ from polydom_runtime.bundles.bundle_times import Choice
 from polydom_runtime.bundles.regimes import Regime
 from polydom_runtime.exceptions import DeadlineError
 from polydom_runtime.policy.plan import COOLS_NS
-from polydom_runtime.predictor import Predictor
+from polydom_runtime.predictor import Predictor, Seams
 from tests.bundle_parts import with_regimes
 from tests.runtime.lattice_world import US, LatticeWorld, lattice_bundle, microseconds
 
@@ -139,7 +139,9 @@ def test_plans_share_the_models_and_have_their_own_times() -> None:
         made[number] += 1
         return lambda: 0
 
-    predictor = Predictor(ours.bundle, ours.space, deadline=1.0, clock=ours.clock, run_of=run_of, keep_memory=False)
+    predictor = Predictor(
+        ours.bundle, ours.space, deadline=1.0, seams=Seams(clock=ours.clock, run_of=run_of, keep_memory=False)
+    )
     plans = predictor._plans.hot, predictor._plans.rehearsed, predictor._plans.cold
 
     assert set(made.values()) == {1}
@@ -149,6 +151,14 @@ def test_plans_share_the_models_and_have_their_own_times() -> None:
     assert predictor.models is plans[0].models
     assert predictor.staircase is plans[0].staircase
     assert predictor.bundle is ours.bundle
+
+
+def test_a_warm_up_makes_the_plan_for_rehearsed_items_so_that_no_period_does() -> None:
+    predictor = both().predictor(DEADLINE)
+    before = len(predictor._plans.made)
+    predictor.warm_up(1.0)
+
+    assert (before, len(predictor._plans.made)) == (2, 3)
 
 
 def test_slow_down_compares_with_the_typical_times_of_each_regime() -> None:

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from polydom_runtime.policy.rehearsal import ANSWER_NS, BRIEF_NS, MAX_BYTES, RECENT, REPEATS, Kept, KeptItems
+from polydom_runtime.policy.rehearsal import BRIEF_NS, MAX_BYTES, RECENT, REPEATS, Kept, KeptItems
 from polydom_runtime.prediction import Policy
-from polydom_runtime.predictor import Predictor
+from polydom_runtime.predictor import ANSWER_NS, Predictor, Seams
 from polydom_runtime.testing import ManualClock
 from tests.bundle_parts import with_regimes
 from tests.runtime.lattice_world import US, LatticeWorld, lattice_bundle, microseconds
@@ -120,7 +120,9 @@ def test_failing_model_and_item_without_a_size_are_swallowed(world: LatticeWorld
     def fail() -> int:
         raise RuntimeError
 
-    predictor = Predictor(world.bundle, world.space, deadline=DEADLINE, clock=world.clock, run_of=lambda _: fail)
+    predictor = Predictor(
+        world.bundle, world.space, deadline=DEADLINE, seams=Seams(clock=world.clock, run_of=lambda _: fail)
+    )
     predictor.predict_one(None)
     assert rehearse(world, predictor) == []
     predictor.predict_one(1.0)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from polydom_runtime.publishing.outbox import WINDOWS, Outbox
+from polydom_runtime.publishing.sender import WINDOWS, Outbox
 
 
 class Client:

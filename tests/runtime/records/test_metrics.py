@@ -19,16 +19,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
-from polydom_runtime import Bundle, Prediction, Predictor
+from polydom_runtime import Bundle, Prediction, Predictor, Seams
 from polydom_runtime.bundles.identity import Identity
-from polydom_runtime.commands.record_options import add_arguments, open_records
+from polydom_runtime.commands.options import add_options
+from polydom_runtime.commands.recording import Records
+from polydom_runtime.commands.run_options import RECORDS
 from polydom_runtime.delivery.following_predictor import Reloads
 from polydom_runtime.exceptions import RecordingError
 from polydom_runtime.histogram import MAX_NS, RELATIVE_ERROR, Histogram
 from polydom_runtime.prediction import Policy
-from polydom_runtime.records.metrics import MAX_REASONS, MAX_SETS, OTHER, PRIOR, QUANTILES, Metrics
-from polydom_runtime.records.metrics_files import JsonLines, MetricsOutput, PrometheusText, Regularly
-from polydom_runtime.records.prometheus import EDGES_NS, prometheus_text
+from polydom_runtime.records.metrics import MAX_COUNTED_SETS, MAX_REASONS, NO_FEATURES, OTHER, TIME_QUANTILES, Metrics
+from polydom_runtime.records.metrics_files import (
+    EDGES_NS,
+    JsonLines,
+    MetricsOutput,
+    PrometheusText,
+    Regularly,
+    prometheus_text,
+)
 from polydom_runtime.trace import Trace
 from tests.bundle_parts import changed
 from tests.runtime.conftest import US, World, make_bundle
@@ -79,8 +87,8 @@ def test_quantiles_are_within_the_stated_error(times: list[int]) -> None:
     for ns in times:
         histogram.add(ns)
 
-    exact = np.quantile(times, list(QUANTILES.values()), method="inverted_cdf")
-    estimated = histogram.quantiles(list(QUANTILES.values()))
+    exact = np.quantile(times, list(TIME_QUANTILES.values()), method="inverted_cdf")
+    estimated = histogram.quantiles(list(TIME_QUANTILES.values()))
     assert np.abs(estimated - exact).max() <= RELATIVE_ERROR * exact.max()
     assert all(abs(e - x) <= RELATIVE_ERROR * x for e, x in zip(estimated, exact, strict=True))
     assert (histogram.count, histogram.total_ns, histogram.longest_ns) == (len(times), sum(times), max(times))
@@ -115,7 +123,7 @@ def test_everything_is_counted(metrics: Metrics) -> None:
     said = metrics.as_dict()
     assert (said["items"], said["misses"], said["deadline"]) == (3, 1, 200 * US)
     assert (said["slowdown"], said["largest_slowdown"]) == (2.0, 3.0)
-    assert said["features"] == {"mean+spread": 2, PRIOR: 1}
+    assert said["features"] == {"mean+spread": 2, NO_FEATURES: 1}
     assert said["reasons"] == {"planned": 2, "mean failed": 1}
     assert {name: (s["count"], s["total"]) for name, s in said["stages"].items()} == {
         "mean": (3, 2.4e-5),
@@ -199,7 +207,7 @@ def test_memory_is_flat(metrics: Metrics) -> None:
     tracemalloc.stop()
 
     assert after - before < 2_000
-    for counts, most in ((metrics.reasons, MAX_REASONS), (metrics.answers, MAX_SETS)):
+    for counts, most in ((metrics.reasons, MAX_REASONS), (metrics.answers, MAX_COUNTED_SETS)):
         assert len(counts) == most + 1
         assert counts[OTHER] == 8_000 - most
 
@@ -461,7 +469,7 @@ def test_folder_that_comes_back_is_written_again(metrics: Metrics, tmp_path: Pat
 
 def options(*line: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
-    add_arguments(parser)
+    add_options(parser, [RECORDS])
     return parser.parse_args(line)
 
 
@@ -469,7 +477,7 @@ def test_command_line_opens_what_was_asked_for(tmp_path: Path, capsys: pytest.Ca
     arguments = options(
         "--metrics-json", "-", "--metrics-prometheus", str(tmp_path / "m.prom"), "--metrics-every", "1s"
     )
-    with open_records(arguments, Watched()) as records:
+    with Records(arguments, Watched()) as records:
         records.add(ANSWER, traced(), 0)
         records.on_slack(math.inf)
 
@@ -479,7 +487,7 @@ def test_command_line_opens_what_was_asked_for(tmp_path: Path, capsys: pytest.Ca
 
 
 def test_nothing_asked_for_is_nothing_done(capsys: pytest.CaptureFixture[str]) -> None:
-    with open_records(options(), Watched()) as records:
+    with Records(options(), Watched()) as records:
         records.add(ANSWER, traced(), 0)
         records.on_slack(math.inf)
 
@@ -491,9 +499,9 @@ def test_full_disk_loses_no_answer(bundle_folder: Path, world: World, tmp_path: 
     """Metrics due after every item, a recording that finds no room: all of 500 items are answered."""
     files = ("--metrics-json", str(tmp_path / "m"), "--metrics-prometheus", str(tmp_path / "m.prom"))
     arguments = options(*files, "--metrics-every", "1ns", "--record", str(tmp_path / "r"), "--record-optional")
-    predictor = Predictor.load(bundle_folder, world.space, deadline=200 * US, clock=world.clock)
+    predictor = Predictor.load(bundle_folder, world.space, deadline=200 * US, seams=Seams(clock=world.clock))
     answers = []
-    with files_of_at_most(100), open_records(arguments, predictor) as records:
+    with files_of_at_most(100), Records(arguments, predictor) as records:
         for number in range(500):
             answers.append(predictor.predict_one(np.arange(10.0)))
             records.add(answers[-1], predictor.trace, number)

@@ -14,7 +14,7 @@ from polydom_runtime.prediction import Prediction
 from polydom_runtime.supervision import fallback
 from polydom_runtime.supervision.fallback import MIN_MARGIN_NS, Fallback
 from polydom_runtime.supervision.model_failures import ModelFailures
-from tests.runtime.bundles.test_estimators import with_two_models_of_one_set
+from tests.runtime.bundles.test_model_entry import with_two_models_of_one_set
 from tests.runtime.conftest import make_bundle, write
 
 

@@ -9,10 +9,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from polydom_runtime.trust import SIGNATURE_FILE
-from polydom_runtime.trust.envelope import Envelope, Signature, encode, to_sign
+from polydom_runtime.trust.envelope import Envelope, Signature, encode_envelope, to_sign
 from polydom_runtime.trust.keys import key_id
-from polydom_runtime.trust.statement import FileDigest, Statement
-from polydom_runtime.trust.statement import encode as encode_statement
+from polydom_runtime.trust.statement import FileDigest, Statement, encode_statement
 from polydom_runtime.trust.trust import Trust
 
 OWNER, SUCCESSOR, STRANGER = (Ed25519PrivateKey.from_private_bytes(bytes([n] * 32)) for n in (1, 2, 3))
@@ -46,7 +45,7 @@ def signature(statement: Statement = STATEMENT, *keys: Ed25519PrivateKey) -> byt
 def signature_over(payload: bytes, *keys: Ed25519PrivateKey) -> bytes:
     """Return the content of ``signature.json`` for any payload."""
     signatures = (Signature(key_id(key.public_key()), key.sign(to_sign(payload))) for key in keys or (OWNER,))
-    return encode(Envelope(payload, tuple(signatures)))
+    return encode_envelope(Envelope(payload, tuple(signatures)))
 
 
 def digests_of(folder: Path) -> Mapping[str, FileDigest]:

@@ -6,13 +6,20 @@ from typing import Any
 import pytest
 
 from polydom_runtime.exceptions import SignatureError
-from polydom_runtime.trust.envelope import MAX_BYTES, Envelope, Signature, decode, encode, to_sign
+from polydom_runtime.trust.envelope import (
+    MAX_SIGNATURE_BYTES,
+    Envelope,
+    Signature,
+    decode_envelope,
+    encode_envelope,
+    to_sign,
+)
 
 ENVELOPE = Envelope(b"what is signed", (Signature("ab" * 32, bytes(64)), Signature("cd" * 32, bytes(range(64)))))
 
 
 def document() -> Any:
-    return json.loads(encode(ENVELOPE))
+    return json.loads(encode_envelope(ENVELOPE))
 
 
 def written(changed: object) -> bytes:
@@ -21,7 +28,7 @@ def written(changed: object) -> bytes:
 
 
 def test_an_envelope_is_read_as_it_was_written() -> None:
-    assert decode(encode(ENVELOPE)) == ENVELOPE
+    assert decode_envelope(encode_envelope(ENVELOPE)) == ENVELOPE
 
 
 def test_what_is_signed_has_the_lengths_of_its_parts() -> None:
@@ -37,10 +44,10 @@ ALTERED = {
     "null": b"null\n",
     "a huge number": b"1" * 10_000,
     "other white space": json.dumps(document()).encode(),
-    "a field twice": encode(ENVELOPE).replace(b"{\n", b'{\n "payload": "",\n', 1),
+    "a field twice": encode_envelope(ENVELOPE).replace(b"{\n", b'{\n "payload": "",\n', 1),
     "an unknown field": written({**document(), "more": 1}),
     "no signature": written({**document(), "signatures": []}),
-    "17 signatures": encode(Envelope(b"", ENVELOPE.signatures[:1] * 17)),
+    "17 signatures": encode_envelope(Envelope(b"", ENVELOPE.signatures[:1] * 17)),
     "another type": written({**document(), "payloadType": "application/json"}),
     "signatures that are no list": written({**document(), "signatures": {"keyid": "ab", "sig": ""}}),
     "a key that is a number": written({**document(), "signatures": [{"keyid": 7, "sig": ""}]}),
@@ -55,9 +62,9 @@ ALTERED = {
 @pytest.mark.parametrize("data", ALTERED.values(), ids=ALTERED)
 def test_any_other_spelling_is_refused(data: bytes) -> None:
     with pytest.raises(SignatureError, match="must be as `polydom sign` writes it"):
-        decode(data)
+        decode_envelope(data)
 
 
 def test_an_envelope_that_is_too_large_is_refused_unread() -> None:
     with pytest.raises(SignatureError, match="must have at most 4194304 bytes"):
-        decode(b"[" * (MAX_BYTES + 1))
+        decode_envelope(b"[" * (MAX_SIGNATURE_BYTES + 1))

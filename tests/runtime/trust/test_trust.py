@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from polydom_runtime.exceptions import SignatureError
-from polydom_runtime.trust.envelope import Envelope, decode, encode
+from polydom_runtime.trust.envelope import Envelope, decode_envelope, encode_envelope
 from polydom_runtime.trust.keys import key_id
-from polydom_runtime.trust.statement import FileDigest
-from polydom_runtime.trust.statement import encode as encode_statement
+from polydom_runtime.trust.statement import FileDigest, encode_statement
 from tests.draws import draws
 from tests.runtime.trust.signer import (
     A_DAY_LATER,
@@ -71,13 +70,13 @@ def test_every_altered_byte_is_refused(tmp_path: Path) -> None:
 def test_every_altered_payload_is_refused(tmp_path: Path) -> None:
     """In an envelope that is sound otherwise, with the signature of the payload before the alteration."""
     trust, rng = trust_in(tmp_path, public(OWNER)), random.Random(1)
-    payload, signatures = decode(signature()).payload, decode(signature()).signatures
+    payload, signatures = decode_envelope(signature()).payload, decode_envelope(signature()).signatures
     accepted = []
     for _ in range(draws(1000, 5000)):
         altered = bytearray(payload)
         altered[rng.randrange(len(payload))] ^= rng.randrange(1, 256)
         with pytest.raises(SignatureError, match="it was altered"):
-            accepted.append(trust.verify(encode(Envelope(bytes(altered), signatures)), FILES))
+            accepted.append(trust.verify(encode_envelope(Envelope(bytes(altered), signatures)), FILES))
 
     assert accepted == []
 

@@ -1,0 +1,124 @@
+"""Both policies side by side on recorded times, at any deadlines, and the oracle, which knows these in advance."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from polydom_builder.exceptions import FitError
+from polydom_runtime.arrays import Floats
+from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.index import Candidate
+from polydom_runtime.bundles.regimes import Regime
+from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples
+from polydom_runtime.prediction import Policy
+
+from .simulate import simulate
+from .trials import Trials
+
+POLICIES: tuple[Policy, ...] = ("anytime", "strict")
+
+
+def trials_of(bundle: Bundle, samples: CostSamples, count: int, seed: int = 0, regime: Regime = "hot") -> Trials:
+    """Return items as they came when they were measured; if none were, random sizes of the bundle's range.
+
+    The random sizes are uniform on the log scale. `FitError` if the samples lack a unit of the bundle or the regime.
+    """
+    needed = [*(step.name for step in bundle.times.worst.steps), *bundle.names, DISPATCH]
+    if missing := [unit for unit in needed if unit not in samples.units]:
+        raise FitError(f"The costs must be of the bundle's features. Missing: {missing}. Measure its feature space.")
+    samples.check()
+    if regime in samples.items or regime != "hot":
+        return Trials.as_they_came(samples, count, regime, seed)
+    low, high = np.log(bundle.promise.sizes)
+    sizes = np.exp(np.random.default_rng(seed).uniform(low, high, count))
+    return Trials.drawn(samples, sizes.tolist(), seed)
+
+
+def deadlines_of(bundle: Bundle, count: int) -> list[float]:
+    """Return `count` deadlines in seconds, evenly spread on the log scale over the bundle's range."""
+    return spread_deadlines(bundle.promise.budgets, bundle.promise.sizes, bundle.index.candidates, count)
+
+
+def spread_deadlines(
+    budgets: tuple[float, float], sizes: tuple[float, float], candidates: Sequence[Candidate], count: int
+) -> list[float]:
+    """Return `count` deadlines in seconds within a range, without those that are too short for any answer.
+
+    If dispatch leaves hardly any time even at the end of the range, the end is the only one. `candidates`: with the
+    empty set, which costs dispatch. At the largest size none costs more than the longest deadline needs.
+    """
+    low, end = budgets
+    dispatch = next(candidate.cost for candidate in candidates if candidate.mask == 0)
+    low = min(max(low, 1.2 * dispatch(sizes[0]), 1e-9), end)
+    high = max(low, min(end, max(candidate.cost(sizes[1]) for candidate in candidates)))
+    deadlines: list[float] = np.geomspace(low, high, count if low < high else 1).tolist()
+    return deadlines
+
+
+def compare_policies(
+    bundle: Bundle,
+    trials: Trials,
+    deadlines: Sequence[float],
+    policies: Sequence[Policy] = POLICIES,
+    *,
+    slowdown: float = 1.0,
+    adapt: bool = True,
+    regime: Regime = "hot",
+) -> list[dict[str, Any]]:
+    """Return a row for each deadline and policy, simulated on the same trials, slowed by a factor."""
+    trials = trials.slowed(slowdown)
+    rows = []
+    for deadline in deadlines:
+        best = oracle_score(bundle.at(deadline, regime), trials, deadline)
+        for policy in policies:
+            outcome = simulate(bundle, trials, deadline, policy=policy, adapt=adapt, regime=regime)
+            shares = np.array([a.elapsed_ns for a in outcome.answers]) / (deadline * 1e9)
+            rows.append(
+                {
+                    "deadline": deadline,
+                    "policy": policy,
+                    "score": outcome.score,
+                    "oracle": best,
+                    "missed": outcome.missed,
+                    "items": len(trials),
+                    "elapsed_share": {"p50": float(np.median(shares)), "p99": float(np.quantile(shares, 0.99))},
+                    "slowdown": max(a.slowdown for a in outcome.answers),
+                    "features": outcome.features,
+                    "reasons": outcome.reasons,
+                }
+            )
+    return rows
+
+
+def real_seconds(bundle: Bundle, trials: Trials) -> Floats:
+    """Return the real time of each model's whole answer on each trial, in seconds, shape ``(n_models, n_trials)``."""
+    features = np.array([trials.of(name) for name in bundle.names])
+    steps = np.array([trials.of(step.name) for step in bundle.times.worst.steps]).reshape(-1, len(trials))
+    relative = (
+        trials.model_seconds / bundle.times.reference_seconds
+        if bundle.times.reference_seconds
+        else np.ones(len(trials))
+    )
+    users = np.array([step.users for step in bundle.times.worst.steps], dtype=np.int64)
+    masks = np.array([model.mask for model in bundle.models], dtype=np.int64)
+    bits = np.int64(1) << np.arange(len(bundle.names), dtype=np.int64)
+    worst = np.array([model.seconds for model in bundle.models])
+    sums: Floats = ((masks[:, None] & bits) != 0) @ features + ((masks[:, None] & users) != 0) @ steps
+    return sums + worst[:, None] * relative + trials.of(DISPATCH)
+
+
+def oracle(bundle: Bundle, trials: Trials, deadline: float) -> NDArray[np.intp]:
+    """Return for each trial the number of the best model whose real time fits the deadline; -1 for the prior."""
+    scores = np.array([-np.inf, *(model.accuracy for model in bundle.models)])
+    fits = np.vstack([np.ones(len(trials), dtype=bool), real_seconds(bundle, trials) <= deadline])
+    scores[0] = bundle.prior[1]
+    best: NDArray[np.intp] = np.where(fits, scores[:, None], -np.inf).argmax(axis=0) - 1
+    return best
+
+
+def oracle_score(bundle: Bundle, trials: Trials, deadline: float) -> float:
+    """Return the mean expected score of the oracle's answers."""
+    scores = np.array([*(model.accuracy for model in bundle.models), bundle.prior[1]])
+    return float(scores[oracle(bundle, trials, deadline)].mean())

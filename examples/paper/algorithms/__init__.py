@@ -1,0 +1,1 @@
+"""The searches and indexes of the paper, some as printed and some corrected, to compare Poly-Dom with."""

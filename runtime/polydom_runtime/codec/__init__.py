@@ -1,0 +1,1 @@
+"""One way to read and write records: by the annotations of their fields."""

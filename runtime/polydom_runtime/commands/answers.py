@@ -1,0 +1,171 @@
+"""The source of items and the output of answers for a loop on the command line."""
+
+import json
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Literal, TypeGuard
+
+import numpy as np
+
+from polydom_runtime.exceptions import ItemError, PolyDomError
+from polydom_runtime.features import FeatureSpace
+from polydom_runtime.items.json_lines import UNREADABLE
+from polydom_runtime.items.kinds import ItemKind, check_kind, described
+from polydom_runtime.items.sources import UNLABELLED, Arrived, LabelledItems, iterate
+from polydom_runtime.loop.stop import Stop
+from polydom_runtime.measuring.item_sizes import checked_size
+
+if TYPE_CHECKING:
+    from polydom_runtime.delivery.following_predictor import FollowingPredictor
+    from polydom_runtime.prediction import AnyPredictor, Prediction
+    from polydom_runtime.publishing.publisher import MqttPublisher
+
+    from .recording import Records
+    from .tally import Tally
+
+
+def follows(predictor: "AnyPredictor") -> "TypeGuard[FollowingPredictor]":
+    """Tell whether a predictor takes over new bundles."""
+    return hasattr(predictor, "on_slack")
+
+
+class LabelledSource:
+    """The items of (item, label) pairs, for a loop. In place of an unreadable one there is no item yet.
+
+    `name`: of the source. `check`: called with the first item that has values; raises an `ItemError` if it is not like
+    those of the build. Then `stop` is requested.
+
+    `label`: the label of the item taken last. `refused`: why the first item was refused.
+    """
+
+    def __init__(
+        self, name: str, pairs: LabelledItems, tally: "Tally", stop: Stop, check: Callable[[Any], object]
+    ) -> None:
+        self.name = name
+        self.label: Any = UNLABELLED
+        self.refused: ItemError | None = None
+        self._pairs, self._tally, self._stop = pairs, tally, stop
+        self._check: Callable[[Any], object] | None = check
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        item, self.label = next(self._pairs)
+        if item is UNREADABLE:
+            self._tally.unreadable += 1
+            return None
+        if self._check is not None and item is not None and has_values(bare := _bare(item)):
+            check, self._check = self._check, None
+            try:
+                check(bare)
+            except ItemError as e:
+                self.refuse(e)
+                return None
+        return item
+
+    def refuse(self, error: ItemError) -> None:
+        """Refuse all items on account of the first one."""
+        self.refused, self._stop.requested = error, True
+
+    def close(self) -> None:
+        """Close the source."""
+        self._pairs.close()
+
+
+class Answers:
+    """Counts, records, publishes and prints the answers; `on_answer` is one of `Monitor`.
+
+    `stop`: requested when the reader of the lines has gone. `shown`: whether answers are printed one by one, held back
+    until the end, or only counted. `more`: returns further fields of each answer.
+
+    `is_read`: whether the reader of the lines has not gone.
+    """
+
+    def __init__(
+        self,
+        predictor: "AnyPredictor",
+        source: LabelledSource,
+        tally: "Tally",
+        records: "Records",
+        stop: Stop,
+        publisher: "MqttPublisher | None",
+        shown: Literal["each", "held", "none"],
+        more: Callable[[], dict[str, Any]],
+    ) -> None:
+        self.source, self.records, self.stop, self.publisher = source, records, stop, publisher
+        self.is_read = True
+        self._predictor, self._tally, self._is_shown, self._more = predictor, tally, shown == "each", more
+        self._held: list[tuple[int, Prediction, dict[str, Any]]] | None = [] if shown == "held" else None
+
+    def on_answer(self, number: int, item: Any, prediction: "Prediction") -> None:
+        """Count, record and print one answer."""
+        self._tally.add(prediction, self.source.label)
+        self.records.add(prediction, self._predictor.trace, number)
+        if number == 0 and prediction.error and not prediction.features and has_values(item):
+            self.source.refuse(ItemError(_unlike(self.source.name, item, prediction.error)))
+        answer = number, prediction, self._more()
+        if self._held is not None:
+            self._held.append(answer)
+        is_printed = self._is_shown and self.is_read
+        if not is_printed and self.publisher is None:
+            return
+        line = json.dumps(_as_dict(*answer))
+        if self.publisher is not None:
+            self.publisher.add(line, prediction)
+        if is_printed:
+            self._print(line)
+
+    @property
+    def held(self) -> list[dict[str, Any]] | None:
+        """The answers that were held back, as they are printed; None if none are to be."""
+        return None if self._held is None else [_as_dict(*answer) for answer in self._held]
+
+    def release(self) -> None:
+        """Print the answers that were held back."""
+        for answer in self.held or ():
+            if self.is_read:
+                self._print(json.dumps(answer))
+
+    def _print(self, line: str) -> None:
+        try:
+            print(line, flush=True)
+        except BrokenPipeError:
+            self.is_read, self.stop.requested = False, True
+
+
+def _as_dict(number: int, prediction: "Prediction", more: dict[str, Any]) -> dict[str, Any]:
+    return {"item": number, **prediction._asdict(), **more}
+
+
+def bare_items(source: str) -> Iterator[Any]:
+    """Yield the items of a source without labels and times of arrival; what is no item is left out."""
+    return (_bare(item) for item, _ in iterate(source) if item is not None and item is not UNREADABLE)
+
+
+def _bare(item: Any) -> Any:
+    return item.item if isinstance(item, Arrived) else item
+
+
+def has_values(item: Any) -> bool:
+    """Tell whether an item has no number that is not finite: a sensor may begin with readings that are none."""
+    return not (isinstance(item, np.ndarray) and item.dtype.kind in "fc" and not np.isfinite(item).all())
+
+
+def check_first(space: FeatureSpace | None, kind: ItemKind | None, source: str, item: Any) -> None:
+    """Check that the first item of a source is like those of the build; if not, the source gives no items.
+
+    `space`: all its features must work on the item; not checked if None, as under supervision. `kind`: of the items of
+    the build. `source`: its name.
+    """
+    check_kind(item, kind, f"The first item of {source}", "those that the bundle was built with are")
+    if space is None:
+        return
+    try:
+        checked_size(space, item)
+        space.extract_all(item)
+    except PolyDomError as e:
+        raise ItemError(_unlike(source, item, str(e))) from e
+
+
+def _unlike(source: str, item: Any, why: str) -> str:
+    return f"The first item of {source} must be like those that the bundle was built with. Got {described(item)}. {why}"

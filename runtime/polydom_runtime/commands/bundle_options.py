@@ -1,0 +1,71 @@
+"""The options of commands that use a bundle, and the bundle that they name."""
+
+from argparse import Namespace
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.index_file import load_bundle, loaded
+
+from .arguments import duration
+from .options import Option
+
+if TYPE_CHECKING:
+    from polydom_runtime.trust.trust import Trust
+
+BUNDLE = Option("bundle BUNDLE", "the bundle folder")
+SPACE = Option("space MODULE:SPACE", "the feature space of the bundle")
+PLAN = (
+    Option("--deadline", "the deadline of each item, such as 2ms (default: the bundle's longest)", duration),
+    Option(
+        "--policy",
+        "the use of the time: anytime plans again after each feature, strict plans once, by worst cases (default "
+        "anytime)",
+        default="anytime",
+        choices=("anytime", "strict"),
+    ),
+)
+TUNE = Option("--tune NAME.tune", "the times of this machine, from `polydom-node tune` (default none)")
+TRUST = Option(
+    "--trust KEYS",
+    "a file of public keys, one of which must have signed the bundle; may be given several times (default: the files "
+    "that POLYDOM_TRUST names, or no signature is needed)",
+    action="append",
+)
+ANSWERS = (
+    *(BUNDLE, SPACE),
+    Option(
+        "--items ITEMS",
+        "the items: a packed .npz file, MODULE:FUNCTION, or - for lines of JSON on standard input",
+        required=True,
+    ),
+    *(*PLAN, TUNE, TRUST),
+)
+"""The options of each command that answers items one after another."""
+
+
+def bundle_of(arguments: Namespace) -> Bundle:
+    """Read the bundle of a command, unless it is loaded already; with the times of its tune file, if one is given."""
+    bundle = loaded(arguments.bundle, trust_of(arguments))
+    if arguments.tune is None:
+        return bundle
+    from polydom_runtime.device.tune import tuned  # only here: most nodes plan by the bundle alone
+    from polydom_runtime.device.tune_file import load_tune
+
+    return tuned(bundle, load_tune(arguments.tune, bundle))
+
+
+def trust_of(arguments: Namespace) -> "Trust | None":
+    """Read the trusted keys of a command; None if it names no file of them."""
+    if arguments.trust is None:
+        return None
+    from polydom_runtime.trust.trust import Trust  # only here, since most nodes demand no signature
+
+    return Trust.from_files(arguments.trust)
+
+
+def loader_of(arguments: Namespace) -> Callable[[Path], Bundle]:
+    """Return a function that loads bundles as a command demands."""
+    return partial(load_bundle, trust=trust_of(arguments))

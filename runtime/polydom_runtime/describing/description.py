@@ -1,0 +1,203 @@
+"""One description of a bundle as plain data: facts in words, and tables. Commands, pages and notebooks show it."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from polydom_runtime.bundles.bundle import Bundle, bundle_facts
+from polydom_runtime.bundles.bundle_times import BundleTimes, Outlook
+from polydom_runtime.bundles.confidence import Risk
+from polydom_runtime.bundles.model_entry import CONFIDENCE
+from polydom_runtime.bundles.regimes import REGIMES, Regime
+from polydom_runtime.bundles.shipping import Amount
+from polydom_runtime.costs import format_seconds
+from polydom_runtime.tables import TextTable, format_bytes
+from polydom_runtime.trust import SIGNATURE_FILE
+
+from .promise_text import promise_text, regimes_text, score_text
+from .time_bounds import first_answer, longest_step
+
+ONLY_PRIOR = 0.99
+"""From this share of answers by the prior on, a deadline buys nothing."""
+
+SHOWN_COVERAGES = (1.0, 0.9, 0.8, 0.5)
+"""The shares of items of which the risk is told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What is said of a bundle."""
+
+    identity: Mapping[str, str]
+    facts: Mapping[str, str]
+    """Texts, by what they are about."""
+    outlooks: Sequence[TextTable]
+    """What the deadlines of each regime buy; the last one only has a title, if times are estimates."""
+    risks: TextTable
+    """The share of wrong answers, if the least sure items get none; only a title if that is not known."""
+
+
+def describe(bundle: Bundle) -> Description:
+    """Return the description of a bundle."""
+    engines = Counter(model.engine for model in bundle.models)
+    estimators = Counter(model.estimator for model in bundle.models if model.estimator)
+    facts = {
+        "signature": _signature(bundle),
+        "score": score_text(bundle),
+        "promise": promise_text(bundle),
+        "slow-down": f"models for devices up to {bundle.promise.slowdown:g} times slower, at the shortest deadline",
+        "shortest deadline for more than the prior": str(first_answer(bundle) or "none: no set scores more"),
+        "longest step": f"{longest_step(bundle)}; an answer can be late by the time that a step exceeds its worst case",
+        "times measured": regimes_text(bundle),
+        "versions": ", ".join(f"{name} {version}" for name, version in bundle.times.origin.versions.items()),
+        "engines": " and ".join(f"{n} in {engine}" for engine, n in engines.most_common()) or "none to run",
+        "estimators": ", ".join(f"{n} models of {name}" for name, n in estimators.most_common()),
+        "best model": _best_model(bundle),
+        "limits": str(bundle.shipping),
+        "reference items": str(len(bundle.references.items) or "none"),
+    }
+    identity = bundle.identity.described(bundle.sha256)
+    return Description(identity, bundle_facts(bundle) | facts, outlooks(bundle), risks(bundle))
+
+
+def bundle_data(bundle: Bundle) -> dict[str, Any]:
+    """Return the plain data that all commands state; times in seconds."""
+    return {
+        "identity": {**asdict(bundle.identity), "sha256": bundle.sha256},
+        "classes": bundle.space.classes,
+        "costs": str(bundle.times.origin),
+        "outlook": {regime: times.outlook for regime, times in times_of_regimes(bundle).items()},
+        "confidence": bundle.confidence,
+    }
+
+
+def set_text(features: Sequence[str], estimator: str = "", plus: str = "+") -> str:
+    """Return a feature set in words.
+
+    >>> set_text(("mean", "spread"), "trees"), set_text(())
+    ('mean+spread of trees', '(prior)')
+    """
+    return (plus.join(features) or "(prior)") + (f" of {estimator}" if estimator else "")
+
+
+def _signature(bundle: Bundle) -> str:
+    if bundle.signed:
+        return str(bundle.signed)
+    there = bundle.path is not None and (Path(bundle.path) / SIGNATURE_FILE).exists()
+    return "signed, not checked, since no key was given" if there else "none"
+
+
+def _best_model(bundle: Bundle) -> str:
+    """Return the highest score of a model, and how certain it is."""
+    best = max(bundle.models, key=lambda model: model.accuracy, default=None)
+    if best is None:
+        return "none"
+    if best.estimate is None:
+        return f"{best.accuracy:.3f}, as measured, although it was chosen for this score; no interval is stated"
+    return (
+        f"{best.accuracy:.3f}; on new items of the same kind {best.estimate}, with {CONFIDENCE:.0%} confidence; "
+        f"measured {best.estimate.measured:.3f}, with the luck of a model that was chosen for this score"
+    )
+
+
+def times_of_regimes(bundle: Bundle) -> dict[Regime, BundleTimes]:
+    """Return the times of each regime that was measured; those of the first one, hot, are always known."""
+    there: dict[Regime, BundleTimes] = {"hot": bundle.times}
+    return there | {name: bundle.regimes[name].times for name in REGIMES if name in bundle.regimes}
+
+
+def outlooks(bundle: Bundle) -> list[TextTable]:
+    """Return the expected score, late answers, and who answers, by deadline; see `Description.outlooks`."""
+    columns = ("#deadline", "#score", "#late", "#prior", "most answers by")
+    found = [
+        TextTable(
+            _title(bundle, regime), columns, [*map(_row, times.outlook)], [*_notes(bundle, regime, times.outlook)]
+        )
+        for regime, times in times_of_regimes(bundle).items()
+    ]
+    origin = bundle.times.origin
+    note = f"all of this is for {origin.device}, estimated: on a slower machine, more answers are the prior"
+    return [*found, *([TextTable(note)] * origin.estimated)]
+
+
+def outlook_text(bundle: Bundle) -> str:
+    """Return the tables of `outlooks` as lines."""
+    return "\n".join(line for table in outlooks(bundle) for line in table.lines("  "))
+
+
+def _title(bundle: Bundle, regime: Regime) -> str:
+    if regime == "hot":
+        return "hot, items back to back:"
+    return f"{regime}, after {format_seconds(bundle.regimes[regime].asleep)} asleep:"
+
+
+def _row(o: Outlook) -> tuple[str, ...]:
+    return format_seconds(o.deadline), f"{o.score:.3f}", _percent(o.late), _percent(o.prior_share), set_text(o.features)
+
+
+def _notes(bundle: Bundle, regime: Regime, outlook: Sequence[Outlook]) -> Iterator[str]:
+    first = first_answer(bundle, regime)
+    if first is None:
+        yield "no set scores higher than the prior"
+        return
+    yield f"the shortest deadline for more than the prior is {first}"
+    if useless := useless_deadlines(outlook):
+        yield f"warning: {useless}"
+
+
+def useless_deadlines(outlook: Sequence[Outlook]) -> str:
+    """Return up to which deadline only the prior answers; empty if there is none."""
+    priors = [o.deadline for o in outlook if o.prior_share >= ONLY_PRIOR]
+    return f"deadlines up to {format_seconds(max(priors))} only get the prior" if priors else ""
+
+
+def risks(bundle: Bundle) -> TextTable:
+    """Return the shares of wrong answers at each deadline; see `Description.risks`."""
+    if bundle.confidence is None:
+        return TextTable("answers state no confidence: built without")
+    if not bundle.confidence.risks:
+        return TextTable("answers state their confidence; which share of them is wrong is not stated")
+    rows = [
+        (
+            *(risk.regime, format_seconds(risk.deadline)),
+            *(_percent(risk_at(risk, coverage)) for coverage in SHOWN_COVERAGES),
+            f"{risk.error:.3f}",
+        )
+        for risk in bundle.confidence.risks
+    ]
+    title = "wrong answers if only the surest share of items is answered, and the mean error of confidences:"
+    columns = ("regime", "#deadline", *(f"#{100 * coverage:.0f} %" for coverage in SHOWN_COVERAGES), "#error")
+    most = _percent(max(1.0 - risk.points[0].coverage for risk in bundle.confidence.risks))
+    abstains = bundle.error_costs is not None and bundle.error_costs.abstain
+    note = f"there is no answer, since that costs least, to at most {most} of the items at a deadline"
+    return TextTable(title, columns, rows, [note] * abstains)
+
+
+def risk_at(risk: Risk, coverage: float) -> float:
+    """Return the risk at the point next to a coverage."""
+    return min(risk.points, key=lambda point: abs(point.coverage - coverage)).risk
+
+
+def shipped_amount(bundle: Bundle) -> Amount:
+    """Return the number of models of a bundle, their bytes and the mean score."""
+    return Amount(len(bundle.models), sum(model.size_bytes for model in bundle.models), bundle.shipping.score)
+
+
+def amounts(bundle: Bundle) -> TextTable:
+    """Return the mean score that fewer or more models would reach; only a title if that is not stated."""
+    stated = bundle.shipping
+    if not stated.curve:
+        return TextTable(f"models: {stated}")
+    grid = f"{len(stated.sizes)} sizes and {len(stated.deadlines)} deadline{'s' * (len(stated.deadlines) > 1)}"
+    every = sorted([*((amount, "") for amount in stated.curve), (shipped_amount(bundle), "shipped")])
+    rows = [
+        (str(amount.models), format_bytes(amount.size_bytes), f"{amount.score:.4f}", note) for amount, note in every
+    ]
+    title = f"models, bytes of their files, mean score over {grid}, if chosen well"
+    return TextTable(title, ("#models", "#size", "#score", ""), rows, [str(stated)])
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"

@@ -1,0 +1,88 @@
+"""The shortest time in which anything but the prior can answer, and the step by which an answer can be late."""
+
+from typing import NamedTuple
+
+from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.regimes import Regime
+from polydom_runtime.bundles.unit_times import UnitTimes
+from polydom_runtime.costs import format_seconds
+
+
+class FirstAnswer(NamedTuple):
+    """The set that fits the shortest deadlines, for the smallest items."""
+
+    features: tuple[str, ...]
+    dispatch: float
+    feature: float
+    model: float
+    """The seconds that the node must have for each part: `feature` is of all features, with their steps."""
+    accepted: float = 0.0
+    """The shortest deadline in seconds that a node accepts: the worst case of dispatch alone."""
+
+    @property
+    def seconds(self) -> float:
+        """The shortest deadline."""
+        return max(self.dispatch + self.feature + self.model, self.accepted)
+
+    def __str__(self) -> str:
+        if self.seconds == self.accepted:
+            return f"{format_seconds(self.accepted)}: shorter ones are refused, dispatch alone may take as long"
+        parts = (("dispatch", self.dispatch), ("+".join(self.features), self.feature), ("its model", self.model))
+        return f"{format_seconds(self.seconds)}: " + ", ".join(f"{name} {format_seconds(s)}" for name, s in parts)
+
+
+def first_answer(bundle: Bundle, regime: Regime = "hot") -> FirstAnswer | None:
+    """Return the quickest set that scores higher than the prior; None if there is none.
+
+    Either of two sums is enough, as in the guard of the any-time policy: of guarded times, or of worst cases.
+    """
+    there = bundle.at(max(bundle.promise.budgets[0], 1e-9), regime)
+    # A node refuses by its times hot, whatever the regime.
+    accepted = bundle.times.worst.dispatch(bundle.promise.sizes[0])
+    kinds = (there.times.guarded, there.times.worst) if there.adds_up and not there.is_greedy else (there.times.worst,)
+    found = [
+        _parts(there, number, times)._replace(accepted=accepted)
+        for number, entry in enumerate(there.models)
+        if entry.accuracy > there.prior.accuracy
+        for times in kinds
+    ]
+    return min(found, key=lambda answer: answer.seconds, default=None)
+
+
+def _parts(bundle: Bundle, number: int, times: UnitTimes) -> FirstAnswer:
+    entry, n = bundle.models[number], bundle.promise.sizes[0]
+    dispatch, model = times.dispatch(n), entry.seconds * times.model_ratio
+    features = entry.cost(n) - entry.seconds if entry.cost is not None else times.of_set(entry.mask)(n)
+    return FirstAnswer(tuple(bundle.names[i] for i in entry.order), dispatch, max(features - dispatch, 0.0), model)
+
+
+class LongestStep(NamedTuple):
+    """The feature, with its shared step, or the model that has the longest worst case."""
+
+    name: str
+    seconds: float
+    """The worst case of this one alone, with dispatch and the allowance for pauses."""
+    size: float
+    """The item size."""
+
+    def __str__(self) -> str:
+        return f"{self.name}, {format_seconds(self.seconds)} at size {self.size:g}"
+
+
+def longest_step(bundle: Bundle, n: float | None = None) -> LongestStep:
+    """Return the feature or the model that may run longest without a look at the timer.
+
+    Features and models cannot be interrupted. The guard reads the timer before each feature, and starts it only if the
+    time that it rarely exceeds still fits. So an answer is late only by the time that one feature or model takes beyond
+    its guarded time. That is less than `seconds` as long as the worst case holds. Within one process nothing bounds the
+    time beyond the worst case; see `polydom_runtime.supervision.supervisor`.
+
+    `n`: the item size; the largest measured one if not given.
+    """
+    n = bundle.promise.sizes[1] if n is None else n
+    worst = bundle.times.worst
+    pause = worst.dispatch(n)
+    steps = {name: worst.of_set(1 << i)(n) for i, name in enumerate(bundle.names)}
+    models = {f"model of {m.name(bundle.names)}": pause + m.seconds for m in bundle.models}
+    name, seconds = max((steps | models).items(), key=lambda pair: pair[1])
+    return LongestStep(name, seconds, n)

@@ -1,0 +1,65 @@
+"""Tables of texts as plain data, and how files and notebooks show them."""
+
+from collections.abc import Sequence
+from html import escape
+from typing import NamedTuple
+
+from polydom_runtime.causes import uncontrolled
+
+
+class TextTable(NamedTuple):
+    """A table of texts, made once and shown on terminals, in pages and in notebooks."""
+
+    title: str
+    columns: Sequence[str] = ()
+    """One that begins with ``#`` holds numbers."""
+    rows: Sequence[Sequence[str]] = ()
+    """Without any, there are no heads of columns either."""
+    notes: Sequence[str] = ()
+    """Lines under the table."""
+    is_wide: bool = False
+    """Whether it takes the whole width of a page."""
+
+    @property
+    def heads(self) -> list[str]:
+        """The names of the columns."""
+        return [column.removeprefix("#") for column in self.columns]
+
+    def lines(self, indent: str = "") -> list[str]:
+        """Return aligned lines, numbers to the right; those below the title are indented.
+
+        >>> TextTable("Sets", ("#deadline", "set"), [("2 ms", "mean"), ("10 ms", "(prior)")]).lines("  ")
+        ['Sets', '  deadline  set', '      2 ms  mean', '     10 ms  (prior)']
+        """
+        cells = [self.heads, *self.rows] if self.rows else []
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        aligned = [f"{'>' if name.startswith('#') else '<'}{w}" for name, w in zip(self.columns, widths, strict=False)]
+        body = ["  ".join(map(format, row, aligned)).rstrip() for row in cells]
+        return [self.title, *(f"{indent}{line}" for line in (*body, *self.notes))]
+
+    def to_html(self) -> str:
+        """Return a table with all texts escaped; the first cell of each row is its head.
+
+        >>> TextTable("<b>", (), [("size", "1 & 2")]).to_html()
+        '<table><caption>&lt;b&gt;</caption><tbody><tr><th scope="row">size</th><td>1 &amp; 2</td></tr></tbody></table>'
+        """
+        head = "".join(f'<th scope="col">{_shown(head)}</th>' for head in self.heads)
+        body = "".join(
+            f'<tr><th scope="row">{_shown(first)}</th>{"".join(f"<td>{_shown(cell)}</td>" for cell in cells)}</tr>'
+            for first, *cells in self.rows
+        )
+        top = f"<thead><tr>{head}</tr></thead>" if head else ""
+        return f"<table><caption>{_shown(self.title)}</caption>{top}<tbody>{body}</tbody></table>"
+
+
+def format_bytes(size_bytes: float) -> str:
+    """Return a size in kB or MB.
+
+    >>> format_bytes(38_500), format_bytes(93e6)
+    ('38.5 kB', '93 MB')
+    """
+    return f"{size_bytes / 1e3:.3g} kB" if size_bytes < 1e6 else f"{size_bytes / 1e6:.3g} MB"
+
+
+def _shown(text: str) -> str:
+    return escape(uncontrolled(text))

@@ -2,20 +2,19 @@
 
 import struct
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import msgpack
 
 from polydom_runtime.bundles.bundle import Bundle, BundleSpace, Prior, StoredIndex
-from polydom_runtime.bundles.bundle_times import BundleTimes
-from polydom_runtime.bundles.index_document import encode
+from polydom_runtime.bundles.bundle_times import REGIMES, BundleTimes, Regime, RegimeTimes
+from polydom_runtime.bundles.index_file import encode
 from polydom_runtime.bundles.promise import Promise
-from polydom_runtime.bundles.regimes import REGIMES, Regime, RegimeTimes
 from polydom_runtime.bundles.unit_times import StepTime, UnitTimes
 from polydom_runtime.costs import ZERO, CostFunction
 
-PARTS = {"space": BundleSpace, "promise": Promise, "stored": StoredIndex, "times": BundleTimes}
+PARTS: dict[str, Any] = {"space": BundleSpace, "promise": Promise, "stored": StoredIndex, "times": BundleTimes}
 
 
 def unit_times(
@@ -58,10 +57,10 @@ def changed(bundle: Bundle, **values: Any) -> Bundle:
     """
     whole: dict[str, Any] = {}
     for part, kind in PARTS.items():
-        mine = {f.name: values.pop(f.name) for f in fields(kind) if f.name in values}
+        mine = {name: values.pop(name) for name in kind._fields if name in values}
         if {"planned", "typical"} & mine.keys() == {"planned"}:
             mine["typical"] = mine["planned"]
-        whole[part] = replace(getattr(bundle, part), **mine)
+        whole[part] = getattr(bundle, part)._replace(**mine)
     units = {name: values.pop(name) for name in ("costs", "steps", "dispatch") if name in values}
     if units or whole["space"].names != bundle.names:
         worst = bundle.times.worst
@@ -80,7 +79,7 @@ def with_regimes(bundle: Bundle, *, calm: float = 1.0, **added: float) -> Bundle
         kinds = ("worst", "planned", "guarded", "typical")
         times = {kind: getattr(bundle.times, kind).mapped(lambda cost, more=more: cost + more) for kind in kinds}
         models = tuple(model.seconds + seconds for model in bundle.models)
-        regimes[regime_of(name)] = RegimeTimes(replace(bundle.times, **times, calm=calm), models, asleep=0.02)
+        regimes[regime_of(name)] = RegimeTimes(bundle.times._replace(**times, calm=calm), models, asleep=0.02)
     return replace(bundle, regimes=regimes)
 
 

@@ -19,7 +19,7 @@ from polydom_builder.bundling.packing import pack
 from polydom_builder.signing.sign import sign_folder
 from polydom_builder.signing.signing_key import SigningKey, make_keys
 from polydom_runtime import load_bundle
-from polydom_runtime.bundles.identity import Identity
+from polydom_runtime.bundles.promise import Identity
 from polydom_runtime.delivery.following_predictor import Reloads
 from polydom_runtime.delivery.releases import current_digest
 from polydom_runtime.records.metrics import Metrics

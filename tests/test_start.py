@@ -27,9 +27,9 @@ COMMAND = "from polydom_runtime.__main__ import main\nassert main({words!r}) == 
 
 STARTS = {
     "import": ("import polydom_runtime\n", 2, 250),
-    "answer": (ANSWER, 62, 7_800),
-    "run": (COMMAND.format(words=["run", "node.bundle", f"{SPACE}:space", "--items", "items.npz"]), 88, 10_500),
-    "info": (COMMAND.format(words=["info", "node.bundle"]), 60, 5_500),
+    "answer": (ANSWER, 45, 7_650),
+    "run": (COMMAND.format(words=["run", "node.bundle", f"{SPACE}:space", "--items", "items.npz"]), 72, 10_300),
+    "info": (COMMAND.format(words=["info", "node.bundle"]), 42, 5_100),
 }
 """What a fresh process does, and the most modules and lines of ours that it may load."""
 
@@ -47,7 +47,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     widths = [sum(bundle.space.widths[i] for i in model.order) for model in bundle.models]
     data = [linear_pipeline(width, 2, scalers=1) for width in widths]
     models = tuple(
-        replace(model, size_bytes=len(d), sha256=hashlib.sha256(d).digest(), engine="numpy")
+        model._replace(size_bytes=len(d), sha256=hashlib.sha256(d).digest(), engine="numpy")
         for model, d in zip(bundle.models, data, strict=True)
     )
     found = tmp_path_factory.mktemp("start")

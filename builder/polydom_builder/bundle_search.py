@@ -11,9 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from polydom_runtime.bundles.bundle import Bundle, BundleSpace, Prior, StoredIndex
 from polydom_runtime.bundles.bundle_times import BundleTimes
-from polydom_runtime.bundles.identity import Identity
 from polydom_runtime.bundles.index import Candidate
-from polydom_runtime.bundles.promise import Promise
+from polydom_runtime.bundles.promise import Identity, Promise
 from polydom_runtime.bundles.references import References
 from polydom_runtime.bundles.unit_times import UnitTimes
 from polydom_runtime.describing.description import outlook_text
@@ -225,11 +224,11 @@ class BundleSearch(HostAnswers):
         return Bundle(
             BundleSpace(space.names, space.widths, tuple(trainer.table.classes.tolist()), item_kind=self.item_kind_),
             BundleTimes.of(replace(target.worst, model=None), origin=target.origin),
-            replace(promise, scoring=scoring_name(trainer.scoring)),
+            promise._replace(scoring=scoring_name(trainer.scoring)),
             Prior(*self.prior_),
             model_entries(self.timer_, target, exported, self.settings.node.combine),
             stored or StoredIndex(),
             error_costs=trainer.errors,
             references=self.references_,
-            identity=replace(identity, data=self.data_sha256_, code=source_fingerprint(space)),
+            identity=identity._replace(data=self.data_sha256_, code=source_fingerprint(space)),
         )

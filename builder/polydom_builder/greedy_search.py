@@ -8,9 +8,8 @@ from joblib import Memory, effective_n_jobs
 
 from polydom_runtime.bundles.bundle import Bundle, StoredIndex
 from polydom_runtime.bundles.greedy import GreedyIndex
-from polydom_runtime.bundles.identity import Identity
 from polydom_runtime.bundles.index import Candidate
-from polydom_runtime.bundles.promise import Promise
+from polydom_runtime.bundles.promise import Identity, Promise
 from polydom_runtime.features import FeatureSpace
 
 from .bundle_search import BundleSearch

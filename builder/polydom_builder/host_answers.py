@@ -16,8 +16,7 @@ from polydom_runtime.bundles.index import Candidate
 from polydom_runtime.causes import shown
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.exceptions import DeadlineError, ItemError
-from polydom_runtime.features import FeatureSpace
-from polydom_runtime.items.kinds import ItemKind, check_kind
+from polydom_runtime.features import FeatureSpace, ItemKind, check_kind
 from polydom_runtime.measuring.item_sizes import checked_items
 from polydom_runtime.policy.deadline import MAX_SECONDS, ROUNDING, doubt
 

@@ -7,9 +7,8 @@ import numpy as np
 from joblib import Memory, effective_n_jobs
 
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.bundles.identity import Identity
 from polydom_runtime.bundles.index import Candidate, Staircase
-from polydom_runtime.bundles.promise import Promise
+from polydom_runtime.bundles.promise import Identity, Promise
 from polydom_runtime.features import FeatureSpace
 
 from .bundle_search import BundleSearch

@@ -8,13 +8,13 @@ from time import monotonic
 import numpy as np
 
 from polydom_runtime.arrays import Floats
-from polydom_runtime.bundles.regimes import REGIMES, Regime
+from polydom_runtime.bundles.bundle_times import REGIMES, Regime
+from polydom_runtime.clock import collector_off, memory_kept
 from polydom_runtime.device.calibration import REFERENCE_MODEL, reference_models
 from polydom_runtime.measuring.answer_bench import AnswerBench
 from polydom_runtime.measuring.cost_samples import CostSamples, ItemSamples
 from polydom_runtime.measuring.item_sizes import drawn_items
 from polydom_runtime.measuring.stopwatch import Stopwatch, Timers
-from polydom_runtime.pauses import collector_off, memory_kept
 
 from .task import Task
 

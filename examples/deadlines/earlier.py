@@ -35,4 +35,4 @@ class Earlier:
         bundle = load_bundle(place)
         low, high = bundle.promise.budgets
         budgets = low * (1.0 - ROUNDED), high * (1.0 + ROUNDED)
-        return replace(bundle, promise=replace(bundle.promise, budgets=budgets))
+        return replace(bundle, promise=bundle.promise._replace(budgets=budgets))

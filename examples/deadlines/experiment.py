@@ -12,7 +12,7 @@ from examples.paper.results import Row, load_rows, save_facts, save_rows, where
 from polydom_builder.drawing.saving import save
 from polydom_builder.simulation import Trials
 from polydom_builder.training.cache import Cache
-from polydom_runtime.bundles.regimes import REGIMES
+from polydom_runtime.bundles.bundle_times import REGIMES
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.measuring.cost_samples import CostSamples
 

@@ -11,8 +11,8 @@ import numpy as np
 from examples.paper.results import Row, save_rows
 from polydom_runtime import Monitor, Predictor, Seams
 from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.clock import collector_off
 from polydom_runtime.costs import format_seconds
-from polydom_runtime.pauses import collector_off
 from polydom_runtime.policy.deadline import too_short
 
 from .markdown import markdown_table

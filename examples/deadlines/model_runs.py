@@ -10,12 +10,12 @@ from polydom_builder.simulation import Trials
 from polydom_builder.training.cache import Cache
 from polydom_runtime.arrays import Floats
 from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.bundle_times import Regime
 from polydom_runtime.bundles.engines import Engine
-from polydom_runtime.bundles.regimes import Regime
+from polydom_runtime.clock import collector_off, memory_kept
 from polydom_runtime.measuring.answer_bench import ModelBench, Order, run_exported
 from polydom_runtime.measuring.conditions import identity
 from polydom_runtime.measuring.cost_samples import CostSamples
-from polydom_runtime.pauses import collector_off, memory_kept
 
 from .task import Task
 

@@ -23,10 +23,10 @@ from polydom_builder.preparation.settings import ProvenPromise, SearchLimits
 from polydom_builder.search import PolyDomSearch
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index_file import load_bundle
+from polydom_runtime.clock import collector_off
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.measuring.cost_samples import CostSamples
 from polydom_runtime.measuring.tuning import tune_bundle
-from polydom_runtime.pauses import collector_off
 from polydom_runtime.predictor import Predictor
 
 from . import patches

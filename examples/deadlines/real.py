@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from examples.paper.results import Row, save_rows
 from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.clock import collector_off
 from polydom_runtime.costs import format_seconds
-from polydom_runtime.pauses import collector_off
 from polydom_runtime.policy.deadline import too_short
 from polydom_runtime.predictor import Predictor
 

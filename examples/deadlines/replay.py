@@ -14,7 +14,7 @@ from polydom_builder.training.onnx import OnnxModel
 from polydom_builder.training.table import Table, extract_table
 from polydom_runtime.arrays import Floats
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.bundles.regimes import Regime
+from polydom_runtime.bundles.bundle_times import Regime
 from polydom_runtime.bundles.unit_times import step_users
 from polydom_runtime.features import members
 from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples

@@ -20,8 +20,8 @@ from polydom_builder.search import PolyDomSearch
 from polydom_builder.sets.combined_costs import costs_of_sets
 from polydom_builder.sets.inputs import CostsOfSets
 from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.bundle_times import Regime
 from polydom_runtime.bundles.index_file import load_bundle
-from polydom_runtime.bundles.regimes import Regime
 from polydom_runtime.bundles.unit_times import UnitTimes
 from polydom_runtime.device.calibration import REFERENCE_MODEL
 from polydom_runtime.measuring.cost_samples import CostSamples

@@ -1,9 +1,7 @@
 """Exact statistics of the rate of misses: its bounds from counts, and plans that decide about a claim.
 
-The bounds are those of Clopper and Pearson (1934). They follow from the binomial distribution itself, and so hold for
-any number of items. The usual normal approximation (mean and standard deviations) fails at the rates of interest here:
-with no miss among 1,000 items it gives a rate of exactly 0. All is computed with numpy alone, since the node has
-no scipy.
+The bounds are those of Clopper and Pearson (1934), which hold for any number of items. The usual normal approximation
+fails here: with no miss among 1,000 items it gives a rate of exactly 0. The node has no scipy, so numpy must do.
 """
 
 import math
@@ -24,9 +22,7 @@ MAX_MISSES = 20
 
 
 def upper_bound(misses: int, items: int, confidence: float) -> float:
-    """Return the upper bound of the rate at this confidence.
-
-    It is the smallest rate at which this number of misses, or fewer, has at most the probability 1 - `confidence`.
+    """Return the upper bound of the rate: the smallest at which as few misses have at most the chance 1 - `confidence`.
 
     >>> upper_bound(0, 4603, 0.99) <= 0.001 < upper_bound(0, 4602, 0.99)
     True
@@ -35,9 +31,7 @@ def upper_bound(misses: int, items: int, confidence: float) -> float:
 
 
 def lower_bound(misses: int, items: int, confidence: float) -> float:
-    """Return the lower bound of the rate at this confidence.
-
-    It is the largest rate at which this number of misses, or more, has at most the probability 1 - `confidence`.
+    """Return the lower bound of the rate: the largest at which as many misses have at most the chance 1 - `confidence`.
 
     >>> round(lower_bound(10, 10, 0.95), 4)  # 0.05 ** (1 / 10)
     0.7411
@@ -101,9 +95,8 @@ class SamplingPlan:
     with many looks has spent at most the part 1/2 + 1/6 + 1/12 + ... = (k + 1)/(k + 2) after the look that allows k
     misses. The first look gets most, because it decides for a system that never misses; later ones still get some.
 
-    With numbers: 4,603 items without a miss prove 0.1 % at 99 % confidence only if they are the single look.
-    0.999 ** 4603 = 0.0099987 uses up the 1 %, and leaves nothing for a second chance after a miss. With many looks the
-    first one comes after 5,296 items.
+    So 4,603 items without a miss prove 0.1 % at 99 % confidence only as a single look (0.999 ** 4603 = 0.0099987 uses
+    up the 1 %); of many looks, the first one comes after 5,296 items.
 
     **A false refutation** (p <= r, and yet the claim is refuted). A single look refutes by `lower_bound`. A plan with
     many looks tests after every miss, so that a bad system is recognised early, by a sequential likelihood ratio test
@@ -217,8 +210,7 @@ def _later(chances: Floats, items: int, rate: float, most: int) -> Floats:
 def _around(misses: int, items: int, chance: float) -> tuple[float, float]:
     """Return the two neighbouring floats between which P(at most `misses` misses) falls to `chance`.
 
-    Bisection, since the probability falls as the rate rises: exact to the last place, and in no need of scipy's beta
-    distribution.
+    By bisection, exact to the last place, since the probability falls as the rate rises; the node has no scipy.
     """
     low, high, limit = 0.0, 1.0, math.log(chance)
     while low < (middle := (low + high) / 2) < high:
@@ -227,15 +219,11 @@ def _around(misses: int, items: int, chance: float) -> tuple[float, float]:
 
 
 def _log_tail(misses: int, items: int, rate: float) -> float:
-    """Return the logarithm of the probability of at most `misses` misses."""
     return float(np.logaddexp.reduce(_log_masses(misses, items, rate)))
 
 
 def _log_masses(most: int, items: int, rate: float) -> Floats:
-    """Return the logarithms of the probabilities of 0, 1, ... misses, up to `most` or `items`, whichever is fewer.
-
-    Logarithms, since (1 - rate) ** items is 0 in floating point for long runs.
-    """
+    """Return the logarithms of the probabilities, which may round to 0, of 0, 1, ... min(`most`, `items`) misses."""
     k = np.arange(min(most, items))
     growth = np.log((items - k) / (k + 1)) + (math.log(rate) - math.log1p(-rate))
     return np.concatenate(([0.0], np.cumsum(growth))) + items * math.log1p(-rate)

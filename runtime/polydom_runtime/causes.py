@@ -3,7 +3,6 @@
 import os
 import sys
 from contextlib import suppress
-from pathlib import Path
 
 OURS = frozenset(["polydom_runtime", "polydom_builder", "site-packages", "dist-packages"])
 STANDARD = (os.path.dirname(os.__file__), "<")
@@ -40,7 +39,7 @@ def raised(error: BaseException) -> str:
     where, step = "", error.__traceback__
     while step is not None:  # not by the module `traceback`, which takes milliseconds to import
         file = step.tb_frame.f_code.co_filename
-        if not file.startswith(STANDARD) and OURS.isdisjoint(Path(file).parts):
+        if not file.startswith(STANDARD) and OURS.isdisjoint(file.split(os.sep)):
             where = f" ({file}, line {step.tb_lineno})"
         step = step.tb_next
     return f"It raised {error!r}{where}."

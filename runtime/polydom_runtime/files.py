@@ -15,7 +15,6 @@ DATA_MODE = 0o644
 """The mode of new files; the umask may take rights away."""
 
 MOST_LINKS = 40
-"""The number of links that lead to a file, as in Linux."""
 
 AT_FDCWD, RENAME_EXCHANGE = -100, 2
 
@@ -23,8 +22,7 @@ AT_FDCWD, RENAME_EXCHANGE = -100, 2
 def replace_file(file: str | os.PathLike[str], content: bytes, *, sync: bool = True) -> None:
     """Write a file so that at any instant, also after a kill, either the whole old or the whole new file is there.
 
-    Of a link, the file that it points at is replaced. Unless `sync`, the new file has only been handed to the operating
-    system. After an OSError the old file is unchanged.
+    Of a link, the file that it points at is replaced. Unless `sync`, a power cut may undo it.
     """
     with replacing(file, sync=sync) as stream:
         stream.write(content)
@@ -56,10 +54,7 @@ def replacing(file: str | os.PathLike[str], *, sync: bool = True) -> Iterator[Bi
 
 @contextmanager
 def new_file(file: Path, mode: int = DATA_MODE, *, sync: bool = True) -> Iterator[BinaryIO]:
-    """Give a stream for the content of a new file, which is on the disk at the end if `sync`.
-
-    `OSError` if there is anything of this name, even a link to nothing; if a write fails, a part of the file may stay.
-    """
+    """Give a stream for a new file, on the disk at the end if `sync`; `OSError` if there is anything of its name."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     with open(os.open(file, flags, mode), "wb") as stream:
         yield stream
@@ -77,8 +72,7 @@ def write_file(file: Path, content: bytes, mode: int = DATA_MODE, *, sync: bool 
 def open_kept(file: str | os.PathLike[str], flags: int, *, special: bool = False) -> int:
     """Open a file that is kept and changed, without ``O_TRUNC``, and return its descriptor; a link is followed.
 
-    It may be a pipe or a device only if `special`, and is then opened without waiting. It must not have been put there
-    by another user.
+    Only if `special` it may be a pipe or a device, opened without waiting. No other user may have put it there.
     """
     path = followed(file)
     _warn_if_shared(path.parent)
@@ -89,11 +83,8 @@ def open_kept(file: str | os.PathLike[str], flags: int, *, special: bool = False
         if not special and not stat.S_ISREG(status.st_mode):
             raise OSError(f"{file} must be a file. It is something else. Give another name")
         if may_be_planted(status, path.parent.stat()):
-            raise PermissionError(
-                errno.EACCES,
-                "Any user may write to its folder, and the file may be a trap. Give another name",
-                str(path),
-            )
+            trap = "Any user may write to its folder, and the file may be a trap. Give another name"
+            raise PermissionError(errno.EACCES, trap, str(path))
     except OSError:
         os.close(descriptor)
         raise
@@ -103,8 +94,8 @@ def open_kept(file: str | os.PathLike[str], flags: int, *, special: bool = False
 def may_be_planted(file: os.stat_result, folder: os.stat_result) -> bool:
     """Tell whether another user may have put a file into a folder, as a trap: the rule of Linux' protected_regular.
 
-    So in a folder in which any user may write, it must belong to this user, to root or to the owner of the folder. It
-    must have one name there: a second name could be that of another file of this user.
+    In a folder in which any user may write, it must belong to this user, to root or to the owner of the folder, and
+    have one name: a second one could be that of another file of this user.
     """
     owners = 0, os.geteuid(), folder.st_uid
     return bool(folder.st_mode & stat.S_IWOTH) and (file.st_uid not in owners or file.st_nlink > 1)
@@ -113,8 +104,7 @@ def may_be_planted(file: os.stat_result, folder: os.stat_result) -> bool:
 def followed(file: str | os.PathLike[str]) -> Path:
     """Return the absolute path to which links lead; `OSError` for links of other users than this one and root.
 
-    These could make a program write elsewhere. Linux refuses them only in folders such as ``/tmp``, and not on every
-    machine.
+    These could make a program write elsewhere; Linux refuses them only in folders such as ``/tmp``, not everywhere.
     """
     path = Path(file).absolute()
     for _ in range(MOST_LINKS):
@@ -162,9 +152,8 @@ def sync_folder(folder: Path) -> None:
 def replace_folder(new: Path, target: Path) -> None:
     """Put folder `new` in the place of `target`. If there was a folder, the caller has to delete the old one.
 
-    On Linux one system call swaps the two, so after a kill at any instant `target` is the old folder or the new one.
-    The old one is then at `new`. Elsewhere there are two renames, with an instant between them without `target`; the
-    old one is then beside `new`.
+    On Linux one system call swaps the two, and the old one is then at `new`. Elsewhere there are two renames, with an
+    instant between them without `target`; the old one is then beside `new`.
     """
     if not os.path.lexists(target):
         os.rename(new, target)

@@ -12,18 +12,15 @@ WORST_FIRST: tuple[Level, ...] = ("problem", "warning", "ok")
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of one check."""
+    """The result of one check: the state that was found, and why it matters for deadlines."""
 
     check: str
-    """The name of the check."""
     level: Level
     """``problem``: answers will fail or miss deadlines; ``warning``: they may be late at times; ``ok``."""
     found: str
-    """The state that was found, with figures."""
     why: str
-    """Why it matters for deadlines."""
     fix: str = ""
-    """The command or setting that corrects it; empty if it is ok."""
+    """The command or setting that corrects it; empty if all is ok."""
 
 
 def finding(check: str, level: Level, found: str, why: str, fix: str = "") -> Finding:

@@ -23,10 +23,6 @@ N_BUCKETS = (MAX_BITS - BITS + 2) * HALF
 class Histogram:
     """Counts durations in buckets whose width grows with the duration; needs 10 kB.
 
-    `total_ns`, `longest_ns`: the sum of all durations and the longest one; both exact.
-
-    Examples
-    --------
     >>> histogram = Histogram()
     >>> for ns in (1_000, 2_000, 50_000):
     ...     histogram.add(ns)
@@ -61,10 +57,7 @@ class Histogram:
         return int(np.frombuffer(self._counts, dtype=np.int64).sum())
 
     def quantiles(self, shares: Sequence[float]) -> list[float]:
-        """Return the quantiles of all durations at these shares, in nanoseconds; NaN if there are no durations.
-
-        Each quantile is within `RELATIVE_ERROR` of the exact one.
-        """
+        """Return quantiles in nanoseconds, each within `RELATIVE_ERROR` of the exact one; NaN without durations."""
         below = np.cumsum(np.frombuffer(self._counts, dtype=np.int64))
         if not below[-1]:
             return [math.nan] * len(shares)

@@ -8,7 +8,7 @@ from .bundles.bundle import Bundle, Label
 from .exceptions import DeadlineError
 
 if TYPE_CHECKING:
-    from .trace import Trace
+    from .stages import Trace
 
 Policy = Literal["anytime", "strict"]
 

@@ -13,26 +13,23 @@ from numpy.typing import NDArray
 from .bundles.bundle import Bundle, Label
 from .bundles.index_file import load_bundle
 from .causes import Causes, error_text, shown
-from .clock import Clock, hardware_clock
+from .clock import Clock, collector_waits, hardware_clock, keep_freed_memory, own_usage
 from .costs import format_seconds
 from .exceptions import BundleMismatchError, FeatureError
 from .features import FeatureSpace, members
-from .pauses import keep_freed_memory, own_usage
-from .policy.course import Course, reason_of
 from .policy.deadline import checked_deadline
-from .policy.failures import FailureBook
+from .policy.failures import FADING, FailureBook, Slowdown
 from .policy.loaded_models import LoadedModel, LoadedModels
-from .policy.plan import Plan, Plans
-from .policy.slowdown import FADING, Slowdown
+from .policy.plan import Course, Plan, Plans, reason_of
 from .policy.states import State, reachable
 from .prediction import AnyPredictor, Policy, Prediction, labels_of, policy_for
-from .trace import Trace
+from .stages import Trace
 
 if TYPE_CHECKING:
+    from .bundles.bundle_times import Regime
     from .bundles.engines import Engine
     from .bundles.greedy import Walk
     from .bundles.index import Staircase
-    from .bundles.regimes import Regime
     from .explaining.explanation import Explanation
     from .policy.energy import EnergyBudget
     from .policy.loaded_models import RunOf
@@ -59,7 +56,7 @@ class Seams(NamedTuple):
         Whether to estimate how much slower the machine is than when it was measured, and to plan with that.
     keep_memory : bool
         Whether this process keeps the memory that features free, as it did when their costs were measured; see
-        `polydom_runtime.pauses`.
+        `polydom_runtime.clock`.
     engine : {"onnxruntime", "numpy"}, optional
         Runs all models that it can. If not given, each model is run by the engine that the bundle states for it; if
         that is onnxruntime and there is none here, by numpy, if it can.
@@ -258,16 +255,17 @@ class Predictor:
             As for `Predictor`; the first one also if the tune file is of another bundle or machine, or a feature gives
             other numbers than at the build.
         """
-        bundle = load_bundle(folder, trust)
-        if tune is not None:
-            from .device.tune import tuned  # only here, since most nodes have no such file
-            from .device.tune_file import load_tune
+        with collector_waits():
+            bundle = load_bundle(folder, trust)
+            if tune is not None:
+                from .device.tune import tuned  # only here, since most nodes have no such file
+                from .device.tune_file import load_tune
 
-            bundle = tuned(bundle, load_tune(tune, bundle))
-        predictor = cls(bundle, space, **options)
-        if compare:
-            bundle.check_features(space)
-        return predictor
+                bundle = tuned(bundle, load_tune(tune, bundle))
+            predictor = cls(bundle, space, **options)
+            if compare:
+                bundle.check_features(space)
+            return predictor
 
     def __repr__(self) -> str:
         return f"<Predictor {self.policy} within {format_seconds(self.deadline)} by {self.bundle!r}>"

@@ -1,4 +1,4 @@
-"""A stage: one feature, ready to be computed into the input row.
+"""Stages and their trace: a stage is one feature, ready to be computed into the input row.
 
 The predictor and the measurement run this same code, so that the times of one hold for the other.
 """
@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .exceptions import FeatureError
-from .features import Feature, FeatureSpace
+from polydom_runtime.costs import format_seconds
+from polydom_runtime.exceptions import FeatureError
+from polydom_runtime.features import Feature, FeatureSpace
 
 
 class Stage:
@@ -67,3 +68,23 @@ def stage_of(space: FeatureSpace, feature: int, row: NDArray[np.float32], start:
     """
     step = space.features[feature].step
     return Stage(space.features[feature], -1 if step is None else space.steps.index(step), row, start)
+
+
+class Trace:
+    """The way to one answer. A predictor overwrites its trace with every item.
+
+    `size`: of the item; NaN if it has no size. `features`: positions of the features that were begun, in order,
+    including those that failed. `marks`: clock readings in nanoseconds: the call, the start of each feature, the start
+    of the model, the end. The time that the item waited before the call is not among them.
+    """
+
+    __slots__ = ("features", "marks", "size")
+
+    def __init__(self) -> None:
+        self.size = math.nan
+        self.features: list[int] = []
+        self.marks: list[int] = [0, 0, 0]
+
+    def __repr__(self) -> str:
+        taken = format_seconds((self.marks[-1] - self.marks[0]) * 1e-9)
+        return f"<Trace of an item of size {self.size:g}: features {self.features} in {taken}>"

@@ -16,7 +16,6 @@ class TextTable(NamedTuple):
     rows: Sequence[Sequence[str]] = ()
     """Without any, there are no heads of columns either."""
     notes: Sequence[str] = ()
-    """Lines under the table."""
     is_wide: bool = False
     """Whether it takes the whole width of a page."""
 

@@ -22,8 +22,8 @@ from polydom_runtime import CostFunction, Predictor
 from polydom_runtime.bundles.index import Interval
 from polydom_runtime.bundles.model_entry import ModelEntry
 from polydom_runtime.bundles.unit_times import StepTime, step_users
+from polydom_runtime.clock import collector_off
 from polydom_runtime.device.tiny_models import constant_classifier
-from polydom_runtime.pauses import collector_off
 from polydom_runtime.records.metrics import Metrics
 from polydom_runtime.records.metrics_files import JsonLines, Regularly
 from polydom_runtime.records.recorder import FlightRecorder

@@ -68,7 +68,7 @@ def many_models(folder: Path) -> Path:
     bundle = lattice_bundle(accuracies, costs, names=NAMES, widths=(1,) * len(NAMES), sizes=(1.0, 1000.0))
     data = [linear_classifier(len(model.order), N_CLASSES) for model in bundle.models]
     models = tuple(
-        replace(model, size_bytes=len(d), sha256=hashlib.sha256(d).digest(), engine="numpy")
+        model._replace(size_bytes=len(d), sha256=hashlib.sha256(d).digest(), engine="numpy")
         for model, d in zip(bundle.models, data, strict=True)
     )
     bundle = replace(bundle, models=models, stored=StoredIndex())  # the index has none: it plans with models

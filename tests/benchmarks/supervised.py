@@ -4,7 +4,6 @@ import os
 import signal
 import tempfile
 import time
-from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
@@ -24,7 +23,7 @@ DEADLINE_S = 0.1
 def make_folder(scratch: str) -> Path:
     """Write a bundle for items of up to a megabyte."""
     bundle, models = make_bundle()
-    intervals = tuple(replace(interval, end=2e6) for interval in bundle.stored.intervals)
+    intervals = tuple(interval._replace(end=2e6) for interval in bundle.stored.intervals)
     wide = changed(bundle, budgets=(DEADLINE_S, DEADLINE_S), sizes=(1.0, 2e6), steps=(), intervals=intervals)
     return write(Path(scratch) / "bench.bundle", wide, models)
 

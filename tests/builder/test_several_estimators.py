@@ -128,7 +128,7 @@ def test_models_of_another_estimator_do_not_stand_for_the_proven_sets(
     """The promise needs models that score as those of the trees do, which explore the lattice."""
     found, bundle, folder = by_trees
     proof = load_proof(folder)
-    worse = tuple(replace(m, accuracy=m.accuracy - 1e-3 * (m.estimator == "trees")) for m in bundle.models)
+    worse = tuple(m._replace(accuracy=m.accuracy - 1e-3 * (m.estimator == "trees")) for m in bundle.models)
 
     assert verify(bundle, proof).ok
     faults = verify(indexed(replace(bundle, models=worse), found.region_), proof).failures

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from examples.deadlines.task import Task
-from polydom_runtime.bundles.regimes import REGIMES, Regime
+from polydom_runtime.bundles.bundle_times import REGIMES, Regime
 from polydom_runtime.device.calibration import REFERENCE_MODEL, REFERENCES
 from polydom_runtime.measuring.cost_samples import CostSamples, ItemSamples, units_of
 

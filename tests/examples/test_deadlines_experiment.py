@@ -34,7 +34,7 @@ from examples.deadlines.task import Task
 from examples.paper.results import ResultsError, Row, column, load_rows, where
 from polydom_builder.drawing.saving import FigureMaker, save
 from polydom_builder.simulation import Trials
-from polydom_runtime.bundles.regimes import REGIMES, Regime
+from polydom_runtime.bundles.bundle_times import REGIMES, Regime
 from polydom_runtime.certification.certificate import Certificate
 from polydom_runtime.measuring.cost_samples import CostSamples, units_of
 from tests.draws import EVERY, draws

@@ -12,8 +12,7 @@ import numpy as np
 
 from polydom_builder.verification.proof_file import encode_proof
 from polydom_runtime.bundles.bundle import StoredIndex
-from polydom_runtime.bundles.index_document import encode
-from polydom_runtime.bundles.index_file import INDEX_FILE, load_bundle
+from polydom_runtime.bundles.index_file import INDEX_FILE, encode, load_bundle
 from polydom_runtime.device import tiny_models as tiny
 from polydom_runtime.device.device_profile import PROFILES
 from polydom_runtime.device.tune_file import write_tune

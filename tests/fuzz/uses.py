@@ -21,11 +21,10 @@ from polydom_builder.verification.proof_file import PROOF_FILE, load_proof
 from polydom_builder.verification.verify import verify
 from polydom_runtime import Feature, FeatureSpace, ManualClock, Predictor, Seams, load_bundle
 from polydom_runtime.bundles.bundle import Bundle, Label
+from polydom_runtime.bundles.bundle_times import REGIMES, Regime
 from polydom_runtime.bundles.engines import ENGINES, Engine
-from polydom_runtime.bundles.index_document import encode
-from polydom_runtime.bundles.index_file import DIGEST_FILE, INDEX_FILE, digest_line
+from polydom_runtime.bundles.index_file import DIGEST_FILE, INDEX_FILE, digest_line, encode
 from polydom_runtime.bundles.model_entry import ModelEntry
-from polydom_runtime.bundles.regimes import REGIMES, Regime
 from polydom_runtime.certification.certificate import Certificate
 from polydom_runtime.commands import flight, info
 from polydom_runtime.commands.options import add_options
@@ -36,8 +35,7 @@ from polydom_runtime.device.device_profile import DeviceProfile, dump
 from polydom_runtime.device.tune import tuned
 from polydom_runtime.device.tune_file import load_tune
 from polydom_runtime.exceptions import BundleFormatError, MeasurementError
-from polydom_runtime.items.json_lines import json_lines
-from polydom_runtime.items.sources import iterate, samples
+from polydom_runtime.items.sources import iterate, json_lines, samples
 from polydom_runtime.measuring.costs_file import load_costs
 from polydom_runtime.measuring.journal import FileJournal
 from polydom_runtime.policy.energy import EnergyBudget
@@ -120,7 +118,7 @@ ROW_SPACE = FeatureSpace([Feature("row", lambda x: x, width=WIDTH)], size=len)
 @cache
 def _one_model(n_classes: int) -> Bundle:
     bundle = bundle_of(names=("row",), costs=(CostFunction.of(1e-6),), prior=(0, 0.1), sizes=(1.0, 10.0))
-    return replace(bundle, space=replace(bundle.space, widths=(WIDTH,), classes=tuple(range(n_classes))))
+    return replace(bundle, space=bundle.space._replace(widths=(WIDTH,), classes=tuple(range(n_classes))))
 
 
 def use_model(data: bytes, folder: Path) -> None:

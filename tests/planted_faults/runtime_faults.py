@@ -50,7 +50,7 @@ RUNTIME_FAULTS = (
     ),
     Fault(
         "garbage is collected after a loop although the program had switched that off",
-        f"{PACKAGE}/pauses.py",
+        f"{PACKAGE}/clock.py",
         "        if was_on:\n            gc.enable()",
         "        gc.enable()",
     ),
@@ -99,8 +99,8 @@ RUNTIME_FAULTS = (
     Fault(
         "a tune changes the time of a model, and not the cost of a whole answer by it",
         f"{PACKAGE}/device/tune.py",
-        "return replace(entry, seconds=seconds, cost=cost, engine=engine)",
-        "return replace(entry, seconds=seconds, engine=engine)",
+        "return entry._replace(seconds=seconds, cost=cost, engine=engine)",
+        "return entry._replace(seconds=seconds, engine=engine)",
     ),
     Fault(
         "the wanted accuracy is reached in the easiest regime only",

@@ -13,16 +13,14 @@ from polydom_builder.index.envelope import build_index
 from polydom_builder.sets.region import QueryRegion
 from polydom_runtime import CostFunction
 from polydom_runtime.bundles.bundle import Bundle, BundleSpace, Prior, StoredIndex
-from polydom_runtime.bundles.bundle_times import BundleTimes
+from polydom_runtime.bundles.bundle_times import REGIMES, BundleTimes
 from polydom_runtime.bundles.confidence import Calibration, Confidence, Risk, RiskPoint
-from polydom_runtime.bundles.identity import Identity
-from polydom_runtime.bundles.index_document import decode, encode
+from polydom_runtime.bundles.index_file import decode, encode
 from polydom_runtime.bundles.model_entry import ModelEntry
-from polydom_runtime.bundles.promise import Assumption, Promise
-from polydom_runtime.bundles.regimes import REGIMES
+from polydom_runtime.bundles.promise import Assumption, Identity, Promise
 from polydom_runtime.bundles.unit_times import UnitTimes
 from polydom_runtime.exceptions import BundleFormatError
-from polydom_runtime.items.kinds import ItemKind
+from polydom_runtime.features import ItemKind
 from tests.draws import draws
 from tests.runtime.conftest import make_bundle
 

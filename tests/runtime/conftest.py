@@ -10,8 +10,7 @@ import pytest
 from polydom_runtime import CostFunction, Feature, FeatureSpace, Step
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index import Interval
-from polydom_runtime.bundles.index_document import encode
-from polydom_runtime.bundles.index_file import DIGEST_FILE, INDEX_FILE, digest_line
+from polydom_runtime.bundles.index_file import DIGEST_FILE, INDEX_FILE, digest_line, encode
 from polydom_runtime.bundles.model_entry import MODEL_FOLDER, ModelEntry, model_file
 from polydom_runtime.bundles.unit_times import StepTime
 from polydom_runtime.device.tiny_models import constant_classifier as constant_model

@@ -1,8 +1,89 @@
-"""The clock that deadlines are kept by."""
+"""The clock that deadlines are kept by; freed memory stays in the process, and collections wait."""
 
+import gc
+import subprocess
+import sys
 import time
 
-from polydom_runtime.clock import hardware_clock
+import pytest
+
+from polydom_runtime.clock import collector_off, collector_waits, hardware_clock
+
+SCRIPT = """
+import resource, numpy as np
+from polydom_runtime.clock import keep_freed_memory
+
+
+def test_nobody_can_set_the_clock_of_deadlines() -> None:
+    clocks = {
+        time.perf_counter_ns: time.get_clock_info("perf_counter"),
+        time.monotonic_ns: time.get_clock_info("monotonic"),
+        time.time_ns: time.get_clock_info("time"),
+    }
+    info = clocks[hardware_clock]
+
+    assert (info.monotonic, info.adjustable) == (True, False)
+
+
+def faults():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(50):
+        np.ones(500_000)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+for keep in (False, True):
+    assert keep_freed_memory(keep)
+    faults()
+    print(faults())
+"""
+
+
+def test_kept_memory_is_not_faulted_in_again() -> None:
+    """Fifty arrays of 4 MB are 1,000 pages each where they are mapped anew; nothing where they are not."""
+    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True)
+    returned, kept = map(int, done.stdout.split())
+
+    assert kept < 50
+    assert returned > 5_000
+
+
+def test_what_the_caller_has_frozen_stays_frozen() -> None:
+    gc.unfreeze()
+    with collector_off():
+        assert gc.get_freeze_count()
+    assert not gc.get_freeze_count()
+
+    gc.freeze()
+    with collector_off():
+        pass
+    assert gc.get_freeze_count()
+
+
+@pytest.mark.parametrize("is_on", [False, True])
+def test_the_collector_is_off_within_the_block_and_then_as_it_was(is_on: bool) -> None:
+    (gc.enable if is_on else gc.disable)()
+    try:
+        with collector_off():
+            within = gc.isenabled()
+        after = gc.isenabled()
+    finally:
+        gc.enable()
+
+    assert (within, after) == (False, is_on)
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_collections_wait_while_many_objects_are_made_and_nothing_stays_frozen(on: bool) -> None:
+    was_on = gc.isenabled()
+    (gc.enable if on else gc.disable)()
+    try:
+        frozen = gc.get_freeze_count()
+        with collector_waits():
+            inside = gc.isenabled()
+
+        assert (inside, gc.isenabled()) == (False, on)
+        assert gc.get_freeze_count() <= frozen  # what others have frozen may go meanwhile
+    finally:
+        (gc.enable if was_on else gc.disable)()
 
 
 def test_nobody_can_set_the_clock_of_deadlines() -> None:

@@ -9,10 +9,18 @@ import numpy as np
 import pytest
 
 from polydom_runtime.exceptions import ItemError
-from polydom_runtime.items.json_lines import MAX_LINE_BYTES, UNREADABLE, json_lines
-from polydom_runtime.items.kinds import common_kind, kind_of
+from polydom_runtime.features import common_kind, kind_of
 from polydom_runtime.items.packed import read_packed, write_packed
-from polydom_runtime.items.sources import UNLABELLED, Sample, iterate, load_object, samples
+from polydom_runtime.items.sources import (
+    MAX_LINE_BYTES,
+    UNLABELLED,
+    UNREADABLE,
+    Sample,
+    iterate,
+    json_lines,
+    load_object,
+    samples,
+)
 
 ITEMS = [np.arange(3, dtype=np.int16), np.arange(5, dtype=np.int16)]
 
@@ -150,7 +158,7 @@ def test_line_that_is_no_item_does_not_end_the_stream(line: bytes, capsys: pytes
 
 
 def test_line_without_an_end_is_one_bad_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("polydom_runtime.items.json_lines.MAX_LINE_BYTES", 1000)
+    monkeypatch.setattr("polydom_runtime.items.sources.MAX_LINE_BYTES", 1000)
     found = list(json_lines(io.BytesIO(b"[" + b"1," * 5000 + b"1]\n[2]\n" + b"[" * 5000)))
 
     assert MAX_LINE_BYTES >= 1 << 20

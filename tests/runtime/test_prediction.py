@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -71,7 +70,7 @@ def test_greedy_bundle_allows_strict_plans_only() -> None:
 
 def test_bundle_whose_costs_are_not_sums_allows_strict_plans_only() -> None:
     bundle, _ = make_bundle()
-    models = tuple(replace(model, cost=CostFunction.of(1e-5)) for model in bundle.models)
+    models = tuple(model._replace(cost=CostFunction.of(1e-5)) for model in bundle.models)
 
     assert policy_for(changed(bundle, models=models), "anytime") == "strict"
 

@@ -7,7 +7,7 @@ import pytest
 
 from polydom_runtime import Feature, FeatureSpace, Predictor
 from polydom_runtime.bundles.index_file import load_bundle
-from polydom_runtime.trace import Trace
+from polydom_runtime.stages import Trace
 from tests.runtime.node_space import space
 
 BUNDLE = load_bundle(Path(__file__).parents[1] / "golden" / "format_1.bundle")

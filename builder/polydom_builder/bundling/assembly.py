@@ -29,7 +29,7 @@ def model_entries(
         of_file = model.order, model.accuracy, seconds, len(data), digest
         entry = ModelEntry(*of_file, engine=engine, estimate=model.estimate, estimator=model.estimator)
         cost = None if whole is None else whole(entry.mask) + CostFunction.of(seconds)
-        entries.append(replace(entry, cost=cost))
+        entries.append(entry._replace(cost=cost))
     return tuple(entries)
 
 

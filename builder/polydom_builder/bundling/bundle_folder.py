@@ -10,8 +10,7 @@ from polydom_builder.signing.sign import sign_folder
 from polydom_builder.signing.signing_key import SigningKey
 from polydom_builder.verification.proof_file import PROOF_FILE
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.bundles.index_document import encode
-from polydom_runtime.bundles.index_file import DIGEST_FILE, INDEX_FILE, digest_line, read_bundle
+from polydom_runtime.bundles.index_file import DIGEST_FILE, INDEX_FILE, digest_line, encode, read_bundle
 from polydom_runtime.bundles.model_entry import MODEL_FOLDER, model_file
 from polydom_runtime.files import followed, replace_folder, sync_folder, write_file
 

@@ -120,8 +120,8 @@ def with_stops(bundle: Bundle, models: Sequence[HeldOut], loss: float) -> Bundle
     """Return a calibrated bundle with the confidences from which on its models answer early; see `fit_stops`."""
     calibrations = [entry.calibration for entry in bundle.models if entry.calibration is not None]
     stops = fit_stops(models, calibrations, loss)
-    entries = tuple(replace(entry, stop=stop) for entry, stop in zip(bundle.models, stops, strict=True))
-    return replace(bundle, models=entries, promise=replace(bundle.promise, stop_loss=loss))
+    entries = tuple(entry._replace(stop=stop) for entry, stop in zip(bundle.models, stops, strict=True))
+    return replace(bundle, models=entries, promise=bundle.promise._replace(stop_loss=loss))
 
 
 def fit_stops(models: Sequence[HeldOut], calibrations: Sequence[Calibration], given_up: float) -> tuple[float, ...]:

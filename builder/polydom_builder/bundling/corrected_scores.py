@@ -22,9 +22,9 @@ from polydom_builder.sets.region import QueryRegion
 from polydom_builder.training.scoring import scoring_name
 from polydom_builder.training.trainer import Trainer
 from polydom_runtime.arrays import Floats, Masks
+from polydom_runtime.bundles.checks import score_range
 from polydom_runtime.bundles.index import PolyDomIndex
 from polydom_runtime.bundles.model_entry import CONFIDENCE, Estimate
-from polydom_runtime.bundles.scores import score_range
 from polydom_runtime.costs import HUGE, basis_terms
 
 from .export import ExportedModel

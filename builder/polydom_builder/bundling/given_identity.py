@@ -10,7 +10,7 @@ import sklearn
 from polydom_builder import __version__
 from polydom_builder.exceptions import ExportError
 from polydom_runtime.bundles.engines import onnxruntime_version
-from polydom_runtime.bundles.identity import MAX_WORD_CHARS, Identity, is_word
+from polydom_runtime.bundles.promise import MAX_WORD_CHARS, Identity, is_word
 from polydom_runtime.causes import shown
 
 EPOCH = "SOURCE_DATE_EPOCH"

@@ -12,7 +12,7 @@ from polydom_builder.sets.region import QueryRegion
 from polydom_runtime.arrays import Bools, Floats
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index import Candidate
-from polydom_runtime.bundles.shipping import Amount, LeftOut, Limits, Shipping
+from polydom_runtime.bundles.promise import Amount, LeftOut, Limits, Shipping
 
 from .assembly import indexed, quickest_models
 from .export import Order, models_to_export

@@ -10,8 +10,7 @@ from polydom_builder.simulation.policies import deadlines_of
 from polydom_builder.simulation.simulate import Simulated, simulate
 from polydom_builder.simulation.trials import Trials
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.bundles.bundle_times import BundleTimes, Outlook
-from polydom_runtime.bundles.regimes import Regime
+from polydom_runtime.bundles.bundle_times import BundleTimes, Outlook, Regime
 from polydom_runtime.policy.deadline import too_short
 
 N_OUTLOOKS, N_TYPICAL = 8, 200

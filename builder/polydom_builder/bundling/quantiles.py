@@ -20,8 +20,7 @@ from polydom_builder.costs.target import RegimeTarget, Target
 from polydom_builder.simulation.simulate import Simulated, simulate
 from polydom_builder.simulation.trials import Trials, halves
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.bundles.bundle_times import UNKNOWN_CALM, BundleTimes, Choice
-from polydom_runtime.bundles.regimes import Regime, RegimeTimes
+from polydom_runtime.bundles.bundle_times import UNKNOWN_CALM, BundleTimes, Choice, Regime, RegimeTimes
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.measuring.cost_samples import CostSamples, Pauses
 from polydom_runtime.prediction import policy_for
@@ -130,7 +129,7 @@ class Choosing:
 
     def _replayed(self, pair: Pair, deadline: float, trials: Trials) -> Simulated:
         there = self._bundle.at(deadline, self._regime)
-        times = replace(there.times, planned=self._plans[pair.plan], guarded=self._guards[pair.guard])
+        times = there.times._replace(planned=self._plans[pair.plan], guarded=self._guards[pair.guard])
         return simulate(replace(there, times=times), trials, deadline, adapt=False)
 
 
@@ -148,14 +147,14 @@ def with_chosen_times(
 
     def as_they_are(regime: Regime, times: BundleTimes) -> BundleTimes:
         calm = UNKNOWN_CALM if target.planned else times.calm
-        return replace(times, outlook=typical_outlook(draft, regime, sizes), calm=calm)
+        return times._replace(outlook=typical_outlook(draft, regime, sizes), calm=calm)
 
     if samples is None or not target.planned or target.origin.estimated:
         return in_each_regime(draft, as_they_are)
     longest = _longest_answer(draft)
     if note := pause_note(samples.pauses, deadlines_in(draft, "hot"), allowed, longest):
-        origin = replace(draft.times.origin, notes=(*draft.times.origin.notes, note))
-        draft = in_each_regime(draft, lambda regime, times: replace(times, origin=origin))
+        origin = draft.times.origin._replace(notes=(*draft.times.origin.notes, note))
+        draft = in_each_regime(draft, lambda regime, times: times._replace(origin=origin))
     one, other = halves(samples)
 
     def replayed(regime: Regime, times: BundleTimes) -> BundleTimes:
@@ -174,7 +173,7 @@ def with_chosen_times(
             found = list(map(choosing.at, deadlines, works))
         outlook = (outlook_of(c.checked, c.choice.deadline, share) for c, share in zip(found, shares, strict=True))
         choices = tuple(c.choice._replace(calm=_calm(draft, regime, c.choice, trials[1])) for c in found)
-        return replace(_with_choices(times, choices), outlook=tuple(outlook))
+        return _with_choices(times, choices)._replace(outlook=tuple(outlook))
 
     return in_each_regime(draft, replayed)
 
@@ -219,8 +218,7 @@ def _with_default_times(bundle: Bundle, target: Target) -> Bundle:
 
 
 def _default_times(there: RegimeTarget, times: BundleTimes) -> BundleTimes:
-    return replace(
-        times,
+    return times._replace(
         worst=replace(there.worst, model=None),
         planned=there.planned[UNIT_QUANTILE],
         guarded=there.guarded,
@@ -248,12 +246,12 @@ def _with_choices(times: BundleTimes, choices: Sequence[Choice]) -> BundleTimes:
     longest = choices[-1]
     alike = all(choice[1:] == longest[1:] for choice in choices)
     _, planned, guarded, calm = longest
-    return replace(times, planned=planned, guarded=guarded, calm=calm, choices=() if alike else tuple(choices))
+    return times._replace(planned=planned, guarded=guarded, calm=calm, choices=() if alike else tuple(choices))
 
 
 def _calm(bundle: Bundle, regime: Regime, choice: Choice, trials: Trials) -> float:
     """Return the estimate of the slow-down that is rarely exceeded at the chosen times of a deadline."""
     there = bundle.at(choice.deadline, regime)
-    times = replace(there.times, planned=choice.planned, guarded=choice.guarded, calm=1.0)
+    times = there.times._replace(planned=choice.planned, guarded=choice.guarded, calm=1.0)
     answers = simulate(replace(there, times=times), trials, choice.deadline).answers
     return float(np.clip(np.quantile([answer.slowdown for answer in answers], CALM_QUANTILE), 1.0, MAX_CALM))

@@ -12,8 +12,8 @@ from polydom_builder.simulation.trials import Trials
 from polydom_builder.training.trainer import Trainer
 from polydom_runtime.arrays import Bools, Floats
 from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.bundle_times import REGIMES, Regime
 from polydom_runtime.bundles.confidence import Confidence, Risk, RiskPoint
-from polydom_runtime.bundles.regimes import REGIMES, Regime
 
 from .calibration import HALF_ANSWER, HeldOut, calibrate, calibration_error, crossed
 from .export import ExportedModel
@@ -27,7 +27,7 @@ FEWEST_ANSWERS = 30
 def calibrated(bundle: Bundle, exported: Sequence[ExportedModel], trainer: Trainer) -> Bundle:
     """Return the bundle with the calibration of each model, and the share of the prior's class."""
     fits = [calibrate(found.scores, found.hits, found.weights) for found in held_out_of(bundle, exported)]
-    models = tuple(replace(entry, calibration=fit) for entry, fit in zip(bundle.models, fits, strict=True))
+    models = tuple(entry._replace(calibration=fit) for entry, fit in zip(bundle.models, fits, strict=True))
     is_prior = _is_prior(bundle, trainer)
     return replace(bundle, models=models, confidence=Confidence(float(np.average(is_prior, weights=trainer.weights))))
 
@@ -68,7 +68,7 @@ def with_risks(bundle: Bundle, exported: Sequence[ExportedModel], trainer: Train
         if regime == "hot" or regime in bundle.regimes
         for deadline in deadlines_in(bundle, regime)
     )
-    return replace(bundle, confidence=replace(bundle.confidence, risks=tuple(risks)))
+    return replace(bundle, confidence=bundle.confidence._replace(risks=tuple(risks)))
 
 
 class _Answers:

@@ -3,7 +3,6 @@
 import math
 from argparse import Namespace
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 from polydom_builder.bundling.bundle_folder import checked_target
@@ -187,7 +186,7 @@ def run(arguments: Namespace) -> Outcome:
             "sequences": len(stored.sequences),
             "models": len(bundle.models),
             "dropped": search.dropped_,
-            "promise": {**asdict(promise), "text": promise_text(bundle)},
+            "promise": {**promise._asdict(), "text": promise_text(bundle)},
             "costs": str(bundle.times.origin),
             "left_out": bundle.shipping.n_left_out,
         }

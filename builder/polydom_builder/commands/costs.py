@@ -9,7 +9,7 @@ import numpy as np
 
 from polydom_builder.costs.cost_report import CostRow, plot_costs, report_costs
 from polydom_builder.drawing.extra import check_extra
-from polydom_runtime.bundles.regimes import Regime
+from polydom_runtime.bundles.bundle_times import Regime
 from polydom_runtime.commands.arguments import share
 from polydom_runtime.commands.options import Option
 from polydom_runtime.commands.outcome import Outcome

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.bundles.regimes import Regime
+from polydom_runtime.bundles.bundle_times import Regime
 from polydom_runtime.commands.arguments import duration
 from polydom_runtime.commands.options import Option
 from polydom_runtime.commands.terminal import say

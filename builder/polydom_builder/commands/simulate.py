@@ -3,8 +3,8 @@
 from argparse import Namespace
 
 from polydom_builder.simulation.policies import compare_policies, deadlines_of, trials_of
+from polydom_runtime.bundles.bundle_times import Regime
 from polydom_runtime.bundles.index_file import load_bundle
-from polydom_runtime.bundles.regimes import Regime
 from polydom_runtime.commands.arguments import duration
 from polydom_runtime.commands.bundle_options import BUNDLE
 from polydom_runtime.commands.options import Needed, Option, values_of

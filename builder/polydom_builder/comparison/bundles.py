@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
 from polydom_runtime.bundles.bundle import Bundle
@@ -49,7 +48,7 @@ def compare_bundles(before: Bundle, after: Bundle) -> Comparison:
 def _facts(bundle: Bundle) -> dict[str, Any]:
     promise, bytes_of_models = bundle.promise, [model.size_bytes for model in bundle.models]
     return {
-        **asdict(bundle.identity),
+        **bundle.identity._asdict(),
         "sha256": bundle.sha256,
         "search": "greedy" if bundle.is_greedy else "lattice",
         "classes": list(bundle.space.classes),

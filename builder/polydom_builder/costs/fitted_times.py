@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from polydom_runtime.arrays import Floats
-from polydom_runtime.bundles.regimes import Regime
+from polydom_runtime.bundles.bundle_times import Regime
 from polydom_runtime.bundles.unit_times import UnitTimes, step_users
 from polydom_runtime.costs import CostFunction
 from polydom_runtime.device.calibration import REFERENCE_MODEL

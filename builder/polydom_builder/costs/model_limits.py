@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polydom_builder.exceptions import ExportError, TrainingError
-from polydom_runtime.bundles.shipping import MAX_LIMIT, Limits
+from polydom_runtime.bundles.promise import MAX_LIMIT, Limits
 from polydom_runtime.causes import shown
 from polydom_runtime.device.board import PROCESS_BYTES, memory_need
 

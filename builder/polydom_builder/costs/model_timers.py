@@ -15,14 +15,14 @@ from polydom_builder.exceptions import ExportError
 from polydom_builder.training.cache import Cache
 from polydom_builder.training.trainer import Trainer
 from polydom_runtime.bundles.agreement import agreeing_engines
+from polydom_runtime.bundles.bundle_times import Regime
 from polydom_runtime.bundles.engines import Engine
-from polydom_runtime.bundles.regimes import Regime
 from polydom_runtime.bundles.unit_times import UnitTimes
+from polydom_runtime.clock import collector_off, memory_kept
 from polydom_runtime.features import FeatureSpace
 from polydom_runtime.measuring.answer_bench import ModelBench, Order, added_after_sleep, model_quantiles, run_exported
 from polydom_runtime.measuring.conditions import identity
 from polydom_runtime.measuring.fingerprint import source_fingerprint
-from polydom_runtime.pauses import collector_off, memory_kept
 
 from . import host_measurement
 from .fitted_times import TYPICAL_QUANTILE

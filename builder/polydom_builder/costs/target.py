@@ -6,9 +6,8 @@ from typing import Any
 
 from polydom_builder.exceptions import ExportError, FitError
 from polydom_builder.training.onnx import OnnxVersions
-from polydom_runtime.bundles.bundle_times import CostOrigin
+from polydom_runtime.bundles.bundle_times import REGIMES, CostOrigin, Regime
 from polydom_runtime.bundles.engines import ENGINES, NO_VERSION, Engine
-from polydom_runtime.bundles.regimes import REGIMES, Regime
 from polydom_runtime.bundles.unit_times import UnitTimes, step_users
 from polydom_runtime.device.board import memory_need
 from polydom_runtime.device.calibration import NUMPY_REFERENCES, REFERENCE_MODEL

@@ -1,7 +1,6 @@
 """What each feature is worth, by the index alone: plans without it, and plans in which it takes half its time."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import takewhile
 from typing import NamedTuple
 
@@ -64,7 +63,7 @@ def _quicker(users: int, cost: CostFunction) -> Change:
             return candidate
         pairs = zip(candidate.cost.weights, cost.weights, strict=True)
         a, b, c, d, e, f = (max(whole - 0.5 * part, 0.0) for whole, part in pairs)
-        return replace(candidate, cost=CostFunction((a, b, c, d, e, f)))
+        return candidate._replace(cost=CostFunction((a, b, c, d, e, f)))
 
     return change
 

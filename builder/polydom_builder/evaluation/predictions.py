@@ -12,8 +12,8 @@ from polydom_builder.exceptions import ExportError
 from polydom_builder.simulation.simulate import World
 from polydom_builder.simulation.trials import Trials
 from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.clock import collector_off
 from polydom_runtime.features import FeatureSpace
-from polydom_runtime.pauses import collector_off
 from polydom_runtime.policy.loaded_models import RunOf
 from polydom_runtime.prediction import Policy, Prediction
 from polydom_runtime.predictor import Predictor, Seams

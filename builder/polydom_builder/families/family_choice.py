@@ -1,7 +1,7 @@
-"""Which estimators are worth more trainings, and which one explores the lattice: tried on a few sets of all prices.
+"""Which estimators are worth more trainings, and which one explores the lattice.
 
-Most feature sets are trained with one estimator. The others are compared with it on 4, 8 and then 16 sets. One that is
-beaten beyond noise by another that is no slower drops out, so each round trains fewer estimators on more sets.
+Most sets are trained with one estimator. The others are compared with it on 4, 8 and then 16 sets of all prices; one
+that is beaten beyond noise by another that is no slower drops out.
 """
 
 import time
@@ -53,17 +53,14 @@ class FamilyLimits:
     trainings: int | None
     seconds: float | None
     clock: Callable[[], float] = time.monotonic
-    """Returns the time in seconds."""
+    """In seconds."""
 
     def __post_init__(self) -> None:
         self._began = self.clock()
 
     @property
     def to_compare(self) -> int:
-        """The number of trainings by others than the first that may compare estimators.
-
-        It is that of features, or enough for one set if there are more estimators; and a share of the limit.
-        """
+        """The number of trainings that compare other estimators: that of features, or enough for one set of each."""
         most = max(len(self.families[0].trainer.table.columns), len(self.families) - 1)
         return most if self.trainings is None else min(most, self.trainings // COMPARED)
 
@@ -99,9 +96,9 @@ class FamilyLimits:
 def chosen_families(
     families: Sequence[Family], costs: CostsByName, region: QueryRegion, limits: FamilyLimits, seed: int
 ) -> tuple[Family, ...]:
-    """Return the families that are worth more trainings; first the one that is the best at most queries.
+    """Return the families that are worth more trainings, first the one that is the best at most queries.
 
-    Their trainers keep the scores. If the limits allow no comparison, the first family is the only one left.
+    If the limits allow no comparison, the first family is the only one left.
     """
     grid, left = grid_of(families, costs, region), list(families)
     most = limits.to_compare
@@ -142,10 +139,7 @@ def choice_text(given: Sequence[Family], left: Sequence[Family]) -> str:
 
 
 def spread_sets(costs: CostsOfSets, region: QueryRegion, count: int, seed: int) -> list[int]:
-    """Return different sets of all prices that fit somewhere in the region, the most expensive first.
-
-    At equal ratios of price, each is the nearest of a number of random sets.
-    """
+    """Return random sets that fit somewhere, the most expensive first, at about equal ratios of price."""
     rng, n = np.random.default_rng(seed), costs.n_features
     drawn = rng.random((count * DRAWN, n)) < rng.random((count * DRAWN, 1))
     masks = np.unique(np.concatenate([drawn @ (1 << np.arange(n)), 1 << np.arange(n), [(1 << n) - 1]]))

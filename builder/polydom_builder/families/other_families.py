@@ -1,8 +1,8 @@
 """Which sets to train with other estimators than the one that explored the lattice: those that promise more somewhere.
 
-Scores of all estimators are guessed together: to the process, the estimator is one more feature of a set. So a few
-trainings by another estimator, and many by the first, tell what the other one gives on sets that neither has trained.
-The promise is the expected gain over the best answers so far, on average over the queries of the region.
+Scores of all estimators are guessed together: to the process, the estimator is one more feature of a set, so a few
+trainings by another one tell what it gives elsewhere. The promise is the expected gain over the best answers so far,
+in the mean over the queries of the region.
 """
 
 import math
@@ -52,10 +52,7 @@ class OtherFamilies:
         self._process: SetProcess | None = None
 
     def train(self, most: int, in_time: Callable[[], bool], batch: int = 1) -> None:
-        """Train at most `most` models, `batch` at a time, as long as one promises a gain and there is time.
-
-        The first of them are on some of the best sets so far: guesses are the most certain near sets that were trained.
-        """
+        """Train at most `most` models as long as one promises a gain, first on some of the best sets so far."""
         each = most // (ON_ANSWERS * max(len(self._others), 1))
         for family in self._others if each and in_time() else ():
             before = len(family.trainer.known)
@@ -68,10 +65,7 @@ class OtherFamilies:
             most -= len(chosen)
 
     def better(self, kept: Sequence[int], times: float) -> list[tuple[Family, int]]:
-        """Return the models of other families that are better, by more than the noise, than all cheaper ones.
-
-        `kept`: the sets that are kept of the first family. `times`: the standard errors that make up the noise.
-        """
+        """Return the models that are better, by more than `times` standard errors, than all cheaper and `kept` ones."""
         first = self.families[0]
         models = {mask: (first, mask) for mask in kept}
         scores = {mask: self.explored[mask] for mask in kept}

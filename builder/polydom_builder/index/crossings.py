@@ -18,20 +18,17 @@ ROUNDING_OF_TERMS = 2.0**-49
 
 
 def crossings(f: CostFunction, g: CostFunction, low: float, high: float) -> list[float]:
-    """Return the rising sizes strictly inside [low, high] at which f - g changes sign.
+    """Return the rising sizes strictly inside [low, high], low >= 0, at which f - g changes sign.
 
-    Each is the last float before ``f(n) < g(n)`` begins or ceases to hold for the floats that the cost functions
-    return, so that an index built from it agrees with a comparison of costs at every size. Where rounding hides the
-    change, it is the zero of f - g. Curves that only touch, and identical curves, have no crossing. `low` is >= 0.
+    Each is the last float before ``f(n) < g(n)`` changes for the floats that the cost functions return, so that an
+    index built from it agrees with a comparison of costs at every size. Where rounding hides the change, it is the
+    zero of f - g. Curves that only touch, and identical curves, have no crossing.
 
     O(1): there are at most five. With x = 1 + n the difference is P(x) + Q(x)·log x, where P is at most cubic and Q at
     most linear. Its second derivative times x² is a cubic polynomial, so it has at most 3 zeros, the slope at most 4
-    and the difference at most 5, as by Rolle's theorem the derivative has a zero between any two zeros. So zeros are
-    searched from the inside out: the zeros of the cubic enclose those of the slope, and these enclose the zeros of the
-    difference.
+    and the difference at most 5 (Rolle's theorem). The zeros of the cubic enclose those of the slope, and these
+    enclose those of the difference, so zeros are searched from the inside out.
 
-    Examples
-    --------
     One cost is 1 s and 1 ms for each element, the other 1 µs for each pair: they are equal at 1 + 1e-3·n = 1e-6·n².
 
     >>> linear, pairs = CostFunction.of(1, linear=1e-3), CostFunction.of(square=1e-6)
@@ -42,13 +39,8 @@ def crossings(f: CostFunction, g: CostFunction, low: float, high: float) -> list
 
 
 def order(f: CostFunction, g: CostFunction, low: float, high: float) -> list[tuple[float, bool]]:
-    """Return how f and g are ordered on [low, high]: the end of each piece between crossings, and whether f < g in it.
+    """Return the end of each piece of [low, high] between crossings, and whether f < g in it. O(1).
 
-    A piece begins after the end of the one before, and the last one ends at `high`. The flags alternate. Inside a piece
-    the curves may touch. O(1).
-
-    Examples
-    --------
     >>> [(round(end), below) for end, below in order(CostFunction.of(6), CostFunction.of(1, linear=1), 0, 9)]
     [(5, False), (9, True)]
     """
@@ -70,10 +62,7 @@ def order(f: CostFunction, g: CostFunction, low: float, high: float) -> list[tup
 
 
 def _difference(weights: Sequence[float]) -> Function:
-    """Return the function f - g, given the differences of the weights.
-
-    Its sign is right even where a large common term would hide the difference of the two sums by rounding.
-    """
+    """Return the function f - g by the differences of the weights, lest a large common term hides its sign."""
     constant, log, linear, nlogn, square, cube = weights
 
     def difference(n: float) -> float:
@@ -86,9 +75,8 @@ def _difference(weights: Sequence[float]) -> Function:
 def _variations(weights: Sequence[float]) -> int:
     """Count the sign changes in a sequence, without its zeros.
 
-    If the weights of a difference of two curves have one sign change, it has at most one zero in n > 0: the ratio of a
-    faster growth term to a slower one rises, so the ratio of the part with one sign to the part with the other rises
-    too, and equals 1 at most once.
+    With one of them, a difference of two curves has at most one zero in n > 0: the ratio of a faster growth term to a
+    slower one rises, so that of the part with one sign to the other rises too, and equals 1 at most once.
     """
     signs = [w > 0.0 for w in weights if w != 0.0]
     return sum(a != b for a, b in pairwise(signs))

@@ -21,7 +21,6 @@ class Piece:
     """A part of the envelope that is the cost of one candidate."""
 
     owner: int
-    """The position of the candidate."""
     start: float
     end: float
     """The piece holds for start < n <= end."""
@@ -38,17 +37,13 @@ def build_index(candidates: Sequence[Candidate], region: QueryRegion) -> PolyDom
     exactly where its cost is below L; there it lowers L. So crossings are computed with L only, never between two
     dominated candidates.
 
-    A range of budgets [c_lo, c_hi] leaves a part of that. S is the answer to some budget c of the range only if S fits
-    c_hi and no better candidate fits c_lo. Costs rise with n, so this holds for n*(better, c_lo) < n <= n*(S, c_hi),
-    where n*(S, c) is the largest size at which S fits c.
-
-    `candidates` must hold the empty set. It fits every budget, so candidates that are not more accurate are never an
-    answer. The index keeps it and, by rising accuracy, those that are the answer to some query of the region.
+    Of a range of budgets [c_lo, c_hi], S is the answer to some budget only if S fits c_hi and no better candidate fits
+    c_lo. Costs rise with n, so this holds for n*(better, c_lo) < n <= n*(S, c_hi), where n*(S, c) is the largest size
+    at which S fits c. The empty set, which must be among `candidates`, fits every budget. The index keeps it and, by
+    rising accuracy, those that are the answer to some query.
 
     O(k log k + k · p + x) for k candidates, p pieces of L and x crossings with L.
 
-    Examples
-    --------
     The spectrum is more accurate than the mean and costs less up to size 4, so the mean is on the skyline only above:
 
     >>> empty = Candidate(0, (), 0.5, CostFunction.of())
@@ -106,8 +101,8 @@ def _skyline(ranked: Sequence[Candidate], region: QueryRegion) -> list[Interval]
 def _lowered(envelope: list[Piece], newcomer: int, costs: Sequence[CostFunction]) -> list[Piece]:
     """Return min(envelope, cost of the newcomer); the envelope itself if the newcomer is nowhere below it.
 
-    Costs rise with the size, so if one cost at the start of a piece is at least the other at the end, their order is
-    known on the whole piece. Most pieces are decided so; crossings are computed for the others.
+    Costs rise with the size, so where one at the start of a piece is at least the other at the end, as on most pieces,
+    their order is known; crossings are computed for the others.
     """
     cost = costs[newcomer]
     owners: list[tuple[float, int]] = []

@@ -1,7 +1,6 @@
 """The choice of models within limits, so that the least of the mean score over queries is lost.
 
-The answer to a query is that of the best chosen model that fits. A model is chosen only together with those of all
-prefixes of its order, its *chain*.
+A model is chosen only together with those of all prefixes of its order, its *chain*.
 """
 
 from dataclasses import dataclass
@@ -71,15 +70,10 @@ class Choices:
 def greedy(choices: Choices, *, by_cost: bool) -> tuple[Bools, float]:
     """Add the chain that gains most of those that still fit, again and again; return the choice, and a bound.
 
-    No choice within the limits scores more than the bound: the gain of a model never grows with what is chosen already,
-    so each step bounds what any choice can score.
-
-    `by_cost`: whether the gain is divided by the largest share of a limit that the chain takes.
-
+    No choice scores more than the bound: the gain of a model never grows with what is chosen already, so each step
+    bounds what any choice can score. `by_cost` divides gains by the largest share of a limit that a chain takes.
     O(n_models · n_queries) for each chain that is added.
 
-    Examples
-    --------
     A good model of two features needs the poor one of its first feature, so within two models it is chosen alone:
 
     >>> choices = Choices(np.array([-1, -1, 0]), np.array([[0.6], [0.7], [0.9]]), 0.5, np.ones(1),
@@ -116,8 +110,8 @@ def greedy_choice(choices: Choices) -> tuple[Bools, float]:
 def _bound(choices: Choices, best: Floats) -> float:
     """Return a score that no choice exceeds, given the score of each query by some choice.
 
-    Together models gain at most the sum of what each gains. The models with the largest gains by cost, of which the
-    last one counts in part so that they take just the limit, gain at least as much as any others that keep it.
+    Together models gain at most the sum of what each gains, and most those with the largest gains by cost, of which
+    the last one counts in part so that they take just the limit.
     """
     gains = np.maximum(choices.worth - best, 0.0) @ choices.weights
     bounds = [float(np.maximum(choices.worth.max(axis=0, initial=choices.prior), best) @ choices.weights)]
@@ -134,10 +128,7 @@ MAX_GROUPS, MAX_SOLVER_NODES = 20_000, 200
 
 
 def best_choice(choices: Choices) -> tuple[Bools, float]:
-    """Return the best choice of models by integer programming, or that of `greedy_choice` where none is found.
-
-    No choice within the limits scores more than the bound beside it. That is its score if it is proved to be the best.
-    """
+    """Return the best choice by integer programming, or that of `greedy_choice` where none is found; and its bound."""
     chosen, bound = greedy_choice(choices)
     groups, gains = _groups(choices)
     if bound <= choices.score(chosen) or len(gains) > MAX_GROUPS:
@@ -161,9 +152,9 @@ def best_choice(choices: Choices) -> tuple[Bools, float]:
 def _groups(choices: Choices) -> tuple[Integers, Floats]:
     """Return groups of models, and what the mean score gains if at least one model of a group is chosen.
 
-    For each query there is a group of the best model that fits, one of the best two, and so on. It gains the difference
-    between the scores of its last model and of the next one. Many queries have the same groups. A group is stored as
-    its last model, and the number of the group without it; -1 if it is the only one: shape ``(n_groups, 2)``.
+    For each query there is a group of the best model that fits, one of the best two, and so on; it gains the
+    difference between the scores of its last model and of the next one. A group, of many queries the same, is stored
+    as its last model and the number of the group without it, -1 if it is the only one: shape ``(n_groups, 2)``.
     """
     known: dict[tuple[int, int], int] = {}
     gains: list[float] = []
@@ -179,10 +170,10 @@ def _groups(choices: Choices) -> tuple[Integers, Floats]:
 
 
 def _constraints(choices: Choices, groups: Integers) -> LinearConstraint:
-    """Return the constraints on variables of models (is it chosen?) and of groups (is one of it chosen?).
+    """Return the constraints on variables x of models and z of groups, besides 0 and 1.
 
-    The chosen models keep each limit. A model needs its parent: x - x_parent <= 0. A group needs its last model or the
-    group without it: z - x_last - z_without <= 0.
+    Each limit holds. A model needs its parent: x - x_parent <= 0. A group needs its last model or the group without
+    it: z - x_last - z_without <= 0.
     """
     n_models, n_limits = choices.costs.shape
     children, (last, without) = np.flatnonzero(choices.parents >= 0), groups.T

@@ -15,10 +15,8 @@ from .feasible import sets_in_doubt
 from .promising_sets import OpenSets, PromisingSets
 
 AHEAD = 100
-"""For every 100 trained sets, one more set is chosen at a time.
-
-A choice takes time, and the more scores are known, the less a single one changes the next choice.
-"""
+"""For every 100 trained sets, one more set is chosen at a time: the more scores are known, the less a single one
+changes the next choice."""
 
 
 def expand_best_first(
@@ -31,27 +29,18 @@ def expand_best_first(
     batch: int = 1,
     known: Mapping[int, float] | None = None,
 ) -> dict[int, float]:
-    """Train the empty set, the full set, then the most promising set until every set that fits is settled.
+    """Train the empty, the full, then the most promising set until every set that fits is settled; return all scores.
 
-    S is settled, and never trained, when α·lb(S) >= ub(S). Here lb(S) is the highest score of a trained set that fits
-    wherever S does, and ub(S) is the lowest score of a trained strict superset plus the tolerance. So for each query of
-    the region and each set S that fits, some trained set fits too, and α times its score is at least the score of S.
+    S is settled, and never trained, when α·lb(S) >= ub(S): lb(S) is the highest score of a trained set that fits
+    wherever S does, ub(S) the lowest score of a trained strict superset plus the tolerance. So for each query and each
+    set that fits, some trained set fits too, and α times its score is at least that of the set. The full set bounds
+    the scores of all others, so it is trained even if it does not fit.
 
-    Returned are the scores of known and trained sets, in the order of training. The full set is trained even if it does
-    not fit, since its score bounds the scores of all others.
+    Up to `batch` sets, none a subset of another, are trained at a time. O(n_sets · n_features) once and O(n_sets) in
+    each round, for n_sets sets that fit and are in doubt.
 
-    `batch`: sets to train at a time, none of them a subset of another. `known`: scores of sets that need no training.
-
-    Raises `LatticeError` if a parameter or a known set is out of range, a score is not finite, a score is negative with
-    alpha > 1, or more than 4 million sets are in doubt.
-
-    O(n_sets · n_features) once and O(n_sets) in each round, for n_sets sets that fit and are in doubt.
-
-    Examples
-    --------
-    Three features cost 1, 2 and 4 times the item size. A set with feature 0 scores .8, the empty set .5, any other .6.
-    The empty set settles no other, as .5 · 1.2 < .8. Feature 0 is the cheapest and scores as much as the full set, so
-    it settles all other sets:
+    Three features cost 1, 2 and 4 times the item size. The empty set settles no other, as .5 · 1.2 < .8. Feature 0 is
+    the cheapest and scores as much as the full set, so it settles all other sets:
 
     >>> from polydom_runtime.costs import CostFunction
     >>> from polydom_builder.sets.set_costs import SetCosts
@@ -92,17 +81,10 @@ def climb(
 ) -> dict[int, float]:
     """Add or drop single features of the best set as long as the score rises; return all scores, with the new ones.
 
-    The bounds of the search assume that a superset scores at least as much as its subset, less the tolerance. Where
-    this is wrong, a set that differs from the best one in a single feature may score more than all trained sets. If no
-    set scores more than the full set, there is no sign of it, and nothing is trained.
+    Bounds assume that a superset scores at least as much, less the tolerance. Where this is wrong, a neighbour of the
+    best set may score more than all trained sets. If no set scores more than the full set, there is no sign of it, and
+    nothing is trained. At most F trainings for each step, and F for the last one.
 
-    `expanded`: score of each trained set; the full set must be among them. `fits` tells whether a set fits anywhere in
-    the region.
-
-    At most F trainings for each step that raises the score, and F for the last one.
-
-    Examples
-    --------
     >>> scores = [0.1, 0.5, 0.6, 0.4, 0.2, 0.3, 0.9, 0.7]
     >>> climb({0: 0.1, 3: 0.4, 2: 0.6, 7: 0.5}, 3, lambda masks: [scores[m] for m in masks], lambda mask: True)
     {0: 0.1, 3: 0.4, 2: 0.6, 7: 0.5, 6: 0.9, 4: 0.2}
@@ -156,10 +138,7 @@ class _Search:
             self.trained.update(zip(part, ask(self.score, part, self.alpha), strict=True))
 
     def enough(self) -> Costs:
-        """Train a few cheap sets; return the costs of all trained sets that score within alpha of every set.
-
-        No set scores more than the full set plus the tolerance, so every set that one of these covers is settled.
-        """
+        """Train a few cheap sets; return the costs of all trained sets that score within alpha of every set."""
         self._bisect_chain()
         return self.prepare([mask for mask in self.trained if self._is_enough(mask)])
 

@@ -49,20 +49,19 @@ class Gained:
     """The result of a search by gain."""
 
     expanded: dict[int, float]
-    """The score of each trained set, in the order of training."""
+    """The scores in the order of training."""
     steps: list[SearchStep]
     untrained: Masks
     """Shape (n_sets,)."""
     guesses: Guesses
-    """Of the scores of untrained sets."""
+    """Of their scores."""
     shape: ProcessShape
-    """Of the process that guesses."""
     all_weighed: bool
-    """Whether these are all untrained sets that fit, and not a part of them."""
+    """Whether these are all untrained sets that fit."""
     is_spent: bool
     """Whether limits ended the search before it was done."""
     noise: float
-    """The typical standard error of the difference between a trained set and the one that answers in its place."""
+    """As of a `SearchStep`."""
 
 
 def expand_by_gain(
@@ -77,21 +76,16 @@ def expand_by_gain(
 ) -> Gained:
     """Train the empty and the full set, then always the set from which most is expected.
 
-    A training pays where its set becomes the best one that fits. Its gain is what it is expected to add to the score of
-    the answers, in the mean over a grid of queries; scores of untrained sets are guessed by a Gaussian process. In turn
-    with these sets, single features are trained: they show what each feature contributes, and cost little.
+    The gain of a set is what it is expected to add to the score of the answers, in the mean over a grid of queries,
+    where it becomes the best one that fits; a Gaussian process guesses its score. In turn with these sets, single
+    features are trained: they show what each contributes, and cost little.
 
-    The search is done when no gain is left that is worth a training, and no untrained set is likely to be much better.
-    It may be ended at any time before: the sets with most to gain come first.
+    The search is done when no gain is worth a training, and no untrained set is likely to be much better; `score` may
+    end it at any time by `Spent`. `noise` returns the typical standard error of the difference between trained sets
+    and those that answer in their place, by set. O(n_sets · n_trained) in each round, for the sets that fit, of large
+    lattices a part.
 
-    `score` may raise `Spent`. `noise` returns the typical standard error of the difference between trained sets and
-    those that answer in their place, by set. `known`: scores of sets that need no training. `shown` is told each step.
-
-    O(n_sets · n_trained) in each round, for the sets that fit, of large lattices a part of them.
-
-    Examples
-    --------
-    Feature 0 is worth .3, feature 1 nothing, feature 2 little. Each costs as much as the one before and half of it:
+    Feature 0 is worth .3, feature 1 nothing, feature 2 little. Each costs twice as much as the one before:
 
     >>> from polydom_runtime.costs import CostFunction
     >>> from polydom_builder.sets.set_costs import SetCosts
@@ -220,10 +214,7 @@ def _is_done(step: SearchStep, unit: float) -> bool:
 
 
 def possible_loss(guesses: Guesses, levels: Floats) -> float:
-    """Return the amount >= 0 by which, with a probability of 95 %, no set exceeds its level.
-
-    At this amount, the probabilities that sets exceed their levels by more add up to 5 %.
-    """
+    """Return the least amount >= 0 such that the probabilities that sets exceed their levels by more add up to 5 %."""
     low, high = 0.0, guesses.scale.unit
     near = guesses.above(levels) > 1e-6
     guesses, levels = guesses.take(near), levels[near]

@@ -23,27 +23,18 @@ def select_candidates(
     alpha: float = 1.0,
     tolerance: float = 0.0,
 ) -> list[int]:
-    """Drop every trained set that a kept set can replace.
+    """Drop every trained set that a kept set can replace; return masks, each after those that cover it.
 
-    A trained set S answers in place of the untrained sets whose lower witness it is. So a kept set R that covers S may
-    replace it only if R is good enough for all of them: alpha * a(R) >= u(S), where u(S), the responsibility of S, is
-    the highest score that S itself or one of these sets may have. If a(S) were enough, or if R could be dropped too,
-    the answer might be worse than the best by alpha twice, or more often.
-
-    Returned are masks, each after those that cover it (cheap sets first). Sets that fit nowhere in the region are
-    excluded, except the empty set, which is always a candidate.
-
-    `expanded`: score of each trained set, from a search with the same alpha and tolerance.
-
-    Raises `LatticeError` if the empty or the full set was not trained, or too many sets fit.
+    A trained set S answers for the untrained sets whose lower witness it is. So a kept set R that covers S may replace
+    it only if alpha * a(R) >= u(S), the responsibility of S: the highest score that S or one of these sets may have.
+    If a(S) were enough, or R could be dropped too, the answer might be worse than the best by alpha twice, or more
+    often. Sets that fit nowhere are excluded, except the empty set.
 
     O(trained · feasible) tests of *covers* at worst; after the first witnesses few untrained sets remain.
 
-    Examples
-    --------
     The sets cost 0, 1, 1 and 2, and alpha = 1.1. The empty set replaces the single features, as .701 · 1.1 >= .77, but
-    not the full set, as .701 · 1.1 < .846. A single feature is good enough for that, as .77 · 1.1 >= .846, but it is
-    dropped itself, so the full set is kept:
+    not the full set, as .701 · 1.1 < .846. A single feature would do for that, as .77 · 1.1 >= .846, but is dropped
+    itself:
 
     >>> from polydom_runtime.costs import CostFunction
     >>> from polydom_builder.sets.set_costs import SetCosts

@@ -25,15 +25,10 @@ def feasible_sets(costs: CostsOfSets, region: QueryRegion, enough: Costs, limit:
     """Return the sets that fit somewhere in the region and that no set of `enough` covers; None if more than `limit`.
 
     They are masks by number of features, shape ``(n_sets,)``, and the weights of their costs, shape ``(n_sets, 6)``. A
-    set that is excluded excludes all of its supersets, so the returned sets form an order ideal: they hold every subset
-    of each of them. Each is reached once, by adding its features in rising order.
+    set that is excluded excludes all of its supersets, so every subset of a returned set is returned. Each is reached
+    once, by adding its features in rising order: O(F · n_sets) costs, and for each set of `enough` a test of *covers*
+    on each.
 
-    `enough`: trained sets that score within alpha of every set, so that no set that they cover need be trained.
-
-    O(F · n_sets) costs are evaluated, for each set of `enough` a test of *covers* on each.
-
-    Examples
-    --------
     Three features that cost 1, 2, 4 and a budget of 5:
 
     >>> from polydom_runtime.costs import CostFunction
@@ -61,12 +56,7 @@ def feasible_sets(costs: CostsOfSets, region: QueryRegion, enough: Costs, limit:
 
 
 def sets_in_doubt(costs: CostsOfSets, region: QueryRegion, enough: Callable[[], Costs]) -> tuple[Sets, bool]:
-    """Return the sets that fit, as `feasible_sets` does, and whether those that a set of `enough` covers are left out.
-
-    That is so, and `enough` is called, only if more than 65,536 sets fit.
-
-    Raises `LatticeError` if more than 4 million sets remain.
-    """
+    """Return the sets that fit, and whether those that `enough` covers are left out: if more than 65,536 fit."""
     sets = feasible_sets(costs, region, Costs(np.empty((0, 6)), region), EASY_SETS)
     if sets is not None:
         return sets, False

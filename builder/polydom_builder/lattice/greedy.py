@@ -37,25 +37,15 @@ def greedy_sequences(
     Greedy-Acc, most accurate first, is λ = 0; Greedy-Cost, cheapest first, is λ = inf. (The paper's "Special Cases"
     exchanges the two names.) Of equal gains the cheaper feature comes first, then the one with the lower number.
 
-    Returned are the distinct orders in which features are added, in the order of the λs (all features, unless the
-    trainings are limited; no order is the beginning of another), and the score of each trained set, among them the
-    empty set and every prefix of every order.
+    Returned are the distinct orders in which features are added, in the order of the λs (no order is the beginning of
+    another), and the score of each trained set, among them every prefix of every order.
 
-    `score` is called once for each length of the sequences, with the sets that any of the λs needs, each once: they can
-    all be trained in parallel. With `max_seconds` it is called for `batch` sets at a time. `cost`: in the unit that the
-    λs are given for. `lambdas` (>= 0): λ, in score per unit of cost; ``math.inf`` is allowed. `max_trainings`: number
-    of sets that may be trained, at least those that the first features need. The sequences end where the next feature
-    needs more; the first λs come first. `max_seconds`: time in seconds after which no further batch begins; the first
-    features are found in any case.
+    `score` is called once for each length of the sequences, with the sets that any λ needs, or with `max_seconds` for
+    `batch` sets at a time. The sequences end where the next feature exceeds `max_trainings` or the time; the first λs
+    come first, and the first features are found in any case, or `LatticeError` is raised.
 
-    Raises `LatticeError` if there is no λ, a λ is negative or NaN, a score or cost is not finite, or the limits do not
-    allow the first features.
+    At most L·F·(F + 1)/2 trainings for L values of λ; only F for λ = inf, as the choice then needs no score.
 
-    At most one training for each λ, each step and each feature that may be added in it: L·F·(F + 1)/2 for L values of
-    λ. Only F for λ = inf, as the choice then needs no score.
-
-    Examples
-    --------
     Feature 0 is expensive and accurate, feature 1 is cheap and adds little, and feature 2 lies between them:
 
     >>> scores = {0: 0.5, 1: 0.9, 2: 0.6, 4: 0.8, 3: 0.91, 5: 0.95, 6: 0.8, 7: 0.95}
@@ -107,10 +97,7 @@ def _contenders(order: Order, n_features: int, weight: float, price: Price) -> d
 
 
 def _longer(order: Order, sets: Mapping[int, int], scores: Mapping[int, float], weight: float, price: Price) -> Order:
-    """Return the order with the feature of the largest gain, or as it is if not all that may come next are trained.
-
-    All sets extend the same one, so score - λ·cost ranks them as the gain does.
-    """
+    """Return the order with the feature of the largest gain, or as it is if not all that may come next are trained."""
     if not sets or not sets.keys() <= scores.keys():
         return order
     only, *others = sets

@@ -15,11 +15,8 @@ class Spent(Exception):
 class LimitedScore:
     """A `score` that trains as long as the limits allow, and keeps all scores in `trained`.
 
-    `least`: number of sets that are trained in any case. `what`: these sets in words, for the message. `max_trainings`:
-    number of sets that may be trained. `max_seconds`: time after which no further call trains. `alpha`: α of the
-    search; above 1 no score may be negative.
-
-    Raises `LatticeError` if the limits do not allow the sets that are trained in any case.
+    `least` sets, `what` in the message, are trained in any case, or `LatticeError` is raised. Above an `alpha` of 1 no
+    score may be negative.
     """
 
     def __init__(

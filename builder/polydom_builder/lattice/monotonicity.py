@@ -25,14 +25,9 @@ BLOCK_OF_PAIRS = 1 << 22
 def violations(scores: Mapping[int, float]) -> tuple[Floats, NDArray[np.uint8]]:
     """Compare each set with each of its strict supersets among the given sets: 3^F - 2^F pairs if all are trained.
 
-    Returned are, for each pair F_i ⊂ F_j, max(0, a(F_i) - a(F_j)) and the distance |F_j| - |F_i|.
+    Returned are, for each pair F_i ⊂ F_j, max(0, a(F_i) - a(F_j)) and the distance |F_j| - |F_i|. Raises
+    `LatticeError` if there are more than 67 million pairs. O(n_sets²) comparisons of masks, and 9 bytes a pair.
 
-    Raises `LatticeError` if there are more than 67 million pairs, or a score is not finite.
-
-    O(n_sets²) comparisons of masks, a few million at a time, and 9 bytes a pair.
-
-    Examples
-    --------
     Feature 1 lowers the score of {0} from .8 to .77. No other pair violates monotonicity:
 
     >>> amounts, distances = violations({0b00: 0.5, 0b01: 0.8, 0b10: 0.6, 0b11: 0.77})
@@ -61,19 +56,12 @@ def violations(scores: Mapping[int, float]) -> tuple[Floats, NDArray[np.uint8]]:
 
 
 def estimate_tolerance(scores: Mapping[int, float], quantile: float = 0.99) -> float:
-    """Return the smallest e that the violations of at least this share of all pairs do not exceed.
+    """Return the smallest e that the violations of at least this share of all pairs do not exceed; 0 without pairs.
 
-    It is one of the violations, or 0 if no set contains another. Pairs without a violation count among all pairs. The
-    quantile 1 gives the largest violation: then a(F_i) <= a(F_j) + e for all trained F_i ⊂ F_j, up to rounding.
+    Pairs without a violation count, too. The quantile 1 gives the largest violation: then a(F_i) <= a(F_j) + e for all
+    trained F_i ⊂ F_j, up to rounding. The trained sets are no random sample, so for untrained sets this is an
+    estimate, not a bound. O(n_sets²).
 
-    Raises `LatticeError` if the quantile is not in [0, 1], there are more than 67 million pairs, or a score is not
-    finite.
-
-    The trained sets are not a random sample of all sets, so for untrained sets this is an estimate, not a bound.
-    O(n_sets²).
-
-    Examples
-    --------
     One of five pairs violates, by .03:
 
     >>> scores = {0b00: 0.5, 0b01: 0.8, 0b10: 0.6, 0b11: 0.77}
@@ -89,8 +77,6 @@ def estimate_tolerance(scores: Mapping[int, float], quantile: float = 0.99) -> f
 def check_assumption(scores: Mapping[int, float], tolerance: float) -> Assumption:
     """Compare the trained sets with their trained supersets; O(n_sets²).
 
-    Examples
-    --------
     >>> str(check_assumption({0b00: 0.5, 0b01: 0.8, 0b10: 0.6, 0b11: 0.77}, tolerance=0.05))
     'the tolerance of 0.05 holds for all 5 pairs of trained sets'
     """

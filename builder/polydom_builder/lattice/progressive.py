@@ -26,10 +26,10 @@ class Progress:
     """The result of a search with a limited number or time of trainings."""
 
     expanded: dict[int, float]
-    """Score of each trained set, in the order of training."""
+    """The scores in the order of training."""
     alpha: float
     """>= 1. The smallest α that the trained sets prove: for each query and each set that fits, some trained set fits
-    too, and α times its score is at least the score of the set. inf if they prove no α."""
+    too, and α times its score is at least that of the set; inf if they prove none."""
     tolerance: float
     """>= 0. e, for which they prove it."""
 
@@ -47,26 +47,16 @@ def expand_progressively(
     max_seconds: float | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> Progress:
-    """Search best first with a large α, then with smaller ones, until the budget is spent or the last α is completed.
+    """Search best first with falling alphas until the budget is spent or the last one is completed.
 
     Each search starts from all sets trained so far. If the budget ends in the middle of a search, the sets that it has
     trained still count: the returned α is the smallest that all trained sets prove, at most the last one completed.
+    Without a tolerance, the `quantile` of the violations is taken; where it has grown, the search is made again with
+    the same α, and nothing that was completed before counts.
 
-    A tolerance that is estimated only grows. Where it has grown, the search is made again with the same α, and nothing
-    that was completed before counts.
+    The empty and the full set are trained in any case. One search for each α; at the end O(trained · feasible) tests
+    of *covers* at worst.
 
-    `alphas`: strictly falling, such as ``(2, 1.5, 1.2, 1.1, 1.05, 1.02, 1)``. `tolerance`: e; None estimates it from
-    the trained sets. `quantile`: of their violations, the one that the estimate takes. `max_trainings`: number of sets
-    that may be trained, at least 2. Give this or `max_seconds` or both. `max_seconds`: time in seconds after which no
-    further batch begins; the empty and the full set are trained in any case.
-
-    Raises `LatticeError` if a parameter is out of range, there is no budget or it is too small for the empty and the
-    full set, or too many sets are in doubt.
-
-    One search for each α. At the end O(trained · feasible) tests of *covers* at worst.
-
-    Examples
-    --------
     Three features cost 1, 2 and 4 times the item size; each feature adds .1 to the score. Six trainings complete the
     search with α = 1.2, not the one with α = 1, and prove a smaller α than 1.2, namely .8 / .7:
 
@@ -111,19 +101,13 @@ def proven_alpha(
     tolerance: float,
     kept: Sequence[int] | None = None,
 ) -> float:
-    """Return the smallest α at which every set that fits is settled by trained ones.
+    """Return the smallest α at which every set that fits is settled by trained ones, of which the `kept` ones answer.
 
     That is the greatest ub(S) / lb(S): the score of S or, if it was not trained, the lowest score of a trained strict
-    superset plus the tolerance, over the highest score of a trained set that covers S. It is infinite if no α is
-    proven: because some set has no trained superset, or its lb is <= 0 and less than its ub, or because too many sets
-    fit to check each.
+    superset plus the tolerance, over the highest score of a trained set that covers S. It is infinite if some set has
+    no trained superset, or its lb is <= 0 and less than its ub, or too many sets fit to check each. O(trained ·
+    feasible) tests of *covers* at worst.
 
-    `kept`: the trained sets that answer, the empty set among them; all if not given.
-
-    O(trained · feasible) tests of *covers* at worst.
-
-    Examples
-    --------
     {1} was not trained. It scores at most .75, the score of the full set. {0}, which costs less, scores .5:
 
     >>> from polydom_runtime.costs import CostFunction

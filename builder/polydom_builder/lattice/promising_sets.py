@@ -18,11 +18,8 @@ from .set_process import SetProcess
 
 FIRST_ROUND = 512, 128
 SECOND_ROUND = 64, 1024
-"""Number of choices, and number of sets in doubt on which each choice is weighed.
-
-The first round weighs many choices roughly, the second one the best of them on a larger sample. So the time of a choice
-does not grow with the lattice.
-"""
+"""Number of choices, and number of sets in doubt on which each is weighed: first many roughly, then the best of them
+on a larger sample, so that the time does not grow with the lattice."""
 
 GUESS_POINTS = (-1.3, 0.0, 1.3)
 GUESS_SHARES = (0.25, 0.5, 0.25)
@@ -35,13 +32,10 @@ MOST_LEARNED = 1000
 class OpenSets:
     """Sets that fit, one row each, with bounds from the trained sets.
 
-    `lower` is the highest score of a trained set that covers the set: that one can answer in its place. `upper` is the
-    lowest score of a trained strict superset plus the tolerance: the set scores at most this. The set is settled, and
-    never trained, when alpha * lower >= upper; until then it is in doubt. `floor` is the highest score of a trained
-    subset; it only helps to guess the score of the set.
+    `lower` is the highest score of a trained set that covers the set, `upper` the lowest score of a trained strict
+    superset plus the tolerance. The set is settled, and never trained, when alpha * lower >= upper; until then it is
+    in doubt. `floor`, the highest score of a trained subset, only helps to guess the score of the set.
 
-    Examples
-    --------
     The empty set scores .5, the full set .58. At alpha = 1.2 every set is settled, as .5 · 1.2 >= .58; at alpha = 1.1
     the single features are in doubt:
 
@@ -109,21 +103,17 @@ class _Choices:
 
 
 class PromisingSets:
-    """Choose the sets to train next.
+    """Choose the sets to train next: those that are expected to shrink the gaps of the sets in doubt most.
 
-    A set in doubt has the gap upper - alpha * lower; it is settled when its gap is closed. The score of a newly trained
-    set raises `lower` of the sets that it covers, and lowers `upper` of its subsets. The promise of a set is the
-    expected fall of the mean square root of the gaps when it is trained.
+    A set in doubt has the gap upper - alpha * lower. A newly trained set raises `lower` of the sets that it covers,
+    and lowers `upper` of its subsets. Its promise is the expected fall of the mean square root of the gaps. (Counting
+    the settled sets would give no credit for a gap that shrinks but does not close; adding up the gaps would shrink
+    large gaps and leave small ones open.)
 
-    Why the square root: counting the settled sets would give no credit for a gap that shrinks but does not close, and
-    adding up the gaps would shrink large gaps and leave small ones open. The root lies between the two.
-
-    The choice is among sets in doubt and some large sets: the full set without its best or its most expensive features.
-    A large set is rarely needed as an answer, but it lowers `upper` of its many subsets, most of all if it scores low.
-
-    The score of an untrained set is guessed by three points. The gaps are those of a random sample of the sets in
-    doubt, and *covers* is judged at five sizes. These shortcuts may lead to a worse choice, never to a wrong bound:
-    `OpenSets.learn` uses the sound test.
+    The choice is among sets in doubt and some large sets, the full set without its best or its most expensive
+    features: these are rarely needed as an answer, but lower `upper` of many subsets, most of all if they score low.
+    Scores are guessed by three points, gaps are those of a random sample, and *covers* is judged at five sizes. These
+    shortcuts may lead to a worse choice, never to a wrong bound: `OpenSets.learn` uses the sound test.
     """
 
     def __init__(self, costs: CostsOfSets, region: QueryRegion) -> None:
@@ -139,10 +129,7 @@ class PromisingSets:
         )
 
     def choose(self, open_sets: OpenSets, trained: Mapping[int, float], batch: int) -> list[int]:
-        """Return up to `batch` sets, best first, none a subset of another.
-
-        O(512 · 128 + 64 · 1024 + n_sets), and guesses of 512 scores.
-        """
+        """Return up to `batch` sets, best first, none a subset of another; O(512 · 128 + 64 · 1024 + n_sets)."""
         rows = np.flatnonzero(open_sets.in_doubt())
         choices = self._choices(open_sets, self._sample(rows, FIRST_ROUND[0]), trained)
         gains = self._gains(choices, open_sets, self._sample(rows, FIRST_ROUND[1]))
@@ -183,8 +170,8 @@ class PromisingSets:
     def _keys(self, costs: Costs) -> Floats:
         """Return the keys of each set, shape ``(n_sets, n_keys)``; see `_Choices`.
 
-        With one fixed budget the only key is -n*. Otherwise the keys are costs at five sizes. There all costs up to the
-        least budget are alike, as they fit every query, and so are all costs above the greatest, as they fit none.
+        With one fixed budget the only key is -n*. Otherwise the keys are costs at five sizes. There all costs up to
+        the least budget are alike, as they fit every query, and so are all costs above the greatest, as they fit none.
         """
         low, high = self._region.budgets
         if low == high:
@@ -193,10 +180,7 @@ class PromisingSets:
         return np.where(at_sizes > high, np.inf, np.maximum(at_sizes, low))
 
     def _gains(self, choices: _Choices, open_sets: OpenSets, rows: NDArray[np.intp]) -> Floats:
-        """Return the expected fall of the mean root of the gaps, shape ``(n_choices,)``.
-
-        `covers` and `contains` have a row for each choice and a column for each sampled set in doubt.
-        """
+        """Return the expected fall of the mean root of the gaps, shape ``(n_choices,)``."""
         alpha, lower, upper = open_sets.alpha, open_sets.lower[rows], open_sets.upper[rows]
         covers = np.ones((len(choices.masks), len(rows)), dtype=np.bool_)
         for mine, theirs in zip(choices.keys.T, self._keys(open_sets.costs.take(rows)).T, strict=True):
@@ -221,10 +205,7 @@ def _chain(values: Floats) -> list[int]:
 
 
 def _incomparable(masks: list[int], batch: int) -> list[int]:
-    """Return the first masks of which none contains another, at most `batch`.
-
-    The score of a set may settle its subsets and supersets, so training them at the same time could be wasted.
-    """
+    """Return the first masks, at most `batch`, of which none contains another: the score of a set may settle those."""
     picked: list[int] = []
     for mask in masks:
         if all(mask & ~other and other & ~mask for other in picked):

@@ -37,14 +37,14 @@ class Grounds:
     inflation: float
     """>= 1. The factor of the variance for what folds share."""
     noise: float
-    """>= 0. The typical standard error of the difference between a trained set and the one that answers in its
-    place."""
+    """>= 0. The typical standard error of the difference between a trained set and the one that answers in its place.
+    """
     scale: tuple[float, float, float, float]
     """Ceiling, unit, mean and deviation of the scores; see `ScoreScale`."""
     shape: tuple[float, float, float, float, float]
     """Scale, slope, local, length and noise of the Gaussian process; see `ProcessShape`."""
     all_weighed: bool
-    """Whether the scores of all untrained sets that fit were guessed, and not those of a part of them."""
+    """Whether the scores of all untrained sets that fit were guessed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,20 +92,12 @@ def prove(
     exported: Mapping[int, float] | None = None,
     grounds: Grounds | None = None,
 ) -> Proof:
-    """Find the pair that settles each set that fits.
+    """Find the pair that settles each set that fits, for one search with this alpha and tolerance.
 
-    `expanded`: score of each trained set, and `kept`: the candidates, of one search with this alpha and tolerance.
-    `exported`: scores of the exported models, for the kept sets that have one. An exported model sees the features in
-    another order, so its score may differ, and an exported set may take the place of another. `grounds`: what the
-    margin of the search rests on, in the order of `expanded`.
+    `exported`: scores of the exported models, for the kept sets that have one; the features of a model have another
+    order, so its score may differ. `LatticeError` names a set that is not settled. O((kept + trained) · n_sets) at
+    worst; the best kept set settles most.
 
-    Raises `LatticeError` if a set is not settled (the message names it), a kept set or the full set was not trained,
-    the empty set was not kept, or too many sets are in doubt.
-
-    O((kept + trained) · n_sets) at worst; the best kept set settles most.
-
-    Examples
-    --------
     Two features cost 1 each. At alpha = 1.2 only the empty set is kept: it scores .7, and no set scores more than the
     full set, .8. {0} was trained. {1} was not; the score of the full set is its upper bound:
 
@@ -157,10 +149,7 @@ def _check_sets(expanded: Mapping[int, float], kept: Sequence[int], n_features: 
 
 
 def upper_witnesses(masks: Masks, expanded: Mapping[int, float], tolerance: float) -> tuple[Positions, Floats]:
-    """Return T of each set, itself if trained, else its lowest-scoring trained superset; and the bound on its score.
-
-    Without a trained superset, the bound is infinite.
-    """
+    """Return T of each set, itself or its lowest-scoring trained superset, and the bound on its score."""
     trained = np.array(list(expanded), dtype=np.int64)
     scores = np.array([*expanded.values(), np.inf])  # the last one is that of nobody
     upper = np.full(len(masks), NOBODY, dtype=np.int32)
@@ -181,10 +170,7 @@ def _lower_witnesses(sets: Costs, most: Floats, kept: Costs, worth: Floats) -> P
 
 
 def _by_a_trained_set(sets: Costs, most: Floats, trained: Costs, kept: Costs, worth: Floats) -> Positions:
-    """Return K of each set S by way of a third, trained set: K covers that set, and that set covers S.
-
-    So K covers S, even where the direct test of *covers* misses it because the costs nearly agree.
-    """
+    """Return K of each set S by way of a trained set between them, where the direct test misses that K covers S."""
     first = np.stack([trained.covered_by(kept, row) for row in range(len(kept.weights))])
     second = np.stack([sets.covered_by(trained, row) for row in range(len(trained.weights))])
     good = (first @ second) & _reaches(worth[:, None], most)

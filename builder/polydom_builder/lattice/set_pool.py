@@ -22,10 +22,7 @@ BLOCK_OF_GAINS = 1 << 24
 
 
 class SetPool:
-    """Untrained sets that fit somewhere in a region.
-
-    `fits` (shape (n_queries, n_sets)): which queries of the grid they fit. `is_whole`: whether these are all of them.
-    """
+    """Untrained sets that fit somewhere, all of them if `is_whole`; `fits` has the shape (n_queries, n_sets)."""
 
     def __init__(self, costs: CostsOfSets, region: QueryRegion, grid: QueryGrid) -> None:
         self._costs, self._region, self._grid = costs, region, grid
@@ -57,7 +54,7 @@ class SetPool:
         return lowest
 
     def gains(self, guesses: Guesses, levels: Floats) -> Floats:
-        """Return what each set is expected to add to the levels, in the mean over all queries; shape ``(n_sets,)``."""
+        """Return the expected gain of each set over the levels, in the mean over all queries; shape ``(n_sets,)``."""
         different, places = np.unique(levels, return_inverse=True)
         there = (places == np.arange(len(different))[:, None]).astype(np.float32)
         total = np.zeros(len(self.masks))

@@ -124,11 +124,9 @@ class Guesses:
 
 
 class SetProcess:
-    """The scores of trained sets, and guesses of others.
+    """The scores of trained sets, and guesses of others, which only steer a search and say what it may have missed.
 
-    A guess only steers a search and says what it may have missed.
-
-    `trained`: score of each trained set. `near`: an earlier shape, from which the fit starts.
+    The fit of the shape starts from an earlier one, `near`.
     """
 
     def __init__(self, trained: Mapping[int, float], n_features: int, near: ProcessShape | None = None) -> None:

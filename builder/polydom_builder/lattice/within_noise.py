@@ -26,10 +26,7 @@ drawn: with its error such a set hardly exceeds them."""
 
 @dataclass(frozen=True, slots=True)
 class PairedErrors:
-    """Standard errors, from what each block of held-out items contributes to the scores.
-
-    With a single block nothing is known of them, nor of a set with a block that the scorer gives no number: they are 0.
-    """
+    """Standard errors, from what each block of held-out items contributes to the scores; 0 where nothing is known."""
 
     parts: Callable[[Sequence[int]], Floats]
     """Returns what each block contributes to the scores of trained sets, shape ``(n_sets, n_blocks)``."""
@@ -45,10 +42,7 @@ class PairedErrors:
         return errors
 
     def moves(self, masks: Sequence[int]) -> Floats:
-        """Return how far each block moves the score of each set, as standard deviations: ``(n_sets, n_blocks)``.
-
-        Times independent normal numbers, one for each block, they are draws of the scores' errors, which go together.
-        """
+        """Return the standard deviations by which each block moves the score of each set, ``(n_sets, n_blocks)``."""
         table = self.parts(masks).reshape(len(masks), len(self.shares))
         n = len(self.shares)
         factor = np.sqrt(self.inflation * n / (n - 1)) if n > 1 else 0.0
@@ -70,12 +64,10 @@ class PairedErrors:
 def select_within_noise(
     expanded: Mapping[int, float], costs: CostsOfSets, region: QueryRegion, errors: PairedErrors, times: float = 1.0
 ) -> list[int]:
-    """Drop each trained set that a cheaper kept set covers and that is better by no more than the noise.
+    """Drop each trained set that a cheaper kept set covers and that is better by at most `times` standard errors.
 
     This is the one-standard-error rule of Breiman et al. (1984): among models that cannot be told apart, the simplest.
-    Returned are masks, cheap sets first. Sets that fit nowhere are left out, except the empty set.
-
-    `times` (>= 0): the standard errors that make up the noise; with 0 only sets that are not better are dropped.
+    Sets that fit nowhere are left out, except the empty set.
     """
     masks = np.array(list(expanded), dtype=np.int64)
     weights = weights_of(costs, masks)
@@ -100,9 +92,8 @@ def margin_of(
 ) -> float:
     """Return by how much, at most, another set is better than the kept one that answers: with 95 % at each query.
 
-    Drawn are the errors of the scores of trained sets, block by block, so that those of similar sets are similar; and
-    the scores of untrained sets as they are guessed, with a typical error. The margin is the largest of the 0.95
-    quantiles over a grid of queries.
+    It is the largest 0.95 quantile over a grid of queries. Drawn are the errors of trained sets, block by block, so
+    that those of similar sets are similar, and the guessed scores of untrained sets with a typical error.
     """
     rng, grid = np.random.default_rng(0), QueryGrid.of(region, costs)
     trained = list(found.expanded)
@@ -134,10 +125,7 @@ def grounds_of(found: Gained, margin: float, errors: PairedErrors) -> Grounds:
 
 
 def warn_if_all_is_noise(expanded: Mapping[int, float], errors: PairedErrors) -> None:
-    """Warn if even the best set cannot be told from the answer without features, and say how many items could do it.
-
-    It is told apart if it scores more by two standard errors. These fall with the square root of the number of items.
-    """
+    """Warn if even the best set cannot be told from the answer without features, and how many items could do it."""
     best = max(expanded, key=expanded.__getitem__)
     lead, error = expanded[best] - expanded[0], float(errors.of([best], 0)[0])
     if 0.0 < lead < 2.0 * error:

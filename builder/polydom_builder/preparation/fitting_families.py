@@ -7,7 +7,7 @@ from polydom_builder.costs.model_limits import bytes_of, check_any_fits, keeps
 from polydom_builder.costs.target import Target
 from polydom_builder.training.conversion import converted_models
 from polydom_builder.training.families import Family
-from polydom_runtime.bundles.shipping import MAX_LIMIT, Limits
+from polydom_runtime.bundles.promise import MAX_LIMIT, Limits
 
 from .settings import SearchLimits
 

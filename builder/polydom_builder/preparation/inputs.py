@@ -17,8 +17,7 @@ from polydom_builder.training.table import Table
 from polydom_builder.training.trainer import Trainer
 from polydom_builder.training.weights import check_weighable, checked_weights
 from polydom_runtime.exceptions import ItemError
-from polydom_runtime.features import MAX_FEATURES, FeatureSpace, checked_space
-from polydom_runtime.items.kinds import ItemKind, common_kind
+from polydom_runtime.features import MAX_FEATURES, FeatureSpace, ItemKind, checked_space, common_kind
 from polydom_runtime.measuring.item_sizes import checked_items, checked_size
 
 from .parameters import checked_budgets, checked_estimator, checked_memory, checked_sizes, expected_sizes

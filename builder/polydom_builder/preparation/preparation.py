@@ -27,8 +27,7 @@ from polydom_runtime.causes import shown
 from polydom_runtime.costs import CostFunction, format_seconds
 from polydom_runtime.device.device_profile import DeviceProfile
 from polydom_runtime.exceptions import DeadlineError
-from polydom_runtime.features import FeatureSpace
-from polydom_runtime.items.kinds import ItemKind
+from polydom_runtime.features import FeatureSpace, ItemKind
 from polydom_runtime.measuring.cost_samples import CostSamples
 from polydom_runtime.policy.deadline import too_short_for
 

@@ -11,8 +11,7 @@ from polydom_builder.exceptions import FitError
 from polydom_runtime.binomial import upper_bound
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.describing.description import set_text
-from polydom_runtime.records.flight_file import Flight, FlightHeader
-from polydom_runtime.records.flight_record import FlightRecord
+from polydom_runtime.records.flight_file import Flight, FlightHeader, FlightRecord
 from polydom_runtime.tables import TextTable
 
 from .page import SURE, Page, Picture, Section, percent

@@ -47,7 +47,7 @@ def replayed(bundle: Bundle, trials: Trials, deadlines: Sequence[float]) -> list
     policies = dict.fromkeys((policy_for(bundle, "anytime"), policy_for(bundle, "strict")))
     intervals = _intervals(bundle)
     # Others than promised are shown as well, without a warning for each.
-    bundle, found = replace(bundle, promise=replace(bundle.promise, budgets=(min(deadlines), max(deadlines)))), []
+    bundle, found = replace(bundle, promise=bundle.promise._replace(budgets=(min(deadlines), max(deadlines)))), []
     for deadline in deadlines:
         there = bundle.at(deadline)
         if too_short(there, deadline):

@@ -30,19 +30,15 @@ MERE_ROUNDING = 1e-12
 class CombinedCosts:
     """c(S, n) by a function of the costs of the features in S.
 
-    `combine` takes the costs of the features in S by name, in the order of the features; of their positions 0, 1, ...
-    without `names`. It must accept the empty set, and return the same cost each time for the same set. No weight may
-    fall when a feature is added, since the searches rely on it. A cost that is not a CostFunction, such as the longer
-    of two lanes, must be bounded by one, see `upper`.
+    `combine` takes the costs of the features in S by name (by position without `names`), in the order of the features.
+    It must accept the empty set, and return the same cost each time for the same set. No weight may fall when a
+    feature is added, since the searches rely on it. A cost that is not a CostFunction, such as the longer of two
+    lanes, must be bounded by one, see `upper`.
 
-    Raises `LatticeError` if the names are not all different, or not one for each feature. Also, here and later when a
-    set is evaluated, if `combine` raises, returns something else, or lets a weight fall; the message names the sets.
+    Raises `LatticeError`, here and later when a set is evaluated, if `combine` raises, returns something else, or lets
+    a weight fall between two sets that differ by one feature. These are compared whenever both are known, and at the
+    start on a few random chains from the empty to the full set, which finds most faults, not all.
 
-    Neighbours are two sets that differ by one feature. They are compared whenever both are known, and at the start on
-    a few random chains from the empty to the full set. This finds most faults of `combine`, not all of them.
-
-    Examples
-    --------
     A camera and a microphone are processed at the same time, each on a core of its own, and dispatch takes 1. Beside
     both features of the camera, the loudness costs nothing; a sum would add its cost:
 
@@ -128,10 +124,7 @@ class CombinedCosts:
 
 
 def costs_of_sets(times: UnitTimes, model_seconds: float, combine: Combine | None = None) -> SetCosts | CombinedCosts:
-    """Return the cost of any set from the times of units: features, their steps, dispatch; a model unless it is empty.
-
-    `combine`: the rule for the cost of features together; their sum if not given. The rest is added to it.
-    """
+    """Return the cost of any set: features (by `combine` or their sum), steps, dispatch; a model unless it is empty."""
     names, features = times.names[: times.n_features], times.features
     everyone = (1 << len(features)) - 1
     model = CostFunction.of(model_seconds)
@@ -149,9 +142,7 @@ def costs_of_sets(times: UnitTimes, model_seconds: float, combine: Combine | Non
 
 
 def upper(costs: Iterable[CostFunction]) -> CostFunction:
-    """Return the least cost function with no weight below that of any given one; zero if there is none.
-
-    It is at least as high as each of them at every size, so it bounds the slowest of lanes that run in parallel.
+    """Return the least cost function with no weight below that of any given one, to bound the slowest of lanes.
 
     >>> print(upper([CostFunction.of(1, linear=2), CostFunction.of(3)]))
     3 s + 2 s·n

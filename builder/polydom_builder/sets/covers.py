@@ -15,10 +15,10 @@ GRID_CELLS = 32
 
 
 class Costs:
-    """Costs of many sets over a region, prepared for tests of *covers*; one row for each set.
+    """Costs of many sets over a region, from weights of shape ``(n_sets, 6)``, prepared for tests of *covers*.
 
-    R covers S when R fits wherever S fits: for every n of the region with c(S, n) <= c_hi,
-    c(R, n) <= max(c(S, n), c_lo). The relation is transitive, and R ⊂ S implies it. `weights`: shape ``(n_sets, 6)``.
+    R covers S when R fits wherever S fits: for every n of the region with c(S, n) <= c_hi, c(R, n) <= max(c(S, n),
+    c_lo). The relation is transitive, and R ⊂ S implies it.
     """
 
     def __init__(self, weights: Floats, region: QueryRegion) -> None:
@@ -36,15 +36,12 @@ class Costs:
         return part
 
     def covered_by(self, other: "Costs", row: int) -> Bools:
-        """Return which of these sets the set in `row` of `other` covers, shape ``(n_sets,)``.
+        """Return which of these sets the set in `row` of `other` covers, shape ``(n_sets,)``, and no others.
 
-        The test never reports a set that is not covered. With one fixed budget it is exact: R covers S if and only if
-        n*(R) >= n*(S), the largest sizes that fit. Otherwise the difference D = c(S) - c(R) is bounded from below on
-        each cell [a, b] of a grid by its values at the ends and its greatest curvature:
-        D >= min(D(a), D(b)) - (b - a)² / 8 · max D''. Where the costs nearly agree, the test may miss that R covers S;
-        that can cost one training more, but not the promise.
-
-        O(n_sets · GRID_CELLS) at worst.
+        With one fixed budget the test is exact: R covers S if and only if n*(R) >= n*(S), the largest sizes that fit.
+        Otherwise D = c(S) - c(R) is bounded from below on each cell [a, b] of a grid: D >= min(D(a), D(b)) - (b - a)²
+        / 8 · max D''. Where the costs nearly agree, it may miss that R covers S; that can cost one training more, but
+        not the promise. O(n_sets · GRID_CELLS) at worst.
         """
         covered: Bools = self.far <= other.near[row]  # also true for each set that fits nowhere, as its far is -inf
         if self.region.budgets[0] == self.region.budgets[1]:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from polydom_runtime.arrays import Floats
+from polydom_runtime.bundles.checks import TIE
 from polydom_runtime.bundles.index import Candidate
-from polydom_runtime.bundles.index_check import TIE
 from polydom_runtime.costs import CostFunction, basis_terms
 
 N_QUERIES, N_DEADLINES = 512, 16
@@ -20,7 +20,7 @@ class ExpectedQueries:
 
     sizes: tuple[float, ...]
     deadlines: tuple[float, ...]
-    """By rising value; deadlines in seconds."""
+    """Rising, in seconds."""
 
     @classmethod
     def of(
@@ -30,11 +30,7 @@ class ExpectedQueries:
         budgets: tuple[float, float],
         costs: Sequence[CostFunction],
     ) -> "ExpectedQueries":
-        """Return quantiles of sizes, and deadlines that are spread evenly on a logarithmic scale.
-
-        `sizes`: those of the items that are expected. `size_range`, `budgets`: the ends of the grid; budgets in
-        seconds. For any budget, the deadlines lie between the costs of all sets. `costs`: those of all sets.
-        """
+        """Return quantiles of sizes, and deadlines evenly spread over the logarithms of budgets, or else of costs."""
         low, high = budgets
         if high == np.inf:
             low = min((cost(size_range[0]) for cost in costs), default=0.0)
@@ -48,12 +44,7 @@ class ExpectedQueries:
         )
 
     def worth(self, candidates: Sequence[Candidate], prior: float) -> Floats:
-        """Return the score of each candidate where it fits, and of the prior elsewhere and if it is higher.
-
-        `prior`: the score of the answer without features.
-
-        The result has shape (n_candidates, n_queries).
-        """
+        """Return the score of each candidate where it fits, at least the prior; shape ``(n_candidates, n_queries)``."""
         weights = np.array([candidate.cost.weights for candidate in candidates]).reshape(-1, 6)
         costs = weights @ basis_terms(np.array(self.sizes)).T
         fits = costs[:, :, None] * (1.0 - TIE) <= np.array(self.deadlines)

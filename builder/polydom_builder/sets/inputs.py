@@ -27,10 +27,7 @@ class CostsOfSets(Protocol):
 
 
 def weights_of(costs: CostsOfSets, masks: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the weights of the cost functions of many sets, shape ``(n_sets, 6)``; O(n_sets) calls of `costs`.
-
-    If `costs` has a method ``weights(masks)``, one call of it replaces them.
-    """
+    """Return the weights of many sets, shape ``(n_sets, 6)``, by ``costs.weights`` if it exists."""
     many: Callable[[NDArray[np.int64]], NDArray[np.float64]] | None = getattr(costs, "weights", None)
     if many is not None:
         return many(masks)
@@ -44,11 +41,7 @@ def cost_function(weights: NDArray[np.float64]) -> CostFunction:
 
 
 def check_parameters(n_features: int, alpha: float, tolerance: float, batch: int = 1) -> None:
-    """Check the parameters that the lattice searches have in common; raise `LatticeError` if one is out of its range.
-
-    `alpha` is α of Problem 1: the answer to a query may be worse than the best by this factor. `tolerance` is e, by
-    which the score of a subset may exceed that of a superset. `batch` is the number of sets to train at a time.
-    """
+    """Raise `LatticeError` if α of Problem 1, the tolerance e or the number of sets to train at a time is wrong."""
     if not 0 <= n_features <= MAX_FEATURES:
         raise LatticeError(f"A lattice must have 0 to {MAX_FEATURES} features. Got {n_features}.")
     if not 1.0 <= alpha < math.inf:
@@ -60,10 +53,7 @@ def check_parameters(n_features: int, alpha: float, tolerance: float, batch: int
 
 
 def ask(score: ScoreSets, masks: Sequence[int], alpha: float) -> list[float]:
-    """Return the score of each set; raise `LatticeError` for a wrong number of them, or one that is not finite.
-
-    A negative one is refused with alpha > 1: the bounds need alpha * a >= a, which a negative score a violates.
-    """
+    """Return the score of each set; `LatticeError` unless it is finite and, for bounds with alpha > 1, not negative."""
     values = np.asarray(score(list(masks)), dtype=np.float64)
     if values.shape != (len(masks),):
         raise LatticeError(f"`score` must return one number for each of {len(masks)} sets. Got shape {values.shape}.")

@@ -28,8 +28,8 @@ class QueryGrid:
     def of(cls, region: QueryRegion, costs: CostsOfSets) -> "QueryGrid":
         """Return the grid of a region.
 
-        Budgets are between the cost of the cheapest feature that costs anything and that of all features. Those of each
-        size lie between those of the others: where costs are proportional to the size, they would all be the same.
+        Budgets lie between the cost of the cheapest feature that costs anything and that of all features, those of
+        each size between those of the others: where costs are proportional to the size, they would all be the same.
         """
         (low, high), (least, most) = region.sizes, region.budgets
         n_sizes = 1 if low == high else LINE if least == most else GRID_SIZES

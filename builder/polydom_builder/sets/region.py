@@ -52,10 +52,9 @@ class QueryRegion:
         return math.expm1(0.5 * (math.log1p(self.sizes[0]) + math.log1p(self.sizes[1])))
 
     def reach(self, weights: Floats, budget: float) -> Floats:
-        """Return the largest size in the region at which each cost fits `budget`, shape ``(n_sets,)``.
+        """Return the largest size at which each cost fits `budget`, shape ``(n_sets,)``; -inf if none fits. O(n_sets).
 
-        It is -inf for a cost that exceeds the budget at every size. Costs rise with the size, so the result is exact:
-        the cost at this size is at most `budget`, and at the next larger float it exceeds it. O(n_sets).
+        Costs rise with the size, so the result is exact: at the next larger float the cost exceeds the budget.
         """
         result = np.empty(len(weights))
         for start in range(0, len(weights), BLOCK_OF_SETS):
@@ -70,10 +69,7 @@ def costs_at_sizes(weights: Floats, sizes: Floats) -> Floats:
 
 
 def _cost(terms: Floats, n: Floats) -> Floats:
-    """Return the costs from weights of shape ``(6, n_sets)``.
-
-    The terms are summed in the order of CostFunction, so that both give the same floats.
-    """
+    """Return the costs from weights (6, n_sets), summed in the order of CostFunction, so both give the same floats."""
     constant, log, linear, nlogn, square, cube = terms
     ln = np.log1p(n)
     result: Floats = constant + log * ln + linear * n + nlogn * (n * ln) + square * (n * n) + cube * (n * n * n)
@@ -107,10 +103,7 @@ def _reach(terms: Floats, budget: float, sizes: tuple[float, float]) -> Floats:
 
 
 def _newton(terms: Floats, x: Floats, missing: Floats, upwards: Bools) -> Floats:
-    """Return the next points of Newton's method, moved slightly past the root into the wider part of the bracket.
-
-    Points that always fall on one side of the root would move only one end of the bracket.
-    """
+    """Return the next points of Newton's method, moved past the root a little: else one end of a bracket would stay."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         x = x + missing / _slope(terms, x)
         result: Floats = x + np.where(upwards, 4.0, -4.0) * np.spacing(np.abs(x))

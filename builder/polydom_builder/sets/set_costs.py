@@ -76,12 +76,8 @@ def _subset_sums(features: Sequence[CostFunction]) -> NDArray[np.float64]:
 
 
 class TabledCosts:
-    """The costs of some sets, as data: a proof cannot store costs that are computed by a program.
+    """The costs of some sets as data, weights (n_sets, 6): a proof cannot store costs that a program computes.
 
-    `table` (shape (n_sets, 6)): the weights of each set.
-
-    Examples
-    --------
     >>> costs = TabledCosts(2, np.array([3, 0]), np.array([[5.0, 0, 2, 0, 0, 0], [1.0, 0, 0, 0, 0, 0]]))
     >>> costs(3)(10.0), costs.knows(np.array([0, 1]))
     (25.0, array([ True, False]))
@@ -107,10 +103,7 @@ class TabledCosts:
         return np.isin(masks, self.masks)
 
     def weights(self, masks: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the weights of many sets, shape ``(n_sets, 6)``; O(n_sets · log table).
-
-        Raises `LatticeError` if a set is not in the table.
-        """
+        """Return the weights of sets of the table, shape ``(n_sets, 6)``; O(n_sets · log table)."""
         if not (known := self.knows(masks)).all():
             raise LatticeError(f"The table must hold the cost of every requested set. Missing: {masks[~known][0]:#b}.")
         rows: NDArray[np.float64] = self.table[np.searchsorted(self.masks, masks)]
@@ -118,10 +111,10 @@ class TabledCosts:
 
 
 def smallest_outside(masks: NDArray[np.int64], n_features: int) -> NDArray[np.int64]:
-    """Return the smallest sets outside `masks`: not among them, although every set with one feature less is.
+    """Return the smallest sets outside `masks`, rising: `masks` hold every set with one feature less.
 
-    Every set outside `masks` is one of these or contains one. So a property that supersets inherit, such as exceeding
-    the budget, holds for all sets outside `masks` if it holds for these. Rising. O(F² · n_sets · log n_sets).
+    Every set outside `masks` contains one of these. So a property that supersets inherit, such as exceeding the
+    budget, holds for all if it holds for these. O(F² · n_sets · log n_sets).
 
     >>> smallest_outside(np.array([0, 0b01, 0b10, 0b100]), 3)
     array([3, 5, 6])

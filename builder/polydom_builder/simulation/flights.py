@@ -11,8 +11,7 @@ from polydom_builder.exceptions import FitError
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.costs import CostFunction
 from polydom_runtime.measuring.cost_samples import DISPATCH
-from polydom_runtime.records.flight_file import Flight
-from polydom_runtime.records.flight_record import FlightRecord
+from polydom_runtime.records.flight_file import Flight, FlightRecord
 
 from .trials import Trials
 

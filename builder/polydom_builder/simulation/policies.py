@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from polydom_builder.exceptions import FitError
 from polydom_runtime.arrays import Floats
 from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.bundle_times import Regime
 from polydom_runtime.bundles.index import Candidate
-from polydom_runtime.bundles.regimes import Regime
 from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples
 from polydom_runtime.prediction import Policy
 

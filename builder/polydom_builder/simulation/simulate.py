@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from polydom_runtime.arrays import Floats
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.bundles.regimes import Regime
+from polydom_runtime.bundles.bundle_times import Regime
 from polydom_runtime.features import Feature, FeatureSpace, Step
 from polydom_runtime.measuring.cost_samples import DISPATCH
 from polydom_runtime.prediction import Policy, Prediction

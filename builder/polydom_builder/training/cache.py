@@ -32,12 +32,13 @@ class Cache:
     """Keeps results of functions in a folder; any number of processes may use it at a time."""
 
     folder: Path | None = None
-    """If not given, nothing is kept."""
+    """None keeps nothing."""
 
     def cache(self, function: Callable[..., Any], ignore: Sequence[str] = ()) -> Callable[..., Any]:
         """Return a function that looks up its result before it computes it, by all arguments except those to ignore.
 
-        It must return numbers, texts, bytes, arrays, or lists, tuples and dicts of these; a tuple comes back as a list.
+        It must return numbers, texts, bytes, arrays, or lists, tuples and dicts of these; a tuple comes back as a
+        list.
         """
         return function if self.folder is None else Cached(self.folder, function, tuple(ignore))
 

@@ -1,7 +1,7 @@
-"""Exported classifiers that return class numbers, though they were trained on the labels as they were given.
+"""Exported classifiers that return class numbers, with which the node works, though they were trained on labels.
 
-The node works with class numbers. In most converted models one operator holds the list of labels: there the numbers
-take their place, which costs nothing. After any other operator an encoder is appended.
+In most converted models one operator holds the list of labels: there the numbers take their place, which costs
+nothing. After any other operator an encoder is appended.
 """
 
 from collections.abc import Sequence
@@ -31,10 +31,9 @@ ENCODED, CLASS_NUMBERS = "class_number", "class_numbers"
 
 
 def number_labels(proto: Any, classes: Sequence[Label], ml_opset: int) -> None:
-    """Change a converted classifier so that its output 0 is the position of the label among the rising classes.
+    """Let output 0 of a converted classifier be the position of the label among the rising classes.
 
-    Booleans are the numbers 0 and 1 already. `ml_opset`: the newest version of ai.onnx.ml that it may use.
-    `ExportError` if it needs an encoder of labels, which older versions lack.
+    `ExportError` if it needs an encoder of labels, which versions of ai.onnx.ml up to `ml_opset` may lack.
     """
     if list(classes) == list(range(len(classes))):
         return

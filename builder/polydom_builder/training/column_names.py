@@ -27,10 +27,7 @@ WORDS = ("from_dtype", "auto", "pairwise", "no_interactions")
 
 
 def check_names(estimator: Any, names: Sequence[str]) -> None:
-    """Check that an estimator names columns by features only, and where it sees the columns as they are.
-
-    Each feature set has other features at the same positions. `names`: all features.
-    """
+    """Check that an estimator names columns by features, not by positions, and where it sees them as they are."""
     seeing = {id(part) for part in _seeing(estimator)}
     for path, part in {"": estimator, **estimator.get_params(deep=True)}.items():
         for name, value in _naming(part):
@@ -67,10 +64,7 @@ def _check_features(what: str, part: Any, features: Sequence[Any], names: Sequen
 
 
 def placed(estimator: Any, columns: Mapping[str, Sequence[int]]) -> Any:
-    """Return an unfitted copy of an estimator for one feature set: positions of columns instead of names of features.
-
-    `columns`: the positions of each feature of the set; other features are left out.
-    """
+    """Return an unfitted copy of an estimator for one feature set: positions of its columns for names of features."""
     copy = clone(estimator)
     for part in _seeing(copy):
         if changes := {name: _places(name, value, columns) for name, value in _naming(part)}:

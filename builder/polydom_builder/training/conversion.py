@@ -29,11 +29,7 @@ def converted_models(
 def checked_model(
     trainer: Trainer, key: str, order: tuple[int, ...], versions: OnnxVersions, max_mismatches: int
 ) -> bytes:
-    """Train a model on all items, convert it, and compare the answers, on the items and between them.
-
-    `key`: stands for the trainer in a cache. `versions`: the newest ONNX versions that the device loads.
-    `max_mismatches`: see `SearchLimits`.
-    """
+    """Train a model on all items, convert it, and compare the answers, on the items and between them."""
     rows, classes, name = trainer.table.rows_of(order), trainer.seen_classes, trainer.name_of(order)
     model = trainer.fit(order)
     data = to_onnx(model, rows.shape[1], versions, classes)

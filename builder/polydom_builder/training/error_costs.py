@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 from polydom_builder.exceptions import TrainingError
-from polydom_runtime.bundles.error_costs import ErrorCosts
+from polydom_runtime.bundles.confidence import ErrorCosts
 from polydom_runtime.causes import shown
 from polydom_runtime.costs import HUGE
 
@@ -23,7 +23,7 @@ LEAST_WORTH = 1e-6
 
 
 def checked_error_costs(given: Any, targets: Targets, weights: Weights = None) -> ErrorCosts | None:
-    """Return the costs of errors by true label and another one, or None, that may be said for it; None without any.
+    """Return the costs of errors by true label and answer; None without any.
 
     A cost of a right answer is taken off all answers to items of its label, which changes no choice.
     """
@@ -55,10 +55,7 @@ def checked_error_costs(given: Any, targets: Targets, weights: Weights = None) -
 
 
 def _matrix(given: Any, labels: list[Any]) -> NDArray[np.float64]:
-    """Return the costs as they are given, a row for each true label, 0 for right answers without one.
-
-    There is a last column for None if a pair has it.
-    """
+    """Return the costs, a row for each true label, 0 for right answers without one; a last column for None if given."""
     if not isinstance(given, Mapping):
         raise TrainingError(f"costs_of_errors must be a mapping. Got {shown(given)}. {EXAMPLE}")
     said_labels = [*labels, None] if any(isinstance(p, tuple) and p[1:] == (None,) for p in given) else labels
@@ -104,8 +101,7 @@ def scoring_by_costs(given: Any, targets: Targets, errors: ErrorCosts) -> Any:
 class CostSaved:
     """A scorer: the share of the cost of the best constant answer that a model saves; below 0 if it costs more.
 
-    No answer may be the best constant one. Its cost is that on the training items. So the score is a mean over items,
-    as accuracy is.
+    No answer may be the best constant one. Its cost is that on the training items, so the score is a mean over items.
     """
 
     labels: NDArray[Any]

@@ -14,10 +14,7 @@ LIBRARIES = ("sklearn", "numpy", "scipy", "skl2onnx")
 
 
 def training_code(estimator: Any, scoring: Any) -> tuple[str, tuple[str, ...]]:
-    """Return a hash of the user's code in an estimator and a scorer, and the versions of the libraries that they use.
-
-    Seen are the classes of all steps and the functions among their parameters, with all modules that these import.
-    """
+    """Return a hash of the user's code in an estimator and a scorer, and the versions of their libraries."""
     parts = [*_parts(estimator), *_parts(scoring)]
     modules = {module.__name__.partition(".")[0] for part in parts if (module := module_of(part))}
     named = sorted({*LIBRARIES, *modules} - {"builtins", "__main__"})
@@ -45,10 +42,9 @@ def _parts(value: Any) -> Iterator[Any]:
 
 
 def data_fingerprint(items: Iterable[Any], labels: Iterable[Any]) -> str:
-    """Return the SHA-256 of items and of their labels, in hexadecimal; equal for equal data in the same order.
+    """Return the SHA-256 of items and of their labels, in hexadecimal; equal for equal data on any machine.
 
-    It is so on any machine, whether they are given as a list or as an array. Items may be arrays, numbers, texts, and
-    lists and dictionaries of these; of other objects it also depends on the version of their libraries.
+    Of objects that are no arrays, numbers, texts, lists or dictionaries it depends on the version of their libraries.
 
     >>> data_fingerprint([1, 2], ["a", "b"]) == data_fingerprint(np.array([1, 2]), np.array(["a", "b"]))
     True

@@ -1,7 +1,4 @@
-"""The folds of the cross-validation that scores come from, and blocks of the items that a fold holds out.
-
-What a score would be without each block tells how far chance may move it.
-"""
+"""The folds of the cross-validation, and blocks of held-out items, which tell how far chance may move a score."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -30,10 +27,9 @@ def make_splits(
 ) -> Splits:
     """Return the folds of the items, each a pair of arrays of train and test positions.
 
-    `cv`: an int gives that number of folds, stratified by class, and with each group in one fold if there are groups.
+    A number gives folds stratified by class, with each group in one fold, and shuffled if there is a `random_state`.
     Anything else is used as scikit-learn uses `cv`; a splitter sees the positions of the items as their features.
-    `random_state`: seed for shuffling the items of folds by number; without it they are not shuffled. `weights`: items
-    of weight 0 do not count where a fold needs items, or a class.
+    Items of weight 0 do not count where a fold needs items, or a class.
     """
     groups = checked_groups(groups, len(targets.numbers))
     if isinstance(cv, int | np.integer):
@@ -93,8 +89,8 @@ def _splitter(cv: int, targets: Targets, grouped: bool, random_state: int | None
 def make_blocks(splits: Splits, targets: Targets, groups: Sequence[Any] | None) -> Blocks:
     """Divide the held-out items of each fold into blocks of about the same size, each of whole groups.
 
-    A fold without one of its blocks still has every class, so that any scorer can score it. Where there is no other
-    way, the whole fold is one block.
+    A fold without one of its blocks still has every class, so that any scorer can score it; where this cannot be, the
+    whole fold is one block.
     """
     names = np.arange(len(targets.numbers)) if groups is None else _numbered(groups)
     most = max(MOST_BLOCKS // len(splits), 1)

@@ -21,8 +21,8 @@ class Targets(NamedTuple):
     classes: NDArray[Any]
     """Shape (n_classes,). Rising; empty for a regression."""
     numbers: NDArray[Any]
-    """Shape (n_items,). The label of each item as a position in `classes` (int64); for a regression the number to
-    predict (float64)."""
+    """Shape (n_items,). The position of each label in `classes` (int64); for a regression the number to predict
+    (float64)."""
 
 
 def targets_of(labels: Sequence[Any], n_items: int, *, regression: bool = False) -> Targets:
@@ -45,8 +45,7 @@ def checked_labels(labels: Iterable[Any], n_items: int) -> list[Any]:
 def _classes(plain: list[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Return the classes and the class number of each item.
 
-    The labels are checked before numpy sees them, since it makes labels of several kinds equal: 1 and "1", 2 and True,
-    None and "None", "a" and "a" with a zero character behind it.
+    The labels are checked before numpy sees them, since it makes 1 and "1", 2 and True, None and "None" equal.
     """
     kind = type(plain[0])
     for k, label in enumerate(plain):

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier
 
-from polydom_runtime.bundles.error_costs import ErrorCosts
+from polydom_runtime.bundles.confidence import ErrorCosts
 
 TIE_SHARE, MOST_OF_COST = 2.0**-20, 1e-3
 """Each label costs more than the one before it by this share of the largest cost, and by this share of the smallest one
@@ -18,10 +18,7 @@ LABEL = "least_cost"
 
 
 def decision_costs(errors: ErrorCosts) -> NDArray[np.float64]:
-    """Return the costs to decide by, shape ``(n_true, n_said)``: at most 1, and ties go to the first label.
-
-    If models may abstain, that is the last column.
-    """
+    """Return the costs to decide by, ``(n_true, n_said)``: at most 1, ties to the first label, abstaining last."""
     costs = np.array(errors.costs)
     costs /= costs.max()
     count = costs.shape[1]
@@ -32,8 +29,7 @@ def decision_costs(errors: ErrorCosts) -> NDArray[np.float64]:
 class LeastCostModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A fitted classifier that answers with the label of least expected cost, or abstains if that costs less.
 
-    `costs`: from `decision_costs`. `sharpness`: the power of the probabilities that is used for the choice: above 1 if
-    the model is too unsure.
+    `sharpness`: the power of the probabilities that is used for the choice: above 1 if the model is too unsure.
     """
 
     def __init__(self, model: Any, costs: NDArray[np.float64], sharpness: float = 1.0) -> None:
@@ -59,7 +55,7 @@ class LeastCostModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def answers_of(classes: NDArray[Any], count: int) -> NDArray[Any]:
-    """Return what may be said, by number: the classes, and None after them if the count is one more."""
+    """Return the answers by their numbers: the classes, and None after them if the count is one more."""
     return classes if count == len(classes) else np.array([*classes.tolist(), None], dtype=object)
 
 
@@ -70,11 +66,9 @@ def always_abstains(classes: NDArray[Any], targets: NDArray[Any], weights: Any =
 
 
 def choose_by_cost(proto: Any, costs: NDArray[np.float64], sharpness: float) -> None:
-    """Change a converted classifier so that its output 0 is the number of the answer of least expected cost.
+    """Let output 0 of a converted classifier be the answer of least expected cost, by its probabilities, output 1.
 
     A linear model of two classes gets another intercept for its label: then a node computes no probabilities for it.
-
-    `proto`: output 0 are class numbers, output 1 probabilities. `costs` has shape (n_true, n_said).
     """
     from onnx import TensorProto
     from onnx.helper import make_tensor_value_info

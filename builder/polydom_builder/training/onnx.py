@@ -46,11 +46,7 @@ class OnnxVersions:
 
     @classmethod
     def newest(cls, device: str, ir_version: int, opset: int, ml_opset: int) -> "OnnxVersions":
-        """Return the newest versions that both the converter and the device, named in the message, support.
-
-        `ir_version`, `opset`, `ml_opset`: the newest ONNX IR version, ONNX opset and ai.onnx.ml opset that the device
-        loads.
-        """
+        """Return the newest versions that both the converter and the device, named in the message, support."""
         from onnx.defs import onnx_opset_version
         from onnx.helper import find_min_ir_version_for, make_operatorsetid
         from skl2onnx import __max_supported_opset__
@@ -72,8 +68,8 @@ def to_onnx(
 ) -> bytes:
     """Convert a fitted model to ONNX, with float32 input of shape ``(n_items, width)``.
 
-    Output 0 of a classifier are class numbers, int64 of shape ``(n_items,)``. `classes`: the labels that it was trained
-    on, in rising order; without them they are class numbers.
+    Output 0 of a classifier are class numbers, int64 of shape ``(n_items,)``, by the rising `classes` that it was
+    trained on if these are no numbers already.
     """
     # Imported here because the import takes seconds and most workers never convert a model.
     from skl2onnx import convert_sklearn
@@ -116,10 +112,7 @@ def to_onnx(
 
 
 def _list_operators_once() -> None:
-    """Let skl2onnx list the versions of all operators once, and not for each model: a fifth of the time of a build.
-
-    Each container of a model builds the list unless it has one; here their class gets it, if it is as it was.
-    """
+    """Let skl2onnx list the versions of all operators once, in the class of its containers: a fifth of a build."""
     from skl2onnx.common._container import ModelComponentContainer as Container
 
     if not hasattr(Container, "_op_versions") and hasattr(Container, "_build_op_version"):
@@ -129,8 +122,9 @@ def _list_operators_once() -> None:
 def _options(model: Any, labels: Mapping[str, bool]) -> dict[int, dict[str, Any]]:
     """Return the options of a conversion: those for labels, and a quick way to find nearest neighbours.
 
-    Without it, skl2onnx writes a loop over the training items, which takes a hundred times as long. It computes squares
-    of distances as differences of large numbers. So where distances are weights, or are not Euclidean, the loop stays.
+    Without it, skl2onnx writes a loop over the training items, which takes a hundred times as long; but squares of
+    distances are then differences of large numbers, so the loop stays where distances are weights, or are not
+    Euclidean.
     """
     options: dict[int, dict[str, Any]] = {id(model): dict(labels)}
     last = _last_step(model)
@@ -162,10 +156,7 @@ def _round_thresholds(model: Any) -> None:
 
 
 def _mend_discriminant(model: Any, proto: Any) -> None:
-    """Let a discriminant analysis of two classes be as sure as scikit-learn's, by the logistic of the score s.
-
-    The converter takes the softmax of (-s, s), which is the logistic of 2 s. The labels are the same.
-    """
+    """Let a discriminant analysis of two classes be as sure as scikit-learn's: the converter doubles its score."""
     if isinstance(last := _last_step(model), LinearDiscriminantAnalysis) and len(last.classes_) == 2:
         for attribute in (a for node in proto.graph.node for a in node.attribute if a.name == "post_transform"):
             attribute.s = b"LOGISTIC"
@@ -196,8 +187,8 @@ class OnnxModel:
     def answers(self, rows: NDArray[np.float32], n_classes: int) -> tuple[NDArray[Any], NDArray[np.float32], Bools]:
         """Return class numbers, their scores, and whether they are said, each of shape ``(n_items,)``, as on a node.
 
-        Where the model abstains, the number is that of its most probable class. A model that has not seen all classes
-        has other columns; then the score is the largest one.
+        Where the model abstains, the number is that of its most probable class. The columns of a model that has not
+        seen all classes are others; then the score is the largest one.
         """
         labels, scores = self._session.run(self._outputs[:2], {self._input: rows})
         labels, scores = np.asarray(labels).reshape(-1), np.asarray(scores)
@@ -225,9 +216,8 @@ def check_parity(
 ) -> None:
     """Check that an exported model gives the answers `expected` by the one that it was made from, for most rows.
 
-    Where rounding decides, as between labels of the same score or items at the same distance, it need not: see
-    `polydom_runtime.kernels.rounding`. Numbers of a regressor count as equal within the precision of float32. `name`,
-    `where`: the model and the rows, for the message. `classifies`: whether the answers are class numbers.
+    It need not where rounding decides, see `polydom_runtime.kernels.rounding`. Numbers of a regressor count as equal
+    within the precision of float32.
     """
     found, precision = OnnxModel(onnx_bytes, classifies).predict(rows), 0.0 if classifies else NUMBER_PRECISION
     wrong = unexplained(found, expected, lambda some: _answers_around(onnx_bytes, rows[some], classifies), precision)
@@ -240,7 +230,7 @@ def check_parity(
 
 
 def _answers_around(onnx_bytes: bytes, rows: NDArray[np.float32], classifies: bool) -> NDArray[Any]:
-    """Return what a model answers to rows where its numbers differ by rounding, shape ``(n_rows, TRIES)``."""
+    """Return the answers of a model to rows where its numbers differ by rounding, shape ``(n_rows, TRIES)``."""
     import onnx
 
     proto, rng = onnx.load_from_string(onnx_bytes), np.random.default_rng(0)

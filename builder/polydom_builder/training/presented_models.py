@@ -18,10 +18,7 @@ RESPONSES = ("predict", "predict_proba", "predict_log_proba", "decision_function
 
 
 class LabelledModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A wrapper that presents a model over class numbers to a scorer as a fitted classifier over the labels.
-
-    `n_answers`: one more than classes if the model may abstain.
-    """
+    """Presents a model over class numbers, or one more if it may abstain, as a fitted classifier over the labels."""
 
     def __init__(self, classes: NDArray[Any], model: Any, n_answers: int | None = None) -> None:
         self.classes = classes
@@ -42,7 +39,7 @@ class LabelledModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 class NumericModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """A wrapper that presents a fitted model of numbers to a scorer as a regressor."""
+    """Presents a fitted model of numbers to a scorer as a regressor."""
 
     def __init__(self, model: Any) -> None:
         self.model = model
@@ -54,11 +51,7 @@ class NumericModel(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
 
 class Remembered:
-    """A model that answers for items by their numbers, from what it answered for all of them at once.
-
-    A scorer may so score many parts of the items, in the time of one prediction. `items`: the number of each row's
-    item.
-    """
+    """A model that answers by numbers of items from earlier answers, so that a scorer may score many parts quickly."""
 
     def __init__(self, model: Any, rows: NDArray[np.float32], items: NDArray[np.intp]) -> None:
         self._model, self._rows, self._known = model, rows, dict[str, NDArray[Any]]()
@@ -91,7 +84,6 @@ class ChosenModels:
     """The models of the sets that are chosen for some items, presented as one model of the items' numbers."""
 
     table: Table
-    """The features of the items."""
     chosen: NDArray[np.intp]
     """Shape (n_items,). The number of the model of each item."""
     models: Sequence[tuple[Any, int, Any]]

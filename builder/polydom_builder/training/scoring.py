@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from polydom_runtime.bundles.error_costs import SCORING
+from polydom_runtime.bundles.confidence import SCORING
 
 from .error_costs import CostSaved
 
@@ -12,10 +12,7 @@ LONGEST = 200
 
 
 def scoring_name(scoring: str | Callable[..., float]) -> str:
-    """Return the name of a scoring.
-
-    That of a callable has a dot or a bracket in it, which no name of scikit-learn's has: so a function of the user's
-    with such a name is not taken for scikit-learn's score.
+    """Return the name of a scoring; that of a callable, unlike any of scikit-learn's, has a dot or a bracket.
 
     >>> from sklearn.metrics import f1_score, make_scorer
     >>> scoring_name("r2"), scoring_name(make_scorer(f1_score, pos_label="slow"))

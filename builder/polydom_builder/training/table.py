@@ -29,8 +29,8 @@ class Table:
     classes: NDArray[Any]
     """Shape (n_classes,). Empty for a regression."""
     targets: NDArray[Any]
-    """Shape (n_items,). The label of each item as a position in `classes` (int64); for a regression the number to
-    predict (float64)."""
+    """Shape (n_items,). The position of each label in `classes` (int64); for a regression the number to predict
+    (float64)."""
     columns: tuple[NDArray[np.intp], ...]
     """The columns of each feature."""
     key: str = field(init=False)
@@ -46,11 +46,7 @@ class Table:
         return result
 
     def rows_of(self, features: Iterable[int], items: NDArray[np.intp] | None = None) -> NDArray[np.float32]:
-        """Return the columns of some features for some or all items.
-
-        They are always in the order of the feature space: so the model of a set is the same in the search, in the
-        bundle and on the node, whatever order its features are computed in.
-        """
+        """Return the columns of some features for some or all items, always in the order of the feature space."""
         columns = np.concatenate([np.zeros(0, dtype=np.intp), *(self.columns[i] for i in sorted(features))])
         rows = self.rows if items is None else self.rows[items]
         return np.ascontiguousarray(rows[:, columns])
@@ -73,11 +69,7 @@ def extract_table(
     memory: Cache,
     progress: Callable[[int], None],
 ) -> Table:
-    """Extract every feature of every item, in parallel.
-
-    Items are extracted and cached in chunks, so that a run that was killed continues from its last chunk. `targets`:
-    what is known of the items. `progress`: called with the number of items of each finished chunk.
-    """
+    """Extract every feature of every item, in parallel, and in chunks that are cached, so that a killed run goes on."""
     extract = memory.cache(_extract_chunk, ignore=["space", "chunk", "first"])
     source = source_fingerprint(space)
     chunks = [list(items[k : k + CHUNK]) for k in range(0, len(items), CHUNK)]

@@ -17,7 +17,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import get_scorer
 
 from polydom_builder.exceptions import TrainingError
-from polydom_runtime.bundles.error_costs import SCORING, ErrorCosts
+from polydom_runtime.bundles.confidence import SCORING, ErrorCosts
 from polydom_runtime.causes import raised
 from polydom_runtime.features import members
 
@@ -54,9 +54,9 @@ class Trainer:
     and needs scores >= 0."""
     n_jobs: int | None
     memory: Cache
-    """Cache for the scores. Each one is stored as soon as it is known, so that a run that was killed can continue."""
+    """Stores each score as soon as it is known, so that a run that was killed can continue."""
     names: tuple[str, ...] = ()
-    """Names of the features, for messages and for an estimator that names columns by them."""
+    """Of the features, for messages and for an estimator that names columns by them."""
     by_number: bool = False
     """Whether the estimator sees class numbers 0, 1, ... instead of the labels as they were given. Scorers always see
     the labels."""
@@ -112,10 +112,7 @@ class Trainer:
 
     @property
     def prior(self) -> int | float:
-        """The answer without features: the number of the most frequent class, that of least cost, or the mean.
-
-        Of least cost may be to abstain, by the number after those of the classes.
-        """
+        """The answer without features: the most frequent class, that of least cost (or to abstain), or the mean."""
         if len(self.table.classes):
             return self._constant(self.table.targets, self.weights)
         return float(np.average(self.table.targets, weights=self.weights))
@@ -153,11 +150,7 @@ class Trainer:
         return [found.score for found in self.scored(masks)]
 
     def scored(self, masks: Sequence[int]) -> list[Scored]:
-        """Return the mean held-out score of each feature set, and its parts by block; each set is trained once.
-
-        Each fold of each set is a task of its own, so that no worker is idle for long. The message of a `TrainingError`
-        names the set.
-        """
+        """Return the mean held-out score of each feature set, and its parts by block; each set is trained once."""
         score = self.memory.cache(_score_fold, ignore=["trainer"])
         folds = range(len(self.splits))
         new = [mask for mask in dict.fromkeys(masks) if mask not in self.known]
@@ -211,10 +204,7 @@ class Trainer:
         return {weight_parameter(of) if of else NAME: self.weights if items is None else self.weights[items]}
 
     def codes(self, model: Any, rows: NDArray[np.float32]) -> NDArray[Any]:
-        """Return the answers of a fitted model, shape ``(n_rows,)``: class numbers, or the numbers of a regressor.
-
-        The number after those of the classes is for no answer. `TrainingError` if an answer is not one of the classes.
-        """
+        """Return the class numbers that a fitted model answers (one more if it abstains), or a regressor's numbers."""
         try:
             if isinstance(model, LeastCostModel):
                 return model.numbers(rows)
@@ -231,10 +221,7 @@ class Trainer:
         return codes
 
     def score(self, order: Sequence[int], convert: Callable[[Any], Any] | None = None) -> float:
-        """Return the mean held-out score of one ordered feature set, after `convert` of each fold's model.
-
-        Converted models answer with class numbers.
-        """
+        """Return the mean held-out score of one ordered set, by models after `convert`, which give class numbers."""
         return self.mean(
             self.name_of(order), [self.score_fold(order, fold, convert) for fold in range(len(self.splits))]
         )

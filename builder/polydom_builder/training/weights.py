@@ -23,10 +23,7 @@ Weights = NDArray[np.float64] | None
 
 
 def checked_weights(sample_weight: Sequence[Any] | None, n_items: int) -> Weights:
-    """Return the weights of items, shape ``(n_items,)``; None if none are given.
-
-    Raises `TrainingError` if there is not one finite number of at least 0 for each item, or all are 0.
-    """
+    """Return the weights of items, shape ``(n_items,)``, finite and at least 0, not all 0; None if none are given."""
     if sample_weight is None:
         return None
     try:
@@ -53,8 +50,8 @@ def routes_metadata() -> bool:
 def weight_parameter(estimator: Any) -> str:
     """Return the argument by which an estimator's fit takes weights; empty if it takes none.
 
-    That of a pipeline is of its last step, unless scikit-learn routes metadata to the steps that request it; one that
-    hands over what it gets, as a grid search does, has that of the estimator in it.
+    That of a pipeline is of its last step, unless scikit-learn routes metadata to the steps that request it; a grid
+    search has that of the estimator in it.
     """
     if hasattr(estimator, "steps"):
         name, last = estimator.steps[-1]

@@ -14,8 +14,8 @@ from polydom_builder.sets.region import QueryRegion
 from polydom_builder.sets.set_costs import SetCosts
 from polydom_runtime.arrays import Floats
 from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.checks import TIE
 from polydom_runtime.bundles.index import Candidate
-from polydom_runtime.bundles.index_check import TIE
 from polydom_runtime.costs import CostFunction, basis_terms
 
 from .proof_checks import set_weights
@@ -40,9 +40,8 @@ class Queries:
 def index_queries(bundle: Bundle, seed: int = 0) -> Queries:
     """Return queries on both sides of each size at which an answer can change, and random ones; O(k²) crossings.
 
-    For each candidate the sizes lie at and between its crossings with better candidates and the ends of all intervals.
-    The budget is the least one that the candidate fits there. No answer changes between two of these sizes, so if all
-    of these queries are answered correctly, every query is.
+    For each candidate the sizes lie at and between its crossings with better candidates and the ends of all intervals,
+    with the least budget that it fits there. No answer changes between two of them, so they stand for every query.
     """
     region = QueryRegion(bundle.promise.sizes, bundle.promise.covered)
     candidates = bundle.index.candidates
@@ -165,12 +164,11 @@ def mismatches(proof: Proof, bundle: Bundle) -> Iterator[str]:
 
 
 def unshipped(proof: Proof, bundle: Bundle) -> Iterator[str]:
-    """Look for kept sets that are the best answer to a query although the bundle has no model of them.
+    """Yield a line for each kept set that is the best answer to a query although the bundle has no model of it.
 
-    Yield a line for each. A shipped set counts twice: with its score and cost in the search, and with those of its
-    exported model. A set that was exported but not shipped counts with the score of its exported model, because a lower
-    score there is a valid reason not to ship it. Sets that are stated to be left out count like shipped ones. O(k²)
-    crossings for k kept sets.
+    A shipped set counts with its score and cost in the search, and also with those of its exported model. A set that
+    was exported but not shipped counts with the score of its exported model, because a lower one is a valid reason not
+    to ship it. Sets that are stated to be left out count like shipped ones. O(k²) crossings for k kept sets.
     """
     scores = dict(zip(proof.expanded.tolist(), proof.scores.tolist(), strict=True))
     again = dict(zip(proof.kept.tolist(), proof.exported.tolist(), strict=True))

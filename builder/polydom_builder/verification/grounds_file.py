@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polydom_builder.lattice.proof import Grounds
-from polydom_runtime.codec.unsound import bad
+from polydom_runtime.codec.marks import bad
 from polydom_runtime.costs import HUGE
 
 GROUNDS: dict[str, tuple[str, tuple[int, ...]]] = {
@@ -53,10 +53,7 @@ def grounds_arrays(grounds: Grounds | None) -> dict[str, NDArray[Any]]:
 
 
 def grounds_from(arrays: Mapping[str, NDArray[Any]]) -> Grounds:
-    """Return the grounds that arrays of a proof file hold.
-
-    Raises `BundleFormatError` if a number is out of its range, or the arrays do not fit together.
-    """
+    """Return the grounds that arrays of a proof file hold; `BundleFormatError` if they are not possible."""
     if not 1 <= (n_trained := len(arrays["scores"])) <= MOST_TRAINED:
         raise bad(f"The number of trained sets of a proof must be from 1 to {MOST_TRAINED}", n_trained)
     expected = n_trained, len(arrays["shares"])

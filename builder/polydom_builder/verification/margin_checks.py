@@ -10,7 +10,7 @@ from scipy.special import ndtr
 from polydom_builder.lattice.proof import Grounds, Proof
 from polydom_builder.sets.set_costs import TabledCosts
 from polydom_runtime.arrays import Bools, Floats, Masks
-from polydom_runtime.bundles.index_check import TIE
+from polydom_runtime.bundles.checks import TIE
 from polydom_runtime.costs import basis_terms
 
 from .proof_checks import BRUTE_FORCE_FEATURES, set_weights
@@ -72,17 +72,11 @@ class SetGuesses:
             return None
 
     def surprise(self) -> float:
-        """Return the mean square of how many deviations each trained set lies off, guessed from those before it.
-
-        It is about 1 if the process fits. A set that lies more than three deviations off counts as three.
-        """
+        """Return the mean squared deviation of each set from its guess by those before; about 1 if the process fits."""
         return float(np.minimum(self.solved * self.solved, 9.0).mean())
 
     def chances_below(self, masks: Masks, scores: Floats) -> Floats:
-        """Return the logarithm of the probability that a set scores at most a score, shape ``(n_scores, n_sets)``.
-
-        An error of the typical size is added to the score of each set.
-        """
+        """Return log P(score of a set <= a score), with an error of the typical size; ``(n_scores, n_sets)``."""
         places, weights = np.polynomial.hermite_e.hermegauss(INTEGRATION_POINTS)
         levels = scores[:, None] - self.grounds.noise * places
         limits = np.where(levels < self.grounds.scale[0], _values(self.grounds, levels), np.inf)
@@ -110,7 +104,7 @@ def _values(grounds: Grounds, scores: Floats) -> Floats:
 
 
 def _covariances(grounds: Grounds, some: Masks, others: Masks) -> Floats:
-    """Return what the t of sets have in common: a constant, sums of features that saturate, and what is near."""
+    """Return the covariances of the t of sets: a constant, sums of features that saturate, and a part of near sets."""
     scale, slope, local, length, _ = grounds.shape
     common = np.bitwise_count(some[:, None] & others).astype(np.float64)
     apart = np.bitwise_count(some[:, None] ^ others).astype(np.float64)
@@ -142,9 +136,8 @@ def margin_faults(proof: Proof) -> Iterator[str]:
 
     The parts must average to the scores, the typical error must be that of the parts, the process must fit the scores,
     and at nearly all random queries no set may exceed the answer by more than the margin, with 95 % certainty. Not
-    checked are the parts themselves, and whether untrained sets are like the trained ones.
-
-    O(n_trained³ + n_trained² · n_sets) for up to 16 features; of more, part of the sets are weighed.
+    checked are the parts themselves, and whether untrained sets are like the trained ones. O(n_trained³ + n_trained² ·
+    n_sets) for up to 16 features; of more, part of the sets are weighed.
     """
     if proof.grounds is None:
         return
@@ -163,7 +156,7 @@ def margin_faults(proof: Proof) -> Iterator[str]:
 
 
 def margin_text(grounds: Grounds | None) -> str:
-    """Return what was checked of a margin and what cannot be; nothing without one."""
+    """Say which part of a margin was checked and which cannot be; empty without one."""
     if grounds is None:
         return ""
     weighed = "" if grounds.all_weighed else ", of which the search weighed a part,"
@@ -239,10 +232,7 @@ def _weighed(proof: Proof, rng: np.random.Generator) -> Masks:
 
 
 def _asked(proof: Proof, masks: Masks, rng: np.random.Generator) -> _Asked:
-    """Return random queries, spread over the logarithms of sizes and budgets.
-
-    Budgets are between the cost of the cheapest set and that of all features, where the region goes that far.
-    """
+    """Return random queries over the logarithms of sizes, and of budgets from the cheapest set to all features."""
     n, (least, most) = len(proof.expanded), proof.region.budgets
     every = np.concatenate([proof.expanded, masks])
     weights, able = set_weights(proof, every), np.isin(proof.expanded, proof.kept)

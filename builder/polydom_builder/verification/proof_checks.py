@@ -11,7 +11,7 @@ from polydom_builder.sets.inputs import cost_function
 from polydom_builder.sets.region import QueryRegion
 from polydom_builder.sets.set_costs import SetCosts, TabledCosts, smallest_outside
 from polydom_runtime.arrays import Bools, Floats, Masks
-from polydom_runtime.bundles.index_check import TIE
+from polydom_runtime.bundles.checks import TIE
 from polydom_runtime.costs import basis_terms
 
 BRUTE_FORCE_FEATURES = 16
@@ -25,11 +25,7 @@ PAIRS_AT_ONCE = 1 << 13
 
 
 def pair_faults(proof: Proof) -> Iterator[str]:
-    """Check the pairs (K, T) of a proof; yield a line for each invalid one.
-
-    K must be trained and cover S, T must contain S, and alpha * a(K) >= a(T) + e, where e is the tolerance, or 0 if T
-    is S itself. O(n_sets · NODES), and crossings for the few pairs that are not decided at the nodes.
-    """
+    """Yield a line for each pair (K, T) that is not as `Proof` says; O(n_sets · NODES), and a few crossings."""
     scores = dict(zip(proof.expanded.tolist(), proof.scores.tolist(), strict=True))
     for mask in proof.kept.tolist():
         if mask not in scores:
@@ -52,11 +48,7 @@ def pair_faults(proof: Proof) -> Iterator[str]:
 
 
 def omissions(proof: Proof) -> Iterator[str]:
-    """Look for sets that fit and that the proof does not settle; yield a line for each.
-
-    If the proof does not list all sets that fit, each of the others must be covered by a kept set that scores within
-    alpha of the upper bound of every score, a(full) + tolerance.
-    """
+    """Yield a line for each set that fits, is not listed, and is covered by no kept set that is enough for all."""
     yield from _falling_weights(proof)
     outside = _outside(proof)
     if isinstance(proof.costs, TabledCosts):
@@ -75,8 +67,8 @@ def omissions(proof: Proof) -> Iterator[str]:
 def _outside(proof: Proof) -> Masks:
     """Return the sets to check besides the listed ones: every other set, if there are few features.
 
-    With more features the smallest sets that are not listed are enough. If such a set does not fit, no superset fits,
-    as a superset costs at least as much. If a kept set covers it, that one covers every superset too.
+    With more features the smallest ones are enough: if such a set does not fit, no superset does, and a kept set that
+    covers it covers every superset too.
     """
     n_features = proof.costs.n_features
     if isinstance(proof.costs, SetCosts) and n_features <= BRUTE_FORCE_FEATURES:
@@ -85,10 +77,7 @@ def _outside(proof: Proof) -> Masks:
 
 
 def _falling_weights(proof: Proof) -> Iterator[str]:
-    """Check that tabled costs rise with the set, for each set whose cost with one feature less is in the table too.
-
-    `_outside` depends on this.
-    """
+    """Check that no tabled cost is below that of a set with one feature less, on which `_outside` depends."""
     if isinstance(proof.costs, SetCosts):
         return
     masks, table = proof.costs.masks, proof.costs.table
@@ -129,12 +118,11 @@ def set_weights(proof: Proof, masks: Masks) -> Floats:
 def covers(first: Floats, second: Floats, region: QueryRegion) -> Bools:
     """Return whether set i of `first` fits wherever set i of `second` does, for weights of shape ``(n_sets, 6)``.
 
-    That is c(K, n) <= max(c(S, n), c_lo) for every n of the region with c(S, n) <= c_hi. There are three tests, the
-    fastest first. If no weight of K exceeds that of S, K covers S. Then both costs are compared at some sizes: K is
-    refuted if it costs too much at one of them; and since costs rise, K is proved on a cell between two of them if its
-    cost at the end is at most that of S at the start. The crossings decide all other pairs.
-
-    This is deliberately another method than that of the search, so that an error there is not repeated here.
+    That is c(K, n) <= max(c(S, n), c_lo) for every n of the region with c(S, n) <= c_hi. If no weight of K exceeds
+    that of S, K covers S. Else both costs are compared at some sizes: K is refuted if it costs too much at one of
+    them, and proved on a cell between two if its cost at the end is at most that of S at the start. The crossings
+    decide all other pairs. This is deliberately another method than that of the search, so that an error there is not
+    repeated here.
     """
     # The factor 1 - TIE lowers the costs of K, so that K covers a set of equal cost despite rounding.
     nodes = basis_terms(_nodes(*region.sizes)).T

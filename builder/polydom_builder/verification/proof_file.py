@@ -14,7 +14,7 @@ from polydom_builder.lattice.proof import Proof
 from polydom_builder.sets.inputs import check_parameters
 from polydom_builder.sets.region import QueryRegion
 from polydom_builder.sets.set_costs import SetCosts, TabledCosts
-from polydom_runtime.codec.unsound import bad
+from polydom_runtime.codec.marks import bad
 from polydom_runtime.costs import BASIS, HUGE, ZERO, CostFunction, basis_terms
 from polydom_runtime.exceptions import BundleFormatError
 from polydom_runtime.features import MAX_FEATURES
@@ -64,21 +64,14 @@ EQUALLY_LONG = (
 
 
 def encode_proof(proof: Proof) -> bytes:
-    """Return the content of ``proof.npz``.
-
-    SetCosts are written as the weights of features, shared steps and base, all other costs as a table of sets.
-    """
+    """Return the content of ``proof.npz``; costs that are no SetCosts are written as a table of sets."""
     stream = BytesIO()
     np.savez_compressed(stream, **_arrays(proof))
     return stream.getvalue()
 
 
 def load_proof(folder: str | os.PathLike[str]) -> Proof:
-    """Read the proof in the folder of a bundle and check its form; `verify` checks what it proves.
-
-    Raises `BundleFormatError` if the file is missing, cut, altered, too large or of another version, or its arrays do
-    not fit together.
-    """
+    """Read the proof in the folder of a bundle and check its form; `verify` checks what it proves."""
     file = Path(folder) / PROOF_FILE
     if not file.is_file():
         raise bad(f"A bundle to verify must have the file {PROOF_FILE}", f"{folder}, built without it", "Build again.")

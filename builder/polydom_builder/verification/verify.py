@@ -98,7 +98,7 @@ def verify_bundle(folder: str | os.PathLike[str]) -> Report:
 def verify(bundle: Bundle, proof: Proof) -> Report:
     """Check a bundle against a proof, both in memory; see `verify_bundle`.
 
-    O(2^F) for up to 16 features. For more, O(F² · n_sets), as only the smallest sets that are not listed are checked.
+    O(2^F) for up to 16 features; for more, O(F² · n_sets), as only the smallest sets that are not listed are checked.
     Besides, O(k²) crossings for k candidates.
     """
     trained = dict(zip(proof.expanded.tolist(), proof.scores.tolist(), strict=True))

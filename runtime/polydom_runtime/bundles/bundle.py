@@ -5,29 +5,24 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-from polydom_runtime.codec.marks import NO_CONTROL, NOT_STORED, In, Size, Text
-from polydom_runtime.codec.unsound import Unsound
+from polydom_runtime.codec.marks import NO_CONTROL, NOT_STORED, In, Size, Text, Unsound
 from polydom_runtime.costs import HUGE, CostFunction, format_seconds
 from polydom_runtime.exceptions import BundleMismatchError
-from polydom_runtime.features import MAX_FEATURES, FeatureSpace
-from polydom_runtime.items.kinds import ItemKind
+from polydom_runtime.features import MAX_FEATURES, FeatureSpace, ItemKind
 
-from .bundle_times import BundleTimes
-from .confidence import Confidence
-from .error_costs import ErrorCosts
-from .identity import Identity
+from .bundle_times import BundleTimes, Regime, RegimeTimes
+from .confidence import Confidence, ErrorCosts
 from .index import Candidate, Interval, PolyDomIndex
 from .model_entry import FeatureOrder, ModelEntry, Score
-from .promise import Promise
+from .promise import Identity, Promise, Shipping
 from .references import References
-from .regimes import Regime, RegimeTimes
-from .shipping import Shipping
 from .unit_times import UnitTimes, step_users
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from polydom_runtime.trust.trust import Signed
 
     from .greedy import GreedyIndex
@@ -47,8 +42,7 @@ def is_label_text(text: str) -> bool:
     return len(text) <= MAX_LABEL and re.fullmatch(NO_CONTROL, text) is not None
 
 
-@dataclass(frozen=True, slots=True)
-class BundleSpace:
+class BundleSpace(NamedTuple):
     """The features that a bundle needs and the labels that it answers with."""
 
     names: Annotated[tuple[str, ...], Size(1, MAX_FEATURES)]
@@ -77,8 +71,7 @@ class Prior(NamedTuple):
     accuracy: Score
 
 
-@dataclass(frozen=True, slots=True)
-class StoredIndex:
+class StoredIndex(NamedTuple):
     """The index as it is stored: the skyline, or the sequences of a greedy bundle."""
 
     shipped: Annotated[tuple[int, ...], Size(0, MAX_MODELS), In(0, MAX_MODELS)] = ()
@@ -105,8 +98,8 @@ class Bundle:
     models : tuple of ModelEntry
         A model for every candidate and for every prefix of its order of features.
     stored : StoredIndex
-    path : Path, optional
-        The folder that it was read from, for messages; None if it is not from the disk.
+    folder : str, optional
+        The one that it was read from; None if it is not from the disk.
     regimes : dict of str to RegimeTimes
         The times of the regimes ``rehearsed`` and ``cold``; empty if they were never measured.
     references : References
@@ -132,8 +125,8 @@ class Bundle:
     promise: Promise
     prior: Prior
     models: Annotated[tuple[ModelEntry, ...], Size(0, MAX_MODELS)] = ()
-    stored: StoredIndex = StoredIndex()
-    path: Path | None = field(default=None, metadata=NOT_STORED)
+    stored: StoredIndex = field(default_factory=StoredIndex)
+    folder: str | None = field(default=None, metadata=NOT_STORED)
     regimes: Mapping[Regime, RegimeTimes] = field(default_factory=dict)
     references: References = field(default_factory=References)
     identity: Identity = field(default_factory=Identity)
@@ -146,13 +139,20 @@ class Bundle:
 
     def __repr__(self) -> str:
         low, high = map(format_seconds, self.promise.budgets)
-        where = f" in {self.path}" if self.path else ""
+        where = f" in {self.folder}" if self.folder else ""
         return f"<Bundle of {len(self.names)} features and {len(self.models)} models for {low} to {high}{where}>"
 
     def _repr_html_(self) -> str:
         from polydom_runtime.tables import TextTable
 
         return TextTable(f"Bundle: {self.identity}", (), [*bundle_facts(self).items()]).to_html()
+
+    @property
+    def path(self) -> "Path | None":
+        """The folder that it was read from; None if it is not from the disk."""
+        from pathlib import Path  # only here, since it takes milliseconds to import
+
+        return None if self.folder is None else Path(self.folder)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -215,7 +215,7 @@ class Bundle:
     def _with(self, entry: ModelEntry, seconds: float, worst: UnitTimes) -> ModelEntry:
         """Return a model with the time of a run and the cost that it has by other worst cases of units."""
         if entry.cost is None:
-            return replace(entry, seconds=seconds)
+            return entry._replace(seconds=seconds)
         # How costs combine is not stored. A regime adds nearly a constant to each unit, so the difference is enough.
         here, there = self.times.worst.of_set(entry.mask), worst.of_set(entry.mask)
         a, b, c, d, e, f = (
@@ -223,11 +223,11 @@ class Bundle:
             for whole, of_units, of_units_there in zip(entry.cost.weights, here.weights, there.weights, strict=True)
         )
         more = max(seconds - entry.seconds, 0.0)
-        return replace(entry, seconds=seconds, cost=CostFunction((a + more, b, c, d, e, f)))
+        return entry._replace(seconds=seconds, cost=CostFunction((a + more, b, c, d, e, f)))
 
     def plus_dispatch(self, more: CostFunction) -> "Bundle":
         """Return the bundle for a node whose dispatch takes longer by `more`."""
-        models = tuple(m if m.cost is None else replace(m, cost=m.cost + more) for m in self.models)
+        models = tuple(m if m.cost is None else m._replace(cost=m.cost + more) for m in self.models)
         regimes = {name: r._replace(times=r.times.plus_dispatch(more)) for name, r in self.regimes.items()}
         return replace(self, times=self.times.plus_dispatch(more), models=models, regimes=regimes)
 

@@ -1,18 +1,15 @@
-"""The times of a bundle: those of the same units at four quantiles, each for its own purpose, and their origin."""
+"""The times of a bundle: those of the same units at four quantiles, each for its own purpose, and in each regime."""
 
 import math
 from bisect import bisect_left
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Annotated, NamedTuple
+from typing import Annotated, Literal, NamedTuple, get_args
 
-from polydom_runtime.codec.marks import In, Once, Size, Text
-from polydom_runtime.codec.unsound import Unsound
+from polydom_runtime.bundles.unit_times import UnitTimes
+from polydom_runtime.codec.marks import In, Once, Size, Text, Unsound
 from polydom_runtime.costs import HUGE, CostFunction
 from polydom_runtime.features import MAX_FEATURES
-
-from .unit_times import UnitTimes
 
 UNKNOWN_CALM = 1.4
 """The `Choice.calm` of measured or estimated times that were not replayed."""
@@ -31,8 +28,7 @@ MostDeadlines = Size(0, 100)
 OriginText = Annotated[str, Text(1000, cleaned=True)]
 
 
-@dataclass(frozen=True, slots=True)
-class CostOrigin:
+class CostOrigin(NamedTuple):
     """Where the costs of a bundle come from."""
 
     device: Annotated[str, Text(1000, 0, cleaned=True)] = ""
@@ -41,7 +37,7 @@ class CostOrigin:
     """Whether they were measured on another machine and converted."""
     notes: Annotated[tuple[OriginText, ...], Size(0, 1000)] = ()
     """Reasons to doubt them."""
-    versions: Mapping[OriginText, OriginText] = field(default_factory=dict)
+    versions: Mapping[OriginText, OriginText] = {}
     """The versions of numpy and onnxruntime with which they were measured."""
 
     def __str__(self) -> str:
@@ -77,8 +73,7 @@ class Outlook(NamedTuple):
     """The share of late answers."""
 
 
-@dataclass(frozen=True, slots=True)
-class BundleTimes:
+class BundleTimes(NamedTuple):
     """How long units take on the device that the bundle was built for. If not all are known, make it with `of`."""
 
     worst: Times
@@ -91,7 +86,7 @@ class BundleTimes:
     """The medians. The slow-down is the time of an answer divided by these."""
     reference_seconds: Annotated[float, In(0.0, HUGE)] = 0.0
     """The worst case that the reference model states on the device; 0 if not known."""
-    origin: Annotated[CostOrigin, Once("origins", 3)] = field(default_factory=CostOrigin)
+    origin: Annotated[CostOrigin, Once("origins", 3)] = CostOrigin()
     choices: Annotated[tuple[Choice, ...], MostDeadlines] = ()
     """By rising deadline; empty if `planned`, `guarded` and `calm` hold for every deadline."""
     calm: Calm = 1.0
@@ -137,11 +132,11 @@ class BundleTimes:
         after = bisect_left(self.choices, deadline, key=lambda choice: choice.deadline)
         low, high = self.choices[max(after - 1, 0)], self.choices[min(after, len(self.choices) - 1)]
         if low.deadline == high.deadline:
-            return replace(self, planned=high.planned, guarded=high.guarded, calm=high.calm, choices=())
+            return self._replace(planned=high.planned, guarded=high.guarded, calm=high.calm, choices=())
         share = math.log(deadline / low.deadline) / math.log(high.deadline / low.deadline)
         planned, guarded = low.planned.between(high.planned, share), low.guarded.between(high.guarded, share)
         calm = low.calm + share * (high.calm - low.calm)
-        return replace(self, planned=planned, guarded=guarded, calm=calm, choices=())
+        return self._replace(planned=planned, guarded=guarded, calm=calm, choices=())
 
     def plus_dispatch(self, more: CostFunction) -> "BundleTimes":
         """Return the times with a dispatch that takes longer by `more`, at all quantiles."""
@@ -150,4 +145,21 @@ class BundleTimes:
             c._replace(planned=c.planned.plus_dispatch(more), guarded=c.guarded.plus_dispatch(more))
             for c in self.choices
         )
-        return replace(self, **changed, choices=tuple(choices))
+        return self._replace(**changed, choices=tuple(choices))
+
+
+Regime = Literal["hot", "rehearsed", "cold"]
+"""``hot``: answers follow each other without a sleep. ``cold``: the process slept before the item came. ``rehearsed``:
+it slept, and answered kept items right before the item came."""
+
+REGIMES: tuple[Regime, ...] = get_args(Regime)
+
+
+class RegimeTimes(NamedTuple):
+    """The times of a bundle in one regime."""
+
+    times: BundleTimes
+    models: Annotated[tuple[float, ...], In(0.0, MAX_SECONDS)]
+    """The worst case of a run of each model of the bundle, in seconds."""
+    asleep: Annotated[float, In(0.0, MAX_SECONDS)]
+    """The seconds of sleep before each answer when they were measured."""

@@ -4,18 +4,15 @@ import math
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
-from polydom_runtime.codec.marks import In
-from polydom_runtime.codec.unsound import Unsound
+from polydom_runtime.codec.marks import In, Unsound
 from polydom_runtime.costs import CostFunction, format_seconds
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """A feature set with a trained model, its score and its cost.
 
     Parameters
@@ -39,8 +36,7 @@ class Candidate:
     estimator: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Interval:
+class Interval(NamedTuple):
     """Candidate number `candidate` is on the skyline for the sizes start < n <= end."""
 
     candidate: Annotated[int, In(0, 1 << 20)]

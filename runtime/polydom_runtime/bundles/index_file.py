@@ -1,26 +1,73 @@
 """The files of a bundle: ``index.msgpack``, its SHA-256, and the models, whose SHA-256 stand in the index."""
 
-import hashlib
 import os
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgpack
+
+from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.checks import check_index, check_limits, check_memory, check_parts, check_scores
+from polydom_runtime.bundles.model_entry import MODEL_FOLDER, model_file, sha256_of
+from polydom_runtime.bundles.opened_folder import OpenedFolder, no_bundle, opened_folder
 from polydom_runtime.causes import shown
-from polydom_runtime.codec.unsound import bad
+from polydom_runtime.codec.codec import Codec, Upgrades, current, unpack
+from polydom_runtime.codec.marks import Unsound, bad
 from polydom_runtime.exceptions import BundleFormatError, SignatureError
 from polydom_runtime.trust import VARIABLE
 
-from .bundle import Bundle
-from .index_document import MAX_INDEX_BYTES, decode, encode
-from .limits import check_memory
-from .model_entry import MODEL_FOLDER, model_file
-from .opened_folder import OpenedFolder, no_bundle, opened_folder
-
 if TYPE_CHECKING:
     from polydom_runtime.trust.trust import Signed, Trust
+
+
+FORMAT = "polydom-bundle"
+VERSION = 1
+"""The format version. A change of a record raises it, and `UPGRADES` gets one more function."""
+
+UPGRADES: Upgrades = {}
+"""For an older version, the function that changes its document into one of the next version."""
+
+MAX_INDEX_BYTES = 4 << 20
+"""Thousands of models need one MiB. Decoded, an index may take some ten times as much memory."""
+
+AGAIN = "Export the bundle again"
+
+CODEC = Codec(Bundle)
+
+
+def encode(bundle: Bundle) -> bytes:
+    """Return the content of ``index.msgpack``.
+
+    Raises `BundleFormatError` if something is known of some models only.
+    """
+    try:
+        return bytes(msgpack.packb({"format": FORMAT, "version": VERSION, **CODEC.write(bundle)}))
+    except Unsound as e:
+        raise BundleFormatError(f"{e.says('The bundle')} {AGAIN}.") from e
+
+
+def decode(data: bytes, folder: str | None = None) -> Bundle:
+    """Return the bundle that the bytes of an ``index.msgpack`` describe; the inverse of `encode`.
+
+    Raises `BundleFormatError` if they are not well-formed, of a version that is not known, or inconsistent.
+    """
+    if len(data) > MAX_INDEX_BYTES:
+        raise bad(f"The index must have at most {MAX_INDEX_BYTES} bytes", len(data))
+    try:
+        document = unpack(data)
+        if document.get("format") != FORMAT:
+            raise Unsound(f"have format {FORMAT!r}", document.get("format"))
+        bundle = replace(CODEC.read(current(document, VERSION, AGAIN, UPGRADES)), folder=folder)
+        check_parts(bundle)
+    except Unsound as e:
+        raise BundleFormatError(f"{e.says('The index')} {e.remedy or AGAIN + '.'}") from e
+    check_limits(bundle)
+    check_scores(bundle)
+    check_index(bundle)
+    return bundle
+
 
 INDEX_FILE, DIGEST_FILE = "index.msgpack", "index.sha256"
 
@@ -80,7 +127,7 @@ def read_bundle(folder: str | os.PathLike[str], trust: "Trust | None") -> Bundle
     if not isinstance(folder, str | os.PathLike):
         raise bad("A bundle must be given by the path of its folder", shown(folder), "The space comes after it.")
     for left in reversed(range(MOST_LOADS)):
-        with opened_folder(Path(folder)) as opened:
+        with opened_folder(folder) as opened:
             try:
                 bundle = _loaded(opened, trust)
                 break
@@ -109,7 +156,7 @@ def _loaded(folder: OpenedFolder, trust: "Trust | None") -> Bundle:
     index = read(INDEX_FILE, MAX_INDEX_BYTES)
     digest = read(DIGEST_FILE, 4096)
     if digest != digest_line(index):
-        raise bad(f"{folder.path / DIGEST_FILE} must hold the SHA-256 of {INDEX_FILE}", digest[:80])
+        raise bad(f"{folder.path}/{DIGEST_FILE} must hold the SHA-256 of {INDEX_FILE}", digest[:80])
     bundle = decode(index, folder.path)
     check_memory(bundle)
     files = [f"{MODEL_FOLDER}/{model_file(number)}" for number in range(len(bundle.models))]
@@ -117,14 +164,14 @@ def _loaded(folder: OpenedFolder, trust: "Trust | None") -> Bundle:
         entry.checked(read(file, entry.size_bytes), f"{folder.path}/{file}")
         for entry, file in zip(bundle.models, files, strict=True)
     ]
-    return replace(bundle, sha256=hashlib.sha256(index).hexdigest(), contents=tuple(contents), signed=signed)
+    return replace(bundle, sha256=sha256_of(index).hex(), contents=tuple(contents), signed=signed)
 
 
 def index_sha256(bundle: Bundle) -> str:
     """Return the SHA-256 of a bundle's index in hexadecimal, as in ``index.sha256`` when it was loaded."""
-    return bundle.sha256 or hashlib.sha256(encode(bundle)).hexdigest()
+    return bundle.sha256 or sha256_of(encode(bundle)).hex()
 
 
 def digest_line(index: bytes) -> bytes:
     """Return the content of ``index.sha256``, as ``sha256sum`` writes it."""
-    return f"{hashlib.sha256(index).hexdigest()}  {INDEX_FILE}\n".encode()
+    return f"{sha256_of(index).hex()}  {INDEX_FILE}\n".encode()

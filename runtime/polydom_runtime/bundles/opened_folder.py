@@ -4,10 +4,13 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-from polydom_runtime.codec.unsound import bad
+from polydom_runtime.codec.marks import bad
 from polydom_runtime.exceptions import BundleFormatError
+
+if TYPE_CHECKING:  # it takes milliseconds to import
+    from pathlib import Path
 
 COPY_AGAIN = "Copy the whole bundle folder again."
 
@@ -22,7 +25,7 @@ class OpenedFolder:
     `exposed`: the folder and its files that any user of this machine may write to, as far as they were opened.
     """
 
-    def __init__(self, path: Path, descriptor: int) -> None:
+    def __init__(self, path: str, descriptor: int) -> None:
         self.path = path
         self._folders = {".": descriptor}
         self.exposed: list[str] = []
@@ -87,27 +90,28 @@ class OpenedFolder:
 
 
 @contextmanager
-def opened_folder(path: Path) -> Iterator[OpenedFolder]:
+def opened_folder(folder: str | os.PathLike[str]) -> Iterator[OpenedFolder]:
     """Open a folder, and close it at the end of the block.
 
     Raises `BundleFormatError` if there is no such folder, or it cannot be opened.
     """
+    path = (os.fspath(folder) or ".").rstrip("/") or "/"
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY | os.O_NONBLOCK)
     except OSError as e:
-        packed = ", which `tar -xf` unpacks" * (path.suffix == ".tar")
-        got = f"a file{packed}" if path.is_file() else "no such folder" if not path.exists() else repr(e)
+        packed = ", which `tar -xf` unpacks" * path.endswith(".tar")
+        got = f"a file{packed}" if os.path.isfile(path) else "no such folder" if not os.path.exists(path) else repr(e)
         raise no_bundle(path, got) from e
     with closing(OpenedFolder(path, descriptor)) as opened:
         yield opened
 
 
-def no_bundle(path: Path, got: str) -> BundleFormatError:
+def no_bundle(path: str, got: str) -> BundleFormatError:
     """Return the error for a path that is not that of a bundle folder."""
     return bad(f"{path} must be a bundle folder", got, "Give the path of the folder, or copy it whole.")
 
 
-def read_bounded(file: Path, limit: int) -> bytes:
+def read_bounded(file: "Path", limit: int) -> bytes:
     """Return the content of a file of at most `limit` bytes.
 
     Raises `BundleFormatError` if it cannot be read, is larger, or is a link, a device or a pipe, which may point

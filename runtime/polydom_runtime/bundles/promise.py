@@ -1,14 +1,59 @@
-"""What a bundle promises: for which queries it has the best models, and what that rests on."""
+"""What a bundle says of itself: what it is, for which queries it has the best models, and what its limits left out."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Annotated, NamedTuple
 
-from polydom_runtime.codec.marks import In, Text
-from polydom_runtime.codec.unsound import Unsound
-from polydom_runtime.costs import HUGE
+from polydom_runtime.bundles.bundle_times import MAX_SECONDS
+from polydom_runtime.bundles.model_entry import EstimatorName, Score
+from polydom_runtime.codec.marks import In, Size, Text, Unsound
+from polydom_runtime.costs import HUGE, CostFunction
+from polydom_runtime.features import MAX_FEATURES
 
-from .bundle_times import MAX_SECONDS
+MAX_WORD_CHARS = 200
+
+Word = Annotated[str, Text(MAX_WORD_CHARS, 0)]
+TIME = r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z"
+
+
+class Identity(NamedTuple):
+    """What a bundle says of itself. Each text is empty if it is not known."""
+
+    name: Word = ""
+    version: Word = ""
+    """As the user gave them."""
+    built: Annotated[str, Text(MAX_WORD_CHARS, 0, TIME)] = ""
+    """The time of the build in UTC, such as ``2026-01-31T12:00:00Z``, if it was stated."""
+    builder: Word = ""
+    """Who built it, as the user says."""
+    data: Annotated[str, Text(MAX_WORD_CHARS, 0, r"[0-9a-f]{64}")] = ""
+    """SHA-256 of the items and labels that it was trained on, in hexadecimal."""
+    code: Annotated[str, Text(MAX_WORD_CHARS, 0, r"[0-9]{1,9}:[0-9a-f]{64}")] = ""
+    """Fingerprint of the code of its features."""
+    libraries: Annotated[Mapping[str, str], Size(0, 100)] = {}
+    """The versions of the libraries that built it, by name."""
+
+    def __str__(self) -> str:
+        return " ".join(filter(None, (self.name, self.version))) or "no name"
+
+    def described(self, sha256: str) -> dict[str, str]:
+        """Return what is known, by what it is, for people; `sha256` is that of the index."""
+        known = {
+            "bundle": str(self),
+            "built": ", ".join(filter(None, (self.built, self.builder and f"by {self.builder}"))),
+            "SHA-256 of the index": sha256,
+            "SHA-256 of the data": self.data,
+            "fingerprint of the features' code": self.code,
+            "libraries": ", ".join(f"{name} {version}" for name, version in self.libraries.items()),
+        }
+        return {what: text or "not stated" for what, text in known.items()}
+
+
+def is_word(text: object) -> bool:
+    """Return whether a value may be the name or the version of a bundle, or its builder."""
+    return isinstance(text, str) and len(text) <= MAX_WORD_CHARS and text.isprintable()
+
 
 PairCount = Annotated[int, In(0, 1 << 30)]
 
@@ -35,8 +80,7 @@ class Assumption(NamedTuple):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Promise:
+class Promise(NamedTuple):
     """The queries for which a bundle has the best models, and how far from the best possible they may be."""
 
     sizes: Annotated[tuple[float, float], In(0.0, HUGE)]
@@ -71,3 +115,123 @@ class Promise:
     def covered(self) -> tuple[float, float]:
         """The range of budgets with the best models: the deadlines, the shortest one divided by `slowdown`."""
         return self.budgets[0] / self.slowdown, self.budgets[1]
+
+
+MAX_LIMIT = 1 << 50
+"""The largest limit, and the largest of what it is about."""
+
+LimitedCount = Annotated[int, In(0, MAX_LIMIT)]
+Grid = Annotated[tuple[float, ...], Size(0, 1000), In(0.0, HUGE)]
+
+ROUNDING = 1e-9
+"""Mean scores may be rounded by this much."""
+
+
+class Limits(NamedTuple):
+    """What all models of a bundle may be together; 0 is no limit."""
+
+    max_models: LimitedCount = 0
+    max_bytes: LimitedCount = 0
+    """Their number, and the bytes of their files."""
+    memory_bytes: LimitedCount = 0
+    """The memory of the device."""
+
+    def __str__(self) -> str:
+        words = {
+            f"{self.max_models} model{'s' * (self.max_models > 1)}": self.max_models,
+            _amount(self.max_bytes): self.max_bytes,
+            f"the device's memory of {_amount(self.memory_bytes)}": self.memory_bytes,
+        }
+        return " and ".join(text for text, limit in words.items() if limit)
+
+
+NO_LIMITS = Limits()
+
+
+def _amount(size_bytes: int) -> str:
+    return f"{size_bytes / 1e6:.4g} MB" if size_bytes < 1e10 else f"{size_bytes / 1e9:.3g} GB"
+
+
+class LeftOut(NamedTuple):
+    """A set that is best somewhere, with an estimator, but has no model of it because of a limit."""
+
+    mask: Annotated[int, In(1, 2**MAX_FEATURES - 1)]
+    accuracy: Score
+    cost: CostFunction
+    estimator: EstimatorName = ""
+
+
+class Amount(NamedTuple):
+    """A number of models, the bytes of their files, and the mean score with a good choice of this number."""
+
+    models: LimitedCount
+    size_bytes: LimitedCount
+    score: Score
+
+
+class Shipping(NamedTuple):
+    """What is shipped. Nothing of it is known without a curve.
+
+    Mean scores are over all pairs of `sizes` and `deadlines`, of the best set that fits by worst cases.
+    """
+
+    limits: Limits = NO_LIMITS
+    n_left_out: LimitedCount = 0
+    n_models: LimitedCount = 0
+    """The number of models that the limits left out, and of all models of a bundle without limits."""
+    score: Score = 0.0
+    whole: Score = 0.0
+    """The mean score of the bundle, and that without limits."""
+    bound: Score = 0.0
+    """No choice within the limits has a higher mean score."""
+    left_out: Annotated[tuple[LeftOut, ...], Size(0, 10_000)] = ()
+    curve: Annotated[tuple[Amount, ...], Size(0, 100)] = ()
+    """By rising number of models; the last one is that of all."""
+    sizes: Grid = ()
+    deadlines: Grid = ()
+    """Item sizes, each as likely as the others, and seconds."""
+
+    def _check(self) -> None:
+        if not self.curve:
+            if self != Shipping():
+                raise Unsound("have a curve, if anything is known of it", "none")
+            return
+        for name, values in (
+            ("score, bound and whole", (self.score, self.bound, self.whole)),
+            ("scores of the curve", [amount.score for amount in self.curve]),
+            ("sizes", self.sizes),
+            ("deadlines", self.deadlines),
+        ):
+            if not _rise(values):
+                raise Unsound(f"have {name} that rise", values)
+        if any(a.models >= b.models for a, b in pairwise(self.curve)):
+            raise Unsound("have numbers of models that rise along the curve", [amount.models for amount in self.curve])
+        if not len(self.left_out) <= self.n_left_out <= self.n_models or (self.n_left_out and not any(self.limits)):
+            counts = len(self.left_out), self.n_left_out, self.n_models
+            raise Unsound("leave out some of all models, because of a limit", (self.limits, counts))
+        if len({not left.estimator for left in self.left_out}) > 1:
+            raise Unsound("name the estimator of each set that is left out, or of none", "of some")
+
+    def __str__(self) -> str:
+        if not self.curve:
+            return "it is not stated whether models were left out"
+        if not self.n_left_out:
+            return "no model was left out"
+        other = "no other choice of these models scores more"
+        if self.bound > self.score + ROUNDING:
+            other = f"no choice of these models scores more than {self.bound:.4g}"
+        return (
+            f"{self.n_left_out} of {self.n_models} models were left out to keep {self.limits}: the mean score over "
+            f"sizes and deadlines is {self.score:.4g} instead of {self.whole:.4g}, and {other}"
+        )
+
+    @property
+    def scores(self) -> tuple[float, ...]:
+        """All scores, to check their range."""
+        known = (self.score, self.whole, self.bound) if self.curve else ()
+        return *known, *(left.accuracy for left in self.left_out), *(amount.score for amount in self.curve)
+
+
+def _rise(values: Sequence[float]) -> bool:
+    """Return whether there are values, none of which is less than the one before, up to rounding."""
+    return bool(values) and all(a - ROUNDING <= b for a, b in pairwise(values))

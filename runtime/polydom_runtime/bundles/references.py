@@ -11,8 +11,7 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from polydom_runtime.codec.forms import MAX_ROWS
-from polydom_runtime.codec.marks import As, In, Size
-from polydom_runtime.codec.unsound import Unsound
+from polydom_runtime.codec.marks import As, In, Size, Unsound
 from polydom_runtime.costs import HUGE
 from polydom_runtime.exceptions import FeatureError
 from polydom_runtime.features import FeatureSpace

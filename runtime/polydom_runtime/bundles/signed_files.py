@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from polydom_runtime.codec.unsound import bad
+from polydom_runtime.codec.marks import bad
 from polydom_runtime.exceptions import SignatureError
 from polydom_runtime.trust import SIGNATURE_FILE
 from polydom_runtime.trust.envelope import MAX_SIGNATURE_BYTES
@@ -32,7 +32,7 @@ def signed_files(folder: OpenedFolder, trust: Trust) -> tuple[Signed, Callable[[
 
     def read(name: str, limit: int) -> bytes:
         if name not in contents or len(contents[name]) > limit:
-            raise bad(f"{folder.path / name} must be a file of at most {limit} bytes", "none", COPY_AGAIN)
+            raise bad(f"{folder.path}/{name} must be a file of at most {limit} bytes", "none", COPY_AGAIN)
         return contents[name]
 
     return signed, read

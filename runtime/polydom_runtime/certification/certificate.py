@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from polydom_runtime.binomial import Look, SamplingPlan, misses_allowed
 from polydom_runtime.causes import printable
-from polydom_runtime.codec.codec import Codec
-from polydom_runtime.codec.document import current, unpack_json
-from polydom_runtime.codec.marks import AnyText, In
-from polydom_runtime.codec.unsound import Unsound
+from polydom_runtime.codec.codec import Codec, current, unpack_json
+from polydom_runtime.codec.marks import AnyText, In, Unsound
 from polydom_runtime.costs import HUGE, format_seconds
 from polydom_runtime.device.jitter import Jitter
 from polydom_runtime.exceptions import CertificateError
@@ -32,7 +30,6 @@ Verdict = Literal["proven", "refuted", "undecided"]
 EXIT_CODES: Mapping[Verdict, int] = {"proven": 0, "refuted": 1, "undecided": 3}
 
 MAX_LISTED, MAX_LONGEST = 100, 1000
-"""The number of misses that are listed, and of the longest times that are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +42,11 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class LateAnswer:
-    """An answer after the deadline."""
+    """An answer after the deadline; `item` is its number in the run, from 1."""
 
     item: int
-    """Its number in the run, from 1."""
     late_ns: int
-    """Nanoseconds after the deadline."""
     reason: AnyText
-    """The reason that the prediction gave."""
     slowdown: float
     """The predictor's estimate of how much slower than measured the machine was."""
 
@@ -67,12 +61,11 @@ class Certificate:
     """The points at which misses were compared with the claim, fixed before the first item; see `SamplingPlan`."""
     items: Annotated[int, In(0, 10**18)]
     misses: Annotated[int, In(0, 10**18)]
-    """Answers, and those of them after the deadline."""
+    """Answers, and those of them that were late."""
     rate_at_least: float
     rate_at_most: float
     """Bounds of the rate of misses, each at the claim's confidence, as if the number of items had been fixed before."""
     stopped: AnyText
-    """Why the run ended."""
     deadline: float
     """Seconds."""
     elapsed_share: Mapping[str, float | None]
@@ -83,9 +76,8 @@ class Certificate:
     most_in_a_row: int
     """The longest run of misses. The claim assumes that misses are independent; a long run shows that they are not."""
     reasons: Mapping[AnyText, int]
-    """The number of misses for each reason."""
     missed: tuple[LateAnswer, ...]
-    """The first misses, at most 100."""
+    """The first 100 misses at most."""
     watched: int
     """How often, between items, a loop only read the clock, for as long as the item before had taken."""
     pauses: Mapping[str, float | None]
@@ -146,10 +138,7 @@ class Certificate:
         return "\n".join(map(printable, lines))
 
     def write(self, file: str | os.PathLike[str]) -> None:
-        """Write it as JSON, whole or not at all.
-
-        Raises `CertificateError` if the file cannot be written.
-        """
+        """Write it as JSON, whole or not at all."""
         text = json.dumps({"format": FORMAT, "version": VERSION, **CODEC.write(self)}, indent=2, allow_nan=False)
         try:
             replace_file(file, f"{text}\n".encode())
@@ -158,10 +147,7 @@ class Certificate:
 
     @classmethod
     def read(cls, file: str | os.PathLike[str]) -> "Certificate":
-        """Return what `write` wrote.
-
-        Raises `CertificateError` if the file is not a certificate, damaged, or of another version.
-        """
+        """Return what `write` wrote; `CertificateError` if the file is damaged, or something else."""
         try:
             document = unpack_json(Path(file).read_bytes())
             if document.get("format") != FORMAT:
@@ -217,10 +203,7 @@ class Evidence:
 
     @property
     def is_enough(self) -> bool:
-        """Whether the run may end: the claim is proven, or the last look is over.
-
-        A refuted run goes on up to the first look, since with fewer items no guard margin can be given.
-        """
+        """Whether the run may end; a refuted one goes on up to the first look, so that there is a guard margin."""
         refuted = self.verdict == "refuted"
         return self.verdict == "proven" or self.items >= (self.plan.first if refuted else self.plan.last)
 

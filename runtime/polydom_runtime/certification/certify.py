@@ -11,13 +11,12 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from polydom_runtime.binomial import SamplingPlan, lower_bound, upper_bound
-from polydom_runtime.clock import Clock, hardware_clock
+from polydom_runtime.clock import Clock, collector_off, hardware_clock
 from polydom_runtime.device.jitter import Jitter, wake_up_jitter
 from polydom_runtime.exceptions import ItemError
 from polydom_runtime.histogram import Histogram
 from polydom_runtime.loop.metronome import Metronome
 from polydom_runtime.loop.wakeups import precise_timers
-from polydom_runtime.pauses import collector_off
 from polydom_runtime.records.metrics import OTHER, time_summary
 
 from .certificate import Certificate, Claim, Evidence
@@ -48,11 +47,10 @@ def certify(
 ) -> Certificate:
     """Answer items until the claim is proven or refuted, or time is up; Ctrl-C ends the run early.
 
-    `items`: a sequence is shuffled with `seed`, and again each time that it is used up; other iterables keep their
-    order, and when they end, their first 10,000 items go on as such a sequence. `plan`: by default a single look that
-    allows no miss. `deadline`: seconds that the claim is about, by default the predictor's own; a predictor with a
-    shorter one has a guard margin. `seconds`: the most time of the run. `metronome`: sleeps between two items, by the
-    same clock; otherwise they follow each other. `progress`: called with the answered fraction of the last look.
+    A sequence of items is shuffled with `seed`, and again each time that it is used up; other iterables keep their
+    order, and when they end, their first 10,000 items go on as such a sequence. By default the plan is a single look
+    that allows no miss, and the claim is about the predictor's own deadline; a predictor with a shorter one has a guard
+    margin. The metronome sleeps between two items, by the same clock; without it they follow each other.
     """
     plan = plan or SamplingPlan.single_look(claim.miss_rate, claim.confidence)
     deadline = deadline or predictor.deadline
@@ -91,11 +89,7 @@ def found(
     """Return the certificate of a run; `stopped` says why it ended, `wake_ups` are from before and after it."""
     deadline, reasons = evidence.deadline_ns / 1e9, evidence.reasons
     return Certificate(
-        evidence.verdict,
-        claim,
-        evidence.plan.looks,
-        evidence.items,
-        evidence.misses,
+        *(evidence.verdict, claim, evidence.plan.looks, evidence.items, evidence.misses),
         rate_at_least=lower_bound(evidence.misses, evidence.items, claim.confidence),
         rate_at_most=upper_bound(evidence.misses, evidence.items, claim.confidence),
         stopped=stopped,

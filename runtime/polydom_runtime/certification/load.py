@@ -12,7 +12,6 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from types import TracebackType
 from typing import NamedTuple
 
 MAX_PROCESSES = 1024
@@ -53,10 +52,7 @@ def loads(text: str) -> tuple[Load, ...]:
 
 
 class UnderLoad:
-    """Keeps the machine busy within a ``with`` block, by processes that have the priority of this process.
-
-    `CertificateError` at the start or the end of the block if a process cannot do its work, as on a full disk.
-    """
+    """Keeps the machine busy within a ``with`` block, by processes that have the priority of this process."""
 
     def __init__(self, parts: Sequence[Load] = ()) -> None:
         self._parts = parts
@@ -75,9 +71,7 @@ class UnderLoad:
             raise
         return self
 
-    def __exit__(
-        self, error: type[BaseException] | None, value: BaseException | None, at: TracebackType | None
-    ) -> None:
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
         ended = [_stopped(*entry) for entry in self.processes if entry[1].poll() is not None]
         self._stop()
         if ended and error is None:

@@ -10,8 +10,7 @@ from typing import Any
 
 from polydom_runtime.causes import uncontrolled
 
-from .marks import In, Size, Text
-from .unsound import Unsound
+from .marks import In, Size, Text, Unsound
 
 MAX_ROWS = 1 << 19
 """The most values of a tuple. One in a tuple needs a lower limit, since equal values take no room in a file."""

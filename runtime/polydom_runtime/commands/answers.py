@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeGuard
 import numpy as np
 
 from polydom_runtime.exceptions import ItemError, PolyDomError
-from polydom_runtime.features import FeatureSpace
-from polydom_runtime.items.json_lines import UNREADABLE
-from polydom_runtime.items.kinds import ItemKind, check_kind, described
-from polydom_runtime.items.sources import UNLABELLED, Arrived, LabelledItems, iterate
+from polydom_runtime.features import FeatureSpace, ItemKind, check_kind, described
+from polydom_runtime.items.sources import UNLABELLED, UNREADABLE, Arrived, LabelledItems, iterate
 from polydom_runtime.loop.stop import Stop
 from polydom_runtime.measuring.item_sizes import checked_size
 
@@ -29,12 +27,10 @@ def follows(predictor: "AnyPredictor") -> "TypeGuard[FollowingPredictor]":
 
 
 class LabelledSource:
-    """The items of (item, label) pairs, for a loop. In place of an unreadable one there is no item yet.
+    """The items of (item, label) pairs, for a loop; None in place of an unreadable one.
 
-    `name`: of the source. `check`: called with the first item that has values; raises an `ItemError` if it is not like
-    those of the build. Then `stop` is requested.
-
-    `label`: the label of the item taken last. `refused`: why the first item was refused.
+    `check` is called with the first item that has values. If it raises, the error is `refused`, and the loop is to
+    stop.
     """
 
     def __init__(
@@ -75,10 +71,7 @@ class LabelledSource:
 class Answers:
     """Counts, records, publishes and prints the answers; `on_answer` is one of `Monitor`.
 
-    `stop`: requested when the reader of the lines has gone. `shown`: whether answers are printed one by one, held back
-    until the end, or only counted. `more`: returns further fields of each answer.
-
-    `is_read`: whether the reader of the lines has not gone.
+    Answers are printed one by one, at the end, or not at all; `more` returns further fields of each.
     """
 
     def __init__(
@@ -152,11 +145,7 @@ def has_values(item: Any) -> bool:
 
 
 def check_first(space: FeatureSpace | None, kind: ItemKind | None, source: str, item: Any) -> None:
-    """Check that the first item of a source is like those of the build; if not, the source gives no items.
-
-    `space`: all its features must work on the item; not checked if None, as under supervision. `kind`: of the items of
-    the build. `source`: its name.
-    """
+    """Check that an item is of the kind of the build's, and that all features of `space`, if given, work on it."""
     check_kind(item, kind, f"The first item of {source}", "those that the bundle was built with are")
     if space is None:
         return

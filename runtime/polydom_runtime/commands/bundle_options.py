@@ -43,7 +43,6 @@ ANSWERS = (
     ),
     *(*PLAN, TUNE, TRUST),
 )
-"""The options of each command that answers items one after another."""
 
 
 def bundle_of(arguments: Namespace) -> Bundle:

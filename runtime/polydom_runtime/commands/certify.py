@@ -125,6 +125,6 @@ def context_of(arguments: Namespace, predictor: Predictor) -> dict[str, Any]:
 
 
 def items_of(source: str) -> Iterable[Any]:
-    """Return the items of a file as a sequence, those of another source as they come."""
+    """Return the items of a file as a sequence, and those of another source as they come."""
     items = bare_items(source)
     return list(items) if os.path.exists(source) else items

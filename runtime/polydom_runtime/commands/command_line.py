@@ -31,12 +31,11 @@ TRACEBACK = "POLYDOM_TRACEBACK"
 def add_commands(
     parser: ArgumentParser, commands: Mapping[str, str], package: str, words: Sequence[str], version: str
 ) -> None:
-    """Add the commands to a parser; only the module of the command that the words name is imported.
+    """Add the commands, with their help lines; only the module of the command that the words name is imported.
 
-    `parser`: its own options must take no values, except `COMPLETION`: for this, all modules are imported.
-    `commands`: the help line of each command, by name. `package`: the package with a module of the same name for each
-    command: it has ``OPTIONS``, and ``run(arguments)``, which returns an `Outcome`, or only the exit code, or None.
-    Parsed arguments have this function as ``run``. `words`: those of the command line.
+    It is the module of this name in `package`, with ``OPTIONS``, and ``run(arguments)``, which returns an `Outcome`, an
+    exit code or None. The parser's own options must take no values, except `COMPLETION`, for which all modules are
+    imported.
     """
     parser.add_argument("--version", action="version", version=f"%(prog)s {version}")
     help = "print the completion of this command line for a shell"
@@ -74,10 +73,8 @@ def run_command(
 ) -> int:
     """Run a command and return its exit code, see `ExitCode`; every error is one line on stderr.
 
-    With ``--json``, standard output gets one JSON `document` and nothing else.
-
-    `parser`: takes the words and returns the parser. `argv`: the words; those of the process if not given. Then
-    warnings are single lines, too. `to_go_on`: what to do after an interruption. `version`: of the program.
+    With ``--json``, standard output gets one JSON `document` and nothing else. Without `argv`, the words are those of
+    the process, and warnings are single lines, too.
     """
     words, own = sys.argv[1:] if argv is None else argv, argv is None
     as_json = JSON.name in words

@@ -13,10 +13,9 @@ from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.exceptions import BundleMismatchError, RecordingError
 from polydom_runtime.explaining.explanation import Explanation, with_alternatives
 from polydom_runtime.prediction import Policy, Prediction
-from polydom_runtime.records.flight_file import Flight, FlightHeader, load_flight
-from polydom_runtime.records.flight_record import FlightRecord
+from polydom_runtime.records.flight_file import Flight, FlightHeader, FlightRecord, load_flight
 from polydom_runtime.records.metrics import Metrics, finite
-from polydom_runtime.trace import Trace
+from polydom_runtime.stages import Trace
 
 from .options import Group, Option
 from .outcome import Outcome

@@ -3,7 +3,6 @@
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict
 from typing import Any
 
 from polydom_runtime.bundles.bundle import Bundle
@@ -59,7 +58,6 @@ def _quantile(quantile: float) -> str:
 
 
 def _data(bundle: Bundle, facts: Mapping[str, str]) -> dict[str, Any]:
-    """Return the description as plain data; times in seconds."""
     return {
         **bundle_data(bundle),
         "signature": facts["signature"],
@@ -69,7 +67,7 @@ def _data(bundle: Bundle, facts: Mapping[str, str]) -> dict[str, Any]:
         "models": len(bundle.models),
         "engines": Counter(model.engine for model in bundle.models),
         "estimators": Counter(model.estimator for model in bundle.models if model.estimator),
-        "promise": {**asdict(bundle.promise), "text": facts["promise"]},
+        "promise": {**bundle.promise._asdict(), "text": facts["promise"]},
         "best_score": max((model.accuracy for model in bundle.models), default=None),
         "longest_step": longest_step(bundle),
         "reference_items": len(bundle.references.items),

@@ -45,7 +45,6 @@ def run(arguments: Namespace) -> Outcome:
 
 
 def _how(copied: bool, was_current: bool) -> str:
-    """Say what an install has done to the release."""
     if was_current:
         repaired = "is the current release, and was damaged or signed anew: it is repaired"
         return repaired if copied else "is the current release already"

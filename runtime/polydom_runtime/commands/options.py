@@ -12,16 +12,14 @@ class Needed(NamedTuple):
 
     name: str
     what: str
-    """A few words for the message."""
     error: type[PolyDomError]
 
 
 class Option:
-    """An argument of a command.
+    """An argument of a command; `type`, `default` and `settings` are those of argparse's ``add_argument``.
 
-    `name`: with that of its value where the help shows one of its own, such as ``--trial N``. An option without a value
-    is a switch, which is True if given; but ``--no-x`` sets ``x`` to False. `type`, `default`, `settings`: as for
-    argparse's ``add_argument``.
+    `name` ends with that of its value where the help shows one of its own, such as ``--trial N``. An option without a
+    value is a switch, which is True if given; but ``--no-x`` sets ``x`` to False.
     """
 
     def __init__(

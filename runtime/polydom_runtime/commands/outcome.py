@@ -39,14 +39,10 @@ class Outcome:
     result: Any
     """What ``--json`` prints: data that `plain_data` can take."""
     code: int = ExitCode.DONE
-    """The exit code."""
 
 
 def document(command: str, version: str, code: int, **part: Any) -> str:
-    """Return the JSON of a command: its ``result`` or its ``error`` in the envelope.
-
-    `command`: the program and the command, such as ``polydom inspect``. `version`: of the program.
-    """
+    """Return the JSON of a command, such as ``polydom inspect``: its ``result`` or its ``error`` in the envelope."""
     head = {"command": command, "version": version, "format": FORMAT, "exit_code": int(code)}
     return json.dumps(head | plain_data(part), indent=2, allow_nan=False)
 

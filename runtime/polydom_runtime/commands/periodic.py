@@ -25,10 +25,7 @@ STATUS_EVERY_NS = 10_000_000_000
 def answer_periodically(
     arguments: Namespace, predictor: AnyPredictor, answers: Answers, hooks: list[Callable[[float], object]]
 ) -> tuple[int, dict[str, Any]]:
-    """Answer all items; return the exit code, and the part of the summary about the loop.
-
-    `hooks`: called between two items, all with the seconds that remained before the first was called.
-    """
+    """Answer all items, with `hooks` between two; return the exit code, and the part of the summary about the loop."""
     if isinstance(predictor, Predictor) or follows(predictor):
         hooks.append(ThrottleWatch(predictor.expect_slowdown).on_slack)
     watchdogs: list[Watchdog] = [HardwareWatchdog(arguments.watchdog)] if arguments.watchdog else []
@@ -68,10 +65,7 @@ class StatusLine:
 
 
 def run_loop(arguments: Namespace, monitor: Monitor) -> LoopSummary:
-    """Run the loop as punctually as allowed, until the source ends or a signal stops it.
-
-    Settings that could not be applied, and rehearsals that were skipped, are reported on standard error.
-    """
+    """Run the loop as punctually as the system allows; report refused settings and skipped rehearsals on stderr."""
     for f in realtime.apply(cpu=arguments.cpu, priority=arguments.priority, lock_memory=arguments.lock_memory):
         if f.level != "ok":
             say(f"{f.check}: {f.found}: {f.why}. To allow it: {f.fix}.")

@@ -14,14 +14,11 @@ if TYPE_CHECKING:
     from polydom_runtime.records.metrics import Publishing
     from polydom_runtime.records.metrics_files import MetricsOutput, Regularly
     from polydom_runtime.records.recorder import FlightRecorder
-    from polydom_runtime.trace import Trace
+    from polydom_runtime.stages import Trace
 
 
 class Records:
-    """Counts and records every answer; metrics are written once at the start, to show trouble then.
-
-    Raises `RecordingError` if the recording cannot be opened, unless it is optional.
-    """
+    """Counts and records every answer; metrics are written once at the start, to show trouble then."""
 
     def __init__(self, arguments: Namespace, predictor: "AnyPredictor") -> None:
         self._arguments = arguments

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.causes import raised
+from polydom_runtime.clock import collector_off
 from polydom_runtime.exceptions import EnergyError, LoopError, RecordingError, WorkerError
 from polydom_runtime.items.sources import Arrived, iterate, space_of
 from polydom_runtime.loop.stop import StopWaiting
-from polydom_runtime.pauses import collector_off
 from polydom_runtime.prediction import AnyPredictor
 from polydom_runtime.predictor import Predictor
 from polydom_runtime.records.metrics import known_as
@@ -83,7 +83,6 @@ def check_together(arguments: Namespace) -> None:
 def _answer_all(
     arguments: Namespace, predictor: "Single | FollowingPredictor", publisher: "MqttPublisher | None"
 ) -> Outcome:
-    """Answer until the items end or a signal comes, and print the summary."""
     bundle, tally = predictor.bundle, Tally(predictor.deadline, predictor.bundle)
     if bundle.times.origin.estimated:
         say(f"{bundle.times.origin}")
@@ -175,7 +174,6 @@ def _publisher(arguments: Namespace, target: "MqttTarget", predictor: AnyPredict
 
 
 def _more(arguments: Namespace, predictor: AnyPredictor) -> dict[str, Any]:
-    """Return the part of the summary about supervision and new bundles."""
     more: dict[str, Any] = {"reloads": predictor.reloads._asdict()} if follows(predictor) else {}
     if arguments.supervised:
         one = cast("SupervisedPredictor", predictor)
@@ -185,7 +183,6 @@ def _more(arguments: Namespace, predictor: AnyPredictor) -> dict[str, Any]:
 
 
 def _answer_each(arguments: Namespace, predictor: AnyPredictor, answers: Answers) -> tuple[int, dict[str, Any]]:
-    """Return the exit code, and the part of the summary about the loop."""
     hooks: list[Callable[[float], object]] = [answers.records.on_slack]
     hooks += [answers.publisher.on_slack] if answers.publisher is not None else []
     hooks += [predictor.on_slack] if follows(predictor) else []

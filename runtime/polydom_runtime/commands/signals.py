@@ -15,7 +15,6 @@ from polydom_runtime.loop.stop import Stop
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 SEND_AGAIN_S = 0.05
-"""Seconds after which a signal that has not been handled yet is sent again."""
 
 NO_SIGNAL = b"\0"
 """Ends the thread that watches for signals."""
@@ -43,7 +42,7 @@ def _handled_by(handlers: Mapping[int, Callable[..., object]]) -> Iterator[None]
 def interruptible() -> Iterator[None]:
     """Let signals raise `Stopped` within a ``with`` block. For the main thread.
 
-    Code of libraries may swallow what is raised in it, as while a module in C is imported. So a signal is sent again
+    Libraries may swallow what is raised in their code, as while a module in C is imported. So a signal is sent again
     until the block ends, and raises again unless the block is ending already. A second signal always raises.
     """
     ended, threads = Event(), list[Thread]()
@@ -86,10 +85,8 @@ def _is_stopping() -> bool:
 def stopping(on_hangup: Callable[[], object] | None = None) -> Iterator[Stop]:
     """Let a signal stop a loop within a ``with`` block, and a second one end the process at once. For the main thread.
 
-    With `on_hangup`, SIGHUP calls that and stops nothing.
-
-    Python handles a signal between two of its instructions. One that comes right before a system call that waits would
-    be handled after it, maybe never. So another thread, which the system's handler wakes up, sends it again, which
+    With `on_hangup`, SIGHUP calls that and stops nothing. A signal right before a system call that waits would be
+    handled after it, maybe never: so another thread, which the system's handler wakes up, sends it again, which
     interrupts the call.
     """
     numbers = [number for number in _heeded() if on_hangup is None or number != signal.SIGHUP]
@@ -120,10 +117,7 @@ def _heeded() -> list[int]:
 
 
 class _SendAgain:
-    """Sends a signal again to the main thread until it has been handled; at a second one it may end the process.
-
-    `numbers`: of the signals that are sent again. `handled`, `sent`: the counts of how often this happened.
-    """
+    """Sends a signal again to the main thread until it has been handled; at a second one it may end the process."""
 
     def __init__(self, numbers: Sequence[int]) -> None:
         self._numbers = numbers

@@ -19,8 +19,6 @@ from polydom_runtime.records.metrics import (
     labelled,
 )
 
-QUANTILES = (("p50", 0.5), ("p99", 0.99))
-
 LATE_BY = (1.1, 1.5, 2.0, 5.0, 10.0)
 """Late answers are counted by the time that they took, divided by the deadline: up to each of these, or more."""
 
@@ -76,11 +74,7 @@ class Tally:
         return not self.unreadable and (not self.items or self.failed < self.items)
 
     def summary(self) -> dict[str, Any]:
-        """Return the counts; `elapsed_share` and `waited_share` are times divided by the deadline.
-
-        The `score` is by the scoring of the bundle, of the answers that were given, and of no answers where these have
-        a cost; None if no item has a label, or it cannot be found from counts.
-        """
+        """Return the counts; times are shares of the deadline, and the score is None if counts cannot tell it."""
         score = self.score.value(self.scoring)
         return {
             "items": self.items,
@@ -100,7 +94,6 @@ class Tally:
         }
 
     def _shares(self, times: Histogram) -> dict[str, float]:
-        """Return quantiles and maximum of times, divided by the deadline."""
-        found = times.quantiles([q for _, q in QUANTILES]) if self.items else [0.0] * len(QUANTILES)
-        named = dict(zip((name for name, _ in QUANTILES), found, strict=True)) | {"max": times.longest_ns}
+        p50, p99 = times.quantiles([0.5, 0.99]) if self.items else (0.0, 0.0)
+        named = {"p50": p50, "p99": p99, "max": times.longest_ns}
         return {name: round(ns / self.deadline_ns, 4) for name, ns in named.items()}

@@ -43,10 +43,7 @@ def in_plain_characters(error: UnicodeError) -> tuple[str, int]:
 
 
 def show(text: object) -> None:
-    """Print lines for people, with a question mark for each character that cannot be printed.
-
-    Texts out of files and the names of files may hold some that control a terminal.
-    """
+    """Print lines for people, with a question mark for each character that might control a terminal."""
     print("\n".join(map(uncontrolled, str(text).split("\n"))))
 
 
@@ -83,10 +80,7 @@ def close_output() -> None:
 
 
 class ProgressBar:
-    """Shows a fraction from 0 to 1, with the time left, on standard error if that is a terminal.
-
-    `what`: the words before the bar.
-    """
+    """Shows a fraction from 0 to 1, with the time left, on standard error if that is a terminal."""
 
     def __init__(self, what: str) -> None:
         self._what, self._began, self._is_shown = what, time.monotonic(), sys.stderr.isatty()

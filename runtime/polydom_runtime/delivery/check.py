@@ -37,9 +37,7 @@ def try_bundle(
 ) -> None:
     """Load a bundle, and answer its reference items, in a process of its own; `BundleMismatchError` if that fails.
 
-    `sha256`: of its index. `space`: ``MODULE:SPACE``. `options`: of a `Predictor`, as JSON can hold them. `compare`:
-    whether to compare the features with those of the build. `trust`: the files of trusted keys; by default those of the
-    environment.
+    `options` are those of a `Predictor`, as JSON can hold them; `trust` names files of keys, or is the environment's.
     """
     of_bundle = {"folder": folder, "sha256": sha256, "trust": None if trust is None else list(trust)}
     order = json.dumps({**of_bundle, "space": space, "options": dict(options), "compare": compare})

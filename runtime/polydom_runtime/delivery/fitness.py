@@ -11,11 +11,7 @@ from polydom_runtime.findings import Finding
 
 
 def check_fitness(bundle: Bundle, board: Board, found: Probe | str, space: FeatureSpace | None = None) -> list[Finding]:
-    """Return the doctor's warnings about a bundle on this machine; refuse one that cannot work here.
-
-    `UpdateError` if a model does not run, or the memory is too small; `BundleMismatchError` if the features of `space`
-    are not those of the build, or give other numbers.
-    """
+    """Return the doctor's warnings about a bundle on this machine; `UpdateError` if it cannot work here."""
     models = check_bundle(bundle, found)
     others = [
         check_free_memory(board, [model.size_bytes for model in bundle.models]),
@@ -26,10 +22,6 @@ def check_fitness(bundle: Bundle, board: Board, found: Probe | str, space: Featu
         others.append(check_features(bundle, space))
     problems = [models] * (models.level != "ok") + [finding for finding in others if finding.level == "problem"]
     if problems:
-        got = "; ".join(f"{finding.check}: {finding.found}" for finding in problems)
-        raise UpdateError(f"The bundle must be able to work on this machine. Got {got}. {_sentence(problems[0].fix)}")
+        got, fix = "; ".join(f"{finding.check}: {finding.found}" for finding in problems), problems[0].fix
+        raise UpdateError(f"The bundle must be able to work on this machine. Got {got}. {fix[:1].upper()}{fix[1:]}.")
     return [finding for finding in others if finding.level != "ok"]
-
-
-def _sentence(fix: str) -> str:
-    return f"{fix[:1].upper()}{fix[1:]}."

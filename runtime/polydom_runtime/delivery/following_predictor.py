@@ -4,6 +4,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from operator import attrgetter
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,8 +18,8 @@ from polydom_runtime.clock import Clock, hardware_clock
 from polydom_runtime.exceptions import BundleFormatError, PolyDomError
 from polydom_runtime.prediction import AnyPredictor, Policy, Prediction
 from polydom_runtime.predictor import Predictor
+from polydom_runtime.stages import Trace
 from polydom_runtime.supervision.supervisor import SupervisedPredictor
-from polydom_runtime.trace import Trace
 
 from .background import Background, Pace
 from .trial import AnswerCounts, Trial
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from polydom_runtime.explaining.explanation import Explanation
 
 LOOK_EVERY_NS = 1_000_000_000
-"""Nanoseconds between two looks at the folder."""
 
 CLOSE_S = 1.0
 """The time that a load may go on when all is closed."""
@@ -48,12 +48,16 @@ class Reloads(NamedTuple):
     """Why the last one was refused or sent back; empty if none was."""
 
 
+def _of_current(name: str) -> Any:
+    return property(attrgetter(f"current.{name}"))
+
+
 class FollowingPredictor:
     """Answers by the bundle that a folder holds now, item by item. For one thread at a time.
 
-    When the folder holds another bundle, a second thread makes a predictor for it, beside the running one. Between two
-    items, in the loop's spare time, this rehearses and takes over. If it cannot be made, the running one stays. If the
-    first answers are late, or fail, more often than promised, the one before takes over again.
+    When the folder holds another bundle, a second thread makes a predictor for it. Between two items, in the loop's
+    spare time, this rehearses and takes over: `on_slack` must be called there, as `Monitor` does. If it cannot be made,
+    the running one stays. If its first answers are late, or fail, too often, the one before takes over again.
 
     Parameters
     ----------
@@ -82,11 +86,15 @@ class FollowingPredictor:
     reloads : Reloads
     record : AnswerCounts
         Counts of the answers of `current`.
-
-    Notes
-    -----
-    `on_slack` must be called between items, as `Monitor` does.
     """
+
+    bundle: Bundle = _of_current("bundle")
+    policy: Policy = _of_current("policy")
+    trace: Trace = _of_current("trace")
+    slowdown: float = _of_current("slowdown")
+    n_oversized: int = _of_current("n_oversized")
+    failures: Mapping[str, int] = _of_current("failures")
+    out: frozenset[str] = _of_current("out")
 
     def __init__(
         self,
@@ -175,34 +183,6 @@ class FollowingPredictor:
         for predictor in (self.current, self._ready, self._before and self._before[0]):
             _close(predictor)
 
-    @property
-    def bundle(self) -> Bundle:  # noqa: D102
-        return self.current.bundle
-
-    @property
-    def policy(self) -> Policy:  # noqa: D102
-        return self.current.policy
-
-    @property
-    def trace(self) -> Trace:  # noqa: D102
-        return self.current.trace
-
-    @property
-    def slowdown(self) -> float:  # noqa: D102
-        return self.current.slowdown
-
-    @property
-    def n_oversized(self) -> int:  # noqa: D102
-        return self.current.n_oversized
-
-    @property
-    def failures(self) -> Mapping[str, int]:  # noqa: D102
-        return self.current.failures
-
-    @property
-    def out(self) -> frozenset[str]:  # noqa: D102
-        return self.current.out
-
     def supervised(self) -> tuple[Counter[str], int]:
         """Return `counts` and `restarts` of all supervised predictors so far, as of a `SupervisedPredictor`."""
         here = [p for p in (self.current, self._before and self._before[0]) if isinstance(p, SupervisedPredictor)]
@@ -276,7 +256,6 @@ class FollowingPredictor:
             self._is_loading = False
 
     def _holds(self, predictor: Single) -> bool:
-        """Tell whether the folder holds the bundle of a predictor."""
         with suppress(BundleFormatError):
             return read_bounded(self._digest_file, 4096)[:64] == predictor.bundle.sha256.encode()
         return False

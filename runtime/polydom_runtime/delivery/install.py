@@ -11,8 +11,8 @@ from itertools import islice
 from pathlib import Path
 
 from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.checks import memory_bytes
 from polydom_runtime.bundles.index_file import load_bundle
-from polydom_runtime.bundles.limits import memory_bytes
 from polydom_runtime.bundles.opened_folder import opened_folder
 from polydom_runtime.exceptions import UpdateError
 from polydom_runtime.files import replace_folder, sync_folder, write_file
@@ -53,8 +53,8 @@ class Installed:
 def install(bundle: Bundle, root: str | os.PathLike[str], *, keep: int = 3, load: Loader = load_bundle) -> Installed:
     """Copy a bundle that was read from the disk into a folder of releases, and make it the current one.
 
-    At any instant, also after a kill or a power cut, the current release is the whole old or the whole new one. The
-    folder is made if it is missing, with its parents. `keep` releases stay, at least 2.
+    At any instant, also after a kill or a power cut, the current release is the whole old or the whole new one. `keep`
+    releases stay, at least 2.
     """
     if keep < 2:
         raise UpdateError(f"At least 2 releases must stay: the current one and the one before it. Got {keep}.")
@@ -117,8 +117,8 @@ def _copy(bundle: Bundle, folder: Path) -> None:
 def _prune(root: Path, keep: int, load: Loader) -> list[str]:
     """Remove all releases except the current one and the next sound ones, `keep` in all; return the removed ones.
 
-    Those before the current one, to which a rollback goes, stay rather than those that were rolled back. The one right
-    before it stays even if it cannot be used: perhaps it only could not be read now.
+    Those before the current one stay rather than those that were rolled back. The one right before it stays even if it
+    cannot be used: perhaps it only could not be read now.
     """
     *earlier, current = up_to_current(root)
     there = digests(root)
@@ -126,17 +126,11 @@ def _prune(root: Path, keep: int, load: Loader) -> list[str]:
     ranked.pop(current, None)
     stay = {current, *earlier[-1:], *islice((d for d in ranked if not fault(release_path(root, d), d, load)), keep - 1)}
     removed = [digest for digest in there if digest not in stay]
-    for digest in removed:
-        _put_aside(root, digest)
+    for path in (release_path(root, digest) for digest in removed):
+        if path.exists():  # renamed first, so that no half of it is ever seen under its name: it is a leftover now
+            path.rename(path.with_name(f".{path.name}.old"))
+            sync_folder(path.parent)
     return removed
-
-
-def _put_aside(root: Path, digest: str) -> None:
-    """Take the name of a release away, so that no half of it is ever seen under this name: it is a leftover now."""
-    path = release_path(root, digest)
-    if path.exists():
-        path.rename(path.with_name(f".{digest}.old"))
-        sync_folder(path.parent)
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import BinaryIO
 
-from polydom_runtime.codec.unsound import bad
+from polydom_runtime.codec.marks import bad
 from polydom_runtime.exceptions import BundleFormatError, UpdateError
 from polydom_runtime.files import new_file
 
@@ -41,10 +41,7 @@ def unpacked(bundle: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def unpack_tar(stream: BinaryIO, name: Path, into: Path) -> Path:
-    """Write the one folder of a tar file into an empty folder, and return its path. Modes and times do not count.
-
-    `BundleFormatError` if it is compressed, cut or too large, or holds anything other than the files of a bundle.
-    """
+    """Write the one folder of a tar file into an empty folder, and return its path; `BundleFormatError` if unsound."""
     size = stream.seek(0, os.SEEK_END)
     stream.seek(0)
     if size > MAX_TAR_BYTES:

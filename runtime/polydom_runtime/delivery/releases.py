@@ -49,7 +49,6 @@ class Release:
     installed: float
     """When it was copied, in seconds since 1970, by the clock of the node."""
     size_bytes: int
-    """Of all its files."""
     fault: str = ""
     """Why it cannot be used; empty if it is sound."""
 
@@ -175,8 +174,8 @@ def switch(root: Path, digest: str, known: Sequence[str]) -> None:
     """Make a release the current one, and `known` the history, in which it must be.
 
     The history comes first: it counts only up to the current release, so that it is right before and after. Names are
-    synced even if they are there already, since a process may have ended between a rename and its sync. A file that is
-    right is not written again: the way back writes only a link, for which a full disk mostly has space.
+    synced even if they are there already, since a process may have ended between a rename and its sync. Nothing that is
+    right is written again: the way back writes only a link, for which a full disk mostly has space.
     """
     sync_folder(root / RELEASES)
     if list(known) != history(root):

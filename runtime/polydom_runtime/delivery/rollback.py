@@ -25,10 +25,8 @@ def roll_back(
 ) -> RolledBack:
     """Make an earlier release the current one: one further back at each call, in the order of installs.
 
-    Damaged releases are passed over. The next install takes its place right after the release that is current then.
-
-    `to`: the first characters of the digest of another release, which may also be a later one. `expected`: the digest
-    that the current release must have, such as that of the bundle that failed; otherwise nothing is changed.
+    Damaged releases are passed over. `to`: the first characters of the digest of another release, which may be a later
+    one. If the current release is not `expected`, such as the bundle that failed, nothing is changed.
     """
     root = Path(root)
     with locked(root):
@@ -45,8 +43,9 @@ def roll_back(
             faults[digest] = found
         if to is not None:
             raise UpdateError(f"The release {names[0]} must be sound. It is not: {faults[names[0]]}")
+        there = f"Those there are not: {' '.join(faults.values())}" if faults else "There is none."
         raise UpdateError(
-            f"There must be a sound release before {current or 'now'}. {_listed(faults)}"
+            f"There must be a sound release before {current or 'now'}. {there} "
             "Install a bundle, or name a later release with --to."
         )
 
@@ -59,7 +58,3 @@ def _named(root: Path, start: str) -> str:
             f"{len(matches)} have. `polydom-node status` lists the releases."
         )
     return matches[0]
-
-
-def _listed(faults: dict[str, str]) -> str:
-    return f"Those there are not: {' '.join(faults.values())} " if faults else "There is none. "

@@ -2,16 +2,15 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from polydom_runtime.bundles.bundle import Bundle, bundle_facts
-from polydom_runtime.bundles.bundle_times import BundleTimes, Outlook
+from polydom_runtime.bundles.bundle_times import REGIMES, BundleTimes, Outlook, Regime
 from polydom_runtime.bundles.confidence import Risk
 from polydom_runtime.bundles.model_entry import CONFIDENCE
-from polydom_runtime.bundles.regimes import REGIMES, Regime
-from polydom_runtime.bundles.shipping import Amount
+from polydom_runtime.bundles.promise import Amount
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.tables import TextTable, format_bytes
 from polydom_runtime.trust import SIGNATURE_FILE
@@ -23,7 +22,6 @@ ONLY_PRIOR = 0.99
 """From this share of answers by the prior on, a deadline buys nothing."""
 
 SHOWN_COVERAGES = (1.0, 0.9, 0.8, 0.5)
-"""The shares of items of which the risk is told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +63,7 @@ def describe(bundle: Bundle) -> Description:
 def bundle_data(bundle: Bundle) -> dict[str, Any]:
     """Return the plain data that all commands state; times in seconds."""
     return {
-        "identity": {**asdict(bundle.identity), "sha256": bundle.sha256},
+        "identity": {**bundle.identity._asdict(), "sha256": bundle.sha256},
         "classes": bundle.space.classes,
         "costs": str(bundle.times.origin),
         "outlook": {regime: times.outlook for regime, times in times_of_regimes(bundle).items()},
@@ -90,7 +88,6 @@ def _signature(bundle: Bundle) -> str:
 
 
 def _best_model(bundle: Bundle) -> str:
-    """Return the highest score of a model, and how certain it is."""
     best = max(bundle.models, key=lambda model: model.accuracy, default=None)
     if best is None:
         return "none"

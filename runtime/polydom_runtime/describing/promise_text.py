@@ -3,8 +3,8 @@
 import math
 
 from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.bundle_times import REGIMES
 from polydom_runtime.bundles.promise import Promise
-from polydom_runtime.bundles.regimes import REGIMES
 from polydom_runtime.costs import format_seconds
 
 

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.bundles.regimes import Regime
+from polydom_runtime.bundles.bundle_times import Regime
 from polydom_runtime.bundles.unit_times import UnitTimes
 from polydom_runtime.costs import format_seconds
 
@@ -32,10 +32,7 @@ class FirstAnswer(NamedTuple):
 
 
 def first_answer(bundle: Bundle, regime: Regime = "hot") -> FirstAnswer | None:
-    """Return the quickest set that scores higher than the prior; None if there is none.
-
-    Either of two sums is enough, as in the guard of the any-time policy: of guarded times, or of worst cases.
-    """
+    """Return the quickest set that scores above the prior, by guarded times or worst cases; None if there is none."""
     there = bundle.at(max(bundle.promise.budgets[0], 1e-9), regime)
     # A node refuses by its times hot, whatever the regime.
     accepted = bundle.times.worst.dispatch(bundle.promise.sizes[0])
@@ -57,27 +54,23 @@ def _parts(bundle: Bundle, number: int, times: UnitTimes) -> FirstAnswer:
 
 
 class LongestStep(NamedTuple):
-    """The feature, with its shared step, or the model that has the longest worst case."""
+    """The feature, with its shared step, or the model that has the longest worst case, at this item size."""
 
     name: str
     seconds: float
     """The worst case of this one alone, with dispatch and the allowance for pauses."""
     size: float
-    """The item size."""
 
     def __str__(self) -> str:
         return f"{self.name}, {format_seconds(self.seconds)} at size {self.size:g}"
 
 
 def longest_step(bundle: Bundle, n: float | None = None) -> LongestStep:
-    """Return the feature or the model that may run longest without a look at the timer.
+    """Return the feature or the model that may run longest without a look at the timer, at the size n or the largest.
 
-    Features and models cannot be interrupted. The guard reads the timer before each feature, and starts it only if the
-    time that it rarely exceeds still fits. So an answer is late only by the time that one feature or model takes beyond
-    its guarded time. That is less than `seconds` as long as the worst case holds. Within one process nothing bounds the
-    time beyond the worst case; see `polydom_runtime.supervision.supervisor`.
-
-    `n`: the item size; the largest measured one if not given.
+    An answer is late only by the time that one feature or model takes beyond its guarded time: the guard reads the
+    timer before each, and cannot interrupt it. Within one process nothing bounds the time beyond the worst case; see
+    `polydom_runtime.supervision.supervisor`.
     """
     n = bundle.promise.sizes[1] if n is None else n
     worst = bundle.times.worst

@@ -29,9 +29,9 @@ class BoardState:
     """The state of the machine that may change while it works."""
 
     clock_hz: float | None
-    """The present clock of the fastest core, in Hz."""
+    """Of the fastest core at present."""
     celsius: float | None
-    """The temperature of the hottest zone, in °C."""
+    """Of the hottest zone."""
     throttled: int | None
     """The Raspberry Pi's throttle flags: bits 0 to 3 are about now, bits 16 to 19 about the time since the start."""
 
@@ -42,12 +42,7 @@ class BoardState:
 
 
 class Board:
-    """Reads the machine's description from /proc and /sys.
-
-    `root`: the folder that contains them; another one in tests.
-
-    `groups`: the control groups of this process, as in a container.
-    """
+    """Reads the machine's description from /proc and /sys; `root` is another folder in tests."""
 
     def __init__(self, root: Path = Path("/")) -> None:
         self._root = root

@@ -1,7 +1,4 @@
-"""Calibration kernels: small pieces of work, typical of features and models, by whose times machines are compared.
-
-The profile of a device has the seconds of one run of each kernel.
-"""
+"""Calibration kernels: small pieces of work, typical of features and models, by whose times machines are compared."""
 
 from collections.abc import Callable
 from functools import cache, partial
@@ -41,14 +38,12 @@ REFERENCES = (
     "model kernel",
     "model dense",
 )
-"""The names of the reference models."""
 
 REFERENCE_MODEL = REFERENCES[0]
-"""The one that runs right after the features, as the model of an answer does. The times of any model at different
-quantiles are in the ratio of its times."""
+"""Runs right after the features, as the model of an answer does; its quantiles give the ratio of those of any model."""
 
 NUMPY_REFERENCES = ("numpy linear", "numpy dense", "numpy kernel", "numpy trees small", "numpy trees")
-"""The names of the reference models that the kernels of numpy run. They follow other models, never the features."""
+"""Those that the kernels of numpy run. They follow other models, never the features."""
 
 LARGE_REFERENCES = ("model kernel", "model dense")
 """Those as large as support vector machines, nearest neighbours and networks are. Older measurements lack them."""
@@ -77,11 +72,10 @@ def kernels() -> dict[str, Callable[[], object]]:
 
 @cache
 def reference_models() -> dict[str, Callable[[], object]]:
-    """Return runs of models of the kinds that the builder exports, small to large, by onnxruntime and then by numpy.
+    """Return runs of models of the kinds that are exported, small to large: by onnxruntime if there, then by numpy.
 
-    They are timed among features on one machine, and alone on another one. From the two, the time of a model among
-    features can be estimated from its time alone. Where there is no onnxruntime, numpy runs them all. They are made
-    once in a process, since that takes some tenths of a second.
+    Timed among features on one machine and alone on another, they tell the time of a model among features from its
+    time alone. They are made once in a process, in some tenths of a second.
     """
     linear = linear_pipeline(WIDTH, N_CLASSES, scalers=1)
     few, many = (tree_classifier(WIDTH, N_CLASSES, trees=count, depth=d) for count, d in ((5, 4), (TREES, DEPTH)))

@@ -10,8 +10,7 @@ from typing import Annotated, Any, Generic, Literal, NamedTuple, TypeVar
 
 from polydom_runtime.codec.codec import Codec
 from polydom_runtime.codec.forms import fields_of
-from polydom_runtime.codec.marks import FilledText, In
-from polydom_runtime.codec.unsound import Unsound
+from polydom_runtime.codec.marks import FilledText, In, Unsound
 from polydom_runtime.exceptions import ProfileError
 from polydom_runtime.files import replace_file
 
@@ -52,7 +51,6 @@ class Calibrated:
     """A factor: the true time lies from seconds / uncertainty to seconds * uncertainty."""
     provenance: Provenance
     source: str
-    """Where the figure comes from, in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +61,11 @@ class System:
     core: Quantity[FilledText]
     """Names of the system on chip and of its processor cores."""
     cores: Quantity[Annotated[int, In(1, 4096)]]
-    """The number of cores."""
     clock_hz: Quantity[Annotated[float, In(1e6, 1e11)]] | None
-    """The clock of the fastest core; None if the device cannot read it."""
+    """Of the fastest core; None if the device cannot read it."""
     memory_bytes: Quantity[Annotated[int, In(2**26, 2**45)]]
     os: Quantity[FilledText]
     timer_tick_seconds: Quantity[Annotated[float, In(1e-12, 1e-3)]]
-    """The resolution of the timer."""
     idle_watts: Quantity[Watts] | None
     busy_watts: Quantity[Watts] | None
     """Power draw; None if it was not measured."""
@@ -92,24 +88,15 @@ class OnnxLimits:
 
 @dataclass(frozen=True, slots=True)
 class DeviceProfile:
-    """The profile of a device.
-
-    Parameters
-    ----------
-    name : str
-    system : System
-    calibration : mapping of str to Calibrated
-        The time of each of `polydom_runtime.device.calibration.KERNELS`.
-    onnx : OnnxLimits
-    cold_seconds : UncertainQuantity, optional
-        How much longer a feature, a step, dispatch or a model takes after a sleep, about; None if it is not known.
-    """
+    """The profile of a device."""
 
     name: str
     system: System
     calibration: Mapping[str, Calibrated]
+    """The time of each of `polydom_runtime.device.calibration.KERNELS`."""
     onnx: OnnxLimits
     cold_seconds: UncertainQuantity[float] | None = None
+    """How much longer a feature, step, dispatch or model takes after a sleep, about; None if it is not known."""
 
     @classmethod
     def load(cls, file: str | Path) -> "DeviceProfile":
@@ -148,10 +135,7 @@ class DeviceProfile:
 
 
 def dump(profile: DeviceProfile, file: str | Path) -> None:
-    """Write a profile to a file, whole or not at all.
-
-    Raises `ProfileError` if `DeviceProfile.load` would refuse the profile, or the file cannot be written.
-    """
+    """Write a profile, whole or not at all; `ProfileError` if it could not be loaded again, or not be written."""
     lines = [f"format = {FORMAT}", f"name = {_toml(profile.name)}"]
     tables = {"system": _values(profile.system), "calibration": profile.calibration, "onnx": _values(profile.onnx)}
     if profile.cold_seconds:

@@ -37,20 +37,15 @@ class GroupLimits:
     """The limits of a process, each from the tightest of its groups; what cannot be read is no limit."""
 
     quota: Quota | None = None
-    """The tightest quota of processor time; None without one."""
     weight: float = 1.0
     """The smallest weight of a group when others want the processor, too: 1 is usual."""
     memory_bytes: int | None = None
-    """The memory that the process may use; None without a limit."""
+    """None without a limit."""
     may_swap: bool = True
-    """Whether its memory may be moved to a disk."""
 
 
 class ControlGroups:
-    """The groups of this process by the files below `root`.
-
-    Which they are, and their limits, hardly change and are in up to a hundred files, so these are read once.
-    """
+    """The groups of this process by the files below `root`, up to a hundred, which hardly change and are read once."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -85,7 +80,6 @@ class ControlGroups:
 
     @cached_property
     def _memory(self) -> dict[Path, int]:
-        """The limit of memory of each group that has one."""
         files = "memory.max", "memory.high", "memory.limit_in_bytes"
         limits = {g: min((n for f in files for n in _counts(g / f)), default=NO_LIMIT) for g in self._groups}
         return {group: limit for group, limit in limits.items() if limit < NO_LIMIT}
@@ -100,7 +94,6 @@ def text_of(file: Path) -> str | None:
 
 
 def _groups(root: Path) -> Iterator[Path]:
-    """Yield the folders of the groups of this process, and of all groups above."""
     found: dict[Path, None] = {}
     for line in (text_of(root / "proc/self/cgroup") or "").splitlines():
         _, kinds, path = (line.split(":", 2) + [""] * 2)[:3]
@@ -130,7 +123,6 @@ def _quota(group: Path) -> Quota | None:
 
 
 def _left(group: Path, limit: int) -> int:
-    """Return how much of the memory of a group is free."""
     used = sum(count for file in ("memory.current", "memory.usage_in_bytes") for count in _counts(group / file))
     stat = _table(group / "memory.stat")
     cached = stat.get("total_inactive_file", stat.get("inactive_file", 0))

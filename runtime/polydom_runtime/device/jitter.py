@@ -25,7 +25,6 @@ class Jitter:
 
     periods: int
     period_ns: int
-    """The number of periods, and the length of each in nanoseconds."""
     p50_ns: int
     p99_ns: int
     max_ns: int
@@ -38,11 +37,7 @@ def wake_up_jitter(
     clock: Clock = hardware_clock,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Jitter:
-    """Measure how late a loop is woken that sleeps until the start of each period.
-
-    `periods`: the number of periods. `period_ns`: the length of each in nanoseconds. `clock`: the timer of the periods.
-    `sleep`: called with the seconds to sleep.
-    """
+    """Measure how late a loop is woken that sleeps until the start of each period; `sleep` takes seconds."""
     late = []
     start = clock()
     for k in range(1, periods + 1):
@@ -58,7 +53,6 @@ class Permissions:
     """The rights of this process that help against jitter."""
 
     realtime: bool
-    """Whether it may run with a real-time policy."""
     lockable_bytes: int | None
     """The bytes of memory that it may lock; None without a limit."""
 
@@ -86,9 +80,8 @@ def _may_run_realtime() -> bool:
 def timer_tick_ns(clock: Clock) -> int:
     """Return the resolution of the timer in nanoseconds; 0 if it stands still.
 
-    It is the smallest difference, above rounding, between two different steps. A timer that counts at 54 MHz moves in
-    steps of 55, 56, 74 or 75 ns: the resolution is 18 ns. If all steps are about the same, the result is that step,
-    which is the upper limit of the resolution.
+    It is the smallest difference, above rounding, between two different steps: a timer at 54 MHz moves by 55, 56, 74
+    or 75 ns, so its resolution is 18 ns. If all steps are about the same, it is that step.
     """
     steps, moves = {0}, 0
     last = clock()

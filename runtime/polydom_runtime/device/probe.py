@@ -19,7 +19,6 @@ class Probe:
     """The result of trying onnxruntime in a fresh process."""
 
     bits: int
-    """The width of an address: 64 or 32."""
     numpy: str
     onnxruntime: str
     """Their versions; empty if onnxruntime is not installed."""
@@ -32,10 +31,7 @@ class Probe:
 
 
 def probe(python: str = sys.executable, timeout: float = 120.0) -> Probe | str:
-    """Return the result of a child process, or the reason why it gave none.
-
-    `python`: the Python to run. `timeout`: seconds to wait for it.
-    """
+    """Return the result of a child process of this Python, or the reason why it gave none in `timeout` seconds."""
     package = str(Path(__file__).parents[2])
     environment = {
         "ORT_DISABLE_TELEMETRY": "1",

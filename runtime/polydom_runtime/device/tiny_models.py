@@ -49,11 +49,7 @@ def trial_model(ir_version: int, opset: int, ml_opset: int) -> bytes:
 
 
 def tree_classifier(width: int, n_classes: int, *, trees: int, depth: int, seed: int = 0) -> bytes:
-    """Return a TreeEnsembleClassifier of full random trees, as exported from a forest or gradient boosting.
-
-    `width`: the number of inputs. `trees`: the number of trees. `depth`: the depth of each: it has 2 ** depth leaves.
-    `seed`: seed of the random trees.
-    """
+    """Return a TreeEnsembleClassifier of full random trees with 2 ** depth leaves, as exported from a forest."""
     rng = np.random.default_rng(seed)
     inner, leaves = 2**depth - 1, 2**depth
     per_tree = inner + leaves
@@ -118,11 +114,7 @@ def model(
     opset: int = OPSET,
     ml_opset: int = ML_OPSET,
 ) -> bytes:
-    """Return a ModelProto: input X float32 ``(n, width)``, outputs label int64 ``(n,)`` and scores.
-
-    `nodes`: NodeProtos, from the input to the outputs. `width`: the number of inputs. `weights`: constant inputs of
-    nodes, by name. `ir_version`, `opset`, `ml_opset`: the versions that the model declares.
-    """
+    """Return a ModelProto: input X float32 ``(n, width)``, outputs label int64 ``(n,)`` and scores."""
     graph = b"".join(_field(1, node) for node in nodes) + _field(2, b"tiny")
     graph += b"".join(_field(5, _tensor(name, values)) for name, values in (weights or {}).items())
     graph += _field(11, _value("X", FLOAT, (None, width)))
@@ -132,7 +124,6 @@ def model(
 
 
 def _classifier(kind: str, width: int, attributes: Mapping[str, object], **versions: Any) -> bytes:
-    """Return a model of one node."""
     return model([_node(kind, ["X"], ["label", "scores"], attributes)], width, **versions)
 
 
@@ -184,7 +175,6 @@ def _value(name: str, kind: int, shape: Sequence[int | None]) -> bytes:
 
 
 def _tensor(name: str, values: NDArray[np.float64]) -> bytes:
-    """Return a TensorProto of float32 numbers."""
     shape = b"".join(_number(1, n) for n in values.shape)
     return shape + _number(2, FLOAT) + _field(8, name.encode()) + _field(9, values.astype("<f4").tobytes())
 

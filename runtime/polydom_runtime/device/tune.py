@@ -6,10 +6,9 @@ from dataclasses import dataclass, replace
 from typing import Annotated, NamedTuple
 
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.bundles.bundle_times import MAX_SECONDS, BundleTimes
+from polydom_runtime.bundles.bundle_times import MAX_SECONDS, BundleTimes, Regime, RegimeTimes
 from polydom_runtime.bundles.engines import Engine
 from polydom_runtime.bundles.model_entry import ModelEntry
-from polydom_runtime.bundles.regimes import Regime, RegimeTimes
 from polydom_runtime.bundles.unit_times import UnitTimes
 from polydom_runtime.codec.marks import AnyText, In, Size, Text
 from polydom_runtime.costs import CostFunction
@@ -28,7 +27,7 @@ class RegimeTune(NamedTuple):
     added: Annotated[tuple[float, ...], In(0.0, MAX_SECONDS)]
     """How much longer than in the regime ``hot`` each feature and step of the bundle takes, in seconds."""
     asleep: Annotated[float, In(0.0, MAX_SECONDS)]
-    """The seconds of sleep before each answer."""
+    """Seconds of sleep before each answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +39,9 @@ class Tune:
     machine: Mapping[str, AnyText]
     """The facts that must be equal for the times to hold; see `polydom_runtime.device.tune_file.this_machine`."""
     began: TuneText
-    """When it was measured."""
     warnings: Annotated[tuple[TuneText, ...], Size(0, 20)]
-    """Reasons to doubt it."""
     engines: tuple[Engine, ...]
-    """The quickest engine for each model of the bundle."""
+    """The quickest one for each model of the bundle."""
     regimes: Mapping[Regime, RegimeTune]
     """The regime ``hot`` is always among them."""
 
@@ -55,16 +52,14 @@ class Tune:
 
 
 def tuned(bundle: Bundle, tune: Tune) -> Bundle:
-    """Return the bundle with the model times, the engines and the dispatch of a tune, in every regime.
+    """Return the bundle with the model times, the engines and the dispatch of its tune, in every regime.
 
-    Dispatch moves at all quantiles by as much as its median moves, and is at least what was measured. A regime that was
-    never measured for the bundle, or only estimated, gets the hot times and the constants of the tune. The bundle loses
-    its outlook, which does not hold any more.
-
-    `tune`: of this bundle.
+    Dispatch moves at all quantiles as its median does, and is at least as measured. A regime that was never measured
+    for the bundle gets the hot times and the constants of the tune. The bundle loses its outlook, which does not hold
+    any more.
     """
     size = math.sqrt(bundle.promise.sizes[0] * bundle.promise.sizes[1])
-    origin = replace(bundle.times.origin, notes=(*bundle.times.origin.notes, tune.note))
+    origin = bundle.times.origin._replace(notes=(*bundle.times.origin.notes, tune.note))
     known = {} if origin.estimated else bundle.regimes
 
     def times_in(regime: Regime, there: RegimeTune) -> BundleTimes:
@@ -77,7 +72,7 @@ def tuned(bundle: Bundle, tune: Tune) -> Bundle:
         median, high = there.dispatch
         moved = median - times.typical.dispatch(size)
         changed = _each(times, lambda units: _dispatched(units, moved, high))
-        return replace(changed, typical=_dispatched(times.typical, moved, median), origin=origin, outlook=())
+        return changed._replace(typical=_dispatched(times.typical, moved, median), origin=origin, outlook=())
 
     times = {regime: times_in(regime, there) for regime, there in tune.regimes.items()}
     hot = tune.regimes["hot"]
@@ -91,9 +86,7 @@ def tuned(bundle: Bundle, tune: Tune) -> Bundle:
 
 
 def _each(times: BundleTimes, change: Callable[[UnitTimes], UnitTimes]) -> BundleTimes:
-    """Return the times after a change of those of every purpose."""
-    return replace(
-        times,
+    return times._replace(
         worst=change(times.worst),
         planned=change(times.planned),
         guarded=change(times.guarded),
@@ -120,4 +113,4 @@ def _moved(cost: CostFunction, by: float, least: float) -> CostFunction:
 def _timed(entry: ModelEntry, seconds: float, engine: Engine) -> ModelEntry:
     """Return the entry of a model that takes other seconds; the cost of a whole answer changes with it."""
     cost = None if entry.cost is None else _moved(entry.cost, seconds - entry.seconds, seconds)
-    return replace(entry, seconds=seconds, cost=cost, engine=engine)
+    return entry._replace(seconds=seconds, cost=cost, engine=engine)

@@ -12,9 +12,8 @@ from polydom_runtime.bundles.engines import NO_VERSION, onnxruntime_version
 from polydom_runtime.bundles.index_file import index_sha256
 from polydom_runtime.bundles.opened_folder import read_bounded
 from polydom_runtime.causes import uncontrolled
-from polydom_runtime.codec.codec import Codec
-from polydom_runtime.codec.document import after_line, unpack
-from polydom_runtime.codec.unsound import Unsound, bad
+from polydom_runtime.codec.codec import Codec, after_line, unpack
+from polydom_runtime.codec.marks import Unsound, bad
 from polydom_runtime.exceptions import BundleFormatError, BundleMismatchError
 from polydom_runtime.files import replace_file
 
@@ -38,10 +37,7 @@ def this_machine(board: Board | None = None) -> dict[str, str]:
 
 
 def write_tune(file: str | os.PathLike[str], tune: Tune) -> None:
-    """Write a tune in one step: at any instant the whole old or the whole new file is there.
-
-    Raises `BundleFormatError` if the file cannot be written.
-    """
+    """Write a tune in one step: at any instant the whole old or the whole new file is there."""
     content = bytes(msgpack.packb(CODEC.write(tune)))
     try:
         replace_file(file, MAGIC + b"%d\n" % VERSION + hashlib.sha256(content).digest() + content)
@@ -50,13 +46,7 @@ def write_tune(file: str | os.PathLike[str], tune: Tune) -> None:
 
 
 def load_tune(file: str | os.PathLike[str], bundle: Bundle, board: Board | None = None) -> Tune:
-    """Read a tune, and check it and that it is of this bundle and this machine.
-
-    `bundle`: on the disk. `board`: the source of the facts about the machine; by default this machine.
-
-    Raises `BundleFormatError` if the file is cut, altered, of another format or version, or holds impossible values.
-    Raises `BundleMismatchError` if it is of another bundle, or was measured on another machine or with other software.
-    """
+    """Read a tune; `BundleFormatError` if it is unsound, `BundleMismatchError` if of another bundle or machine."""
     path = Path(file)
     try:
         tune = CODEC.read(unpack(_content(path)))

@@ -47,11 +47,8 @@ def examine(
 ) -> list[Finding]:
     """Examine everything on a machine that affects deadlines, and return all findings, good and bad.
 
-    `board`: the source of facts about the machine; by default this machine. `found`: the result of a child process that
-    tries onnxruntime, or why it failed; by default one is started. `environment`: the variables that the node will run
-    with. `bundle`: the bundle of which every model is opened and run. `clock`: the timer that is examined. `jitter`: by
-    default it is measured now, in half a second. `allowed`: by default those of this process. `pauses`: by default
-    those of a quarter of a second of work now. `trust`: as for `load_bundle`; not for a loaded one.
+    What is not given is found out now: whether onnxruntime works in a child process (`found`), half a second of
+    jitter, and the pauses in a quarter of a second of work. Of a bundle, every model is opened and run.
     """
     board = Board() if board is None else board
     found = probe() if found is None else found

@@ -200,10 +200,7 @@ def check_free_memory(board: Board, model_bytes: Sequence[int] = ()) -> Finding:
 
 
 def check_access(paths: Iterable[Path]) -> Finding:
-    """Check that not every user of the machine may write to files and folders, or put others in their places.
-
-    `paths`: a path that does not exist is left out, and the file or folder that a link leads to is checked.
-    """
+    """Check that not every user may write to files and folders, or put others in their places; links are followed."""
     found = {path.resolve() for path in paths}
     exposed = {path for path in found if _mode(path) & stat.S_IWOTH}
     # Where the sticky bit is set, as in /tmp, nobody can rename what belongs to others.

@@ -13,7 +13,7 @@ from polydom_runtime.costs import basis_terms, format_seconds
 from polydom_runtime.features import members
 from polydom_runtime.policy.states import Move
 from polydom_runtime.prediction import Policy, Prediction
-from polydom_runtime.trace import Trace
+from polydom_runtime.stages import Trace
 
 MOST = 5
 """The most alternatives of each kind that are told."""

@@ -62,8 +62,7 @@ def read_packed(file: str | Path) -> Packed:
 
 
 def _array(found: Any) -> np.ndarray[Any, Any]:
-    """Check that an entry of an archive is an array with a length; numpy returns another file as bytes."""
-    if not isinstance(found, np.ndarray) or not found.ndim:
+    if not isinstance(found, np.ndarray) or not found.ndim:  # numpy returns another file as bytes
         raise ValueError(f"Each entry must be an array with a length. Got {found!r:.40}.")
     return found
 

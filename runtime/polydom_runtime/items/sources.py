@@ -1,11 +1,12 @@
 """Where items come from: a packed .npz file, JSON lines, or a function."""
 
 import importlib
+import json
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
@@ -13,25 +14,22 @@ from polydom_runtime.causes import raised, report_failure, shown
 from polydom_runtime.exceptions import FeatureError, ItemError
 from polydom_runtime.features import FeatureSpace
 
-from .json_lines import UNREADABLE, json_lines
+UNLABELLED, UNREADABLE = object(), object()
+"""Stand for the label of an item that has none, and for a line that is no item."""
 
-UNLABELLED = object()
-"""The label of an item that has no label."""
+MAX_LINE_BYTES = 1 << 26
+"""The rest of a longer line is skipped."""
+
+BAD_LINES_SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """An item with the time at which it arrived, for a source that knows it. The deadline runs from then.
-
-    Parameters
-    ----------
-    item : object
-    arrived_ns : int
-        By the clock of the loop, which is `time.perf_counter_ns` unless the loop was given another.
-    """
+    """An item with the time at which it arrived, for a source that knows it. The deadline runs from then."""
 
     item: Any
     arrived_ns: int
+    """By the clock of the loop, which is `time.perf_counter_ns` unless the loop was given another."""
 
 
 def load_object(reference: str) -> Any:
@@ -65,15 +63,7 @@ def _parts(reference: object) -> tuple[str, str]:
 
 
 def space_of(reference: str) -> FeatureSpace:
-    """Import the feature space ``MODULE:SPACE``.
-
-    Raises
-    ------
-    FeatureError
-        If the object is not a `FeatureSpace`.
-    ItemError
-        If the reference is malformed, or the module or name does not exist.
-    """
+    """Import the feature space ``MODULE:SPACE``."""
     space = load_object(reference)
     if not isinstance(space, FeatureSpace):
         raise FeatureError(f"{reference!r} must be a polydom_runtime.FeatureSpace. Got {type(space).__name__}.")
@@ -85,10 +75,8 @@ class Sample(NamedTuple):
 
     item: Any
     label: Any = UNLABELLED
-    """`UNLABELLED` if it has none."""
     group: Any = None
     weight: Any = None
-    """None if it has none."""
 
 
 class LabelledItems(Iterator[tuple[Any, Any]]):
@@ -112,9 +100,8 @@ class LabelledItems(Iterator[tuple[Any, Any]]):
 def iterate(source: str) -> LabelledItems:
     """Return an iterator over (item, label) pairs; the label of an item without one is `UNLABELLED`.
 
-    `source`: a packed ``.npz`` file, ``-`` for JSON lines on standard input, or ``MODULE:FUNCTION``: a function without
-    arguments that returns an iterable of items or of (item, label) tuples. In place of an item there may be an
-    `Arrived`, or None while there is none.
+    A source is a packed ``.npz`` file, ``-`` for JSON lines on standard input, or ``MODULE:FUNCTION``, which returns an
+    iterable of items or (item, label) tuples. An item may be an `Arrived`, or None while there is none.
     """
     if source == "-":
         return LabelledItems(json_lines(None if sys.stdin is None else sys.stdin.buffer))
@@ -132,10 +119,7 @@ def readable(source: str) -> list[Any]:
 
 
 def samples(source: str) -> list[Sample]:
-    """Return the items of a source for training, as from `iterate`, with groups and weights.
-
-    These are the arrays ``group`` and ``weight`` of a packed file, or the third and the fourth of a tuple.
-    """
+    """Return the items of a source, with the groups and weights of a packed file, or of tuples of three or four."""
     if source == "-":
         return [Sample(*pair) for pair in iterate(source)]
     if is_function(source):
@@ -176,3 +160,45 @@ def _produced(source: str) -> Iterator[Any]:
         if first == second > 2:
             raise ItemError(f"{source!r} must give one (item, label) after the other. Got all items and all labels.")
     return iter(produced)
+
+
+def json_lines(stream: IO[bytes] | None) -> Iterator[Any]:
+    """Yield the item of each line of a stream: an array, a text, or `UNREADABLE`, which never ends the stream."""
+    if stream is None:
+        raise ItemError("Standard input must be open. It is closed. Give it a file or a pipe.")
+    number = bad = 0
+    while True:
+        try:
+            line = _line(stream)
+        except (OSError, ValueError) as e:
+            raise ItemError(f"Standard input must be a stream of lines. {e}. Give it a file or a pipe.") from e
+        if not line:
+            return
+        number += 1
+        if not line.strip():
+            continue
+        try:
+            item: Any = _item(line)
+        except Exception as e:  # whatever is in a line, the stream goes on
+            bad, item = bad + 1, UNREADABLE
+            if bad <= BAD_LINES_SHOWN:
+                more = " Later ones only count." if bad == BAD_LINES_SHOWN else ""
+                got = ascii(str(e))[1:-1][:120] or type(e).__name__
+                print(f"Line {number} must be a JSON array of numbers, or a text. {got}{more}", file=sys.stderr)
+        yield item
+
+
+def _line(stream: IO[bytes]) -> bytes:
+    line = part = stream.readline(MAX_LINE_BYTES)
+    while len(part) == MAX_LINE_BYTES and not part.endswith(b"\n"):
+        part = stream.readline(MAX_LINE_BYTES)
+    return line if part is line else b"too long"  # which is no JSON
+
+
+def _item(line: bytes) -> Any:
+    value = json.loads(line.decode())
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, list):
+        raise ValueError(f"Got {str(value)[:40]!r}.")
+    return np.asarray(value, dtype=np.float64)

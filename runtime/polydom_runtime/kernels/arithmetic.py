@@ -204,4 +204,3 @@ OPERATORS: Mapping[str, Operator] = {
     "ArgMin": _arg(np.argmin),
     "Softmax": _softmax,
 }
-"""The operators by their names."""

@@ -10,12 +10,7 @@ from .wire import unsound
 
 
 def _same(case: Case) -> list[Shape]:
-    """Return the shape of the first input."""
     return [case.shape()]
-
-
-def _broadcast(case: Case) -> list[Shape]:
-    return [together(e.shape for e in case.inputs if e is not None)]
 
 
 def _all_broadcast(case: Case) -> list[Shape]:
@@ -92,7 +87,7 @@ REDUCING = [
 ]
 
 COMPUTING: Mapping[str, Rule] = {
-    **dict.fromkeys(ELEMENTWISE, _broadcast),
+    **dict.fromkeys(ELEMENTWISE, lambda case: [together(e.shape for e in case.inputs if e is not None)]),
     **dict.fromkeys(["Max", "Mean", "Min", "Sum"], _all_broadcast),
     **dict.fromkeys(REDUCING, _reduce),
     **dict.fromkeys(["CastLike", "CumSum", "LpNormalization"], _same),
@@ -104,4 +99,3 @@ COMPUTING: Mapping[str, Rule] = {
     "TopK": _top,
     "com.microsoft.CDist": _distances,
 }
-"""The operators that compute or compare numbers."""

@@ -1,7 +1,4 @@
-"""How large the results of operators are, for one row, without running them; here those of whole models.
-
-A rule also checks that the numbers of a model fit the width of its input.
-"""
+"""How large the results of operators are, for one row, without running them; here those of whole models."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -35,7 +32,7 @@ class Extent(NamedTuple):
 
     @classmethod
     def of(cls, array: Array) -> "Extent":
-        """Return what is known of a constant."""
+        """Return the extent of a constant."""
         if array.dtype.kind == "O":
             return cls(array.shape, TEXT + 4 * max(map(len, array.reshape(-1).tolist()), default=0), real=False)
         is_list = array.dtype.kind == "i" and array.size <= MAX_VALUES
@@ -43,10 +40,7 @@ class Extent(NamedTuple):
 
 
 class Case(OfNode):
-    """An operator with what it reads.
-
-    `inputs`: None for those that are left out. `work`: 0 at first; rules add the multiplications of products.
-    """
+    """An operator with what it reads (None if left out); rules add the multiplications of products to `work`."""
 
     __slots__ = ("inputs", "node", "work")
 

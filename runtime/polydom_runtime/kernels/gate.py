@@ -57,11 +57,11 @@ class Room:
 
 
 def check_model(onnx_bytes: bytes, width: int, n_classes: int, sure: bool = False) -> Graph:
-    """Return the graph of a model, after a check that it can be handed to an engine; BundleFormatError if it cannot.
+    """Return the graph of a model that can be handed to an engine; BundleFormatError if it cannot.
 
-    It may have no operators that may not end, take too much memory, or do not fit each other or the width; no numbers
-    outside of the file, functions of its own, or trees that are none; and one label or number as output. `n_classes`: 0
-    for a regressor. `sure`: whether its scores are read.
+    Every operator ends, within the limits of memory; all fit each other and the width; numbers are in the file, trees
+    are trees, there are no functions, and one label or number comes out. `n_classes`: 0 for a regressor. `sure`:
+    whether its scores are read.
     """
     try:
         graph = Graph.read(onnx_bytes)
@@ -104,7 +104,6 @@ def _sized(graph: Graph, known: dict[str, Extent], room: Room, times: int) -> li
 
 
 def _results(case: Case) -> list[Extent]:
-    """Return what is known of the outputs of an operator."""
     rule, moves, values = MODELS.get(case.kind), False, None
     if rule is None:  # models need nothing else
         from .computed_extents import COMPUTING
@@ -143,16 +142,13 @@ def _are_real(case: Case) -> tuple[bool, bool]:
 
 
 def _check_divisor(divisor: Extent) -> None:
-    """Check that a quotient is of numbers with a fraction, or by constants that suit all integers.
-
-    The processor stops a process that divides by 0, or the lowest integer by -1.
-    """
+    """Check a divisor of integers: the processor stops a process that divides by 0, or the lowest one by -1."""
     if not divisor.real and (divisor.values is None or not {0, -1}.isdisjoint(divisor.values)):
         raise unsound("integers to be divided by constants other than 0 and -1", f"{divisor.values or 'others'}"[:80])
 
 
 def _loop(case: Case, known: Mapping[str, Extent], room: Room, times: int) -> list[Extent]:
-    """Return what is known of the outputs of Scan: what it carries along, and what it collects from row to row."""
+    """Return the outputs of Scan: those that it carries along, and those that it collects from row to row."""
     (graph,), extents = case.node.graphs, [case.extent(k) for k in range(len(case.inputs))]
     carried = len(extents) - case.integer("num_scan_inputs", 0)
     if any(any(case.integers(f"scan_{order}")) for order in SCAN_ORDERS) or not 0 <= carried < len(extents):
@@ -171,13 +167,8 @@ def _loop(case: Case, known: Mapping[str, Extent], room: Room, times: int) -> li
 
 
 def score_of(scores: Array, label: int) -> float:
-    """Return the score of a label; the absolute value of a single score, shared by two classes.
+    """Return a label's score, or the largest if it has none; the absolute value of one that two classes share.
 
-    `scores` (shape (1, n_classes)): probabilities or decision values. `label`: a class number; if there is no such
-    class, since the model abstains, it is the largest score.
-
-    Examples
-    --------
     >>> import numpy as np
     >>> score_of(np.array([[0.25, 0.75]]), 0), score_of(np.array([[0.25, 0.75]]), 2), score_of(np.array([[-2.0]]), 0)
     (0.25, 0.75, 2.0)

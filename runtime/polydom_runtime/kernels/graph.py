@@ -124,9 +124,7 @@ class Operation(Typed):
     outputs: list[str]
     """The names of tensors; empty for those that are left out."""
     attributes: Mapping[str, Any]
-    """Numbers, texts, lists of them, and arrays."""
     graphs: "tuple[Graph, ...]" = ()
-    """Those inside."""
 
 
 class Declared(NamedTuple):
@@ -181,7 +179,6 @@ class Graph(NamedTuple):
 
 @remembered
 def _version(data: memoryview) -> tuple[str, int]:
-    """Return the domain and the version of some operators."""
     domain, version = "", 0
     for f in fields(data):
         if f.tag == 1:
@@ -247,7 +244,6 @@ def _length(data: memoryview) -> int:
 
 
 def _node(data: memoryview, opset: int, outer: set[str], depth: int) -> Operation:
-    """Read a NodeProto."""
     inputs: list[str] = []
     outputs: list[str] = []
     kind = domain = ""

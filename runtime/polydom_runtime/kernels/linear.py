@@ -11,7 +11,7 @@ from .tensors import KernelStep, Operator, UnknownModel
 from .wire import unsound
 
 LAYER = "layer"
-"""An operator that ONNX does not have: weights and a bias at once; see `polydom_runtime.kernels.folding`."""
+"""An operator that ONNX does not have: weights and a bias at once; see `polydom_runtime.kernels.kernel`."""
 
 
 def _scaler(step: KernelStep) -> list[Array]:
@@ -78,10 +78,6 @@ def _gemm(step: KernelStep) -> list[Array]:
     weights = (b.T if step.integer("transB", 0) else b) * b.dtype.type(alpha)
     bias = step.known(2).reshape(-1) * b.dtype.type(beta) if len(step.inputs) > 2 else None
     return [weighted(step, a, weights, bias)]
-
-
-def _layer(step: KernelStep) -> list[Array]:
-    return [weighted(step, step.array(0), step.attributes["weights"], step.attributes["bias"])]
 
 
 def _linear_regressor(step: KernelStep) -> list[Array]:
@@ -155,7 +151,7 @@ def _softmax(scores: Array) -> None:
 
 
 OPERATORS: Mapping[str, Operator] = {
-    LAYER: _layer,
+    LAYER: lambda step: [weighted(step, step.array(0), step.attributes["weights"], step.attributes["bias"])],
     "MatMul": _matmul,
     "Gemm": _gemm,
     "ai.onnx.ml.Scaler": _scaler,
@@ -163,4 +159,3 @@ OPERATORS: Mapping[str, Operator] = {
     "ai.onnx.ml.LinearRegressor": _linear_regressor,
     "ai.onnx.ml.LinearClassifier": _linear_classifier,
 }
-"""The operators by their names."""

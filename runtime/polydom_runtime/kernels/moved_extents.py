@@ -28,10 +28,6 @@ def constant_of(case: Case) -> Array:
     return value
 
 
-def _constant(case: Case) -> list[Shape]:
-    return [constant_of(case).shape]
-
-
 def _flatten(case: Case) -> list[Shape]:
     shape, axis = case.shape(), case.integer("axis", 1)
     axis = axis if axis == len(shape) else axis_of(axis, len(shape))
@@ -41,10 +37,6 @@ def _flatten(case: Case) -> list[Shape]:
 def _gather(case: Case) -> list[Shape]:
     shape, axis = case.shape(), case.axis(0)
     return [(*shape[:axis], *case.shape(1), *shape[axis + 1 :])]
-
-
-def _gather_elements(case: Case) -> list[Shape]:
-    return [case.shape(1)]
 
 
 def _gather_last(case: Case) -> list[Shape]:
@@ -73,14 +65,6 @@ def _transpose(case: Case) -> list[Shape]:
     if sorted(order) != list(range(len(shape))):
         raise unsound("an order of all axes", str(order)[:80])
     return [tuple(shape[k] for k in order)]
-
-
-def _constant_of_shape(case: Case) -> list[Shape]:
-    return [tuple(case.values(0))]
-
-
-def _expand(case: Case) -> list[Shape]:
-    return [together([case.shape(), tuple(case.values(1))])]
 
 
 def _reshape(case: Case) -> list[Shape]:
@@ -139,12 +123,12 @@ def _shape_part(case: Case) -> list[int]:
 
 MOVING: Mapping[str, Rule] = {
     "Concat": _concat,
-    "Constant": _constant,
-    "ConstantOfShape": _constant_of_shape,
-    "Expand": _expand,
+    "Constant": lambda case: [constant_of(case).shape],
+    "ConstantOfShape": lambda case: [tuple(case.values(0))],
+    "Expand": lambda case: [together([case.shape(), tuple(case.values(1))])],
     "Flatten": _flatten,
     "Gather": _gather,
-    "GatherElements": _gather_elements,
+    "GatherElements": lambda case: [case.shape(1)],
     "Reshape": _reshape,
     "Shape": lambda case: [(len(_shape_part(case)),)],
     "Size": lambda case: [()],
@@ -156,7 +140,6 @@ MOVING: Mapping[str, Rule] = {
     "Unsqueeze": _unsqueeze,
     "ai.onnx.ml.ArrayFeatureExtractor": _gather_last,
 }
-"""The operators that move numbers."""
 
 
 def _joined(case: Case) -> list[int] | None:

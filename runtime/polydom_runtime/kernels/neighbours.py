@@ -45,7 +45,7 @@ def _top(step: KernelStep) -> list[Array]:
 
 
 def _choosing(row: Array, largest: bool, places: Array) -> Callable[[], object]:
-    """Return what finds the smallest or largest numbers of a row, in order; of equal ones the first."""
+    """Return a search for the smallest or largest numbers of a row, in order; of equal ones the first."""
     k = len(places)
 
     def choose() -> None:
@@ -60,4 +60,3 @@ def _choosing(row: Array, largest: bool, places: Array) -> Callable[[], object]:
 
 
 OPERATORS: Mapping[str, Operator] = {"com.microsoft.CDist": _distances, "TopK": _top}
-"""The operators by their names."""

@@ -91,7 +91,7 @@ _MODE_NAMES: Mapping[bytes, str] = {bytes([9 << 3 | BYTES, len(mode)]) + mode.en
 
 _MODE = re.compile(b"|".join(map(re.escape, _MODE_NAMES)))
 _MODES = re.compile(b"(?:" + _MODE.pattern + b"){1,1000}")
-"""As many at once: a forest has so many that reading them one by one takes most of the time."""
+"""Many at once: a forest has so many that reading them one by one takes most of the time."""
 
 _VALUES: Mapping[int, int] = {1: 2, 2: 3, 3: 4, 4: 5, 5: 6, 6: 7, 7: 8, 8: 9}
 """The field of AttributeProto that holds the value, by the type that it states."""

@@ -1,9 +1,8 @@
 """Where rounding decides: answers that another engine or processor may give otherwise, and none of them is wrong.
 
-Sums of float32 end in other digits if they are added in another order or by other instructions. So answers may differ
-where two labels have the same score, two training items are as near, or a computed number lies on a threshold. Such
-answers are found by moving all numbers that sums are made of a little: what a model then answers, it may answer.
-Comparisons of trees are exact, so their thresholds and the numbers that they compare stay as they are.
+Sums of float32 end in other digits if they are added in another order, which matters where two labels have the same
+score, two training items are as near, or a number lies on a threshold. Such answers are found by moving all numbers
+that sums are made of a little; trees compare exactly, so their thresholds and inputs stay.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,7 +21,7 @@ NEAR = 2.0**-18
 float32."""
 
 TRIES = 64
-"""So many models and rows with moved numbers are tried."""
+"""The number of models and rows with moved numbers that are tried."""
 
 LEAVES = frozenset({"class_weights", "target_weights", "base_values"})
 """Attributes of operators that trees add up."""
@@ -61,12 +60,11 @@ def moved_graph(graph: Graph, rng: np.random.Generator) -> Graph:
 
 
 def unexplained(found: Array, expected: Array, around: Callable[[Bools], Array], precision: float = 0.0) -> Bools:
-    """Return where answers differ and rounding does not explain it, shape ``(n_rows,)``.
+    """Return where answers of two models differ and rounding does not explain it, shape ``(n_rows,)``.
 
-    `found`, `expected` (shape (n_rows,)): class numbers, or numbers of a regressor. `around`: returns for some rows
-    what the model that gave `found` answers where its numbers differ by rounding, shape ``(n_some, TRIES)``.
-    `precision`: numbers of a regressor may differ by this share of the sum of the range of the expected ones and of
-    their largest absolute value. 0 for a classifier.
+    `around`: returns the answers of the model of `found` to some rows with its numbers moved, shape ``(n_some,
+    TRIES)``. `precision`: how far a regressor may be off, as a share of the range plus the largest absolute value; 0
+    for a classifier.
     """
     limit = precision * float(np.ptp(expected) + np.abs(expected).max())
     wrong: Bools = ~(np.abs(found - expected) <= limit)  # also where a number is none

@@ -25,10 +25,6 @@ def _reshaped(step: KernelStep) -> list[Array]:
     return [found]
 
 
-def _same(step: KernelStep) -> list[Array]:
-    return [step.array(0)]
-
-
 def _transpose(step: KernelStep) -> list[Array]:
     a = step.array(0)
     order = step.integers("perm") or list(range(a.ndim))[::-1]
@@ -43,10 +39,6 @@ def _concat(step: KernelStep) -> list[Array]:
     out = step.new(np.concatenate(arrays, axis).shape, arrays[0].dtype)
     step.run(partial(np.concatenate, arrays, axis, out))
     return [out]
-
-
-def _shape(step: KernelStep) -> list[Array]:
-    return [np.array(step.array(0).shape, dtype=np.int64)]
 
 
 def _constant(step: KernelStep) -> list[Array]:
@@ -89,13 +81,12 @@ def _cast_like(step: KernelStep) -> list[Array]:
 
 OPERATORS: Mapping[str, Operator] = {
     **dict.fromkeys(["Reshape", "Flatten", "Squeeze", "Unsqueeze"], _reshaped),
-    "Identity": _same,
+    "Identity": lambda step: [step.array(0)],
     "Transpose": _transpose,
     "Concat": _concat,
-    "Shape": _shape,
+    "Shape": lambda step: [np.array(step.array(0).shape, dtype=np.int64)],
     "Constant": _constant,
     "ConstantOfShape": _constant_of_shape,
     "CastLike": _cast_like,
     "ai.onnx.ml.ArrayFeatureExtractor": _gather_last,
 }
-"""The operators by their names."""

@@ -1,6 +1,6 @@
 """Support vector machines: sums of similarities to vectors of the training items."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from itertools import combinations
 
@@ -36,7 +36,7 @@ def _similarities(step: KernelStep, count: int) -> Array:
 
 
 def _power(step: KernelStep, a: Array, degree: float) -> Call:
-    """Return what raises numbers to a power in their own array: a small one by products, which are quicker."""
+    """Return a call that raises numbers to a power in their own array: a small one by products, which are quicker."""
     if degree not in (1.0, 2.0, 3.0, 4.0):
         return partial(np.power, a, np.float32(degree), a)
     factor = step.new(a.shape)
@@ -79,31 +79,16 @@ def _classifier(step: KernelStep) -> list[Array]:
     step.run(partial(np.dot, weights, _similarities(step, count), sums))
     step.run(partial(np.add, sums, rho, sums))
     if n == 2:
-        return [_of_two(step, sums, labels), step.new((1, 1))]
-    winners = np.array(pairs)
+        label, (first, second) = step.new((1,), np.int64), labels
+        step.run(lambda: label.fill(first if sums[0] > 0.0 else second))
+        return [label, step.new((1, 1))]
+    winners, losers = np.array(pairs).T.copy()
     votes = step.new((n,), np.int64)
-    step.run(_counting(sums, winners[:, 0].copy(), winners[:, 1].copy(), votes))
+    step.run(lambda: np.copyto(votes, np.bincount(np.where(sums > 0.0, winners, losers), minlength=n)))
     return [label_of(step, votes, labels), step.new((1, n))]
-
-
-def _of_two(step: KernelStep, sums: Array, labels: list[int]) -> Array:
-    out = step.new((1,), np.int64)
-    first, second = labels
-    step.run(lambda: out.fill(first if sums[0] > 0.0 else second))
-    return out
-
-
-def _counting(sums: Array, first: Array, second: Array, votes: Array) -> Callable[[], object]:
-    n = len(votes)
-
-    def count() -> None:
-        votes[:] = np.bincount(np.where(sums > 0.0, first, second), minlength=n)
-
-    return count
 
 
 OPERATORS: Mapping[str, Operator] = {
     "ai.onnx.ml.SVMRegressor": _regressor,
     "ai.onnx.ml.SVMClassifier": _classifier,
 }
-"""The operators by their names."""

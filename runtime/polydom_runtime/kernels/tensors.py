@@ -41,7 +41,6 @@ class KernelStep(OfNode):
 
     node: Operation
     inputs: list[Array | None]
-    """An array for each input of the node; None for those that are left out."""
     constant: list[bool]
     """Whether the numbers of each input are known already."""
     opset: int

@@ -14,26 +14,22 @@ MAX_DEPTH = 512
 
 
 class TreeNodes(NamedTuple):
-    """Where the nodes of trees are in their attributes."""
+    """Where the nodes of trees are in their attributes: arrays of shape ``(n_nodes,)`` if not said otherwise."""
 
     roots: Array
     """Shape (n_trees,)."""
     leaves: Array
-    """Shape (n_nodes,)."""
     children: Array
     """Shape (n_nodes, 2). Where to go if a comparison is false, and if it is true. A leaf leads to itself."""
     depth: int
     """The most comparisons on a way to a leaf."""
     keys: Array
     order: Array
-    """Shape (n_nodes,). Trees and nodes as one number, rising, and where they are."""
+    """Trees and nodes as one number, rising, and where they are."""
 
     @classmethod
     def of(cls, given: Typed, width: int) -> "TreeNodes":
-        """Read the attributes of trees over an input of some width. O(n log n) for n nodes.
-
-        Each node but the first of a tree must have one parent there. Trees may not be mixed or too deep.
-        """
+        """Read the attributes of trees, in which each node but the first has one parent. O(n log n) for n nodes."""
         leaves = _leaves(given)
         count = len(leaves)
         key, no, yes = keys_of(given, "nodes", ["nodeids", "falsenodeids", "truenodeids"], count)
@@ -72,11 +68,7 @@ class TreeNodes(NamedTuple):
 
 
 def check_trees(given: Typed, kind: str, results: int, width: int) -> int:
-    """Check trees with the weights of their leaves, and return the number of nodes.
-
-    `given`: attributes of TreeEnsembleClassifier or TreeEnsembleRegressor. `results`, `width`: the number of classes or
-    targets, and of input columns.
-    """
+    """Check trees with the weights of their leaves, of `results` classes or targets; return the number of nodes."""
     nodes = TreeNodes.of(given, width)
     count = len(nodes.leaves)
     given.reals("nodes_values", count, compared=True)  # one that sends all others aside may be infinite

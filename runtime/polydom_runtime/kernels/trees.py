@@ -13,23 +13,21 @@ from .tensors import KernelStep, Operator, UnknownModel
 from .tree_nodes import TreeNodes, keys_of
 
 FEW_VISITS = 48
-"""So many nodes are visited one by one in less time than numpy takes to visit all trees level by level."""
+"""Up to this number of nodes, visiting them one by one is quicker than numpy's visit to all trees level by level."""
 
 
 class Trees(NamedTuple):
-    """Nodes of all trees side by side."""
+    """Nodes of all trees side by side, arrays of shape ``(n_nodes,)`` if not said otherwise."""
 
     roots: Array
     """Shape (n_trees,)."""
     depth: int
     """The most comparisons on a way to a leaf."""
     features: Array
-    """Shape (n_nodes,). The column that a node compares; 0 at leaves."""
+    """The column that a node compares; 0 at leaves."""
     thresholds: Array
-    """Shape (n_nodes,)."""
     children: Array
-    """Shape (n_nodes, 2). Where to go if the column is above the threshold, and if it is not. A leaf leads to
-    itself."""
+    """Shape (n_nodes, 2). Where to go if the column is above the threshold, and if it is not: from a leaf to itself."""
 
     @classmethod
     def of(cls, step: KernelStep, nodes: TreeNodes) -> "Trees":
@@ -42,7 +40,7 @@ class Trees(NamedTuple):
         return cls(nodes.roots, nodes.depth, features, thresholds, nodes.children)
 
     def leaves_of(self, row: Array) -> Callable[[], Array]:
-        """Return what finds the leaf of each tree for the numbers that a row holds then."""
+        """Return a search for the leaf of each tree, by the numbers that a row holds then."""
         if len(self.roots) * self.depth <= FEW_VISITS:
             return self._one_by_one(row)
         roots, features, thresholds, depth = self.roots, self.features, self.thresholds, self.depth
@@ -83,7 +81,7 @@ class Trees(NamedTuple):
 
 
 def _leaf_values(step: KernelStep, kind: str, count: int, nodes: TreeNodes) -> tuple[Array, list[int]]:
-    """Return what each node adds to each class or target, shape ``(n_nodes, count)``, and the columns that are used."""
+    """Return the additions of each node to each class or target, ``(n_nodes, count)``, and the columns in use."""
     columns, weights = step.integer_array(f"{kind}_ids"), step.reals(f"{kind}_weights")
     places = nodes.places(*keys_of(step, kind, ["nodeids"], len(weights)))
     values = step.new((len(nodes.leaves), count))
@@ -92,7 +90,7 @@ def _leaf_values(step: KernelStep, kind: str, count: int, nodes: TreeNodes) -> t
 
 
 def _summed(step: KernelStep, trees: Trees, values: Array) -> Callable[[], Array]:
-    """Return what sums the values of the leaves of a row, in the order of the trees."""
+    """Return the sum of the values of a row's leaves, in the order of the trees, as a function."""
     find = trees.leaves_of(step.array(0).reshape(-1))
     if len(trees.roots) == 1:
         return lambda: np.asarray(values[find()[0]])
@@ -183,4 +181,3 @@ OPERATORS: Mapping[str, Operator] = {
     "ai.onnx.ml.TreeEnsembleRegressor": _regressor,
     "ai.onnx.ml.TreeEnsembleClassifier": _classifier,
 }
-"""The operators by their names."""

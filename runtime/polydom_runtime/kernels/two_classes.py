@@ -13,7 +13,7 @@ IS_POSITIVE = "is positive"
 
 
 def compared(nodes: Sequence[Operation], constants: Mapping[str, Array]) -> list[Operation]:
-    """Let the place of the larger one of two scores that mirror each other be the sign of the second one.
+    """Let the place of the larger of two scores that mirror each other be the sign of the second one.
 
     Networks state ``(1 - s, s)`` with a sigmoid s, linear models ``(-s, s)``. Only for models whose label alone is
     wanted: what they then compute needlessly is left out later.
@@ -55,4 +55,3 @@ def _is_positive(step: KernelStep) -> list[Array]:
 
 
 OPERATORS: Mapping[str, Operator] = {IS_POSITIVE: _is_positive}
-"""The operators by their names."""

@@ -35,6 +35,9 @@ SHORT = 64
 
 T = TypeVar("T")
 
+new_field = tuple.__new__
+"""Makes a `Field` in half the time of a call of the class."""
+
 Bytes = NDArray[np.uint8]
 Places = NDArray[np.intp]
 
@@ -48,7 +51,6 @@ class Field(NamedTuple):
 
     tag: int
     kind: int
-    """The wire type."""
     value: int | memoryview
     """A number, or the bytes of a field of any other type."""
 
@@ -113,7 +115,7 @@ def fields(data: memoryview, known: re.Pattern[bytes] | None = None) -> Iterator
         if left[0] < 0:
             raise unsound(f"at most {MAX_FIELDS} fields", "more")
         if known is not None and (many := known.match(data, at)):
-            yield Field(data[at] >> 3, MANY, data[at : many.end()])
+            yield new_field(Field, (data[at] >> 3, MANY, data[at : many.end()]))
             at = many.end()
             continue
         start, key = at, data[at]
@@ -140,9 +142,9 @@ def fields(data: memoryview, known: re.Pattern[bytes] | None = None) -> Iterator
         # A key of one byte only: what is read at once must be at least one field.
         if kind in (VARINT, FIXED32) and key < 0x80 and at < end and data[start] == data[at] == key:
             packed, at = _run(data, start, key, kind)
-            yield Field(tag, BYTES, packed)
+            yield new_field(Field, (tag, BYTES, packed))
         else:
-            yield Field(tag, kind, number if kind == VARINT else content)
+            yield new_field(Field, (tag, kind, number if kind == VARINT else content))
 
 
 def varints(data: memoryview) -> NDArray[np.int64]:

@@ -19,8 +19,7 @@ BLOCKED_NS = 1_000_000
 class ItemFeed:
     """Takes items from a source; counts its exceptions, and tries it again 1, 2, 4, ... periods later, at most 1 s.
 
-    `taken`: the number of items so far. `ended`, `broke`, `polled`, `blocked`: whether the source has ended, right
-    after it had raised, has ever yielded None ("nothing yet"), and waited for the last item.
+    `broke`: the source ended right after it raised; `polled`: it has yielded None; `blocked`: it waited for an item.
     """
 
     def __init__(

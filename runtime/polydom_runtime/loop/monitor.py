@@ -33,7 +33,8 @@ class Monitor:
     """Answers the items of a source at a fixed period, from the first until the source ends or `stop` is called.
 
     Period k begins at start + k × period, without drift. In each period, the loop takes the next item from the source,
-    and calls `on_answer` with the answer. A monitor runs once, in one thread.
+    and calls `on_answer` with the answer. Exceptions of callbacks are counted, and the loop goes on. A monitor runs
+    once, in one thread.
 
     The item of a period is due when the period begins, and its deadline runs from then. So the time that is lost by
     waking up late and by reading the source is a part of the answer's time. There are three exceptions. An `Arrived`
@@ -81,16 +82,6 @@ class Monitor:
     stop : Stop, optional
         For a program that handles signals by itself.
 
-    Raises
-    ------
-    LoopError
-        If the period or the overrun policy is impossible.
-    DeadlineError
-        If the deadline is longer than the period.
-
-    Notes
-    -----
-    Exceptions of callbacks are counted, and the loop goes on.
     """
 
     def __init__(
@@ -135,10 +126,7 @@ class Monitor:
         self._stop.requested = True
 
     def on_signal(self, signum: int, frame: object) -> None:
-        """Stop the loop on a signal; a handler for `signal.signal` in the thread of the loop.
-
-        It raises `StopWaiting` if the source blocks, so that the loop leaves it at once; `run` catches that.
-        """
+        """Stop the loop on a signal, even while the source blocks; a handler for `signal.signal` in its thread."""
         self._stop.on_signal(signum, frame)
 
     def run(self) -> LoopSummary:

@@ -41,8 +41,7 @@ REASONS = {
 class LinuxCalls:
     """The calls of the Linux system that make a loop punctual. Each returns a description of its effect.
 
-    It raises OSError if the system does not allow it, AttributeError or ImportError if there is no such call. `board`
-    shows the rights of this process, in /proc.
+    It raises OSError if the system does not allow it, AttributeError or ImportError if there is no such call.
     """
 
     def __init__(self, board: Board | None = None) -> None:
@@ -92,9 +91,8 @@ def apply(
 ) -> list[Finding]:
     """Make this thread punctual, after everything is loaded; report the settings that the system does not allow.
 
-    `cpu`: the processor to stay on; best one that no other thread may use (isolcpus). `priority`: from 1 to 99 under
-    SCHED_FIFO; the kernel runs its interrupt threads at 50. `lock_memory`: whether pages must stay in memory once they
-    have been used.
+    `cpu` is best one that no other thread may use (isolcpus). `priority`, from 1 to 99, is under SCHED_FIFO; the kernel
+    runs its interrupt threads at 50.
     """
     system = system or LinuxCalls()
     asked: dict[str, Callable[[], str]] = {"timer slack": system.tighten_timer}

@@ -56,10 +56,7 @@ class RehearsalCounts:
 
 
 class Rehearsals:
-    """Rehearses before each item, if a rehearsal fits `room_ns`, the part of a period that the deadline leaves.
-
-    `preemptions`: returns how often other programs have taken the processor from this thread so far.
-    """
+    """Rehearses before each item, if a rehearsal fits `room_ns`, the part of a period that the deadline leaves."""
 
     def __init__(
         self, rehearse: Callable[[], object], clock: Clock, room_ns: int, preemptions: Callable[[], int] = lambda: 0
@@ -90,10 +87,7 @@ class Rehearsals:
 
     @property
     def usual_ns(self) -> int:
-        """How long a rehearsal usually takes.
-
-        Late wake-ups do not count: otherwise a busy spell could make rehearsals seem not to fit, and end them for good.
-        """
+        """How long a rehearsal takes, without late wake-ups: a busy spell would end rehearsals for good."""
         return sorted(self._took)[len(self._took) // 2]
 
     def learn(self, until: Callable[[int], object], period_ns: int) -> None:
@@ -106,8 +100,7 @@ class Rehearsals:
     def run(self, asked_ns: int, due_ns: int) -> None:
         """Rehearse until an item is due, at least once if there is time.
 
-        `asked_ns`: when the loop wanted to wake up for it: lateness counts as time that a rehearsal needs. The same
-        as `due_ns` if no item is due.
+        A wake-up later than `asked_ns` counts as time that a rehearsal needs. Both times are equal if no item is due.
         """
         began = now = self._clock()
         self._late.append(max(began - asked_ns, 0))

@@ -13,8 +13,7 @@ SLACK_S = 0.002
 class ThrottleWatch:
     """Checks once a second, in the slack of a `Monitor`, whether the firmware lowers the clock.
 
-    `expect` (such as `Predictor.expect_slowdown`) is told the expected slow-down: the fastest clock so far / the
-    present one while the clock is lowered, else 1.
+    It tells `expect`, such as `Predictor.expect_slowdown`, the slow-down: the fastest clock so far / the present one.
     """
 
     def __init__(

@@ -1,8 +1,4 @@
-"""The schedule of a loop, its punctual sleep, and the collection of garbage in its slack.
-
-The periods are absolute times: a loop that slept for a fixed duration after each item would drift by its own work and
-by every late wake-up.
-"""
+"""The schedule of a loop, its punctual sleep, and the collection of garbage in its slack."""
 
 import ctypes
 import gc
@@ -15,11 +11,10 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from polydom_runtime.clock import Clock, hardware_clock
+from polydom_runtime.clock import Clock, collector_off, hardware_clock
 from polydom_runtime.costs import format_seconds
 from polydom_runtime.exceptions import DeadlineError, LoopError
 from polydom_runtime.histogram import Histogram
-from polydom_runtime.pauses import collector_off
 
 NAP_NS = 100_000_000
 """A longer sleep is split, so that the loop can be stopped and keeps watchdogs alive meanwhile."""
@@ -95,26 +90,17 @@ def own_waits() -> int:
 
 @dataclass(frozen=True, slots=True)
 class Lateness:
-    """How late a loop was woken.
-
-    Parameters
-    ----------
-    wake_ups : int
-        The number of wake-ups.
-    p50_ns, p99_ns : float
-        Median and 99 % quantile in nanoseconds, to within 2 %; NaN if the loop never slept.
-    max_ns : int
-        The largest lateness in nanoseconds.
-    """
+    """How late a loop was woken."""
 
     wake_ups: int
     p50_ns: float
     p99_ns: float
+    """Median and 99 % quantile, to within 2 %; NaN if the loop never slept."""
     max_ns: int
 
 
 class Sleeper:
-    """Sleeps until absolute times, so that lateness does not accumulate.
+    """Sleeps until absolute times, so that neither lateness nor the loop's own work accumulates.
 
     Parameters
     ----------
@@ -128,11 +114,6 @@ class Sleeper:
     waits, preemptions : callable
         Return how often this thread has waited for something so far, and how often the processor was taken from it. The
         first tells a source that waits for its item from one that works on it.
-
-    Raises
-    ------
-    LoopError
-        If `spin` is negative or not finite.
 
     Examples
     --------
@@ -173,17 +154,9 @@ class Sleeper:
     ) -> bool:
         """Sleep until the clock shows `target_ns`, which should lie in the future, and record how late that was.
 
-        Parameters
-        ----------
-        go_on : callable
-            Called after each nap except the last; if it returns False, the sleep ends, and this returns False.
-        nap_ns : int
-            The longest nap.
-        early_ns : int
-            Time before the target at which to stop sleeping, as with `spin`.
-        meanwhile : callable, optional
-            Called after the sleep with the time at which it should have ended, and the target. The rest of the time is
-            spent reading the clock.
+        After each nap of at most `nap_ns` except the last, `go_on` is called; if it returns False, the sleep ends, and
+        this returns False. `early_ns` before the target the sleep ends, too, as with `spin`. Then `meanwhile` is called
+        with the time at which it should have ended, and the target; the rest of the time is spent reading the clock.
         """
         clock = self._clock
         wake_ns = target_ns - max(self._spin_ns, early_ns)
@@ -205,7 +178,7 @@ class Sleeper:
 
 
 def set_timer_slack(slack_ns: int) -> int | None:
-    """Set the delay that the system may add to each wake-up of this thread, to save power: 50 µs by default in Linux.
+    """Set the delay that Linux may add to each wake-up of this thread, to save power; by default 50 µs.
 
     It needs no privilege. Return the former one in nanoseconds; None if this system has no such setting.
     """
@@ -230,8 +203,7 @@ def precise_timers() -> Iterator[None]:
 class SlackCollector:
     """Collects garbage only in slack that is more than twice as long as the longest collection so far.
 
-    A collection at a time of Python's choosing could delay an answer by 100 ms. The factor of two is a margin, since
-    the next collection may take longer than all before.
+    One at a time of Python's choosing could delay an answer by 100 ms. The next may take longer than all before.
 
     Parameters
     ----------
@@ -244,11 +216,6 @@ class SlackCollector:
         the time of other threads, and a single long pause would then prevent all later collections.
     off : callable
         Returns a context manager within which Python itself collects nothing.
-
-    Attributes
-    ----------
-    collections : int
-        The number of collections so far.
     """
 
     def __init__(

@@ -57,15 +57,6 @@ class ServiceManager:
     interval : float
         Seconds between two keep-alives; infinity if systemd expects none.
 
-    Raises
-    ------
-    LoopError
-        If the address is neither of these.
-
-    Notes
-    -----
-    If the manager's queue is full, sending fails instead of waiting: the loop must not block, and the next keep-alive
-    comes soon.
     """
 
     def __init__(self, address: str, interval: float = math.inf) -> None:
@@ -80,8 +71,7 @@ class ServiceManager:
     ) -> "ServiceManager | None":
         """Return the manager that started this process; None if it expects no notifications.
 
-        Keep-alives are sent twice as often as WATCHDOG_USEC demands, unless WATCHDOG_PID names another process than
-        this one (or `process`, for tests). Raises `LoopError` if NOTIFY_SOCKET is not an address.
+        Keep-alives are sent twice as often as WATCHDOG_USEC demands; none if WATCHDOG_PID is another process.
         """
         if not (address := environment.get("NOTIFY_SOCKET")):
             return None
@@ -109,24 +99,16 @@ class ServiceManager:
 
     def _send(self, *lines: str) -> None:
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as mine:
-            mine.setblocking(False)
+            mine.setblocking(False)  # the loop must not wait for a full queue, and the next keep-alive comes soon
             mine.sendto("\n".join(lines).encode(), self._address)
 
 
 class HardwareWatchdog:
-    """The watchdog timer of the board, which resets the board.
-
-    It is started by `ready` and not before: an error in preparing the loop must not reset the board.
+    """The watchdog timer of the board, which resets the board; it runs only from `ready` on.
 
     Parameters
     ----------
     path : str or path
-        The device.
-
-    Attributes
-    ----------
-    interval : float
-        Seconds between two keep-alives, a third of the device's time-out; infinity before `ready`.
     """
 
     def __init__(self, path: str | os.PathLike[str] = WATCHDOG_DEVICE) -> None:
@@ -151,10 +133,7 @@ class HardwareWatchdog:
             os.write(self._file, ALIVE)
 
     def close(self, clean: bool) -> None:
-        """Switch the timer off after a clean end; otherwise it resets the board, unless the loop is restarted in time.
-
-        A kernel built with WATCHDOG_NOWAYOUT never switches the timer off.
-        """
+        """Switch the timer off after a clean end, unless the kernel has WATCHDOG_NOWAYOUT; else it resets the board."""
         file, self._file = self._file, None
         if file is not None:
             try:
@@ -165,10 +144,7 @@ class HardwareWatchdog:
 
 
 class Pulse:
-    """Keeps watchdogs alive, all as often as the most frequent one needs; after a failure, again at the next beat.
-
-    At most `nap_ns` nanoseconds may pass from one beat to the next.
-    """
+    """Keeps watchdogs alive as often as the most frequent one needs, if at most `nap_ns` pass between two beats."""
 
     def __init__(
         self, watchdogs: Sequence[Watchdog], clock: Clock, failed: Callable[[OSError], object] = lambda error: None
@@ -188,7 +164,7 @@ class Pulse:
         self.nap_ns = max(int(min(NAP_NS, self._interval / 2.0)), 1)
 
     def beat(self) -> None:
-        """Keep the watchdogs alive if a keep-alive is due."""
+        """Keep the watchdogs alive if a keep-alive is due; after a failure, the next beat tries again."""
         if (now := self._clock()) >= self._due:
             told = [self._tell(watchdog.keep_alive) for watchdog in self._watchdogs]
             self._due = now + self._interval if all(told) else now
@@ -212,7 +188,6 @@ def _status(text: str) -> str:
 
 
 def _timeout(file: int) -> float:
-    """Return the time-out of the device in seconds."""
     with suppress(OSError, ImportError):
         import fcntl
 

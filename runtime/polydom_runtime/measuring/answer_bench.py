@@ -1,7 +1,6 @@
 """Whole answers on this machine, each part timed: dispatch, every unit, the models; hot and after a sleep.
 
-A model that is called over and over takes a fraction of its time in an answer. There, features have used the caches
-since its last run, and after a sleep other programs have. The same is true of units. So each is timed where it runs.
+Called over and over, a model or unit takes a fraction of its time in an answer, where others have used the caches.
 """
 
 import math
@@ -13,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from polydom_runtime.arrays import Floats
+from polydom_runtime.bundles.bundle_times import Regime
 from polydom_runtime.bundles.engines import Engine, InputRow, load_model
-from polydom_runtime.bundles.regimes import Regime
 from polydom_runtime.exceptions import FeatureError, MeasurementError
 from polydom_runtime.features import FeatureSpace, read_only
 from polydom_runtime.policy.loaded_models import LoadedModel, Run
@@ -40,12 +39,7 @@ class _Parts(NamedTuple):
 
 
 class _Bench:
-    """Answers items as a predictor does, and times each part; a step right before the first feature that uses it.
-
-    `models`: run a model each. `may_fail`: whether a model may fail, so that its time is not known.
-
-    `values`: the features of the last item, where models find their inputs.
-    """
+    """Answers items as a predictor does and times each part; a step runs before the first feature that uses it."""
 
     def __init__(
         self,
@@ -65,10 +59,7 @@ class _Bench:
         self._dispatch, self._sleep, self._stopwatch = dispatch, timers.sleep, stopwatch
 
     def answer(self, item: Any, parts: _Parts, before: Sequence[tuple[Any, _Parts]], asleep: float) -> Floats:
-        """Sleep, answer the items before, and then this one; return the seconds of its steps, features and models.
-
-        The time of dispatch follows those of the features. It is NaN where an answer has no such part.
-        """
+        """Sleep, answer the items before and this one; return the seconds of steps, features, dispatch and models."""
         if asleep:
             self._sleep(asleep)
         for other, its_parts in before:
@@ -104,12 +95,8 @@ class AnswerBench:
     random order, and find its code warm. They leave the caches as no answer does, so each hot answer comes after one
     without them to the item before.
 
-    Without a rehearsal, the first feature after a sleep finds much cold that all features need, whichever it is. So the
-    quickest feature comes first then, and what it takes beyond its usual time counts as dispatch, of which there is one
-    in each answer.
-
-    `items`: in the order in which they are answered. `models`: runs of the reference models. `seed`: seed of the random
-    order.
+    Without a rehearsal, the first feature after a sleep finds much cold that all features need. So the quickest
+    feature comes first then, and its time beyond the usual counts as dispatch, of which there is one in each answer.
     """
 
     def __init__(
@@ -132,10 +119,7 @@ class AnswerBench:
         self._quickest: int | None = None
 
     def learn_usual_times(self, hot: Floats) -> None:
-        """Learn the usual times of units on each item from hot answers, shape ``(n_answers, 2 + n_units + n_models)``.
-
-        Until then, cold answers count what their first feature takes as its own time.
-        """
+        """Learn the usual times of units on each item from hot answers, ``(n_answers, 2 + n_units + n_models)``."""
         positions, n_steps = hot[:, 0], len(self._bench.steps)
         end = 2 + n_steps + len(self._bench.stages)
         self._usual = {int(p): np.median(hot[positions == p, 2:end], axis=0) for p in np.unique(positions)}
@@ -149,13 +133,7 @@ class AnswerBench:
         return len(self._items)
 
     def answer(self, position: int, regime: Regime, asleep: float) -> Floats:
-        """Answer the item at a position, after `asleep` seconds of sleep unless the regime is hot.
-
-        Return the position and the size of the item, then the seconds of each unit and of each reference model, shape
-        ``(2 + n_units + n_models,)``.
-
-        Raises `FeatureError` if a feature fails.
-        """
+        """Answer an item; return its position and size, then the seconds of each unit and each reference model."""
         item, parts = self._items[position], self._parts()
         before = {"hot": self._last, "rehearsed": self._kept, "cold": []}[regime]
         answers = [(other, self._parts()._replace(models=parts.models[:1])) for other in before]
@@ -204,16 +182,10 @@ class ModelTimes(NamedTuple):
 
 
 class ModelBench:
-    """Answers random items with the features of one model each, then this model.
+    """Answers random items with the features of one model each (`orders`), then this model.
 
-    `items`: all features must work on them. `orders`: the features of each model. `run_of`: takes the number of a
-    model, the input row and the number of columns; returns the function that runs the model. `dispatch`: answers an
-    item without features and models; timed as dispatch before each answer, if given. `timers`: those of this machine if
-    not given. `seed`: seed of the random order.
-
-    `stopwatch`: has seen all pauses.
-
-    Raises `FeatureError` if a feature fails on one of the items. Raises `BundleFormatError` if a model cannot be run.
+    `run_of` takes the number of a model, the input row and its number of columns, and returns the function that runs
+    the model. `dispatch`, if given, answers an item without features and models, and is timed before each answer.
     """
 
     def __init__(
@@ -245,23 +217,15 @@ class ModelBench:
         return LoadedModel((), 0.0, 0, sum(1 << f for f in order), run_of(number, self._row, len(columns)), gather)
 
     def hot(self, seconds: float, most: int) -> ModelTimes:
-        """Return answers that follow each other without a sleep, in rounds of all models in random order.
-
-        `seconds`: the time after which no further round begins; there is at least one. `most`: the most rounds.
-        """
+        """Return answers without sleeps, in at most `most` rounds of all models that begin within `seconds`."""
         return self._until(seconds, most * len(self._orders), len(self._orders), (), 0.0)
 
     def after_sleep(self, regime: Regime, asleep: float, seconds: float, most: int) -> ModelTimes:
-        """Return answers that each come after a sleep, with random models.
-
-        `regime`: with ``rehearsed``, a small and a larger item are answered between the sleep and the answer. `asleep`:
-        the seconds of each sleep. `seconds`: the time after which no further sleep begins; there is at least one.
-        `most`: the most answers.
-        """
+        """Return answers by random models after a sleep each; if ``rehearsed``, two other items come in between."""
         return self._until(seconds, most, 1, as_kept(self._items) if regime == "rehearsed" else (), asleep)
 
     def _until(self, seconds: float, most: int, at_once: int, before: Sequence[Any], asleep: float) -> ModelTimes:
-        """Answer until the time is over or all answers are there, some at once; warm up with one round."""
+        """Answer until the time is over or all answers are there, after one round to warm up."""
         chosen: list[int] = []
         rows: list[Floats] = []
         models = self._rounds()
@@ -293,10 +257,7 @@ def run_exported(
 
 
 def model_quantiles(hot: ModelTimes, n_models: int) -> Floats:
-    """Return the time that each model states, shape ``(n_models,)``.
-
-    Raises `MeasurementError` if no model could be run on any item.
-    """
+    """Return the time that each model states, shape ``(n_models,)``; `MeasurementError` if none could be run."""
     by_model = [hot.model_seconds[hot.models == number] for number in range(n_models)]
     by_model = [times[np.isfinite(times)] for times in by_model]
     if not any(map(len, by_model)):
@@ -312,10 +273,7 @@ def model_quantiles(hot: ModelTimes, n_models: int) -> Floats:
 
 
 def added_after_sleep(answers: ModelTimes, hot: Floats) -> float:
-    """Return how much longer a model takes in some answers than hot, over all models; at least 0.
-
-    `hot` (shape (n_models,)): the hot time that each model states.
-    """
+    """Return how much longer than hot a model takes, at the 0.9 quantile over all models; at least 0."""
     beyond = answers.model_seconds - hot[answers.models]
     beyond = beyond[np.isfinite(beyond)]
     return max(0.0, float(np.quantile(beyond, MODEL_QUANTILE))) if len(beyond) else 0.0

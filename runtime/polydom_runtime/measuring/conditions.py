@@ -26,11 +26,7 @@ CLOCK_MOVED, HEATED = 0.05, 10.0
 
 
 def machine_facts(board: Board, cpu: int | None = None, clock: Clock = hardware_clock) -> dict[str, Any]:
-    """Return the facts that are known before the measurement begins.
-
-    `cpu`: the processor that the measurement stays on. `clock`: the timer of the measurement; its resolution and the
-    cost of a reading are among the facts.
-    """
+    """Return the facts that are known before the measurement begins; `cpu` is the processor that it stays on."""
     state = board.state()
     return {
         "device": board.device,
@@ -69,13 +65,7 @@ def identity() -> dict[str, Any]:
 
 
 class Conditions:
-    """Watches clock, heat and throttling while a measurement goes on.
-
-    `machine`: the facts from the start of the measurement, as `machine_facts` returns them. `earlier`: warnings of an
-    earlier run of the same measurement.
-
-    `seen`: what disturbed the whole measurement so far.
-    """
+    """Watches clock, heat and throttling of a measurement; `earlier` are the warnings of an earlier run of it."""
 
     def __init__(self, board: Board, machine: Mapping[str, Any], earlier: Sequence[str] = ()) -> None:
         self._board = board
@@ -89,9 +79,10 @@ class Conditions:
 
     def have_moved(self) -> bool:
         """Read the state again; tell whether the machine is slower or hotter than at the start and should cool down."""
-        self._last = now = self._board.state()
+        first, self._last = self._first, (now := self._board.state())
         self._warn(now)
-        return now.is_throttled or _fell(self._first, now) or _heated(self._first, now)
+        heated = first.celsius is not None and now.celsius is not None and now.celsius > first.celsius + HEATED
+        return now.is_throttled or _fell(first, now) or heated
 
     def with_losses(self, chunk: Disturbances) -> Disturbances:
         """Return the disturbances of a chunk, with the losses to a hypervisor and a quota since the last call."""
@@ -110,21 +101,20 @@ class Conditions:
 
     def summary(self) -> dict[str, Any]:
         """Return the facts that are known at the end of the measurement."""
+        seen = self.seen
+        disturbances = {
+            "processor_share": seen.pauses.processor_share,
+            "involuntary_switches": seen.switches,
+            "stolen_seconds": seen.stolen,
+            "throttled_periods": seen.throttled,
+        }
         return {
             "clock_hz_after": self._last.clock_hz,
             "celsius_after": self._last.celsius,
             "throttled_after": self._last.throttled,
             "cool_down_pauses": self.pauses,
             "warnings": self.warnings,
-            **(self._disturbances() if self.seen.pauses.watched else {}),
-        }
-
-    def _disturbances(self) -> dict[str, Any]:
-        return {
-            "processor_share": self.seen.pauses.processor_share,
-            "involuntary_switches": self.seen.switches,
-            "stolen_seconds": self.seen.stolen,
-            "throttled_periods": self.seen.throttled,
+            **(disturbances if seen.pauses.watched else {}),
         }
 
     def _warn(self, now: BoardState) -> None:
@@ -146,7 +136,3 @@ def _lasting_warnings(machine: Mapping[str, Any]) -> list[str]:
 
 def _fell(first: BoardState, now: BoardState) -> bool:
     return bool(first.clock_hz and now.clock_hz and now.clock_hz < (1.0 - CLOCK_MOVED) * first.clock_hz)
-
-
-def _heated(first: BoardState, now: BoardState) -> bool:
-    return first.celsius is not None and now.celsius is not None and now.celsius > first.celsius + HEATED

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polydom_runtime.arrays import Floats
-from polydom_runtime.bundles.regimes import Regime
+from polydom_runtime.bundles.bundle_times import Regime
 from polydom_runtime.codec.marks import In, Size
 from polydom_runtime.costs import CostFunction, format_seconds
 from polydom_runtime.device.calibration import NUMPY_REFERENCES, REFERENCE_MODEL, REFERENCES
@@ -35,14 +35,10 @@ after others at random, and finds colder caches than in an answer. Each band of 
 
 @dataclass(frozen=True, slots=True)
 class ItemSamples:
-    """Times of every unit on many items as they come, in one regime.
-
-    In each round every item is answered once: dispatch, then all steps and features, then the reference models, each
-    unit timed. So the times of one item and round are those of one answer.
-    """
+    """Times of every unit on many items, in one regime: those of one item and round are those of one answer."""
 
     sizes: Floats
-    """Shape (n_items,). In the order of the items, not sorted."""
+    """Shape (n_items,), not sorted."""
     seconds: Floats
     """Shape (n_units, n_items, n_rounds). In the order of the units of `CostSamples`. Pauses are not in it."""
     models: Mapping[str, Floats]
@@ -67,7 +63,7 @@ class ItemSamples:
 
     @property
     def reference_runs(self) -> Floats:
-        """The seconds of the reference model in each answer, shape ``(n_items, n_rounds)``, without its quick runs.
+        """The seconds of the reference model in answers, shape ``(n_items, n_rounds)``, without its quick runs.
 
         It runs after all features, which leave the caches in very different states: its median can be a third of its
         0.9 quantile. A model of an answer runs after few features, and takes nearly the time that it states.
@@ -85,10 +81,7 @@ class ItemSamples:
         return np.array_split(rising, max(1, min(most, self.seconds[0].size // BAND_ANSWERS)))
 
     def check(self, n_units: int) -> None:
-        """Check that every time and size is positive and possible, and that there is a time of each of the units.
-
-        Raises `MeasurementError` if one is impossible.
-        """
+        """Raise `MeasurementError` if a time or size is not positive and possible, or a unit lacks its times."""
         shape = self.seconds.shape
         times = [self.seconds, *self.models.values()]
         is_sound = (
@@ -128,53 +121,34 @@ class Pauses:
         return self.watched / (self.watched + paused) if paused else 1.0
 
     def share_hit(self, deadline: float, longest: float = math.inf) -> float:
-        """Return the share of answers that a pause longer than the deadline hits.
-
-        Answers take as long as the deadline, or `longest` seconds if that is less.
-        """
+        """Return the share of answers, up to `longest` seconds each, that a pause longer than the deadline hits."""
         hits = sum(length > deadline for length in self.lengths)
         return min(hits * min(deadline, longest) / self.watched, 1.0) if hits else 0.0
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CostSamples:
-    """Raw times of every unit: shared steps, features (without their step), and `DISPATCH`.
-
-    Parameters
-    ----------
-    units : tuple of str
-    sizes : float array of shape (n_sizes,)
-        Sizes of the measured items, rising.
-    seconds : float array of shape (n_units, n_sizes, n_rounds)
-        Times of calls timed one by one.
-    loops : int array of shape (n_units, n_sizes)
-        The number of calls in a block: more than 1 where a call is too short for the timer.
-    blocks : float array of shape (n_units, n_sizes, n_rounds)
-        Time of a block divided by its calls; NaN where `loops` is 1.
-    kernels : dict of str to float array of shape (n_rounds,)
-        Seconds of a reading of the timer, an empty call, and each run of a reference model or a calibration kernel.
-    machine : dict of str to plain values
-        Facts about the machine and its state; see `polydom_runtime.measuring.conditions`.
-    fingerprint : str
-        Hash of the source of the features.
-    stopped : str
-        Why the measurement ended.
-    items : dict of str to ItemSamples
-        Times on many items, by regime; empty in files of the first format, which are hot times.
-    pauses : Pauses
-        Seconds, blocks and kernels hold no pauses.
-    """
+    """Raw times of every unit: shared steps, features (without their step), and `DISPATCH`."""
 
     units: tuple[str, ...]
     sizes: Floats
+    """Shape (n_sizes,). Of the measured items, rising."""
     seconds: Floats
+    """Shape (n_units, n_sizes, n_rounds). Times of calls timed one by one, without pauses."""
     loops: NDArray[np.int64]
+    """Shape (n_units, n_sizes). The number of calls in a block: more than 1 where a call is too short for the timer."""
     blocks: Floats
+    """Shape (n_units, n_sizes, n_rounds). Time of a block divided by its calls; NaN where `loops` is 1."""
     kernels: Mapping[str, Floats] = field(default_factory=dict)
+    """Shape (n_rounds,). Seconds of the timer, an empty call, and each run of a reference model or kernel."""
     machine: Mapping[str, Any] = field(default_factory=dict)
+    """Facts about the machine and its state; see `polydom_runtime.measuring.conditions`."""
     fingerprint: str = ""
+    """Hash of the source of the features."""
     stopped: str = ""
+    """Why the measurement ended."""
     items: Mapping[Regime, ItemSamples] = field(default_factory=dict)
+    """Times on many items as they come."""
     pauses: Pauses = field(default_factory=Pauses)
 
     def __repr__(self) -> str:
@@ -206,10 +180,7 @@ class CostSamples:
         return samples
 
     def typical_of(self, unit: str) -> Floats:
-        """Return the samples that give the typical time of a unit best, shape ``(n_sizes, n_rounds)``.
-
-        Where calls are too short for the timer, these are the times of blocks.
-        """
+        """Return the samples of typical times, ``(n_sizes, n_rounds)``: of blocks if calls are short."""
         row = self.units.index(unit)
         samples: Floats = np.where(self.loops[row, :, None] > 1, self.blocks[row], self.seconds[row])
         return samples
@@ -220,10 +191,7 @@ class CostSamples:
         return samples
 
     def answers(self, regime: Regime) -> list[ItemSamples]:
-        """Return all whole answers in a regime: to items as they come, and if these are few, rounds at the sizes too.
-
-        Each round times all units within a short time, so it is an answer to an item of each size.
-        """
+        """Return all whole answers in a regime: to items as they come, and if these are few, at the sizes too."""
         items = [self.items[regime]] if regime in self.items else []
         if regime == "hot" and not (items and items[0].are_enough):
             model = np.broadcast_to(self.kernels[REFERENCE_MODEL], self.seconds.shape[1:])
@@ -250,13 +218,7 @@ class CostSamples:
         return replace(self, seconds=self.seconds[:, :, chosen], blocks=self.blocks[:, :, chosen], kernels=kernels)
 
     def check(self) -> None:
-        """Check that every time is positive and finite and that the sizes rise.
-
-        Raises
-        ------
-        MeasurementError
-            If a time or the sizes are impossible.
-        """
+        """Raise `MeasurementError` unless every time is positive and finite and the sizes rise."""
         for name, times in {**dict(zip(self.units, self.seconds, strict=True)), **self.kernels}.items():
             if times.size == 0 or not (times >= MIN_SECONDS).all() or not (times <= MAX_SECONDS).all():
                 worst = times.min() if times.size else "no sample"

@@ -15,12 +15,10 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 
 from polydom_runtime.arrays import Floats
-from polydom_runtime.bundles.regimes import Regime
+from polydom_runtime.bundles.bundle_times import Regime
 from polydom_runtime.causes import uncontrolled
-from polydom_runtime.codec.codec import Codec
-from polydom_runtime.codec.document import after_line
-from polydom_runtime.codec.marks import Size, Text
-from polydom_runtime.codec.unsound import Unsound
+from polydom_runtime.codec.codec import Codec, after_line
+from polydom_runtime.codec.marks import Size, Text, Unsound
 from polydom_runtime.exceptions import MeasurementError
 from polydom_runtime.frames import frames
 
@@ -44,14 +42,10 @@ class JournalFrame(NamedTuple):
     regime: Regime | None = None
     seen: Disturbances = Disturbances()
     warnings: Annotated[tuple[Words, ...], Size(0, 1000)] = ()
-    """All warnings so far."""
     enough: Words = ""
 
     def add_to(self, measurement: SamplesSoFar) -> None:
-        """Add it to a measurement.
-
-        Raises `Unsound` if it does not hold whole rounds, or whole answers to the same items in every round.
-        """
+        """Add it to a measurement; `Unsound` unless it holds whole rounds, or answers to the same items in each."""
         if self.enough:
             measurement.enough = self.enough
             return
@@ -112,10 +106,7 @@ def load_costs(file: str | os.PathLike[str]) -> CostSamples:
 
 
 def start_of_frames(data: bytes) -> int:
-    """Return the position of the first frame.
-
-    Raises `Unsound` if it is a different kind of file, or of another version.
-    """
+    """Return the position of the first frame; `Unsound` if the file is of another kind or version."""
     return after_line(data, "a file of cost samples", MAGIC, VERSION, "Measure again")
 
 

@@ -47,10 +47,7 @@ def source_fingerprint(space: FeatureSpace) -> str:
 
 
 def code_fingerprint(values: Iterable[Any]) -> str:
-    """Return a hash of values and of the code behind them.
-
-    `values`: functions, objects with methods, and plain values.
-    """
+    """Return a hash of functions, objects with methods and plain values, and of the code behind them."""
     digest, modules, seen = hashlib.sha256(), dict[str, Path](), set[str]()
     waiting: list[ModuleType] = []
     for value in values:

@@ -14,20 +14,14 @@ from polydom_runtime.items.sources import not_items
 
 
 def checked_items(items: Any) -> list[Any]:
-    """Return the items as a list.
-
-    Raises `ItemError` if they are not a list or another iterable, or one array that is a single item.
-    """
+    """Return the items as a list; `ItemError` if they are not iterable, or one array that is a single item."""
     if got := not_items(items):
         raise ItemError(f"The items must be a list of items. Got {got}. Put a single item into a list.")
     return list(items)
 
 
 def checked_size(space: FeatureSpace, item: Any) -> float:
-    """Return the size of an item.
-
-    Raises `ItemError` if the size function raises, or the size is not a positive, finite number.
-    """
+    """Return the size of an item; `ItemError` if the size function raises, or gives no positive, finite number."""
     try:
         size = space.size(item)
     except Exception as e:
@@ -44,10 +38,7 @@ def checked_size(space: FeatureSpace, item: Any) -> float:
 def chosen_items(
     space: FeatureSpace, items: Sequence[Any], n_sizes: int, size_range: tuple[float, float] | None = None
 ) -> list[int]:
-    """Return the positions of the items to measure on, smallest first.
-
-    `n_sizes`: how many items to choose; their sizes are evenly spread over log n. `size_range`: the smallest and the
-    largest size of interest; by default the range of the items.
+    """Return the positions of `n_sizes` items, evenly spread over log n within the size range, smallest first.
 
     Raises `ItemError` if there are no items, one has an impossible size, or they do not cover `size_range`.
     """
@@ -67,8 +58,6 @@ def chosen_items(
 def spread_by_size(sizes: Sequence[float], count: int) -> list[int]:
     """Return positions of up to `count` items of different sizes, evenly spread over log n, smallest first.
 
-    There are fewer than `count` only if the items have fewer different sizes.
-
     >>> spread_by_size([100.0, 1.0, 90.0, 10.0], 3)
     [1, 3, 0]
     """
@@ -86,13 +75,7 @@ def spread_by_size(sizes: Sequence[float], count: int) -> list[int]:
 def drawn_items(
     space: FeatureSpace, items: Sequence[Any], count: int, seed: int, size_range: tuple[float, float] | None = None
 ) -> list[int]:
-    """Return the positions of up to `count` items as they come: drawn at random, in random order.
-
-    `seed`: the same seed gives the same items. `size_range`: the smallest and the largest size of interest; by default
-    all sizes.
-
-    Raises `ItemError` if an item has an impossible size.
-    """
+    """Return the positions of up to `count` items within a size range, drawn at random and in random order."""
     low, high = size_range or (0.0, math.inf)
     within = [i for i, item in enumerate(items) if low <= checked_size(space, item) <= high]
     return [within[k] for k in np.random.default_rng(seed).permutation(len(within))[:count].tolist()]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from polydom_runtime.arrays import Floats
-from polydom_runtime.bundles.regimes import Regime
+from polydom_runtime.bundles.bundle_times import Regime
 from polydom_runtime.exceptions import MeasurementError
 from polydom_runtime.files import open_kept, sync_folder
 from polydom_runtime.frames import frame, frames, has_frame
@@ -42,10 +42,7 @@ class Journal:
     def append(
         self, part: Floats, warnings: Sequence[str], seen: Disturbances = NOTHING, regime: Regime | None = None
     ) -> None:
-        """Keep some rounds, or some answers in a regime, what disturbed them, and all warnings so far.
-
-        `part`: shape (n_rounds, n_columns) or (n_answers, n_answer_columns).
-        """
+        """Keep some rounds, or answers in a regime (rows of numbers), what disturbed them, and all warnings so far."""
 
     def enough(self, reason: str) -> None:
         """Keep the reason why there are enough rounds."""
@@ -60,10 +57,8 @@ class Journal:
 class FileJournal(Journal):
     """Writes ``NAME.costs.part``, locked against other processes, and renames it when the measurement is finished.
 
-    `file`: ``NAME.costs``; it must not exist yet. `resume`: whether to continue an unfinished measurement.
-
-    Raises `MeasurementError` if there is an unfinished measurement and `resume` is false, or there is none and `resume`
-    is true; if the file exists already; if the folder cannot be written, or another process writes the file.
+    Every method raises `MeasurementError` if the file cannot be written or another process writes it; the constructor
+    also if ``NAME.costs`` exists, or `resume` does not say whether there is an unfinished measurement.
     """
 
     def __init__(self, file: str | os.PathLike[str], *, resume: bool = False) -> None:
@@ -85,11 +80,7 @@ class FileJournal(Journal):
             )
 
     def resumed(self) -> SamplesSoFar | None:
-        """Return the rounds that an earlier run wrote, and cut off an incomplete frame at the end.
-
-        Raises `MeasurementError` if the file is damaged before its end (it is not changed then), or another process
-        writes it.
-        """
+        """Return the rounds of an earlier run, and cut off an incomplete last frame; a damaged file is not changed."""
         if not self._resume:
             return None
         self._open()
@@ -119,10 +110,7 @@ class FileJournal(Journal):
         return earlier
 
     def begin(self, header: SamplesHeader) -> None:
-        """Write the format and the header.
-
-        Raises `MeasurementError` if the file cannot be written, or another process writes it.
-        """
+        """Write the format and the header."""
         self._open()
         os.ftruncate(self._descriptor, 0)
         self._write(MAGIC + b"%d\n" % VERSION + frame(HEADER.write(header)))
@@ -130,24 +118,15 @@ class FileJournal(Journal):
     def append(
         self, part: Floats, warnings: Sequence[str], seen: Disturbances = NOTHING, regime: Regime | None = None
     ) -> None:
-        """Write some rounds or answers, and force them onto the disk.
-
-        Raises `MeasurementError` if the file cannot be written.
-        """
+        """Write some rounds or answers, and force them onto the disk."""
         self._append(JournalFrame(part.astype("<f8").tobytes(), regime, seen, tuple(warnings)))
 
     def enough(self, reason: str) -> None:
-        """Write why there are enough rounds.
-
-        Raises `MeasurementError` if the file cannot be written.
-        """
+        """Write why there are enough rounds."""
         self._append(JournalFrame(enough=reason))
 
     def finish(self, machine: Mapping[str, Any], stopped: str) -> None:
-        """Write the end, and rename the file to ``NAME.costs``.
-
-        Raises `MeasurementError` if the file cannot be written, or was removed meanwhile.
-        """
+        """Write the end, and rename the file to ``NAME.costs``."""
         digest = hashlib.sha256(os.pread(self._descriptor, MAX_FILE_BYTES, 0)).digest()
         self._write(frame({"stopped": stopped, "machine": dict(machine), "sha256": digest}))
         try:

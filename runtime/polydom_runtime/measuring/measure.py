@@ -5,11 +5,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from polydom_runtime.clock import Clock, hardware_clock
+from polydom_runtime.clock import Clock, collector_off, hardware_clock, memory_kept
 from polydom_runtime.device.board import Board
 from polydom_runtime.exceptions import ItemError, MeasurementError
 from polydom_runtime.features import FeatureSpace, checked_space
-from polydom_runtime.pauses import collector_off, memory_kept
 
 from .answer_bench import AnswerBench
 from .conditions import IDENTITY, Conditions, machine_facts
@@ -173,10 +172,7 @@ def _differences(old: SamplesHeader, new: SamplesHeader) -> list[str]:
 
 @contextmanager
 def pinned(cpu: int | None) -> Iterator[None]:
-    """Keep this thread on one processor within a ``with`` block; None changes nothing.
-
-    Raises `MeasurementError` if this process may not use the processor.
-    """
+    """Keep this thread on one processor, if any, within a ``with`` block; `MeasurementError` if it may not be used."""
     if cpu is None:
         yield
         return

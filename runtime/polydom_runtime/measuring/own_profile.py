@@ -29,10 +29,7 @@ MOST_UNITS = 0.9
 
 
 def own_profile(samples: CostSamples) -> DeviceProfile:
-    """Return the profile that follows from a measurement; without power draw, which a board cannot measure.
-
-    Raises `ProfileError` if the measurement lacks facts about the machine.
-    """
+    """Return the profile that follows from a measurement, without power draw; `ProfileError` if facts are missing."""
     machine = samples.machine
     if missing := {"device", "cpu", "cores", "began", "kernel", "memory_bytes", "timer_tick_ns"} - machine.keys():
         raise ProfileError(f"A profile needs a full stamp of the machine. Missing: {sorted(missing)}. Measure again.")

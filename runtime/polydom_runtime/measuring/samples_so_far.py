@@ -8,9 +8,8 @@ from typing import Annotated, Any
 import numpy as np
 
 from polydom_runtime.arrays import Floats
-from polydom_runtime.bundles.regimes import REGIMES, Regime
-from polydom_runtime.codec.marks import In, Size, Text
-from polydom_runtime.codec.unsound import Unsound
+from polydom_runtime.bundles.bundle_times import REGIMES, Regime
+from polydom_runtime.codec.marks import In, Size, Text, Unsound
 
 from .cost_samples import MAX_SECONDS, CostSamples, ItemSamples
 from .stopwatch import Disturbances
@@ -54,11 +53,7 @@ class SamplesHeader:
         return 2 + len(self.units) + len(self.models)
 
     def samples(self, rounds: Floats, machine: Mapping[str, Any], stopped: str) -> CostSamples:
-        """Return rounds as samples.
-
-        `rounds` (shape (n_rounds, n_columns)): seconds. `machine`: facts that are known only at the end; they are added
-        to those of the header. `stopped`: why the measurement ended.
-        """
+        """Return rounds, shape (n_rounds, n_columns), as samples, with facts that are known only at the end."""
         shape = len(self.units), len(self.sizes)
         cells = math.prod(shape)
         columns = np.ascontiguousarray(rounds.T)
@@ -75,10 +70,7 @@ class SamplesHeader:
         )
 
     def item_samples(self, regime: Regime, answers: Floats) -> ItemSamples:
-        """Return answers in one regime as samples; answers of a round that is not complete are left out.
-
-        `answers` (shape (n_answers, n_answer_columns)): the same items in the same order in every round.
-        """
+        """Return answers in a regime, shape (n_answers, n_answer_columns), as samples of the complete rounds."""
         n_items = len(set(answers[:, 0].tolist()))
         n_rounds = len(answers) // n_items
         table = answers[: n_items * n_rounds].reshape(n_rounds, n_items, -1).T
@@ -104,7 +96,6 @@ class SamplesSoFar:
     """Shape (n_answers, n_answer_columns). Parts of the answers in each regime."""
     seen: Disturbances = field(default_factory=Disturbances)
     warnings: tuple[str, ...] = ()
-    """Those about the machine."""
 
     def answers_in(self, regime: Regime) -> Floats:
         """Return the answers in one regime so far, shape ``(n_answers, n_answer_columns)``."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from polydom_runtime.arrays import Floats
-from polydom_runtime.bundles.regimes import Regime
+from polydom_runtime.bundles.bundle_times import Regime
 from polydom_runtime.exceptions import FeatureError
 
 from .answer_bench import AnswerBench
@@ -42,9 +42,8 @@ class StoppingRule:
     """Stops rounds when all times are known precisely enough, or the rounds or the time are used up."""
 
     rounds: int
-    """The most rounds."""
     seconds: float
-    """Limit of the time; it ends no measurement before 10 rounds."""
+    """It ends no measurement before 10 rounds."""
     quantile: float
     precision: float
     """Every unit's median must be known to within the fraction `precision`, its quantile to within five times that."""
@@ -72,10 +71,7 @@ class StoppingRule:
 
 
 class Session:
-    """Takes the rounds and answers that a measurement lacks, in chunks: each is written, and the machine checked then.
-
-    `measurement`: has those of an earlier run, if there was one, and gets the new ones.
-    """
+    """Takes the rounds and answers that a measurement lacks; after each chunk, the machine is checked."""
 
     def __init__(
         self,
@@ -118,10 +114,7 @@ class Session:
         progress(1.0)
 
     def _answer_hot(self, bench: AnswerBench, seconds: float) -> None:
-        """Answer the items in a few rounds without sleeps; of slow ones fewer, but each at least once more.
-
-        Items on which a feature fails in the first round are left out.
-        """
+        """Answer the items in a few rounds without sleeps, without items on which a feature fails in the first one."""
         done, rounds = self._positions("hot"), min(self._rule.rounds, MAX_HOT_ROUNDS)
         first = list(dict.fromkeys(done))
         is_first_round, n_done, n_failed = len(done) == len(first), len(done), 0
@@ -195,5 +188,4 @@ class Session:
         gc.collect()
 
     def _spent(self, since_ns: int) -> float:
-        """Return the seconds since a reading of the clock."""
         return (self._timers.clock() - since_ns) * 1e-9

@@ -57,10 +57,7 @@ class Spread:
 
 
 def spreads(samples: CostSamples) -> list[Spread]:
-    """Return the units whose times differ between items of like size, the widest spread first.
-
-    Nothing is returned for samples without hot answers to many items in at least two rounds.
-    """
+    """Return the units whose times differ between items of like size, widest spread first; none without two rounds."""
     hot = samples.items.get("hot")
     if hot is None or hot.seconds.shape[1] < MIN_ITEMS or hot.seconds.shape[2] < 2:
         return []

@@ -1,9 +1,8 @@
 """A stopwatch that tells work from pauses, by the wall clock and the processor clock of the thread.
 
-While another program has the processor, the wall clock goes on and the processor clock of this thread stands still. So
-between two readings of both clocks, the difference of the differences is the time that was lost. Reading the processor
-clock is a system call, after which the system likes to give the processor to another program; thus most pauses fall
-between two calls that are timed, and not into one.
+While another program has the processor, only the wall clock goes on, so the difference of the two clocks' differences
+is the time that was lost. Reading the processor clock is a system call, after which the system likes to give the
+processor to another program; thus most pauses fall between two timed calls, and not into one.
 """
 
 import resource
@@ -36,7 +35,6 @@ QUOTA_CURE = (
     "a quota of more processors, or none: `docker run` with a larger --cpus or without it, a larger CPUQuota= in the "
     "systemd unit or none; to keep to one processor, --cpuset-cpus=3 or AllowedCPUs=3"
 )
-"""How to avoid that the kernel stops a process since its quota is used up."""
 
 
 class Switches(NamedTuple):
@@ -60,9 +58,7 @@ class Timers:
     thread: Clock = time.thread_time_ns
     """Moves only while this thread has a processor. Where it is the same as `clock`, there are no pauses."""
     switches: Callable[[], Switches] = thread_switches
-    """Returns the `Switches` of this thread so far."""
     sleep: Callable[[float], None] = time.sleep
-    """Takes seconds."""
 
     @classmethod
     def of(cls, clock: Clock) -> "Timers":
@@ -106,8 +102,8 @@ class Disturbances:
 class Stopwatch:
     """Times calls, one after another, and collects the pauses in and between them.
 
-    `tick_ns`: nanoseconds of a timer tick, at least 1. A shorter call counts as this long, such as one that begins and
-    ends within the same tick, or one with a pause whose end was read quicker than usual.
+    A call shorter than `tick_ns`, at least 1, counts as this long: one that begins and ends within the same tick, or
+    one with a pause whose end was read quicker than usual.
     """
 
     def __init__(self, timers: Timers) -> None:

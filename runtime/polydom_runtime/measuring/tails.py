@@ -1,12 +1,10 @@
 """High quantiles of time samples, including the part of the tail that a few hundred samples do not show.
 
-A deadline is planned with quantiles such as 0.999, while a measurement has a few hundred rounds: the largest samples
-say little about the next larger ones. The method is peaks over threshold. The amounts by which samples exceed a high
-threshold nearly follow a generalised Pareto distribution, whatever the distribution of the samples is (Balkema and de
-Haan 1974, Pickands 1975). Its shape needs more samples than one item size has. It is therefore estimated from all sizes
-together, the excesses of each divided by their mean (as in the index-flood method of hydrology, Hosking and Wallis
-1997). The estimator is that of probability-weighted moments (Hosking and Wallis 1987), which is more stable for few
-samples than maximum likelihood.
+The method is peaks over threshold: the amounts by which samples exceed a high threshold nearly follow a generalised
+Pareto distribution, whatever the distribution of the samples (Balkema and de Haan 1974, Pickands 1975). Its shape
+needs more samples than one item size has, so it is estimated from all sizes together, the excesses of each divided by
+their mean (the index-flood method, Hosking and Wallis 1997). Probability-weighted moments (Hosking and Wallis 1987)
+are more stable for few samples than maximum likelihood.
 """
 
 import numpy as np
@@ -17,10 +15,8 @@ THRESHOLD = 0.9
 """Samples above this quantile of their size count as the tail."""
 
 MIN_SHAPE, MAX_SHAPE = -1.0, 0.5
-"""Limits of the shape, from a uniform tail (as of a processor clock with two speeds) to infinite variance.
-
-An estimate outside these limits is likely an accident of few samples.
-"""
+"""Limits of the shape, from a uniform tail (as of a processor clock with two speeds) to infinite variance; an estimate
+outside of them is likely an accident of few samples."""
 
 MIN_SAMPLES = 10
 """With fewer samples for each size there is no tail to fit."""
@@ -31,13 +27,8 @@ T_95 = 2.365
 
 
 def tail_quantile(samples: Floats, quantile: float) -> Floats:
-    """Return the quantile at each size, shape ``(n_sizes,)``: of the samples or of the tail, whichever is higher.
+    """Return the quantile of times (n_sizes, n_rounds) at each size: of the samples or, if higher, of their tail.
 
-    `samples` (shape (n_sizes, n_rounds)): times in any unit; the result has the same unit. `quantile`: above 0 and at
-    most 1. Up to `THRESHOLD`, and at 1, it is that of the samples alone.
-
-    Examples
-    --------
     >>> times = np.random.default_rng(0).exponential(size=(8, 200))
     >>> bool(abs(tail_quantile(times, 0.999).mean() - np.log(1000)) < 1.0)
     True
@@ -67,11 +58,10 @@ def pooled_quantile(samples: Floats, quantile: float) -> float:
 
 
 def relative_error(samples: Floats, quantile: float) -> tuple[float, float]:
-    """Return the relative errors of the median and of the high quantile: half widths of 95 % intervals, as fractions.
+    """Return the relative errors of the median (at the worst size) and of the high quantile (in the mean of sizes).
 
-    The intervals come from the spread between batches of rounds. A batch consists of consecutive rounds, so that slow
-    changes of the machine count, too. Of the median, the error at the worst size is returned. Of the quantile, which is
-    noisier and fitted over all sizes together, it is the mean over the sizes. Both are infinite with too few rounds.
+    They are half widths of 95 % intervals, infinite with too few rounds. The intervals come from batches of
+    consecutive rounds, so that slow changes of the machine count, too.
     """
     if samples.shape[1] < 2 * BATCHES:
         return np.inf, np.inf

@@ -8,15 +8,15 @@ import numpy as np
 from polydom_runtime.arrays import Floats
 from polydom_runtime.bundles.agreement import agreeing_engines
 from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.bundle_times import REGIMES, Regime
 from polydom_runtime.bundles.engines import Engine
 from polydom_runtime.bundles.index_file import index_sha256
-from polydom_runtime.bundles.regimes import REGIMES, Regime
+from polydom_runtime.clock import collector_off, memory_kept
 from polydom_runtime.device.board import Board
 from polydom_runtime.device.tune import RegimeTune, Tune
 from polydom_runtime.device.tune_file import this_machine
 from polydom_runtime.exceptions import ItemError, MeasurementError
 from polydom_runtime.features import FeatureSpace
-from polydom_runtime.pauses import collector_off, memory_kept
 
 from .answer_bench import ModelBench, ModelTimes, added_after_sleep, model_quantiles, run_exported
 from .conditions import Conditions, machine_facts
@@ -28,7 +28,6 @@ from .unit_bench import predictor_without_models
 
 TUNED_ITEMS, TUNED_ROUNDS, TUNED_SLEEPS = 200, 500, 1000
 TIME_SHARES: dict[Regime, float] = {"hot": 0.4, "cold": 0.3, "rehearsed": 0.3}
-"""The shares of the time of a tuning."""
 
 EngineChoice = tuple[int, Engine]
 """The number of a model, and one of the engines that can run it."""
@@ -50,17 +49,9 @@ def tune_bundle(
 ) -> Tune:
     """Time dispatch, every unit and every model of a bundle in real answers on this machine: hot and after sleeps.
 
-    A model that both engines can run, with the same answers to these items, is timed with both: the quicker one is
-    taken.
-
-    `bundle`: on the disk, with at least one model. `space`: the one that it was built with. `items`: the items to
-    answer; at most 200 of them are drawn. `seconds`: the time that it takes, about. `period`: the seconds of
-    sleep before each answer that is cold or rehearsed. `timers`: those of this machine if not given. `board`: the
-    source of the facts about the machine; by default this machine. `progress`: called with the fraction that is done.
-
-    Raises `BundleMismatchError` if the bundle was built for another space. Raises `ItemError` if there are no items, or
-    one has an impossible size. Raises `FeatureError` if a feature fails on one of the items. Raises `MeasurementError`
-    if the bundle has no models, or the time is too short for the sleeps.
+    Of engines that give the same answers to the items, at most 200 of them, the quicker one is taken.
+    `MeasurementError` is raised if the bundle has no models, or `seconds` are too short for sleeps of `period`
+    seconds.
     """
     timers, board, space = timers or Timers(), board or Board(), bundle.space_of(space)
     if not bundle.models:
@@ -116,7 +107,6 @@ def _quickest(hot: ModelTimes, choices: Sequence[EngineChoice]) -> tuple[tuple[f
 def _bench(
     bundle: Bundle, space: FeatureSpace, items: Sequence[Any], timers: Timers, choices: Sequence[EngineChoice]
 ) -> ModelBench:
-    """Return a bench for models of a bundle, each run by an engine."""
     models = [bundle.model_bytes(number) for number, _ in choices]
     orders, engines = [bundle.models[number].order for number, _ in choices], [engine for _, engine in choices]
     run_of = run_exported(models, len(bundle.space.classes), engines, bundle.confidence is not None)

@@ -30,15 +30,7 @@ CHUNK_SECONDS = 0.5
 
 
 class UnitBench:
-    """Times every unit on every item, and models and kernels, in random order.
-
-    `items`: one for each size, smallest first. `seed`: seed of the random order.
-
-    `models`: runs of the reference models. `kernels`: the names of the reference models and kernels, which are timed
-    once in each round. `loops`: the number of calls in a block, for each unit and size.
-
-    Raises `FeatureError` if a feature fails on one of the items.
-    """
+    """Times every unit on every item (one for each size, smallest first), and models and kernels, in random order."""
 
     def __init__(self, space: FeatureSpace, items: Sequence[Any], timers: Timers, seed: int) -> None:
         self.stopwatch = Stopwatch(timers)
@@ -65,12 +57,8 @@ class UnitBench:
         return tuple(max(1, min(-(-wanted // max(self._shortest(job), 1)), MIN_TICKS)) for job in self._cells)
 
     def _shortest(self, job: Callable[[], object]) -> int:
-        return min(self._timed(job) for _ in range(5))
-
-    def _timed(self, job: Callable[[], object]) -> int:
-        start = self._clock()
-        job()
-        return self._clock() - start
+        readings = [(self._clock(), job(), self._clock()) for _ in range(5)]
+        return min(end - start for start, _, end in readings)
 
     def chunk(self, most: int) -> Floats:
         """Return the seconds of up to `most` rounds, about half a second of them; shape ``(n_rounds, n_columns)``."""

@@ -1,24 +1,24 @@
-"""The plans of one deadline, one for each regime, and the choice among them by how warm the code is."""
+"""The plans of one deadline, one for each regime; the choice among them by how warm the code is; an item in work."""
 
-from collections.abc import Callable, Collection
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.bundle_times import REGIMES, Regime
 from polydom_runtime.bundles.index import Staircase
-from polydom_runtime.bundles.regimes import REGIMES, Regime
 from polydom_runtime.exceptions import DeadlineError
 from polydom_runtime.features import FeatureSpace
-
-from .loaded_models import LoadedModels
-from .planners import Planner
-from .states import State, reachable
+from polydom_runtime.policy.loaded_models import LoadedModel, LoadedModels
+from polydom_runtime.policy.planners import Planner
+from polydom_runtime.policy.states import Move, State, reachable
 
 if TYPE_CHECKING:
     from polydom_runtime.bundles.greedy import Walk
+    from polydom_runtime.policy.energy import EnergyBudget
 
-    from .energy import EnergyBudget
 
 COOLS_NS = 1_000_000
 """Code is warm for this long after it ran: within a millisecond hardly any other work takes the processor and its
@@ -27,7 +27,7 @@ caches, and after a sleep of some milliseconds as much is lost as after a long o
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Plan:
-    """What a predictor does for items that come in one regime; see `polydom_runtime.bundles.regimes`."""
+    """What a predictor does for items that come in one regime; see `polydom_runtime.bundles.bundle_times`."""
 
     root: State
     """The state without features, from which moves lead to all others."""
@@ -109,3 +109,56 @@ class Plans:
         if now - answered <= COOLS_NS:
             return self.hot
         return self.rehearsed if now - rehearsed <= COOLS_NS else self.cold
+
+
+class Course:
+    """The course of one item. A predictor has one, and overwrites it with every item: to make it takes longer.
+
+    `plan`: of the regime that the item came in. `start`, `begun`, `now`: clock readings in nanoseconds: when the budget
+    began, which is the arrival unless the item could wait without a loss; the call, moved on by the time of failures,
+    which says nothing of how slow the machine is; and the last decision. `slowdown`: how much slower than measured the
+    machine is taken to be. `planned`, `last`: the first move and the last one. `number`: what the state's model has
+    said already. `reason`: why the plan was not followed; empty if it was. `failures`: what failed, and how: the name
+    of a feature, "size" or "the model", and the exception or a text.
+    """
+
+    __slots__ = ("begun", "cell", "failures", "last", "now", "number", "plan", "planned", "reason", "slowdown", "start")
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.start = self.now = self.begun = self.cell = 0
+        self.slowdown = 1.0
+        self.planned: Move | None = None
+        self.last: Move | None = None
+        self.number: int | float | None = None
+        self.reason = ""
+        self.failures: list[tuple[str, Exception | str]] = []
+
+
+def reason_of(
+    state: State,
+    model: LoadedModel,
+    course: Course,
+    names: Sequence[str],
+    out: Collection[str],
+    budget_ns: int,
+    extends: bool,
+) -> str:
+    """Return the reason for an answer that was not interrupted, by the model of the state that was reached.
+
+    `out`: the features that kept failing. `extends`: whether time that is left goes into a better set than planned.
+    """
+    planned, last, cell = course.planned, course.last, course.cell
+    if planned is None or last is None:
+        *_, ends, moves = state.rows[cell]
+        first = moves[bisect_right(ends, budget_ns)]
+        if first is None:
+            return "planned"
+        name = names[first.feature]
+        return f"{name} failed" if name in out else f"no time for {name}"
+    if model.accuracy >= planned.accuracy and extends:
+        return "planned" if model.accuracy == planned.accuracy else "extended"
+    if state.mask & planned.target == planned.target:
+        return "planned"
+    given_up = last.target if last.target & ~state.mask else planned.target
+    return f"no time for {names[state.next_of(given_up, cell)]}"

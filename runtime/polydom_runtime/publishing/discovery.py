@@ -16,20 +16,13 @@ def discovery(target: MqttTarget, bundle: "Bundle", prefix: str = PREFIX) -> dic
     """Return the retained messages, by topic, that describe the sensors of a node.
 
     These are the label of the newest answer, its confidence if the bundle has confidences, and the number of late
-    answers. Home Assistant takes them from ``TOPIC/state``, so it gets one message a second, however many answers
-    there are.
+    answers. Home Assistant takes them from ``TOPIC/state``, so it gets one message a second.
 
     Parameters
     ----------
     target : MqttTarget
     bundle : Bundle
-        Its name and version are shown.
     prefix : str
-
-    Raises
-    ------
-    PublishingError
-        If the prefix cannot be a part of a topic.
     """
     check_topic(prefix)
     identity = bundle.identity

@@ -17,17 +17,13 @@ from . import sender
 from .target import MqttTarget
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from polydom_runtime.prediction import Prediction
 
 CAPACITY = 10_000
 FLUSH_S = 3.0
 DELAYS_S = 1, 30
-"""The shortest and the longest time from one attempt to connect to the next."""
 
 SENDER_START_S = 60.0
-"""For the start of the process on a slow device."""
 
 STATE_EVERY_S = 1.0
 RESTARTS_S = 1.0, 60.0
@@ -65,11 +61,6 @@ class MqttPublisher:
         The most seconds that `close` waits for the broker.
     delays_s : tuple of int
         The shortest and the longest time from one attempt to connect to the next.
-
-    Raises
-    ------
-    PublishingError
-        If a setting cannot be used, or paho-mqtt is not installed.
 
     Examples
     --------
@@ -115,9 +106,7 @@ class MqttPublisher:
     def __enter__(self) -> "MqttPublisher":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: "TracebackType | None"
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @property

@@ -39,7 +39,6 @@ BAD_LOGIN, NOT_AUTHORIZED = 134, 135
 Event = tuple[str, Any]
 """``received`` with a message, ``connected`` and ``disconnected`` with an error or "", ``confirmed`` with a number."""
 
-
 Send = Callable[[str, str, bool], int]
 """Hands a message to the client: topic, text and whether the broker keeps it. Returns the number of the message."""
 
@@ -51,8 +50,8 @@ quality 2 on their way; it keeps up to 10 places for other messages than answers
 class Outbox:
     """Keeps answers until the broker has them; while there is no connection, only the newest `capacity` ones.
 
-    The client itself sends again the messages that were not confirmed when a connection broke, unless `qos` is 0.
-    `retained`: messages by topic that the broker is given at each connection, and keeps.
+    Unless `qos` is 0, the client itself sends again what was not confirmed when a connection broke. At each connection
+    the broker is given the messages `retained`, by topic, which it keeps.
     """
 
     def __init__(self, send: Send, topic: str, qos: int, retained: dict[str, str], *, capacity: int) -> None:
@@ -142,8 +141,8 @@ class Outbox:
 class Sender:
     """Publishes the messages that come through a socket, until its other end is closed.
 
-    Three threads (this one, one that reads the socket, and the client's own) meet in one queue: all counts are made in
-    this one.
+    Three threads (this one, one that reads the socket, and the client's own) meet in one queue, and only this one
+    counts.
     """
 
     def __init__(self, to_loop: socket.socket, settings: dict[str, Any]) -> None:

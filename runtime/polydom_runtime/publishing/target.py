@@ -19,41 +19,24 @@ LONGEST_TOPIC = 200
 
 @dataclass(frozen=True, slots=True)
 class MqttTarget:
-    """A topic of a broker, and how to get there.
-
-    Parameters
-    ----------
-    host : str
-    topic : str
-        Of the answers. The newest one with counts is at ``TOPIC/state``; ``TOPIC/status`` is ``online`` or ``offline``.
-    port : int
-    tls : bool
-        Whether the connection is encrypted, and the broker must show a certificate.
-    authorities : path, optional
-        A file of certificates, one of which must have signed that of the broker; by default those of the system.
-    user, password : str, optional
-    client_id : str, optional
-        By default it follows from the name of this machine and the topic, so that it stays after a new start: the
-        broker then ends a connection that is left from before, and its last will cannot come later.
-    qos : int
-        Quality of service. 0: sent once, and lost if the connection breaks; 1: until the broker has it, maybe twice;
-        2: exactly once, for twice as many messages.
-
-    Raises
-    ------
-    PublishingError
-        If a value is impossible.
-    """
+    """A topic of a broker, and how to get there."""
 
     host: str
     topic: str
+    """Of the answers. With counts, the newest is at ``TOPIC/state``; ``TOPIC/status`` is ``online`` or ``offline``."""
     port: int = SCHEMES["mqtt"]
     tls: bool = False
+    """Whether the connection is encrypted, and the broker must show a certificate."""
     authorities: str | os.PathLike[str] | None = None
+    """A file of certificates, one of which must have signed that of the broker; None for those of the system."""
     user: str | None = None
     password: str | None = field(default=None, repr=False)
     client_id: str = ""
+    """If empty, it follows from the name of this machine and the topic, so that it stays after a new start: the broker
+    then ends a connection that is left from before, and its last will cannot come later."""
     qos: int = 1
+    """Quality of service. 0: sent once, and lost if the connection breaks; 1: until the broker has it, maybe twice; 2:
+    exactly once, for twice as many messages."""
 
     def __post_init__(self) -> None:
         try:
@@ -142,7 +125,6 @@ def _host_and_port(place: str, usual: int) -> tuple[str, int]:
 
 
 def _login(file: Path) -> tuple[str, str]:
-    """Read the user's name and the password."""
     wanted = f"{file} must hold the user's name and the password in two lines"
     try:
         text = file.read_text("utf-8")

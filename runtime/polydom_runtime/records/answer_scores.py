@@ -9,18 +9,16 @@ from numpy.typing import NDArray
 
 from polydom_runtime.arrays import Floats
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.bundles.error_costs import SCORING, ErrorCosts
+from polydom_runtime.bundles.confidence import SCORING, ErrorCosts
 
 
 class Confusion:
     """The diagonal and the sums of rows and columns of a confusion matrix, under all scores of classes.
 
-    Labels that are no classes count as one more class. What errors cost counts for answers and labels that are classes,
-    and for abstentions that have a cost. Nothing else counts abstentions.
+    Labels that are no classes count as one more class. Abstentions only count where errors and abstentions have costs.
 
     `matrix` (shape (n_classes + 1, n_classes + 2)): how often each class (row) was told as each (column); the last row,
-    and the last column but one, stand for labels that are no classes, the last column for no answer. All 0 if not
-    given.
+    and the last column but one, stand for labels that are no classes, the last column for no answer.
     """
 
     def __init__(
@@ -62,9 +60,9 @@ class Confusion:
         return {"accuracy": None if accuracy is None else round(accuracy, 6)}
 
     def value(self, scoring: str) -> float | None:
-        """Return the cost saved, accuracy, balanced accuracy, or precision, recall or F1; None without items.
+        """Return the cost saved, accuracy, balanced accuracy, or precision, recall or F1; None if it cannot be told.
 
-        Of the last three: that of class 1 of two, or their macro, micro or weighted average. None for other scores.
+        The last three are those of class 1 of two, or their macro, micro or weighted average.
         """
         right, told, true = self._right, self._told, self._true
         kind, _, average = scoring.partition("_")
@@ -91,12 +89,10 @@ class Confusion:
 
 
 def _shares(part: NDArray[np.int64], whole: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return part / whole; 0 where both are."""
     return part / np.maximum(whole, 1)
 
 
 def _plain(label: Any) -> Any:
-    """Return an array of one label as this label."""
     return label.item() if isinstance(label, np.ndarray) and label.size == 1 else label
 
 

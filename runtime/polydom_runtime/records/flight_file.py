@@ -14,16 +14,12 @@ from pathlib import Path
 from typing import Annotated
 
 from polydom_runtime.bundles.bundle import LABEL_TEXT, Label
-from polydom_runtime.bundles.identity import Identity, Word
-from polydom_runtime.codec.codec import Codec
-from polydom_runtime.codec.document import after_line
-from polydom_runtime.codec.marks import In, Size
-from polydom_runtime.codec.unsound import Unsound
+from polydom_runtime.bundles.promise import Identity, Word
+from polydom_runtime.codec.codec import Codec, after_line
+from polydom_runtime.codec.marks import In, Size, Unsound
 from polydom_runtime.exceptions import RecordingError
 from polydom_runtime.features import MAX_FEATURES, members
 from polydom_runtime.frames import frame, frames
-
-from .flight_record import FlightRecord
 
 MAGIC, VERSION = b"polydom-flight ", 1
 
@@ -36,7 +32,7 @@ CRC = struct.Struct("<I")
 
 @dataclass(frozen=True)
 class FlightHeader:
-    """The fixed facts of a ring."""
+    """The fixed facts of a ring; the deadline is in seconds."""
 
     names: Annotated[tuple[str, ...], Size(1, MAX_FEATURES)]
     """Names of the features, in the order of the positions in records."""
@@ -45,11 +41,8 @@ class FlightHeader:
     bundle: str
     """SHA-256 of the index of the bundle, in hexadecimal."""
     deadline: Annotated[float, In(math.ulp(0.0), math.inf)]
-    """Seconds."""
     policy: str
-    """Name of the predictor's policy."""
     capacity: Annotated[int, In(1, MAX_FILE_BYTES)]
-    """Number of records in the ring."""
     bundle_name: Word = ""
     bundle_version: Word = ""
     """Empty if they are not known."""
@@ -85,9 +78,8 @@ class FlightHeader:
     def layout(self) -> struct.Struct:
         """The layout of a record after its CRC-32.
 
-        In order: sequence, number, time, size, slow-down, before, model, elapsed, feature set of the answer, label;
-        flags, number of features, length of the reason; reason, features, times; waited; length of the error and
-        error; confidence, NaN if it is not known.
+        Sequence, number, time, size, slow-down, before, model, elapsed, feature set of the answer, label; flags, number
+        of features, length of the reason; reason, features, times; waited; length of the error, error; confidence.
         """
         n = len(self.names)
         return struct.Struct(f"<QqqddqqqQd3B{MAX_REASON_BYTES}s{n}s{8 * n}sqB{MAX_ERROR_BYTES}sd")
@@ -111,11 +103,41 @@ HEADER = Codec(FlightHeader)
 
 
 @dataclass(frozen=True, slots=True)
-class Flight:
-    """A recording: its header, its whole records from oldest to newest, and the number of torn ones.
+class FlightRecord:
+    """One answer; see `polydom_runtime.Prediction`. Texts are cut to 80 bytes (reason) and 120 bytes (error)."""
 
-    A record is torn if it was being written when the process was killed or the file was read.
-    """
+    sequence: int
+    """1 for the first record of the ring, then one more for each."""
+    number: int
+    time_ns: int
+    """Wall-clock time in nanoseconds since 1970."""
+    size: float
+    """NaN if the item had none."""
+    slowdown: float
+    features: tuple[int, ...]
+    """Positions of the features that were started, in order, including those that failed."""
+    feature_ns: tuple[int, ...]
+    """Nanoseconds of each of these features, up to the start of the next one or of the model."""
+    before_ns: int
+    model_ns: int
+    elapsed_ns: int
+    """Nanoseconds from the call to the first feature, from the start of the model to its end, and from the arrival of
+    the item to the answer."""
+    answered: tuple[int, ...]
+    """Positions, ascending, of the features of the model that answered; empty for the class prior."""
+    deadline_met: bool
+    reason: str
+    label: int | float | None
+    """The class number, or the number that a regressor predicted; None if the answer was withheld."""
+    waited_ns: int = 0
+    error: str = ""
+    confidence: float | None = None
+    """The probability that the label is right; None if it is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flight:
+    """A recording: its whole records from oldest to newest, and the number of those cut by a kill or by reading."""
 
     header: FlightHeader
     records: tuple[FlightRecord, ...]
@@ -123,11 +145,7 @@ class Flight:
 
 
 def load_flight(path: str | os.PathLike[str]) -> Flight:
-    """Read a recording, also while it is being written. A torn record is skipped and counted.
-
-    Raises `RecordingError` if the file cannot be read, is cut, is a different kind of file or of another version, or
-    its header is damaged.
-    """
+    """Read a recording, also while it is being written; torn records are skipped and counted."""
     file = Path(path)
     try:
         with open(file, "rb") as stream:
@@ -138,10 +156,7 @@ def load_flight(path: str | os.PathLike[str]) -> Flight:
 
 
 def decoded_flight(file: Path, data: bytes) -> Flight:
-    """Return the recording from the content of its file; `file` is for messages.
-
-    Raises `RecordingError` if it is cut, a different kind of file or of another version, or its header is damaged.
-    """
+    """Read a recording from the content of its file; `file` is for messages."""
     header = decoded_header(file, data[:MAX_HEADER_BYTES])
     if len(data) != header.file_bytes:
         raise RecordingError(
@@ -158,10 +173,7 @@ def decoded_flight(file: Path, data: bytes) -> Flight:
 
 
 def decoded_header(file: Path, data: bytes) -> FlightHeader:
-    """Return the header at the start of a file, after checking each of its fields; `file` is for messages.
-
-    Raises `RecordingError` if the file is of a different kind or of another version, or its header is damaged.
-    """
+    """Read the header at the start of a file, and check each of its fields; `file` is for messages."""
     try:
         start = after_line(data, "a flight recording", MAGIC, VERSION, "Read it with the version that wrote it")
         header = HEADER.read(next(frames(data, start), (0, {}))[1])
@@ -190,18 +202,9 @@ def decoded_record(header: FlightHeader, slot: int, raw: bytes) -> FlightRecord 
     )
     if not sound:
         return None
+    started = tuple(features[:n]), struct.unpack_from(f"<{n}q", times)
     return FlightRecord(
-        sequence=sequence,
-        number=number,
-        time_ns=time_ns,
-        size=size,
-        slowdown=slowdown,
-        features=tuple(features[:n]),
-        feature_ns=struct.unpack_from(f"<{n}q", times),
-        before_ns=before_ns,
-        model_ns=model_ns,
-        elapsed_ns=elapsed_ns,
-        answered=tuple(members(mask)),
+        *(sequence, number, time_ns, size, slowdown, *started, before_ns, model_ns, elapsed_ns, tuple(members(mask))),
         deadline_met=bool(flags & MET),
         reason=reason[:length].decode("utf-8", "replace"),
         label=None if flags & ABSTAINED else int(label) if is_class else label,

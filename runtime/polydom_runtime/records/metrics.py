@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from polydom_runtime.histogram import Histogram
 
 if TYPE_CHECKING:
-    from polydom_runtime.bundles.identity import Identity
+    from polydom_runtime.bundles.promise import Identity
     from polydom_runtime.prediction import Prediction
     from polydom_runtime.publishing.publisher import PublishingCounts
-    from polydom_runtime.trace import Trace
+    from polydom_runtime.stages import Trace
 
 TIME_QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
 MAX_REASONS, MAX_COUNTED_SETS, MAX_ERRORS = 200, 100, 50
@@ -88,10 +88,9 @@ class BoundedCounter(Generic[K]):
 class Metrics:
     """Counts over all answers since the start, for as long as the node runs.
 
-    `misses`, `abstained`: answers after the deadline, and those that were withheld. `slowdown`, `largest_slowdown`: how
-    much slower than measured this machine was at the last item, and at worst. `elapsed`, `waited`: times from the
-    arrival of the item to the answer, and to the call. `stages`: from the start of each feature to that of the next one
-    or the model. `publisher`: its counts are among the metrics.
+    `slowdown`, `largest_slowdown`: how much slower than measured this machine was at the last item, and at worst.
+    `elapsed`, `waited`: times from the arrival of the item to the answer, and to the call. `stages`: from the start of
+    each feature to that of the next one or the model.
     """
 
     def __init__(self, predictor: Watched) -> None:
@@ -114,10 +113,7 @@ class Metrics:
         self._adds = tuple(stage.add for stage in self.stages)
 
     def add(self, prediction: "Prediction", trace: "Trace") -> None:
-        """Count an answer that was given, in some microseconds and without new objects.
-
-        An incomplete trace, as of a worker that was killed, adds no times of stages.
-        """
+        """Count an answer, without new objects; an incomplete trace, as of a killed worker, adds no times of stages."""
         self.elapsed.add(prediction.elapsed_ns)
         self.waited.add(prediction.waited_ns)
         if not prediction.deadline_met:

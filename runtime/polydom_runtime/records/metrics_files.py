@@ -40,7 +40,7 @@ class MetricsOutput(Protocol):
 class JsonLines:
     """Adds one line of JSON, whole or not at all, to a file or a stream at each write.
 
-    A file is opened for each line, so that it can be moved away at any time. `wall_clock`: seconds since 1970.
+    A file is opened for each line, so that it can be moved away at any time.
     """
 
     def __init__(self, target: str | os.PathLike[str] | TextIO, *, wall_clock: Callable[[], float] = time.time) -> None:
@@ -63,8 +63,7 @@ class JsonLines:
 class PrometheusText:
     """Replaces a file for the textfile collector of node_exporter, as a whole at each write.
 
-    Every sample has the label ``node``, the name of the file without ``.prom``: node_exporter merges the files of a
-    folder, and the samples of two nodes must differ.
+    Every sample has the name of the file as its label ``node``: node_exporter merges files, and nodes must differ.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -83,11 +82,10 @@ class PrometheusText:
 
 
 class Regularly:
-    """Writes metrics every `every` seconds, in the slack of the loop, and goes on if they cannot be written.
+    """Writes metrics every `every` seconds, in the slack of the loop; the first failure is said, and all are counted.
 
     A write that is due waits for slack of twice the time that writes took lately. While there is no such slack, that
-    time is halved after every further interval, so that one slow write does not prevent all later ones. `failures`
-    counts failed writes; `say` is called with a message at the first one.
+    time is halved after every further interval, so that one slow write does not prevent all later ones.
     """
 
     def __init__(

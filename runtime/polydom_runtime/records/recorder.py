@@ -39,13 +39,12 @@ from .flight_file import (
 
 if TYPE_CHECKING:
     from polydom_runtime.prediction import AnyPredictor, Prediction
-    from polydom_runtime.trace import Trace
+    from polydom_runtime.stages import Trace
 
 MAX_MASKS = 10_000
 TIMES = tuple(struct.Struct(f"<{k}q") for k in range(MAX_FEATURES + 1))
 
 Allocate = Callable[[int, int, int], None]
-"""Reserves the space of a file, as `os.posix_fallocate`."""
 
 KEPT_RECORDINGS = 9
 """Earlier recordings that stay beside the one in use, so that a node that is updated for years fills no disk."""
@@ -54,12 +53,11 @@ KEPT_RECORDINGS = 9
 class FlightRecorder:
     """Records the work on the last `capacity` items in a file that survives ``kill -9`` at any instant.
 
-    The file has its full size from the start, so that a full disk is noticed before the loop and not in it. A recording
-    of the same bundle, deadline, policy and capacity is continued; any other recording is kept as ``FILE.1``,
-    ``FILE.2`` and so on, of which the newest nine stay. The file must not be shortened while it is in use: the system
-    ends a process whose mapped file shrinks. A power cut loses the last seconds, which the system had not yet written
-    to the disk. `n_dropped` items were not recorded, because a number does not fit into a record (as of a faulty
-    clock). `wall_clock` returns nanoseconds since 1970.
+    The file has its full size from the start, so that a full disk is noticed before the loop. A recording of the same
+    bundle, deadline, policy and capacity is continued; any other is kept as ``FILE.1``, ``FILE.2`` and so on, of which
+    the newest nine stay. The file must not be shortened while it is in use: the system ends a process whose mapped file
+    shrinks. A power cut loses the last seconds, which the system had not yet written to the disk. `n_dropped` items
+    were not recorded, because a number does not fit into a record, as of a faulty clock.
     """
 
     def __init__(
@@ -88,10 +86,7 @@ class FlightRecorder:
         self._ring = mmap.mmap(self._descriptor, header.file_bytes, flags=flags)
 
     def add(self, prediction: "Prediction", trace: "Trace", number: int) -> None:
-        """Write one record over the oldest, in some microseconds; never raises.
-
-        An incomplete trace, as of a worker that was killed, is recorded without the times of its features.
-        """
+        """Write one record over the oldest, in some microseconds; an incomplete trace gives no times of features."""
         try:
             body = self._packed(prediction, trace, number)
         except (struct.error, OverflowError, ValueError, LookupError):

@@ -17,11 +17,7 @@ MIN_MARGIN_NS = 50_000
 
 
 class Fallback:
-    """The models of the workers in memory, over a copy of the worker's row of features.
-
-    `bundle`: with the times of the regime ``cold``: while the worker works, the code of this process gets cold.
-    `numbers`: the models that another process has loaded and tried before. `labels`: of the numbers that models give.
-    """
+    """The models of the workers over a copy of their row of features, with the times of the regime ``cold``."""
 
     def __init__(self, bundle: Bundle, numbers: Iterable[int]) -> None:
         self.labels = labels_of(bundle)
@@ -30,11 +26,10 @@ class Fallback:
         self.prior = self._models.prior
 
     def prepare(self, link: Link, deadline: int, failing: Iterable[int]) -> tuple[LoadedModel, Label | float | None]:
-        """Return the best model over the features that a worker has finished so far, and the label that it gives.
+        """Return the best model that is in time over the features that a worker has finished, and its label.
 
         A quicker model, or the prior, answers if the deadline, a clock reading, leaves no time for the best one.
-        `failing`: the models that must not run here, besides the one that the worker is in: this process cannot be
-        replaced.
+        Neither `failing` models run here nor the one that the worker is in: this process cannot be replaced.
         """
         models, mask = self._models, link.done
         models.out = {link.model, *failing}

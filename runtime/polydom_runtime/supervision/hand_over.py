@@ -5,7 +5,7 @@ import statistics
 
 import msgpack
 
-from polydom_runtime.bundles.regimes import Regime
+from polydom_runtime.bundles.bundle_times import Regime
 from polydom_runtime.clock import hardware_clock
 
 from .linux import Waiter, sleep
@@ -20,10 +20,7 @@ COLD_ECHOES, ASLEEP_S = 20, 0.01
 
 
 def round_trips(control: socket.socket) -> dict[Regime, float]:
-    """Return the seconds that a message and its reply take, and seldom exceed, in each regime.
-
-    Each sleep is followed by two: the first finds cold code, the second as after a rehearsal.
-    """
+    """Return the seconds that a message and its reply seldom exceed: hot, first after a sleep, and second after it."""
     waiter = Waiter(control.fileno())
     hot = [_round_trip(control, waiter) for _ in range(ECHOES + 1)][1:]
     cold, rehearsed = [], []
@@ -40,7 +37,6 @@ def _rarely_exceeded(taken_ns: list[int]) -> float:
 
 
 def _round_trip(control: socket.socket, waiter: Waiter) -> int:
-    """Return the nanoseconds that a message and its reply take."""
     start = hardware_clock()
     control.send(msgpack.packb(msgpack.unpackb(ECHO)))
     while not waiter.wait(1_000_000_000):

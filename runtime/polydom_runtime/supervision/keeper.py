@@ -14,7 +14,7 @@ import msgpack
 import numpy as np
 from numpy.typing import NDArray
 
-from polydom_runtime.bundles.regimes import Regime
+from polydom_runtime.bundles.bundle_times import Regime
 from polydom_runtime.causes import Causes
 from polydom_runtime.clock import hardware_clock
 from polydom_runtime.exceptions import BundleFormatError, ItemError, PolyDomError, WorkerError
@@ -40,12 +40,10 @@ FIRST_PAUSE_S, MAX_PAUSE_S = 0.05, 5.0
 
 
 class Keeper:
-    """Keeps a spare worker ready.
+    """Keeps a spare worker ready; `causes` tell why workers could not be started again.
 
-    `sealed`: closed at the end. `order`: the rest of the order to the nursery. `width`: of the row of features.
-    `item_bytes`: size of the largest item. `hand_over`: seconds from the hand-over of a message to another process
-    until its reply, by regime; empty until measured. `nurseries`, `workers`: how many were started so far.
-    `nursery_pid`: 0 while there is none. `causes`: counts and reports why workers could not be started again.
+    `hand_over`: seconds from the hand-over of a message until its reply, by regime. `nursery_pid`: 0 while there is
+    none.
     """
 
     def __init__(self, sealed: SealedBundle, order: dict[str, Any], width: int, item_bytes: int) -> None:
@@ -77,11 +75,7 @@ class Keeper:
             )
 
     def wait_for_models(self, seconds: float) -> list[int]:
-        """Wait until the nursery has loaded and tried the models, and return their numbers.
-
-        `BundleFormatError` if a model cannot be run; `WorkerError` if one hangs or crashes, or the nursery failed
-        otherwise, or took longer.
-        """
+        """Wait until all models were tried; return their numbers, or raise why one or the nursery failed."""
         if not self._loaded.wait(seconds) or self._failure is not None:
             raise self._failure or WorkerError(
                 f"The models must be loaded within {seconds:g} s. They were not. Run the same bundle without "
@@ -99,10 +93,7 @@ class Keeper:
         return None
 
     def warm_up(self, item: Any, seconds: float) -> bool:
-        """Let all workers to come start warm, those of later nurseries too: every feature and model is run on an item.
-
-        Return whether they do: not if it cannot be passed on, a feature hangs or crashes on it, or it takes longer.
-        """
+        """Let all workers to come start warm, by a run of every feature and model; False if that is not possible."""
         place = new_memory(self.block.item_bytes)
         try:
             header = write_item(item, map_shared(place, self.block.item_bytes))
@@ -215,7 +206,6 @@ class Keeper:
             self._fail(WorkerError(f"{name} must be loaded and run within {MODEL_S:g} s. {got} {REMEDY}"))
 
     def _fail(self, error: PolyDomError) -> None:
-        """Note why there is no worker."""
         self._failure = error
         if self.workers:  # or else the program is told by an exception
             self.causes.add("the start of a worker", str(error))

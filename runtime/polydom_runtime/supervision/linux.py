@@ -23,14 +23,10 @@ class _Time(ctypes.Structure):
 
 
 class Waiter:
-    """Waits until a descriptor is readable, or closed at the other end, with a time-out in nanoseconds.
+    """Waits in nanoseconds until a descriptor, if not negative, is readable or closed at the other end.
 
     The standard library's `poll` rounds up to milliseconds, and its `select` takes no descriptor above 1023.
 
-    `descriptor`: if negative, each wait lasts until its time-out.
-
-    Examples
-    --------
     >>> Waiter(-1).wait(1000)
     False
     """

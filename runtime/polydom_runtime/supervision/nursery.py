@@ -1,8 +1,7 @@
-"""The nursery: a process that imports the features and loads the models once, and forks workers.
+"""The nursery: a process that imports the features and loads the models once, and forks workers within milliseconds.
 
-``python -m polydom_runtime.supervision.nursery CONTROL BLOCK BUNDLE PARENT`` is started by a supervisor and talks with
-it over a socket that it inherits. It computes no item itself, so no feature can stop it. A worker that was killed is
-replaced within milliseconds.
+``python -m polydom_runtime.supervision.nursery CONTROL BLOCK BUNDLE PARENT`` is started by a supervisor, and talks
+with it over an inherited socket. It computes no item itself, so no feature can stop it.
 """
 
 import gc
@@ -23,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.bundles.regimes import Regime
+from polydom_runtime.bundles.bundle_times import Regime
 from polydom_runtime.causes import Causes, report
 from polydom_runtime.clock import hardware_clock
 from polydom_runtime.costs import CostFunction
@@ -76,9 +75,8 @@ EXTREMES = 0.0, 1.0, -1e30, 1e30
 
 
 class Nursery:
-    """Starts workers, and replaces those that end.
+    """Starts workers and replaces those that end, until the `control` socket to the supervisor is closed.
 
-    `control`: to the supervisor. The nursery ends when it is closed. `sealed`: descriptor of the sealed bundle.
     `order`: ``bundle`` (see `SealedBundle`), ``space`` (MODULE:SPACE), ``deadline`` in seconds, ``hand_over`` (seconds
     by regime), ``policy``, ``abstain_below``, and ``compare``: whether to compare features with those of the build.
     """
@@ -136,7 +134,6 @@ class Nursery:
             self._kill_stuck()
 
     def _fill(self) -> None:
-        """Start the workers that are missing, as far as the system allows."""
         try:
             while len(self._workers) < WORKERS:
                 self._fork()
@@ -256,17 +253,16 @@ def difference(bundle: Bundle, space: FeatureSpace) -> str:
 def with_hand_over(bundle: Bundle, seconds: Mapping[Regime, float]) -> Bundle:
     """Return the bundle with the time of a hand-over and its reply added to dispatch, in each regime.
 
-    Plans keep half of dispatch for the end of an answer, which is here the reply. The typical times stay, since the
-    worker compares them with its own work only.
+    The typical times stay, since the worker compares them with its own work only.
     """
     hot = bundle.plus_dispatch(CostFunction.of(seconds["hot"]))
     regimes = {
         name: there._replace(
-            times=replace(there.times.plus_dispatch(CostFunction.of(seconds[name])), typical=there.times.typical)
+            times=there.times.plus_dispatch(CostFunction.of(seconds[name]))._replace(typical=there.times.typical)
         )
         for name, there in bundle.regimes.items()
     }
-    return replace(hot, times=replace(hot.times, typical=bundle.times.typical), regimes=regimes)
+    return replace(hot, times=hot.times._replace(typical=bundle.times.typical), regimes=regimes)
 
 
 def main(control: str, block: str, sealed: str, parent: str) -> int:

@@ -5,20 +5,15 @@ import mmap
 import os
 from dataclasses import replace
 from itertools import accumulate, pairwise
-from pathlib import Path
 
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.bundles.index_document import decode, encode
-from polydom_runtime.bundles.index_file import index_sha256
+from polydom_runtime.bundles.index_file import decode, encode, index_sha256
 
 SEALS = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
 
 
 class SealedBundle:
-    """The files of a bundle, the index first, in an anonymous file that nobody can change any more.
-
-    `order`: what another process needs beside the descriptor, for `sealed_bundle`.
-    """
+    """A bundle's files, the index first, in a file in memory that nobody can change; `order` is for `sealed_bundle`."""
 
     def __init__(self, bundle: Bundle) -> None:
         index = encode(bundle)
@@ -39,6 +34,6 @@ def sealed_bundle(descriptor: int, index_bytes: int, folder: bytes, sha256: str)
     """Return the bundle in a sealed file, which is closed."""
     view = memoryview(mmap.mmap(descriptor, 0, prot=mmap.PROT_READ))
     os.close(descriptor)
-    bundle = decode(bytes(view[:index_bytes]), Path(os.fsdecode(folder)))
+    bundle = decode(bytes(view[:index_bytes]), os.fsdecode(folder))
     ends = accumulate((model.size_bytes for model in bundle.models), initial=index_bytes)
     return replace(bundle, sha256=sha256, contents=tuple(view[a:b] for a, b in pairwise(ends)))

@@ -1,7 +1,6 @@
 """Memory that the supervisor and its workers share: one place for the item, and a slot for each worker's progress.
 
-A worker that was killed may run on for a moment and write into its slot. So a slot is given to the next worker only
-after the process that had it has ended.
+A killed worker may still write for a moment, so its slot is given away only after its process has ended.
 """
 
 import fcntl
@@ -52,11 +51,7 @@ class Slot:
 
 
 class SharedBlock:
-    """An anonymous file in memory. Only pages that were written to take up memory.
-
-    `width`: of the row of features. `item_bytes`: size of the largest item. `descriptor`: the file of a block that
-    another process made; a new one if not given. `item`: the place of the item.
-    """
+    """An anonymous file in memory, new or by its descriptor; only pages that were written to take up memory."""
 
     def __init__(self, width: int, item_bytes: int, descriptor: int | None = None) -> None:
         self.width = width
@@ -78,10 +73,7 @@ class SharedBlock:
 
 
 def new_memory(size_bytes: int) -> int:
-    """Return the descriptor of an anonymous file that keeps its size, closed when another program is executed.
-
-    The system would end each process that has it mapped if another one cut it.
-    """
+    """Return the descriptor of an anonymous file that cannot be cut: that would end all who have it mapped."""
     descriptor = os.memfd_create("polydom", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     os.ftruncate(descriptor, size_bytes)
     fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
@@ -99,10 +91,7 @@ def rounded(size_bytes: int) -> int:
 
 
 def write_item(item: Any, place: NDArray[np.uint8]) -> ItemHeader:
-    """Put an item into its place, an array as it is, anything else pickled; return what `read_item` needs to know.
-
-    `ItemError` if it does not fit, or cannot be pickled.
-    """
+    """Put an item into its place, an array as it is, else pickled; `ItemError` if it does not fit or cannot be."""
     if type(item) is np.ndarray and item.dtype.kind in PLAIN:
         if item.nbytes > len(place):
             raise ItemError(f"the item is larger than {len(place)} bytes")
@@ -154,7 +143,7 @@ def announced(space: FeatureSpace, words: memoryview) -> FeatureSpace:
 
 
 def announced_models(words: memoryview) -> Callable[[RunOf], RunOf]:
-    """Return what lets models write their own number before they are loaded and run; see `Slot.words`.
+    """Return a function that lets models write their own number before they are loaded and run; see `Slot.words`.
 
     Only loading writes that it is done. After a run the worker does, once for each item.
     """

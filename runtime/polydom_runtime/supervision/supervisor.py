@@ -21,7 +21,7 @@ from polydom_runtime.policy.deadline import checked_deadline
 from polydom_runtime.policy.loaded_models import NO_NUMBER, LoadedModel
 from polydom_runtime.policy.rehearsal import KeptItems
 from polydom_runtime.prediction import AnyPredictor, Policy, Prediction, policy_for
-from polydom_runtime.trace import Trace
+from polydom_runtime.stages import Trace
 
 from .fallback import MIN_MARGIN_NS, Fallback, StageNames
 from .keeper import Keeper
@@ -78,7 +78,7 @@ class SupervisedPredictor:
     deadline : float, optional
         In seconds, from the arrival of the item to the return of `predict_one`. The longest deadline that the bundle
         was built for if not given.
-    policy : {"anytime", "strict"}
+    policy, abstain_below, accuracy_wanted
         As for `Predictor`.
     item_bytes : int
         Size of the largest item. Items take up only the memory that they need.
@@ -87,8 +87,6 @@ class SupervisedPredictor:
         how late the system wakes this process.
     compare : bool
         Whether to compare features with those of the build, in a process of its own.
-    abstain_below, accuracy_wanted : float, optional
-        As for `Predictor`.
     trust : Trust, optional
         As for `load_bundle`; not for a loaded one.
     reply : callable
@@ -97,9 +95,7 @@ class SupervisedPredictor:
 
     Attributes
     ----------
-    bundle : Bundle
-    policy : {"anytime", "strict"}
-    abstain_below : float
+    bundle, policy, abstain_below, causes
         As of a `Predictor`.
     trace : Trace
         The worker's trace of the last item; without features if the supervisor answered.
@@ -112,8 +108,6 @@ class SupervisedPredictor:
         Items, larger than any measured one, that a worker answered; their costs were extrapolated.
     restarts : int
         Workers that were lost: killed because they were stuck, or found dead.
-    causes : Causes
-        As of a `Predictor`.
 
     Raises
     ------

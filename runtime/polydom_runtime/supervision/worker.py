@@ -1,7 +1,4 @@
-"""A worker and its link to the supervisor: both ends of the messages between them.
-
-A message is one datagram, so it arrives whole or not at all, wherever the sender is killed.
-"""
+"""A worker and its link to the supervisor: messages are single datagrams, which arrive whole or not at all."""
 
 import gc
 import os
@@ -15,7 +12,7 @@ import msgpack
 import numpy as np
 from numpy.typing import NDArray
 
-from polydom_runtime.pauses import collector_off
+from polydom_runtime.clock import collector_off
 from polydom_runtime.prediction import Prediction
 from polydom_runtime.predictor import Predictor
 
@@ -35,7 +32,6 @@ class Reply(NamedTuple):
     """The reply of a worker to one item."""
 
     sequence: int
-    """The item's number."""
     answer: Prediction | None
     """None if the item could not be read."""
     size: float
@@ -81,11 +77,7 @@ def _reply(
 
 
 class Link:
-    """The supervisor's end of one worker. A worker has one item at a time.
-
-    `pidfd`: a descriptor of the process, which never stands for a later one with the same number. `asked`: the number
-    of the item that the worker has; 0 if it has none.
-    """
+    """The supervisor's end of one worker, which has one item at a time; `asked` is 0 while it has none."""
 
     def __init__(self, pid: int, pidfd: int, connection: socket.socket, slot: Slot) -> None:
         self.pid = pid
@@ -118,9 +110,8 @@ class Link:
     ) -> None:
         """Hand over an item; OSError if the worker is gone.
 
-        `sequence`: the item's number, from 1. `start_ns`, `arrived_ns`: clock readings when the supervisor got it
-        and when it arrived; None for a rehearsal. `failures`: how many workers in a row each feature has ended; a new
-        worker is told. `out`: the numbers of the models that must not run; the worker is told whenever they change.
+        `sequence` counts from 1; `arrived_ns` is None for a rehearsal. `failures` (of features, told to a new worker)
+        and `out` (numbers of models, told at each change) are what the worker must do without.
         """
         self.slot.words[PROGRESS] = 0  # before the worker begins, the features of the last item would seem done
         self.slot.words[STAGE] = NO_STAGE

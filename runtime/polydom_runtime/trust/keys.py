@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 MAX_KEYS_BYTES = 1 << 20
 
 KEY_WORDS = ("name", "expires", "bundles")
-"""The first words of lines before a key."""
 
 KEY = re.compile(r"(-----BEGIN [A-Z ]+-----[^-]*-----END [A-Z ]+-----)")
 """A key in PEM; no text without one takes long to search."""
@@ -36,7 +35,6 @@ class TrustedKey:
     keyid: str
     """The SHA-256 of the key (in DER), in hexadecimal."""
     name: str
-    """For messages."""
     expires: date | None = None
     """The last day on which its signatures count, in UTC."""
     bundles: str = "*"
@@ -79,10 +77,7 @@ def check_installed(extra: str) -> None:
 
 
 def load_keys(files: Sequence[str | os.PathLike[str]]) -> tuple[TrustedKey, ...]:
-    """Read all keys of at least one file, which must hold keys and their lines only, each key once.
-
-    `SignatureError` also if any user may write to the file or may have put it there.
-    """
+    """Read all keys of at least one file, which must hold keys and their lines only, each key once."""
     keys: dict[str, TrustedKey] = {}
     for file in files:
         for key in _keys_of(Path(file)):
@@ -134,7 +129,6 @@ def _text_of(file: Path) -> str:
 
 
 def _words(file: Path, lines: str) -> Mapping[str, str]:
-    """Return the values of the lines before a key, by word."""
     words: dict[str, str] = {}
     for line in map(str.strip, lines.splitlines()):
         word, _, value = map(str.strip, line.partition(":"))

@@ -15,7 +15,6 @@ from .envelope import SIGN_AGAIN
 STATEMENT, PREDICATE = "https://in-toto.io/Statement/v1", "https://model_signing/signature/v1.0"
 
 SERIALIZATION = {"method": "files", "hash_type": "sha256", "allow_symlinks": False, "ignore_paths": [SIGNATURE_FILE]}
-"""How the files became a list, in the terms of the specification."""
 
 TIME_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
 

@@ -20,24 +20,15 @@ CLOCK_TOLERANCE = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True)
 class Signed:
-    """A signature that has been checked.
-
-    Parameters
-    ----------
-    name : str
-        The name that the signer gave to the bundle.
-    key : str
-        The name of the key.
-    signed_at : datetime
-        UTC, by the clock of the signer.
-    expires : date or None
-        The last day on which the bundle may be loaded, in UTC.
-    """
+    """A signature that has been checked."""
 
     name: str
+    """The name that the signer gave to the bundle."""
     key: str
     signed_at: datetime
+    """UTC, by the clock of the signer."""
     expires: date | None
+    """The last day on which the bundle may be loaded, in UTC."""
 
     def __str__(self) -> str:
         until = f", until {self.expires}" if self.expires else ""
@@ -48,12 +39,6 @@ class Signed:
 class Trust:
     """The keys whose signatures count.
 
-    Parameters
-    ----------
-    keys : tuple of TrustedKey
-    clock : callable
-        Returns the seconds since 1970. It is read only if a key or a bundle expires.
-
     Examples
     --------
     ``load_bundle(folder, trust=Trust.from_files(["owner.pub"]))`` reads only a bundle that the owner signed.
@@ -61,6 +46,7 @@ class Trust:
 
     keys: tuple[TrustedKey, ...]
     clock: Callable[[], float] = time.time
+    """Returns the seconds since 1970. It is read only if a key or a bundle expires."""
 
     @classmethod
     def from_files(
@@ -72,18 +58,9 @@ class Trust:
     def verify(self, signature: bytes, digests: Mapping[str, FileDigest]) -> Signed:
         """Check that a trusted key signed a bundle with exactly these files.
 
-        Parameters
-        ----------
-        signature : bytes
-            The content of ``signature.json``.
-        digests : mapping of str to FileDigest
-            Of every other file of the folder, by its name.
-
-        Raises
-        ------
-        SignatureError
-            If no trusted key signed it, the signature or every such key has expired or may not sign bundles of this
-            name, or the files are other ones.
+        `signature` is the content of ``signature.json``; `digests` has every other file of the folder, by its name.
+        `SignatureError` if no trusted key signed it, the signature or every such key has expired or may not sign
+        bundles of this name, or the files are other ones.
         """
         signed, stated = self.opened(signature)
         check_files(stated, digests)

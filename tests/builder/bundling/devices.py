@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from polydom_builder.costs.fitted_times import PLANNING_QUANTILES
 from polydom_builder.costs.target import RegimeTarget, Target
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.bundles.bundle_times import CostOrigin
-from polydom_runtime.bundles.regimes import Regime
+from polydom_runtime.bundles.bundle_times import CostOrigin, Regime
 from polydom_runtime.bundles.unit_times import UnitTimes
 from polydom_runtime.costs import CostFunction
 from polydom_runtime.device.calibration import REFERENCE_MODEL

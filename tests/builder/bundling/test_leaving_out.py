@@ -15,7 +15,7 @@ from polydom_builder.training.trainer import Trainer
 from polydom_builder.verification.verify import verify_bundle
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index_file import load_bundle
-from polydom_runtime.bundles.shipping import Limits
+from polydom_runtime.bundles.promise import Limits
 from polydom_runtime.exceptions import PolyDomError
 from tests.builder import task
 from tests.builder.bundling.shipped_scores import mean_score_of
@@ -182,7 +182,7 @@ def test_a_set_whose_exported_model_is_worth_nothing_is_not_left_out(fitted: Pol
     bundle = load_bundle(folder)
     searched = {(bundle.models[n].order, ""): bundle.candidate(n) for n in bundle.stored.shipped}
     last = bundle.stored.shipped[-1]
-    models = tuple(replace(m, accuracy=0.1) if n == last else m for n, m in enumerate(bundle.models))
+    models = tuple(m._replace(accuracy=0.1) if n == last else m for n, m in enumerate(bundle.models))
 
     made = within_limits(replace(bundle, models=models), fitted.region_, Limits(), fitted.sizes_, searched)
 

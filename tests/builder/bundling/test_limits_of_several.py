@@ -13,7 +13,7 @@ from polydom_builder.exceptions import ExportError
 from polydom_builder.preparation.fitting_families import fitting_families
 from polydom_runtime import Predictor, Seams
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.bundles.shipping import Limits
+from polydom_runtime.bundles.promise import Limits
 from polydom_runtime.device.board import memory_need
 from polydom_runtime.testing import ManualClock
 from tests.builder import task

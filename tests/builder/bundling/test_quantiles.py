@@ -12,9 +12,8 @@ from polydom_builder.bundling.quantiles import SHARE_OF_PROMISE, allowed_for_wor
 from polydom_builder.simulation import Trials, simulate
 from polydom_builder.simulation.trials import halves
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.bundles.bundle_times import UNKNOWN_CALM, BundleTimes, CostOrigin
-from polydom_runtime.bundles.index_document import decode, encode
-from polydom_runtime.bundles.regimes import REGIMES, Regime
+from polydom_runtime.bundles.bundle_times import REGIMES, UNKNOWN_CALM, BundleTimes, CostOrigin, Regime
+from polydom_runtime.bundles.index_file import decode, encode
 from polydom_runtime.bundles.unit_times import UnitTimes
 from polydom_runtime.measuring.cost_samples import Pauses
 from tests.builder.bundling.devices import US, Device, jittery, rarely_slow, slow
@@ -145,7 +144,7 @@ def test_regimes_have_their_own_times_and_survive_the_file(chosen: Bundle, unste
 def test_calm_estimate_is_exceeded_by_one_answer_in_a_thousand_at_most(chosen: Bundle, unsteady: Device) -> None:
     for regime in REGIMES:
         calm = chosen.at(100 * US, regime).times.calm
-        loud = replace(chosen.at(100 * US, regime), times=replace(chosen.at(100 * US, regime).times, calm=1.0))
+        loud = replace(chosen.at(100 * US, regime), times=chosen.at(100 * US, regime).times._replace(calm=1.0))
         estimates = [a.slowdown for a in simulate(loud, held_out(unsteady, regime), 100 * US).answers]
 
         assert 1.0 < calm < 1.1
@@ -226,7 +225,7 @@ def test_one_deadline_gets_one_choice() -> None:
 def test_bundle_that_only_plans_strictly_has_nothing_to_choose() -> None:
     device = Device(jittery, cold=10 * US)
     bundle = device.bundle()
-    whole = tuple(replace(m, cost=bundle.candidate(k).cost) for k, m in enumerate(bundle.models))
+    whole = tuple(m._replace(cost=bundle.candidate(k).cost) for k, m in enumerate(bundle.models))
     made = with_chosen_times(replace(bundle, models=whole), device.target(), device.samples(), SIZES, ALLOWED)
 
     choices = made.times.choices
@@ -251,7 +250,7 @@ def test_given_costs_have_an_outlook_too() -> None:
     bundle = device.bundle()
     made = with_chosen_times(bundle, replace(device.target(), planned={}, guarded=None), None, SIZES, ALLOWED)
 
-    assert replace(made, times=replace(made.times, outlook=())) == bundle
+    assert replace(made, times=made.times._replace(outlook=())) == bundle
     assert made.times.outlook[0].deadline == pytest.approx(50 * US)
     assert all(0.5 <= o.score <= 0.89 for o in made.times.outlook)
 

@@ -15,8 +15,8 @@ OLD, MODELS = make_bundle()
 
 NEW = {
     "the same": OLD,
-    "worse": replace(OLD, models=(*OLD.models[:2], replace(OLD.models[2], accuracy=0.85))),
-    "slower": replace(OLD, models=tuple(replace(model, seconds=8 * US) for model in OLD.models)),
+    "worse": replace(OLD, models=(*OLD.models[:2], OLD.models[2]._replace(accuracy=0.85))),
+    "slower": replace(OLD, models=tuple(model._replace(seconds=8 * US) for model in OLD.models)),
     "of another score": changed(OLD, scoring="f1"),
 }
 

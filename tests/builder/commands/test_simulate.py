@@ -10,7 +10,7 @@ import pytest
 from polydom_builder.__main__ import main
 from polydom_builder.commands import simulate
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.bundles.regimes import Regime, RegimeTimes
+from polydom_runtime.bundles.bundle_times import Regime, RegimeTimes
 from polydom_runtime.costs import CostFunction
 from polydom_runtime.device.calibration import REFERENCE_MODEL
 from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples, ItemSamples
@@ -45,8 +45,8 @@ def planned(*regimes: Regime) -> Bundle:
     for regime in regimes:
         more = CostFunction.of(added(regime))
         worst = bundle.times.worst.mapped(lambda cost, more=more: cost + more)  # type: ignore[misc]
-        times = replace(bundle.times, worst=worst, planned=worst, guarded=worst, typical=worst)
-        times = replace(times, reference_seconds=5 * US + added(regime))
+        times = bundle.times._replace(worst=worst, planned=worst, guarded=worst, typical=worst)
+        times = times._replace(reference_seconds=5 * US + added(regime))
         there[regime] = RegimeTimes(times, (5 * US + added(regime),) * 3, 0.02)
     return replace(bundle, regimes=there)
 

@@ -12,8 +12,8 @@ from polydom_builder.comparison.bundles import compare_bundles
 from polydom_builder.comparison.comparison import Fact, SetChange, Units
 from polydom_builder.exceptions import ComparisonError
 from polydom_runtime import Bundle
-from polydom_runtime.bundles.identity import Identity
 from polydom_runtime.bundles.index import Interval
+from polydom_runtime.bundles.promise import Identity
 from polydom_runtime.bundles.unit_times import UnitTimes
 from polydom_runtime.describing.promise_text import promise_text
 from polydom_runtime.device.board import memory_need
@@ -25,7 +25,7 @@ OLD = make_bundle()[0]
 
 
 def scored(bundle: Bundle, *scores: float) -> Bundle:
-    models = tuple(replace(m, accuracy=a) for m, a in zip(bundle.models, scores, strict=True))
+    models = tuple(m._replace(accuracy=a) for m, a in zip(bundle.models, scores, strict=True))
     return replace(bundle, models=models)
 
 
@@ -114,7 +114,7 @@ def test_answers_are_those_of_the_index_at_each_deadline_and_size() -> None:
 def test_times_are_compared_by_unit_kind_and_size() -> None:
     times = OLD.times
     new = replace(
-        OLD, times=replace(times, worst=slower(times.worst, "spread", 2.0), typical=slower(times.typical, "half", 3.0))
+        OLD, times=times._replace(worst=slower(times.worst, "spread", 2.0), typical=slower(times.typical, "half", 3.0))
     )
 
     grown = {(t.unit, t.kind): t.growth for t in compare_bundles(OLD, new).times if t.size == 1000.0}
@@ -126,7 +126,7 @@ def test_times_are_compared_by_unit_kind_and_size() -> None:
 
 
 def test_a_slower_model_shows_in_answers() -> None:
-    new = replace(OLD, models=tuple(replace(m, seconds=50 * US) for m in OLD.models))
+    new = replace(OLD, models=tuple(m._replace(seconds=50 * US) for m in OLD.models))
 
     grown = {t.unit for t in compare_bundles(OLD, new).times if t.growth > 1.0}
 
@@ -175,7 +175,7 @@ def test_every_comparison_is_plain_json_and_text(new: Bundle, capsys: pytest.Cap
 
 def test_a_report_shows_changes_and_names_the_rest(capsys: pytest.CaptureFixture[str]) -> None:
     new = changed(scored(OLD, 0.7, 0.75, 0.9), alpha=1.5)
-    new = replace(new, times=replace(new.times, typical=slower(new.times.typical, "ends", 2.0)))
+    new = replace(new, times=new.times._replace(typical=slower(new.times.typical, "ends", 2.0)))
 
     print_comparison(compare_bundles(OLD, new))
     lines = capsys.readouterr().out.splitlines()

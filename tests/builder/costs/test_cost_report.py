@@ -12,7 +12,7 @@ from polydom_builder.__main__ import main
 from polydom_builder.commands.costs import print_costs
 from polydom_builder.costs.cost_fit import fit_cost
 from polydom_builder.costs.cost_report import CostRow, plot_costs, report_costs
-from polydom_runtime.bundles.regimes import Regime
+from polydom_runtime.bundles.bundle_times import Regime
 from polydom_runtime.measuring.cost_samples import CostSamples, ItemSamples, Pauses
 from tests.builder.board import samples
 

@@ -7,7 +7,7 @@ import pytest
 
 from polydom_builder.costs.fitted_times import PLANNING_QUANTILES
 from polydom_builder.costs.target import Target
-from polydom_runtime.bundles.regimes import Regime
+from polydom_runtime.bundles.bundle_times import Regime
 from polydom_runtime.bundles.unit_times import UnitTimes
 from polydom_runtime.device.device_profile import DeviceProfile, UncertainQuantity
 from tests.builder import task

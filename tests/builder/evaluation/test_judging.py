@@ -9,7 +9,7 @@ from sklearn import metrics
 from polydom_builder.evaluation.evaluation import Bin
 from polydom_builder.evaluation.judging import Judged
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.bundles.error_costs import SCORING, ErrorCosts
+from polydom_runtime.bundles.confidence import SCORING, ErrorCosts
 from tests.bundle_parts import bundle_of, changed
 
 LABELS = ("calm", "loud", "slow")

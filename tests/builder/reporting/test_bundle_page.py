@@ -16,9 +16,9 @@ from polydom_runtime import load_bundle
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.bundle_times import CostOrigin
 from polydom_runtime.bundles.confidence import Calibration, Confidence, Risk, RiskPoint
-from polydom_runtime.bundles.identity import Identity
 from polydom_runtime.bundles.index_file import load_bundle as load
 from polydom_runtime.bundles.model_entry import Estimate
+from polydom_runtime.bundles.promise import Identity
 from polydom_runtime.exceptions import DeadlineError
 from polydom_runtime.tables import TextTable
 from tests.builder import task
@@ -97,11 +97,10 @@ def test_measured_times_are_replayed(bundle: Bundle) -> None:
 
 def kinds() -> dict[str, Bundle]:
     small = make_bundle()[0]
-    first = replace(small.models[0], order=(0,))
+    first = small.models[0]._replace(order=(0,))
     one = changed(small, names=("mean",), widths=(1,), costs=small.times.worst.features[:1], steps=())
     sure = tuple(
-        replace(
-            model,
+        model._replace(
             calibration=Calibration((0.5, 1.0), (0.6, 0.9)),
             estimate=Estimate(model.accuracy, model.accuracy - 0.1, model.accuracy),
         )

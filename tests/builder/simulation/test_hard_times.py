@@ -130,5 +130,5 @@ def test_model_as_long_as_all_features_leaves_short_deadlines_more_than_the_prio
     assert all(answer.features for answer in short.answers)
     assert short.score > 0.75
     assert longer.score == pytest.approx(0.9)
-    proportional = replace(bundle, models=tuple(replace(m, seconds=1000 * US) for m in bundle.models))
+    proportional = replace(bundle, models=tuple(m._replace(seconds=1000 * US) for m in bundle.models))
     assert simulate(proportional, trials, 750 * US).score == pytest.approx(bundle.prior.accuracy)

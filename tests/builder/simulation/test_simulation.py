@@ -15,10 +15,9 @@ from polydom_builder.exceptions import FitError
 from polydom_builder.simulation import Simulated, Trials, simulate
 from polydom_builder.simulation.trials import halves
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.bundles.bundle_times import Choice
+from polydom_runtime.bundles.bundle_times import Choice, Regime, RegimeTimes
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.bundles.model_entry import ModelEntry
-from polydom_runtime.bundles.regimes import Regime, RegimeTimes
 from polydom_runtime.bundles.unit_times import StepTime
 from polydom_runtime.device.calibration import REFERENCE_MODEL
 from polydom_runtime.measuring.cost_samples import DISPATCH, CostSamples, ItemSamples
@@ -198,7 +197,7 @@ def test_export_plans_with_quantiles_that_no_neighbour_beats(fitted: PolyDomSear
         assert mine == max(merit(choice._replace(planned=planned)) for planned in beside)
     assert times.planned == times.choices[-1].planned
     assert times.reference_seconds == target.reference_seconds > 0.0
-    assert load_bundle(tmp_path / "b") == replace(chosen, path=tmp_path / "b")
+    assert load_bundle(tmp_path / "b") == replace(chosen, folder=str(tmp_path / "b"))
 
 
 def test_given_costs_are_planned_with_as_they_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -283,7 +282,7 @@ def test_replay_in_a_regime_plans_with_its_times(bundle: Bundle) -> None:
     """Its models take what they take there, in proportion to the reference model."""
     times = bundle.times.plus_dispatch(microseconds(30.0))
     models = tuple(m.seconds + 20 * US for m in bundle.models)
-    cold = RegimeTimes(replace(times, reference_seconds=25 * US), models, 0.02)
+    cold = RegimeTimes(times._replace(reference_seconds=25 * US), models, 0.02)
     trials = made_up(bundle, 100)
     trials = replace(trials, model_seconds=np.full(100, 25 * US))
 
@@ -296,7 +295,7 @@ def test_replay_in_a_regime_plans_with_its_times(bundle: Bundle) -> None:
 
 def replaced(bundle: Bundle, *, seconds: tuple[float, ...]) -> tuple[ModelEntry, ...]:
     """Return the models with other times."""
-    return tuple(replace(m, seconds=s) for m, s in zip(bundle.models, seconds, strict=True))
+    return tuple(m._replace(seconds=s) for m, s in zip(bundle.models, seconds, strict=True))
 
 
 def test_typical_items_take_the_medians(bundle: Bundle) -> None:

@@ -19,7 +19,7 @@ from polydom_builder.training.error_costs import CostSaved, checked_error_costs
 from polydom_builder.training.labels import targets_of
 from polydom_builder.training.scoring import scoring_name
 from polydom_runtime import ManualClock, Predictor, Seams
-from polydom_runtime.bundles.error_costs import ErrorCosts
+from polydom_runtime.bundles.confidence import ErrorCosts
 from polydom_runtime.features import members
 from tests.builder import task
 from tests.builder.searches import FEW, LOGISTIC, made, search
@@ -269,7 +269,7 @@ def test_search_with_costs_is_cloned_and_changed() -> None:
 
 def test_other_costs_have_another_place_in_the_cache(by_cost: Any) -> None:
     known = by_cost.trainer_.errors
-    others = None, known, replace(known, costs=((0.0, 5.0), (2.0, 0.0)))
+    others = None, known, known._replace(costs=((0.0, 5.0), (2.0, 0.0)))
     keys = {replace(by_cost.trainer_, errors=errors).key for errors in others}
 
     assert len(keys) == 3

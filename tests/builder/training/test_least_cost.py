@@ -16,8 +16,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from polydom_builder.training.least_cost import LeastCostModel, decision_costs
 from polydom_builder.training.onnx import OnnxModel, to_onnx
+from polydom_runtime.bundles.confidence import ErrorCosts
 from polydom_runtime.bundles.engines import InputRow, ModelRunner
-from polydom_runtime.bundles.error_costs import ErrorCosts
 from polydom_runtime.kernels.kernel import Kernel
 
 rng = np.random.default_rng(0)

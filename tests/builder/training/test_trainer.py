@@ -16,7 +16,7 @@ from polydom_builder import PolyDomSearch
 from polydom_builder.exceptions import TrainingError
 from polydom_builder.training.cache import Cache
 from polydom_builder.training.trainer import Trainer
-from polydom_runtime.bundles.error_costs import ErrorCosts
+from polydom_runtime.bundles.confidence import ErrorCosts
 from tests.builder import task
 from tests.builder.searches import LOGISTIC, search
 

@@ -24,9 +24,9 @@ from polydom_builder.verification.proof_checks import covers, omissions, pair_fa
 from polydom_builder.verification.proof_file import PROOF_FILE, load_proof
 from polydom_builder.verification.verify import verify, verify_bundle
 from polydom_runtime.bundles.bundle import Bundle
+from polydom_runtime.bundles.checks import TIE
 from polydom_runtime.bundles.index import PolyDomIndex
-from polydom_runtime.bundles.index_check import TIE
-from polydom_runtime.bundles.shipping import LeftOut, Limits
+from polydom_runtime.bundles.promise import LeftOut, Limits
 from polydom_runtime.costs import ZERO
 from polydom_runtime.exceptions import BundleFormatError
 from tests.builder import task
@@ -127,7 +127,7 @@ def limited(tmp_path_factory: pytest.TempPathFactory) -> tuple[Bundle, Proof]:
 
 
 def restated(bundle: Bundle, **changes: Any) -> Bundle:
-    return replace(bundle, shipping=replace(bundle.shipping, **changes))
+    return replace(bundle, shipping=bundle.shipping._replace(**changes))
 
 
 def test_sets_that_are_stated_as_left_out_are_no_fault(limited: tuple[Bundle, Proof]) -> None:
@@ -207,7 +207,7 @@ def test_an_interval_that_moved_is_found(built: tuple[Path, Bundle, Proof]) -> N
         if interval.candidate == 0:
             continue  # the empty set is the answer where nothing else is, interval or not
         step = 0.1 * (interval.end - interval.start)
-        for moved in (replace(interval, start=interval.start + step), replace(interval, end=interval.end - step)):
+        for moved in (interval._replace(start=interval.start + step), interval._replace(end=interval.end - step)):
             intervals = (*bundle.stored.intervals[:row], moved, *bundle.stored.intervals[row + 1 :])
 
             failures = verify(changed(bundle, intervals=intervals), proof).failures
@@ -252,8 +252,8 @@ def test_a_staircase_with_a_wrong_step_is_found(
         (lambda b: changed(b, budgets=(b.promise.budgets[0], 1.0)), "budgets"),
         (lambda b: changed(b, alpha=1.5), "alpha"),
         (lambda b: changed(b, tolerance=0.5), "tolerance"),
-        (lambda b: replace(b, promise=replace(b.promise, margin=0.5 * b.promise.margin + 1e-6)), "margin"),
-        (lambda b: replace(b, promise=replace(b.promise, margin=None)), "margin"),
+        (lambda b: replace(b, promise=b.promise._replace(margin=0.5 * b.promise.margin + 1e-6)), "margin"),
+        (lambda b: replace(b, promise=b.promise._replace(margin=None)), "margin"),
         (lambda b: changed(b, costs=b.times.worst.features[1:] + b.times.worst.features[:1]), "costs of features"),
         (lambda b: changed(b, steps=[b.times.worst.steps[0]._replace(users=1)]), "costs of steps"),
         (lambda b: changed(b, dispatch=b.times.worst.dispatch * 2.0), "cost of dispatch"),

@@ -15,21 +15,19 @@ from typing import Any, cast
 import msgpack
 import pytest
 
-from polydom_runtime.bundles import index_document
+from polydom_runtime.bundles import index_file
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.bundles.bundle_times import Choice, Outlook
+from polydom_runtime.bundles.bundle_times import REGIMES, Choice, Outlook, Regime, RegimeTimes
 from polydom_runtime.bundles.index import Interval, PolyDomIndex
-from polydom_runtime.bundles.index_document import decode, encode
-from polydom_runtime.bundles.index_file import DIGEST_FILE, INDEX_FILE, digest_line, load_bundle
+from polydom_runtime.bundles.index_file import DIGEST_FILE, INDEX_FILE, decode, digest_line, encode, load_bundle
 from polydom_runtime.bundles.model_entry import MODEL_FOLDER, ModelEntry
 from polydom_runtime.bundles.opened_folder import OpenedFolder, opened_folder
 from polydom_runtime.bundles.promise import Assumption
-from polydom_runtime.bundles.regimes import REGIMES, Regime, RegimeTimes
 from polydom_runtime.bundles.unit_times import StepTime, UnitTimes
-from polydom_runtime.codec.document import Document
+from polydom_runtime.codec.codec import Document
 from polydom_runtime.costs import CostFunction
 from polydom_runtime.exceptions import BundleFormatError
-from polydom_runtime.items.kinds import ItemKind
+from polydom_runtime.features import ItemKind
 from tests.bundle_parts import changed, document_of, floats, index_of
 from tests.draws import draws
 from tests.runtime.conftest import US, make_bundle, write
@@ -48,7 +46,7 @@ def made_for_planning() -> Bundle:
         planned=planned,
         guarded=guarded,
         typical=typical,
-        models=tuple(replace(m, stop=s) for m, s in zip(bundle.models, (0.9, math.inf, 1.0), strict=True)),
+        models=tuple(m._replace(stop=s) for m, s in zip(bundle.models, (0.9, math.inf, 1.0), strict=True)),
         stop_loss=0.01,
         slowdown=2.0,
         reference_seconds=5e-6,
@@ -64,17 +62,16 @@ def made_for_regimes() -> Bundle:
         Outlook(200 * US, 0.8, 0.25, ("spread", "mean"), 0.002),
     )
     choices = (Choice(100 * US, hot.worst, hot.guarded, 1.5), Choice(200 * US, hot.planned, hot.worst.scaled(0.6)))
-    hot = replace(hot, choices=choices, calm=1.25, outlook=outlook)
+    hot = hot._replace(choices=choices, calm=1.25, outlook=outlook)
     more = CostFunction.of(30 * US)
-    cold = replace(
-        hot.plus_dispatch(more),
+    cold = hot.plus_dispatch(more)._replace(
         typical=replace(hot.typical, quantile=0.0).plus_dispatch(more),
         choices=(Choice(150 * US, hot.planned.plus_dispatch(more), hot.guarded.plus_dispatch(more)),),
         calm=1.0,
         outlook=outlook[:1],
     )
     regimes: dict[Regime, RegimeTimes] = {
-        "rehearsed": RegimeTimes(replace(hot, choices=(), reference_seconds=6 * US), (6 * US,) * 3, 0.02),
+        "rehearsed": RegimeTimes(hot._replace(choices=(), reference_seconds=6 * US), (6 * US,) * 3, 0.02),
         "cold": RegimeTimes(cold, (40 * US, 41 * US, 42 * US), 0.05),
     }
     return replace(bundle, times=hot, regimes=regimes)
@@ -108,7 +105,7 @@ def test_times_of_one_deadline_and_regime_survive_the_file() -> None:
 def test_a_set_with_a_cost_of_its_own_is_dearer_in_a_regime_by_what_its_units_are() -> None:
     bundle = made_for_regimes()
     costs = [CostFunction.of(30 * US, linear=US), CostFunction.of(20 * US), CostFunction.of(90 * US)]
-    bundle = replace(bundle, models=tuple(replace(m, cost=c) for m, c in zip(bundle.models, costs, strict=True)))
+    bundle = replace(bundle, models=tuple(m._replace(cost=c) for m, c in zip(bundle.models, costs, strict=True)))
 
     cold = bundle.at(150 * US, "cold").models
 
@@ -132,7 +129,7 @@ def test_an_older_version_is_upgraded(monkeypatch: pytest.MonkeyPatch) -> None:
     def from_version_0(document: Document) -> Document:
         return {**document, "promise": {**document["promise"], "scoring": ""}}
 
-    monkeypatch.setattr(index_document, "UPGRADES", {0: from_version_0})
+    monkeypatch.setattr(index_file, "UPGRADES", {0: from_version_0})
     document = document_of(make_bundle()[0], version=0)
     del document["promise"]["scoring"]
 
@@ -140,7 +137,7 @@ def test_an_older_version_is_upgraded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_written_bundle_loads(bundle_folder: Path) -> None:
-    assert load_bundle(bundle_folder) == changed(make_bundle()[0], path=bundle_folder)
+    assert load_bundle(bundle_folder) == changed(make_bundle()[0], folder=str(bundle_folder))
 
 
 def files(folder: Path) -> Iterator[Path]:
@@ -455,7 +452,7 @@ def test_impossible_models_are_refused(changes: dict[str, Any], message: str) ->
     first, *others = bundle.models
 
     with pytest.raises(BundleFormatError, match=message):
-        decode(encode(changed(bundle, models=(replace(first, **changes), *others))))
+        decode(encode(changed(bundle, models=(first._replace(**changes), *others))))
 
 
 ONE: list[Any] = [1, {"deadline": floats(1e-4), "planned": [0], "guarded": [0], "calm": floats(1.0)}]
@@ -523,7 +520,7 @@ def test_impossible_regime_is_refused(changes: dict[str, Any], message: str) -> 
     cold = bundle.regimes["cold"]
     own = {name: changes[name] for name in ("models", "asleep") if name in changes}
     of_times = {name: value for name, value in changes.items() if name not in own}
-    cold = cold._replace(**own, times=replace(cold.times, **of_times))
+    cold = cold._replace(**own, times=cold.times._replace(**of_times))
 
     with pytest.raises(BundleFormatError, match=message):
         decode(encode(replace(bundle, regimes={**bundle.regimes, "cold": cold})))

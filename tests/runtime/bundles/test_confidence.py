@@ -11,7 +11,7 @@ import pytest
 
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.confidence import Calibration, Confidence, Risk, RiskPoint
-from polydom_runtime.bundles.index_document import decode, encode
+from polydom_runtime.bundles.index_file import decode, encode
 from polydom_runtime.describing.description import describe
 from polydom_runtime.exceptions import BundleFormatError, BundleMismatchError, ConfidenceError
 from polydom_runtime.policy.abstention import least_confidence
@@ -25,7 +25,7 @@ RISK = Risk("hot", 2e-4, 0.03, (RiskPoint(0.0, 1.0, 0.2), RiskPoint(0.75, 0.5, 0
 
 def sure() -> Bundle:
     bundle = make_bundle()[0]
-    models = tuple(replace(model, calibration=CALIBRATION) for model in bundle.models)
+    models = tuple(model._replace(calibration=CALIBRATION) for model in bundle.models)
     return replace(bundle, models=models, confidence=Confidence(0.625, (RISK,)))
 
 
@@ -72,7 +72,7 @@ def test_impossible_confidences_are_refused(fault: dict[str, Any]) -> None:
     assert bundle.confidence is not None
 
     with pytest.raises(BundleFormatError, match=r"^confidence\..* Export the bundle again"):
-        decode(encode(replace(bundle, confidence=replace(bundle.confidence, **fault))))
+        decode(encode(replace(bundle, confidence=bundle.confidence._replace(**fault))))
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_impossible_calibrations_are_refused(knots: tuple[Any, Any]) -> None:
     first, *others = bundle.models
 
     with pytest.raises(BundleFormatError, match=r"^models\[0\]\.calibration.* Export the bundle again"):
-        decode(encode(replace(bundle, models=(replace(first, calibration=Calibration(*knots)), *others))))
+        decode(encode(replace(bundle, models=(first._replace(calibration=Calibration(*knots)), *others))))
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from polydom_runtime.bundles.bundle import Prior
-from polydom_runtime.bundles.error_costs import ErrorCosts
-from polydom_runtime.bundles.index_document import decode, encode
+from polydom_runtime.bundles.confidence import ErrorCosts
+from polydom_runtime.bundles.index_file import decode, encode
 from polydom_runtime.describing.promise_text import score_text
 from polydom_runtime.exceptions import BundleFormatError
 from tests.bundle_parts import changed, index_of

@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 
 from polydom_runtime import ManualClock, Predictor, Seams, load_bundle
-from polydom_runtime.bundles.confidence import Calibration, Confidence, Risk, RiskPoint
-from polydom_runtime.bundles.error_costs import ErrorCosts
-from polydom_runtime.bundles.identity import Identity
-from polydom_runtime.bundles.index_document import encode
-from polydom_runtime.bundles.shipping import Limits
+from polydom_runtime.bundles.confidence import Calibration, Confidence, ErrorCosts, Risk, RiskPoint
+from polydom_runtime.bundles.index_file import encode
+from polydom_runtime.bundles.promise import Identity, Limits
 from tests.runtime.node_space import space
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "format_1.bundle"

@@ -1,13 +1,13 @@
 """The identity of a bundle: only short and printable texts of the right form are read."""
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import msgpack
 import pytest
 
-from polydom_runtime.bundles.identity import Identity
-from polydom_runtime.bundles.index_document import decode, encode
+from polydom_runtime.bundles.index_file import decode, encode
+from polydom_runtime.bundles.promise import Identity
 from polydom_runtime.exceptions import BundleFormatError
 from tests.bundle_parts import document_of, index_of
 from tests.runtime.conftest import make_bundle
@@ -43,7 +43,7 @@ def test_an_identity_survives_the_file() -> None:
 )
 def test_what_does_not_fit_is_refused(fault: dict[str, Any]) -> None:
     with pytest.raises(BundleFormatError, match=rf"^identity\.{next(iter(fault))}.* Export the bundle again"):
-        decode(index_of(make_bundle()[0], identity=asdict(IDENTITY) | fault))
+        decode(index_of(make_bundle()[0], identity=IDENTITY._asdict() | fault))
 
 
 def test_a_missing_part_is_refused() -> None:

@@ -7,7 +7,7 @@ import pytest
 from polydom_runtime import CostFunction
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index import Interval
-from polydom_runtime.bundles.index_document import decode, encode
+from polydom_runtime.bundles.index_file import decode, encode
 from polydom_runtime.exceptions import BundleFormatError
 from tests.bundle_parts import changed
 from tests.runtime.conftest import US, make_bundle
@@ -43,7 +43,7 @@ def test_a_candidate_that_costs_more_than_a_better_one_is_refused() -> None:
     """The search in a row of the index relies on it that costs rise with scores."""
     bundle, _ = make_bundle()
     scores = (0.9, 0.8, 0.7)
-    falling = tuple(replace(model, accuracy=a) for model, a in zip(bundle.models, scores, strict=True))
+    falling = tuple(model._replace(accuracy=a) for model, a in zip(bundle.models, scores, strict=True))
 
     with pytest.raises(BundleFormatError, match="the better must cost more"):
         decode(encode(replace(bundle, models=falling)))
@@ -76,7 +76,7 @@ def test_any_range_of_sizes_can_be_checked(sizes: tuple[float, float]) -> None:
 def test_costs_of_their_own_are_those_that_count() -> None:
     bundle, _ = make_bundle()
     costs = map(CostFunction.of, (30 * US, 20 * US, 10 * US))
-    models = tuple(replace(model, cost=cost) for model, cost in zip(bundle.models, costs, strict=True))
+    models = tuple(model._replace(cost=cost) for model, cost in zip(bundle.models, costs, strict=True))
 
     with pytest.raises(BundleFormatError, match="the better must cost more"):
         decode(encode(replace(bundle, models=models)))

@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 
 from polydom_runtime import CostFunction, Feature, FeatureSpace, Predictor, Seams
-from polydom_runtime.bundles import limits
+from polydom_runtime.bundles import checks
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index import Interval
-from polydom_runtime.bundles.index_document import decode, encode
-from polydom_runtime.bundles.index_file import load_bundle
+from polydom_runtime.bundles.index_file import decode, encode, load_bundle
 from polydom_runtime.bundles.model_entry import MODEL_FOLDER, ModelEntry
 from polydom_runtime.exceptions import BundleFormatError
 from polydom_runtime.policy import anytime
@@ -69,7 +68,7 @@ def test_many_models_of_few_candidates_are_let_in() -> None:
 def rising(orders: Sequence[Sequence[int]]) -> Bundle:
     """Return a bundle in which longer sets score higher, all within the deadline."""
     bundle = with_models(orders, sizes=(1.0, 1e9), budgets=(1e-2, 1e-2))
-    models = tuple(replace(m, accuracy=0.5 + 0.005 * len(m.order)) for m in bundle.models)
+    models = tuple(m._replace(accuracy=0.5 + 0.005 * len(m.order)) for m in bundle.models)
     return replace(bundle, models=models)
 
 
@@ -114,7 +113,7 @@ def entries(predictor: Predictor) -> list[Any]:
 
 def test_models_that_do_not_fit_into_memory_are_not_read(bundle_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = [file.stat().st_size for file in (bundle_folder / MODEL_FOLDER).iterdir()]
-    monkeypatch.setattr(limits, "memory_bytes", lambda: 2 * sum(sizes) - 2)
+    monkeypatch.setattr(checks, "memory_bytes", lambda: 2 * sum(sizes) - 2)
     (bundle_folder / MODEL_FOLDER / "0000.onnx").unlink()
 
     with pytest.raises(BundleFormatError, match="half of this machine's memory"):

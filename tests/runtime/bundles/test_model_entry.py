@@ -9,7 +9,7 @@ import pytest
 
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.index import Interval
-from polydom_runtime.bundles.index_document import decode, encode
+from polydom_runtime.bundles.index_file import decode, encode
 from polydom_runtime.bundles.model_entry import Estimate
 from polydom_runtime.exceptions import BundleFormatError
 from tests.bundle_parts import changed, document_of, floats, index_of
@@ -21,9 +21,9 @@ NAMES = ["lines", "lines", "trees", "trees"]
 def with_two_models_of_one_set() -> Bundle:
     """Return a bundle whose last set has a model of each estimator; the second set has one of trees only."""
     bundle = make_bundle()[0]
-    last = replace(bundle.models[2], accuracy=0.85, seconds=2 * US)
+    last = bundle.models[2]._replace(accuracy=0.85, seconds=2 * US)
     entries = (bundle.models[0], last, bundle.models[1], bundle.models[2])
-    models = tuple(replace(entry, estimator=name) for entry, name in zip(entries, NAMES, strict=True))
+    models = tuple(entry._replace(estimator=name) for entry, name in zip(entries, NAMES, strict=True))
     intervals = tuple(Interval(candidate, 1.0, 1000.0) for candidate in (1, 2, 3, 4))
     return changed(replace(bundle, models=models), shipped=(0, 2, 1, 3), intervals=intervals)
 
@@ -67,10 +67,10 @@ def test_names_that_do_not_fit_are_refused(names: Any) -> None:
 
 def test_more_estimators_than_a_node_plans_for_are_refused() -> None:
     bundle = make_bundle()[0]
-    models = [replace(bundle.models[0], estimator=f"e{k}") for k in range(21)]
+    models = [bundle.models[0]._replace(estimator=f"e{k}") for k in range(21)]
 
     with pytest.raises(BundleFormatError, match="1 to 20 estimators"):
-        decode(encode(replace(bundle, models=tuple(models), stored=replace(bundle.stored, shipped=(), intervals=()))))
+        decode(encode(replace(bundle, models=tuple(models), stored=bundle.stored._replace(shipped=(), intervals=()))))
 
 
 @pytest.mark.parametrize("names", [{"all": ""}, ["lines"] * 4])
@@ -85,7 +85,7 @@ ROWS = [(0.75, 0.6, 0.8), (0.85, 0.7, 0.9), (0.9, 0.9, 0.9)]
 
 def estimated() -> Bundle:
     bundle, _ = make_bundle()
-    models = tuple(replace(m, estimate=Estimate(*row)) for m, row in zip(bundle.models, ROWS, strict=True))
+    models = tuple(m._replace(estimate=Estimate(*row)) for m, row in zip(bundle.models, ROWS, strict=True))
     return changed(bundle, models=models, scoring="accuracy")
 
 
@@ -112,7 +112,7 @@ def test_an_estimate_that_does_not_go_with_the_score_is_refused(row: tuple[float
     """The model states 0.8, and the scoring is accuracy."""
     bundle = estimated()
     first, second, third = bundle.models
-    models = first, replace(second, estimate=Estimate(*row)), third
+    models = first, second._replace(estimate=Estimate(*row)), third
 
     with pytest.raises(BundleFormatError, match=r"^(models\[1\]|A score).* Export the bundle again"):
         decode(encode(replace(bundle, models=models)))

@@ -16,16 +16,14 @@ import pytest
 from polydom_runtime import CostFunction, Predictor, Seams
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.bundle_times import CostOrigin
-from polydom_runtime.bundles.confidence import Calibration, Confidence, Risk, RiskPoint
-from polydom_runtime.bundles.error_costs import ErrorCosts
-from polydom_runtime.bundles.index_document import encode
-from polydom_runtime.bundles.index_file import DIGEST_FILE, INDEX_FILE, digest_line, load_bundle
+from polydom_runtime.bundles.confidence import Calibration, Confidence, ErrorCosts, Risk, RiskPoint
+from polydom_runtime.bundles.index_file import DIGEST_FILE, INDEX_FILE, digest_line, encode, load_bundle
 from polydom_runtime.bundles.model_entry import Estimate
 from polydom_runtime.bundles.promise import Assumption
 from polydom_runtime.bundles.references import References, stored
 from polydom_runtime.describing.description import describe
 from polydom_runtime.exceptions import BundleFormatError, BundleMismatchError, DeadlineError
-from polydom_runtime.items.kinds import ItemKind
+from polydom_runtime.features import ItemKind
 from tests.bundle_parts import changed, document_of, floats
 from tests.draws import draws
 from tests.runtime.bundles.test_bundle import made_for_regimes
@@ -52,11 +50,11 @@ def full() -> Bundle:
     items = [kept for item in (ITEM, [1, 2.5], "a") if (kept := stored(item)) is not None]
     bundle = changed(bundle, item_kind=ItemKind(1, False), scoring="accuracy", assumption=Assumption(0.0, 5, 1, 0.1))
     estimated = tuple(
-        replace(m, estimate=Estimate(m.accuracy, 0.1, 0.95), calibration=Calibration((0.5, 0.9), (0.4, 0.8)))
+        m._replace(estimate=Estimate(m.accuracy, 0.1, 0.95), calibration=Calibration((0.5, 0.9), (0.4, 0.8)))
         for m in bundle.models
     )
     bundle = changed(bundle, models=estimated)
-    hot, risk = replace(bundle.times, origin=origin), Risk("hot", 1e-4, 0.05, (RiskPoint(0.0, 1.0, 0.2),))
+    hot, risk = bundle.times._replace(origin=origin), Risk("hot", 1e-4, 0.05, (RiskPoint(0.0, 1.0, 0.2),))
     bundle = replace(bundle, shipping=SHIPPING, confidence=Confidence(0.5, (risk,)))
     bundle = replace(bundle, error_costs=ErrorCosts(((0.0, 2.0), (0.5, 0.0)), 0.25))
     return replace(bundle, times=hot, references=References(tuple(items), ((1.0,) * 6,) * len(items), (math.inf,) * 6))
@@ -65,7 +63,7 @@ def full() -> Bundle:
 def with_set_costs() -> Bundle:
     bundle = full()
     costs = (CostFunction.of(13 * US), CostFunction.of(40 * US), CostFunction.of(100 * US))
-    return replace(bundle, models=tuple(replace(m, cost=c) for m, c in zip(bundle.models, costs, strict=True)))
+    return replace(bundle, models=tuple(m._replace(cost=c) for m, c in zip(bundle.models, costs, strict=True)))
 
 
 def greedy() -> Bundle:
@@ -75,12 +73,12 @@ def greedy() -> Bundle:
 def of_two_estimators() -> Bundle:
     bundle = full()
     models = zip(bundle.models, ("lines", "trees", "lines"), strict=True)
-    return replace(bundle, models=tuple(replace(model, estimator=name) for model, name in models))
+    return replace(bundle, models=tuple(model._replace(estimator=name) for model, name in models))
 
 
 def regressor() -> Bundle:
     bundle = full()
-    models = tuple(replace(model, calibration=None) for model in bundle.models)
+    models = tuple(model._replace(calibration=None) for model in bundle.models)
     plain = replace(bundle, models=models, confidence=None)
     return changed(plain, classes=(), prior=(0.5, 0.5), error_costs=None)
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from polydom_runtime import BundleFormatError
-from polydom_runtime.bundles.index_document import decode, encode
+from polydom_runtime.bundles.index_file import decode, encode
 from polydom_runtime.bundles.references import MAX_BYTES, References, restored, stored
 from tests.bundle_parts import floats, index_of
 from tests.runtime.conftest import make_bundle

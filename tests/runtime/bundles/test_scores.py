@@ -1,12 +1,10 @@
 """Scores of a bundle that its scoring cannot give."""
 
-from dataclasses import replace
-
 import pytest
 
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.bundle_times import Outlook
-from polydom_runtime.bundles.index_document import decode, encode
+from polydom_runtime.bundles.index_file import decode, encode
 from polydom_runtime.exceptions import BundleFormatError
 from tests.bundle_parts import changed
 from tests.runtime.conftest import US, make_bundle
@@ -15,7 +13,7 @@ from tests.runtime.conftest import US, make_bundle
 def scored(scoring: str, score: float) -> Bundle:
     """Return the small bundle with a score for all models and the prior."""
     bundle, _ = make_bundle()
-    models = tuple(replace(model, accuracy=score) for model in bundle.models)
+    models = tuple(model._replace(accuracy=score) for model in bundle.models)
     return changed(bundle, scoring=scoring, models=models, prior=(0, score), shipped=(), intervals=())
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import msgpack
 import pytest
 
-from polydom_runtime.bundles.index_document import decode, encode
-from polydom_runtime.bundles.shipping import Amount, LeftOut, Limits, Shipping
+from polydom_runtime.bundles.index_file import decode, encode
+from polydom_runtime.bundles.promise import Amount, LeftOut, Limits, Shipping
 from polydom_runtime.costs import CostFunction
 from polydom_runtime.describing.promise_text import promise_text
 from polydom_runtime.exceptions import BundleFormatError
@@ -69,7 +69,7 @@ def test_what_is_shipped_survives_the_file() -> None:
 )
 def test_what_does_not_fit_is_refused(fault: dict[str, Any]) -> None:
     with pytest.raises(BundleFormatError, match=r"^shipping.* Export the bundle again"):
-        decode(encode(replace(make_bundle()[0], shipping=replace(SHIPPING, **fault))))
+        decode(encode(replace(make_bundle()[0], shipping=SHIPPING._replace(**fault))))
 
 
 SHIPPED = replace(make_bundle()[0], shipping=SHIPPING)
@@ -98,7 +98,7 @@ def test_what_has_another_form_is_refused(place: str, value: Any) -> None:
 
 
 def named() -> Shipping:
-    return replace(SHIPPING, left_out=tuple(left._replace(estimator="trees") for left in SHIPPING.left_out))
+    return SHIPPING._replace(left_out=tuple(left._replace(estimator="trees") for left in SHIPPING.left_out))
 
 
 def test_estimators_of_sets_that_are_left_out_survive_the_file() -> None:
@@ -124,7 +124,7 @@ def test_a_missing_part_is_refused(part: str) -> None:
     ids=lambda fault: next(iter(fault)),
 )
 def test_scores_that_the_scoring_cannot_give_are_refused(impossible: dict[str, Any]) -> None:
-    bundle = replace(changed(make_bundle()[0], scoring="accuracy"), shipping=replace(SHIPPING, **impossible))
+    bundle = replace(changed(make_bundle()[0], scoring="accuracy"), shipping=SHIPPING._replace(**impossible))
 
     with pytest.raises(BundleFormatError, match="A score by accuracy"):
         decode(encode(bundle))
@@ -150,11 +150,11 @@ def test_bundles_need_not_say_what_they_ship() -> None:
     ],
 )
 def test_the_price_is_told_in_words(changes: dict[str, Any], words: str) -> None:
-    assert re.search(words, str(replace(SHIPPING, **changes)))
+    assert re.search(words, str(SHIPPING._replace(**changes)))
 
 
 def test_the_promise_names_what_was_left_out() -> None:
     bundle = make_bundle()[0]
 
     assert f"{promise_text(bundle)}; except that {SHIPPING}" == promise_text(replace(bundle, shipping=SHIPPING))
-    assert promise_text(bundle) == promise_text(replace(bundle, shipping=replace(SHIPPING, n_left_out=0, left_out=())))
+    assert promise_text(bundle) == promise_text(replace(bundle, shipping=SHIPPING._replace(n_left_out=0, left_out=())))

@@ -8,11 +8,9 @@ from typing import Annotated, Any, Generic, Literal, NamedTuple, TypeVar
 import msgpack
 import pytest
 
-from polydom_runtime.codec.codec import Codec
-from polydom_runtime.codec.document import unpack, unpack_json
+from polydom_runtime.codec.codec import Codec, unpack, unpack_json
 from polydom_runtime.codec.forms import MAX_ROWS
-from polydom_runtime.codec.marks import NO_CONTROL, NOT_STORED, As, In, Once, Size, Text
-from polydom_runtime.codec.unsound import Unsound
+from polydom_runtime.codec.marks import NO_CONTROL, NOT_STORED, As, In, Once, Size, Text, Unsound
 from tests.bundle_parts import floats
 
 T = TypeVar("T")

@@ -167,7 +167,7 @@ def test_info_says_what_is_promised_about_which_score(
 
 def test_info_says_how_certain_the_best_score_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bundle, models = make_bundle()
-    entries = tuple(replace(m, estimate=Estimate(m.accuracy + 0.02, m.accuracy - 0.1, 0.95)) for m in bundle.models)
+    entries = tuple(m._replace(estimate=Estimate(m.accuracy + 0.02, m.accuracy - 0.1, 0.95)) for m in bundle.models)
 
     for name, one in (("old.bundle", bundle), ("new.bundle", replace(bundle, models=entries))):
         assert main(["info", str(write(tmp_path / name, one, models))]) == 0

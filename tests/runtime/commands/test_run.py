@@ -460,7 +460,7 @@ def test_run_withholds_unsure_answers(
     """Each answer is sure by 0.75; one in ten is wrong from 0.8 on. What is withheld is neither right nor wrong."""
     plain, models = make_bundle()
     risk = Risk("hot", 1e-4, 0.0, (RiskPoint(0.0, 1.0, 0.2), RiskPoint(0.8, 0.5, 0.1)))
-    calibrated = tuple(replace(model, calibration=Calibration((0.5,), (0.75,))) for model in plain.models)
+    calibrated = tuple(model._replace(calibration=Calibration((0.5,), (0.75,))) for model in plain.models)
     bundle = replace(plain, models=calibrated, confidence=Confidence(0.5, (risk,)))
     assert main([command[0], str(write(tmp_path / "sure", bundle, models)), *command[2:], *options]) == 0
     *answers, _ = map(json.loads, (text := capsys.readouterr().out).splitlines())

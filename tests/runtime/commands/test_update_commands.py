@@ -9,8 +9,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from polydom_runtime.__main__ import main
-from polydom_runtime.bundles.identity import Identity
 from polydom_runtime.bundles.index_file import load_bundle
+from polydom_runtime.bundles.promise import Identity
 from polydom_runtime.device.probe import Probe
 from tests.bundle_parts import changed
 from tests.runtime.conftest import make_bundle, write

@@ -26,14 +26,14 @@ def board_of(folder: Path, available_kb: int) -> Board:
 
 
 def test_bundle_of_this_device_has_no_warning(tmp_path: Path, bundles: list[Bundle]) -> None:
-    times = replace(bundles[0].times, origin=CostOrigin(device="Raspberry Pi 4"))
+    times = bundles[0].times._replace(origin=CostOrigin(device="Raspberry Pi 4"))
     bundle = replace(bundles[0], times=times)
 
     assert check_fitness(bundle, board_of(tmp_path, 10**6), PROBE) == []
 
 
 def test_bundle_of_another_device_is_a_warning(tmp_path: Path, bundles: list[Bundle]) -> None:
-    times = replace(bundles[0].times, origin=CostOrigin(device="Raspberry Pi 5"))
+    times = bundles[0].times._replace(origin=CostOrigin(device="Raspberry Pi 5"))
     bundle = replace(bundles[0], times=times)
 
     (warning,) = check_fitness(bundle, board_of(tmp_path, 10**6), PROBE)

@@ -6,8 +6,7 @@ from dataclasses import replace
 import pytest
 
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.bundles.bundle_times import CostOrigin, Outlook
-from polydom_runtime.bundles.regimes import RegimeTimes
+from polydom_runtime.bundles.bundle_times import CostOrigin, Outlook, RegimeTimes
 from polydom_runtime.describing.description import outlook_text
 from polydom_runtime.describing.promise_text import regimes_text
 from polydom_runtime.describing.time_bounds import first_answer
@@ -38,7 +37,7 @@ def with_outlook(bundle: Bundle) -> Bundle:
 
 
 def with_regimes(bundle: Bundle, cold: float = 0.02) -> Bundle:
-    slower = replace(bundle.times.plus_dispatch(microseconds(100.0)), outlook=bundle.times.outlook[:1])
+    slower = bundle.times.plus_dispatch(microseconds(100.0))._replace(outlook=bundle.times.outlook[:1])
     models = tuple(m.seconds + 10 * US for m in bundle.models)
     return replace(
         bundle,
@@ -108,7 +107,7 @@ def test_sets_that_are_no_better_than_the_prior_are_no_answer(bundle: Bundle) ->
 
 
 def test_first_answer_of_a_bundle_with_costs_of_sets_takes_these(bundle: Bundle) -> None:
-    models = tuple(replace(m, cost=microseconds(60.0)) for m in bundle.models)
+    models = tuple(m._replace(cost=microseconds(60.0)) for m in bundle.models)
     first = first_answer(replace(bundle, models=models))
 
     assert first is not None

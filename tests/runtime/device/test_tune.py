@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 
 from polydom_runtime import CostFunction, Predictor, Seams
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.bundles.bundle_times import BundleTimes, Choice, Outlook
+from polydom_runtime.bundles.bundle_times import BundleTimes, Choice, Outlook, RegimeTimes
 from polydom_runtime.bundles.engines import Engine
 from polydom_runtime.bundles.index_file import index_sha256, load_bundle
-from polydom_runtime.bundles.regimes import RegimeTimes
 from polydom_runtime.bundles.unit_times import UnitTimes
 from polydom_runtime.device import tune_file
 from polydom_runtime.device.tune import RegimeTune, Tune, tuned
@@ -76,12 +75,12 @@ def slow(times: BundleTimes, by: float) -> BundleTimes:
     changed: dict[str, Any] = {
         name: longer(getattr(times, name)) for name in ("worst", "planned", "guarded", "typical")
     }
-    return replace(times, **changed, choices=(choice,))
+    return times._replace(**changed, choices=(choice,))
 
 
 @pytest.mark.parametrize("estimated", [False, True])
 def test_measured_features_of_a_regime_stay_but_estimated_ones_do_not(bundle: Bundle, estimated: bool) -> None:
-    times = replace(bundle.times, origin=replace(bundle.times.origin, estimated=estimated))
+    times = bundle.times._replace(origin=bundle.times.origin._replace(estimated=estimated))
     there = slow(times, 40 * US)
     asleep = replace(bundle, times=times, regimes={"cold": RegimeTimes(there, (1.0, 1.0, 1.0), 0.5)})
     cold = tuned(asleep, tune_of(bundle)).regimes["cold"].times
@@ -96,7 +95,7 @@ def test_measured_features_of_a_regime_stay_but_estimated_ones_do_not(bundle: Bu
 
 def test_dispatch_that_is_spread_out_stays_so(bundle: Bundle) -> None:
     """Typically 1 µs and at worst 21 µs before; the median moves by 2 µs."""
-    times = replace(bundle.times, worst=bundle.times.worst.plus_dispatch(CostFunction.of(20 * US)))
+    times = bundle.times._replace(worst=bundle.times.worst.plus_dispatch(CostFunction.of(20 * US)))
     changed = tuned(replace(bundle, times=times), tune_of(bundle)).times
 
     assert changed.typical.dispatch(100) == pytest.approx(3 * US)
@@ -104,7 +103,7 @@ def test_dispatch_that_is_spread_out_stays_so(bundle: Bundle) -> None:
 
 
 def test_cost_of_a_whole_answer_changes_with_its_model(bundle: Bundle) -> None:
-    models = tuple(replace(model, cost=CostFunction.of(100 * US, linear=1 * US)) for model in bundle.models)
+    models = tuple(model._replace(cost=CostFunction.of(100 * US, linear=1 * US)) for model in bundle.models)
     changed = tuned(replace(bundle, models=models), tune_of(bundle))
 
     costs = [model.cost for model in changed.models if model.cost is not None]
@@ -113,7 +112,7 @@ def test_cost_of_a_whole_answer_changes_with_its_model(bundle: Bundle) -> None:
 
 def test_outlook_of_the_build_is_dropped_since_it_does_not_hold_any_more(bundle: Bundle) -> None:
     seen = (Outlook(1e-4, 0.8, 0.1, ("mean",), 0.0),)
-    built = replace(bundle, times=replace(bundle.times, outlook=seen))
+    built = replace(bundle, times=bundle.times._replace(outlook=seen))
 
     assert tuned(built, tune_of(bundle)).times.outlook == ()
 
@@ -148,7 +147,7 @@ def test_file_keeps_everything(bundle: Bundle, tmp_path: Path) -> None:
 
 def test_tune_of_another_bundle_is_refused(bundle: Bundle, tmp_path: Path) -> None:
     other, models = make_bundle()
-    changed = replace(other, promise=replace(other.promise, alpha=1.5))
+    changed = replace(other, promise=other.promise._replace(alpha=1.5))
     elsewhere = load_bundle(write(tmp_path / "other.bundle", changed, models))
     write_tune(tmp_path / "pi.tune", tune_of(elsewhere))
 

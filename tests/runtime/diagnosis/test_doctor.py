@@ -295,7 +295,7 @@ def test_an_old_python_is_a_problem() -> None:
 def test_a_model_that_onnxruntime_cannot_open_is_named(machine: Machine, tmp_path: Path) -> None:
     bundle, models = make_bundle()
     models[1] = b"\x08\x63" + models[1][2:]  # IR version 99
-    digests = [replace(m, sha256=hashlib.sha256(d).digest()) for m, d in zip(bundle.models, models, strict=True)]
+    digests = [m._replace(sha256=hashlib.sha256(d).digest()) for m, d in zip(bundle.models, models, strict=True)]
     folder = write(tmp_path / "new.bundle", replace(bundle, models=tuple(digests)), models)
     faults = machine.faults(bundle=folder)
 
@@ -308,7 +308,7 @@ def test_spread_of_the_costs_is_told_with_its_cure(machine: Machine) -> None:
     note = "power takes up to 9 times as long at sizes with a large prime factor: trim the item to a fast length"
     bundle, _ = make_bundle()
     origin = CostOrigin(Board(machine.root).device, notes=(note,))
-    faults = machine.faults(bundle=replace(bundle, models=(), times=replace(bundle.times, origin=origin)))
+    faults = machine.faults(bundle=replace(bundle, models=(), times=bundle.times._replace(origin=origin)))
 
     assert note in faults["costs"].found
 
@@ -317,7 +317,7 @@ def test_costs_of_a_busy_machine_are_to_be_measured_again_without_other_work(mac
     """Costs that were measured on this machine would else be as doubtful again."""
     bundle, _ = make_bundle()
     origin = CostOrigin(Board(machine.root).device, notes=("the machine was busy",))
-    faults = machine.faults(bundle=replace(bundle, models=(), times=replace(bundle.times, origin=origin)))
+    faults = machine.faults(bundle=replace(bundle, models=(), times=bundle.times._replace(origin=origin)))
 
     assert "polydom-node measure here while nothing else runs" in faults["costs"].fix
 
@@ -352,7 +352,7 @@ def test_a_damaged_bundle_is_a_problem(machine: Machine, bundle_folder: Path) ->
 @pytest.mark.onnxruntime
 def test_a_bundle_needs_memory_for_its_models(machine: Machine) -> None:
     bundle, _ = make_bundle()
-    large = replace(bundle, models=tuple(replace(m, size_bytes=1 << 30) for m in bundle.models))
+    large = replace(bundle, models=tuple(m._replace(size_bytes=1 << 30) for m in bundle.models))
     faults = machine.faults(bundle=large, found=ILL)
 
     assert {check: f.level for check, f in faults.items()} == {

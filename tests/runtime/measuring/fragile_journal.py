@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from polydom_runtime.bundles.regimes import Regime
+from polydom_runtime.bundles.bundle_times import Regime
 from polydom_runtime.measuring.journal import NOTHING, FileJournal
 from polydom_runtime.measuring.stopwatch import Disturbances
 

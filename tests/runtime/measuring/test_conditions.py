@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from polydom_runtime.bundles.regimes import Regime
+from polydom_runtime.bundles.bundle_times import Regime
 from polydom_runtime.commands.terminal import ProgressBar
 from polydom_runtime.device.board import TICKS_PER_SECOND, Board
 from polydom_runtime.device.calibration import KERNELS

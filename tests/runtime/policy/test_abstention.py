@@ -22,7 +22,7 @@ POINTS = (RiskPoint(0.0, 1.0, 0.25), RiskPoint(0.5, 0.75, 0.125), RiskPoint(0.62
 
 def sure(risks: tuple[Risk, ...] = (), stop: float | None = None) -> Bundle:
     bundle = make_bundle()[0]
-    models = tuple(replace(model, calibration=CALIBRATION, stop=stop) for model in bundle.models)
+    models = tuple(model._replace(calibration=CALIBRATION, stop=stop) for model in bundle.models)
     return replace(bundle, models=models, confidence=Confidence(0.375, risks))
 
 

@@ -35,7 +35,7 @@ def predictor(
     world: World, run_of: Callable[[int], Model], early_stop: bool = True, adapt: bool = True, **options: Any
 ) -> Predictor:
     bundle = make_bundle()[0]
-    models = tuple(replace(m, stop=stop) for m, stop in zip(bundle.models, (0.9, 0.9, 2.0), strict=True))
+    models = tuple(m._replace(stop=stop) for m, stop in zip(bundle.models, (0.9, 0.9, 2.0), strict=True))
     return Predictor(
         replace(bundle, models=models),
         world.space,

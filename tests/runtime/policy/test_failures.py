@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from polydom_runtime import Predictor
-from polydom_runtime.pauses import Usage
+from polydom_runtime.clock import Usage
 from polydom_runtime.policy.failures import FIRST_PAUSE, K_IN_A_ROW, MAX_PAUSE, MAX_PAUSE_OF_HUNG, FailureBook
 from polydom_runtime.prediction import Policy
 from tests.runtime.lattice_world import US, LatticeWorld, lattice_bundle, microseconds

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from polydom_runtime.bundles.bundle import Bundle
-from polydom_runtime.bundles.bundle_times import Choice
-from polydom_runtime.bundles.regimes import Regime
+from polydom_runtime.bundles.bundle_times import Choice, Regime
 from polydom_runtime.exceptions import DeadlineError
 from polydom_runtime.policy.plan import COOLS_NS
 from polydom_runtime.predictor import Predictor, Seams
@@ -200,7 +199,7 @@ def test_times_are_those_chosen_for_the_deadline(deadline: float, reason: str) -
         Choice(DEADLINE, real, real),
         Choice(1.1 * DEADLINE, careful.times.planned, careful.times.guarded),
     )
-    ours = LatticeWorld(replace(careful, times=replace(careful.times, choices=choices)))
+    ours = LatticeWorld(replace(careful, times=careful.times._replace(choices=choices)))
     ours.slow_down(0.5)
 
     answer = ours.predictor(deadline).predict_one(1.0)

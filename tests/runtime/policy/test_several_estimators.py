@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.describing.time_bounds import longest_step
 from polydom_runtime.features import members
-from polydom_runtime.policy.slowdown import Slowdown
+from polydom_runtime.policy.failures import Slowdown
 from polydom_runtime.policy.states import reachable
 from polydom_runtime.prediction import Policy
 from tests.bundle_parts import changed
@@ -26,8 +26,8 @@ LINES, TREES = 5 * US, 60 * US
 def two_estimators() -> Bundle:
     """Return a bundle with a quick and a slow model for every set; the slow one scores 0.11 more."""
     bundle = lattice_bundle(SCORES, COSTS, models=LINES)
-    lines = tuple(replace(model, estimator="lines") for model in bundle.models)
-    trees = (replace(m, estimator="trees", seconds=TREES, accuracy=m.accuracy + 0.11) for m in lines)
+    lines = tuple(model._replace(estimator="lines") for model in bundle.models)
+    trees = (m._replace(estimator="trees", seconds=TREES, accuracy=m.accuracy + 0.11) for m in lines)
     return changed(replace(bundle, models=(*lines, *trees)), shipped=tuple(range(30)))
 
 
@@ -137,9 +137,9 @@ def test_every_state_has_its_best_model_first_and_then_quicker_ones(world: Latti
 def test_models_that_are_not_quicker_or_not_better_are_no_answers() -> None:
     """Trees that are as slow as lines, or worse than them, take no room."""
     bundle = two_estimators()
-    slow_lines = replace(bundle, models=tuple(replace(m, seconds=TREES) for m in bundle.models))
+    slow_lines = replace(bundle, models=tuple(m._replace(seconds=TREES) for m in bundle.models))
     poor_trees = replace(
-        bundle, models=tuple(replace(m, accuracy=0.55) if m.estimator == "trees" else m for m in bundle.models)
+        bundle, models=tuple(m._replace(accuracy=0.55) if m.estimator == "trees" else m for m in bundle.models)
     )
     every = np.array([15])
 
@@ -153,7 +153,7 @@ def test_the_model_of_a_target_answers_although_one_of_its_subset_is_better() ->
     bundle = two_estimators()
     changes = {0b110: (0.7, 90 * US), 0b111: (0.6, 20 * US)}
     models = [
-        replace(m, accuracy=changes[m.mask][0], seconds=changes[m.mask][1])
+        m._replace(accuracy=changes[m.mask][0], seconds=changes[m.mask][1])
         if m.estimator == "trees" and m.mask in changes
         else m
         for m in bundle.models
@@ -198,9 +198,9 @@ def test_the_longest_step_names_the_estimator_of_a_model() -> None:
 def mixed_worlds(draw: st.DrawFn, planned_with: str = "any") -> LatticeWorld:
     """Worlds in which each set has a second model, with any score and any time."""
     bundle = draw(worlds(planned_with)).bundle
-    lines = [replace(model, estimator="lines") for model in bundle.models]
+    lines = [model._replace(estimator="lines") for model in bundle.models]
     trees = [
-        replace(m, estimator="trees", seconds=draw(st.integers(1, 60)) * US, accuracy=draw(st.integers(5, 19)) / 20)
+        m._replace(estimator="trees", seconds=draw(st.integers(1, 60)) * US, accuracy=draw(st.integers(5, 19)) / 20)
         for m in bundle.models
     ]
     return LatticeWorld(changed(replace(bundle, models=(*lines, *trees)), shipped=tuple(range(30))))

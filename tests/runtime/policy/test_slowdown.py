@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from polydom_runtime.policy.slowdown import FADING, QUICK, SLOW, Slowdown
+from polydom_runtime.policy.failures import FADING, QUICK, SLOW, Slowdown
 from tests.bundle_parts import unit_times
 from tests.runtime.lattice_world import DISPATCH, NAMES, US, LatticeWorld, lattice_bundle, microseconds
 
@@ -201,7 +201,7 @@ def test_estimate_is_the_larger_median_whatever_was_added() -> None:
 def test_estimate_counts_only_above_the_level_of_the_calm_device(factor: float, counts: bool) -> None:
     """One and a half times the typical time here. That is to compare the median with the level: see `Slowdown`."""
     bundle = lattice_bundle(ACCURACIES, COSTS)
-    world = LatticeWorld(replace(bundle, times=replace(bundle.times, calm=1.5)))
+    world = LatticeWorld(replace(bundle, times=bundle.times._replace(calm=1.5)))
     world.slow_down(factor)
     predictor = world.predictor(1000 * US)
     for _ in range(QUICK):

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from polydom_runtime.bundles.error_costs import ErrorCosts
+from polydom_runtime.bundles.confidence import ErrorCosts
 from polydom_runtime.records.answer_scores import Confusion, ErrorSums
 
 

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
 from polydom_runtime import Bundle, Prediction, Predictor, Seams
-from polydom_runtime.bundles.identity import Identity
+from polydom_runtime.bundles.promise import Identity
 from polydom_runtime.commands.options import add_options
 from polydom_runtime.commands.recording import Records
 from polydom_runtime.commands.run_options import RECORDS
@@ -37,7 +37,7 @@ from polydom_runtime.records.metrics_files import (
     Regularly,
     prometheus_text,
 )
-from polydom_runtime.trace import Trace
+from polydom_runtime.stages import Trace
 from tests.bundle_parts import changed
 from tests.runtime.conftest import US, World, make_bundle
 

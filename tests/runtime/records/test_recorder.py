@@ -22,8 +22,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from polydom_runtime import Predictor, Seams
-from polydom_runtime.bundles.identity import Identity
 from polydom_runtime.bundles.index_file import index_sha256
+from polydom_runtime.bundles.promise import Identity
 from polydom_runtime.commands.flight import OPTIONS, run, trace_of
 from polydom_runtime.commands.options import add_options
 from polydom_runtime.commands.recording import Records

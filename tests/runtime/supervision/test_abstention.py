@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from polydom_runtime import ConfidenceError
-from polydom_runtime.bundles.confidence import Calibration, Confidence
-from polydom_runtime.bundles.error_costs import ErrorCosts
+from polydom_runtime.bundles.confidence import Calibration, Confidence, ErrorCosts
 from polydom_runtime.bundles.index_file import load_bundle
 from polydom_runtime.clock import hardware_clock
 from polydom_runtime.device.tiny_models import constant_classifier
@@ -27,7 +26,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("sure")
     plain = load_bundle(make_folder(root / "plain"))
     models = tuple(
-        replace(model, calibration=Calibration((0.5,), (share,)))
+        model._replace(calibration=Calibration((0.5,), (share,)))
         for model, share in zip(plain.models, (0.6, 0.7, 0.9), strict=True)
     )
     bundle = replace(plain, models=models, confidence=Confidence(0.375))
@@ -86,7 +85,7 @@ def test_a_model_that_abstains_gives_no_answer_by_itself_or_under_supervision(tm
     plain = load_bundle(make_folder(tmp_path / "plain"))
     data = [abstaining(sum(plain.space.widths[i] for i in model.order)) for model in plain.models]
     models = tuple(
-        replace(m, size_bytes=len(d), sha256=hashlib.sha256(d).digest())
+        m._replace(size_bytes=len(d), sha256=hashlib.sha256(d).digest())
         for m, d in zip(plain.models, data, strict=True)
     )
     bundle = replace(plain, models=models, error_costs=ErrorCosts(((0.0, 1.0, 0.3), (5.0, 0.0, 0.3)), 0.3))

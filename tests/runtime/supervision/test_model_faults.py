@@ -3,7 +3,6 @@
 import hashlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -142,7 +141,7 @@ def test_model_that_hangs_when_it_is_loaded_is_named(
 def test_model_that_cannot_be_run_is_an_unsound_bundle(tmp_path: Path) -> None:
     bundle, models = make_bundle()
     models[2] = constant_classifier(5, 1)  # of six columns
-    entry = replace(bundle.models[2], size_bytes=len(models[2]), sha256=hashlib.sha256(models[2]).digest())
+    entry = bundle.models[2]._replace(size_bytes=len(models[2]), sha256=hashlib.sha256(models[2]).digest())
     unsound = changed(bundle, models=(*bundle.models[:2], entry), budgets=(1e-3, DEADLINE_S), steps=())
 
     with pytest.raises(BundleFormatError, match=r"float32 \(1, 6\)"):

@@ -39,7 +39,7 @@ def test_the_supervisor_runs_the_best_model_that_is_in_time(
     """Over all features trees take 5 µs, lines 2 µs; other models score less and are not loaded."""
     bundle, (first, second, third) = with_two_models_of_one_set(), make_bundle()[1]
     quick = constant_classifier(6, 0)
-    lines = replace(bundle.models[1], size_bytes=len(quick), sha256=hashlib.sha256(quick).digest())
+    lines = bundle.models[1]._replace(size_bytes=len(quick), sha256=hashlib.sha256(quick).digest())
     bundle = replace(bundle, models=(bundle.models[0], lines, *bundle.models[2:]))
     own = Fallback(load_bundle(write(tmp_path / "b", bundle, [first, quick, second, third])), [1, 3])
     link = SimpleNamespace(done=0b111, model=-1, slot=SimpleNamespace(values=0.0))

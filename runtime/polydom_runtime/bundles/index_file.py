@@ -1,5 +1,6 @@
 """The files of a bundle: ``index.msgpack``, its SHA-256, and the models, whose SHA-256 stand in the index."""
 
+import hashlib
 import os
 import warnings
 from collections.abc import Callable
@@ -10,7 +11,7 @@ import msgpack
 
 from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.checks import check_index, check_limits, check_memory, check_parts, check_scores
-from polydom_runtime.bundles.model_entry import MODEL_FOLDER, model_file, sha256_of
+from polydom_runtime.bundles.model_entry import MODEL_FOLDER, model_file
 from polydom_runtime.bundles.opened_folder import OpenedFolder, no_bundle, opened_folder
 from polydom_runtime.causes import shown
 from polydom_runtime.codec.codec import Codec, Upgrades, current, unpack
@@ -164,14 +165,14 @@ def _loaded(folder: OpenedFolder, trust: "Trust | None") -> Bundle:
         entry.checked(read(file, entry.size_bytes), f"{folder.path}/{file}")
         for entry, file in zip(bundle.models, files, strict=True)
     ]
-    return replace(bundle, sha256=sha256_of(index).hex(), contents=tuple(contents), signed=signed)
+    return replace(bundle, sha256=hashlib.sha256(index).hexdigest(), contents=tuple(contents), signed=signed)
 
 
 def index_sha256(bundle: Bundle) -> str:
     """Return the SHA-256 of a bundle's index in hexadecimal, as in ``index.sha256`` when it was loaded."""
-    return bundle.sha256 or sha256_of(encode(bundle)).hex()
+    return bundle.sha256 or hashlib.sha256(encode(bundle)).hexdigest()
 
 
 def digest_line(index: bytes) -> bytes:
     """Return the content of ``index.sha256``, as ``sha256sum`` writes it."""
-    return f"{sha256_of(index).hex()}  {INDEX_FILE}\n".encode()
+    return f"{hashlib.sha256(index).hexdigest()}  {INDEX_FILE}\n".encode()

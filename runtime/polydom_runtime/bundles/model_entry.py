@@ -1,10 +1,8 @@
 """The entry of a model in the index of a bundle, and the file of this model."""
 
+import hashlib
 import math
-import sys
 from collections.abc import Sequence
-from contextlib import suppress
-from importlib import import_module
 from typing import Annotated, NamedTuple
 
 from polydom_runtime.codec.marks import In, Size, Text, Unsound, bad
@@ -18,12 +16,6 @@ from .engines import Engine
 MODEL_FOLDER = "models"
 
 MAX_MODEL_BYTES = 1 << 30
-
-SHA256_MODULE = "_sha2" if sys.version_info >= (3, 12) else "_sha256"
-"""Where Python has its own SHA-256."""
-
-SMALL = 1 << 16
-"""The most bytes of a file that is checked without OpenSSL, which is quicker for large ones."""
 
 MAX_ESTIMATOR_CHARS, MAX_ESTIMATORS = 40, 20
 """The most characters of the name of an estimator, and the most estimators: a node keeps an answer of each for every
@@ -103,19 +95,9 @@ class ModelEntry(NamedTuple):
 
         Raises `BundleFormatError` if its size or SHA-256 is not the one in the index.
         """
-        if len(data) != self.size_bytes or sha256_of(data) != self.sha256:
+        if len(data) != self.size_bytes or hashlib.sha256(data).digest() != self.sha256:
             raise bad(f"{file} must be the model that the index names", "other bytes", "Copy the bundle again.")
         return data
-
-
-def sha256_of(data: bytes) -> bytes:
-    """Return the SHA-256 of a file; of a small one without OpenSSL, which takes 3 ms and 3 MB to load."""
-    if len(data) <= SMALL and "hashlib" not in sys.modules:
-        with suppress(ImportError):
-            return bytes(import_module(SHA256_MODULE).sha256(data).digest())
-    import hashlib
-
-    return hashlib.sha256(data).digest()
 
 
 def is_estimator_name(text: object) -> bool:

@@ -34,7 +34,7 @@ _LAZY = {
     "SigningKey": "signing.signing_key",
     "verify_bundle": "verification",
 }
-"""Where to import from, when it is first used: to import scikit-learn takes a second."""
+"""The module of each name, which is imported when the name is first used: to import scikit-learn takes a second."""
 
 __all__ = [
     "AnswerRules",

@@ -176,7 +176,7 @@ class BundleSearch(HostAnswers):
         self._search_with(prepared.families)
 
     def _search_with(self, families: Sequence[Family]) -> None:
-        """Set the families, with what belongs to them; the first one explores the lattice."""
+        """Set `families_`, `costs_`; from the first family, which explores the lattice, `trainer_`, `set_costs_`."""
         first, *_ = self.families_ = tuple(families)
         worst, combine = self.target_.worst, self.settings.node.combine
         self.costs_ = {family.name: costs_of_sets(worst, family.seconds, combine) for family in families}

@@ -32,7 +32,7 @@ class Explored:
     """Masks of the candidates."""
     alpha: float
     tolerance: float
-    """α and e for which the promise holds; α is infinite if none is proven."""
+    """`alpha`, `tolerance`: α and e for which the promise holds; α is infinite if none is proven."""
     steps: Sequence[SearchStep] = ()
     """How far a search by gain was after each training."""
     grounds: Grounds | None = None
@@ -40,7 +40,7 @@ class Explored:
 
     @property
     def margin(self) -> float | None:
-        """By how much, with 95 % certainty, another set may be better than the one that answers, at each query."""
+        """The most by which, with 95 % certainty, another set is better than the one that answers, at each query."""
         return self.grounds.margin if self.grounds else None
 
     @property
@@ -62,8 +62,9 @@ def explore_by_gain(
 ) -> Explored:
     """Train the sets from which most is to be gained, and keep those that are better than all cheaper ones.
 
-    `errors`: of the scores of trained sets. `batch`: the number of sets that are trained at a time. `standard_errors`:
-    by this number of them, a set must be better than a cheaper one. `shown`: is told each step.
+    `errors`: the errors of the scores of trained sets. `batch`: the number of sets that are trained at a time.
+    `standard_errors`: the number of them by which a set must be better than a cheaper one. `shown`: a function that is
+    called with each step.
 
     Raises `LatticeError` if a score or parameter is out of range.
     """
@@ -93,8 +94,8 @@ def explore_best_first(
     """Train the most promising sets until every set that fits is settled; keep those that no other can replace.
 
     `alphas`: falling values of α; a single one unless the trainings are limited. `tolerance`: e; None estimates it from
-    the pairs of trained sets. `quantile`: of their violations, the one that the estimate takes. `batch`: the number of
-    sets that are trained at a time.
+    the pairs of trained sets. `quantile`: the quantile of their violations that the estimate takes. `batch`: the number
+    of sets that are trained at a time.
 
     Raises `LatticeError` if a score or parameter is out of range, too many sets are in doubt, or the trainings within
     the limits prove no promise.

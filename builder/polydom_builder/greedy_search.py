@@ -47,7 +47,7 @@ class GreedySearch(BundleSearch):
         Score of every feature set that was trained, by bit mask.
     index_ : GreedyIndex
     median_size_ : float
-        Of the items.
+        The median size of the items.
     space_, dropped_, samples_, fits_, target_, times_, set_costs_, region_, trainer_, timer_, prior_
         As in `PolyDomSearch`.
     """

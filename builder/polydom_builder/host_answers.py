@@ -33,7 +33,7 @@ from .training.weights import NAME, checked_weights
 Deadlines = float | Sequence[float] | NDArray[np.float64] | None
 
 UNROUTED = {"items": UNUSED, "labels": UNUSED}
-"""These are the data; scikit-learn would take arguments of other names than X and y for metadata."""
+"""`items` and `labels` are the data; scikit-learn would take arguments of other names than X and y for metadata."""
 
 
 class HostAnswers(Plots, NamedSettings):
@@ -62,8 +62,8 @@ class HostAnswers(Plots, NamedSettings):
     def predict(self, items: Iterable[Any], deadline: Deadlines = None) -> NDArray[Any]:
         """Return the answer to each item, without timing: a label as it was given, or a number of a regressor.
 
-        Where no set fits, it is the prior. `items`: of the same kind as those of the fit. `deadline`: seconds, for all
-        items or for each; the longest that the search was fitted for if not given.
+        Where no set fits, it is the prior. `items`: items of the same kind as those of the fit. `deadline`: seconds,
+        for all items or for each; the longest that the search was fitted for if not given.
 
         Raises `NotFittedError` if the search is not fitted. Raises `ItemError`, `FeatureError` if there are no items,
         one is of another kind, or its size or a feature cannot be computed. Raises `DeadlineError` if a deadline is not

@@ -102,7 +102,7 @@ class PolyDomSearch(BundleSearch):
     alpha_, tolerance_ : float
         The slacks for which the promise is proven; `alpha_` is infinite if none is.
     margin_ : float or None
-        By how much, with 95 % certainty, another set may be better than the one that answers, at each size and
+        The most by which, with 95 % certainty, another set is better than the one that answers, at each size and
         deadline, if untrained sets are like the trained ones; None if the search was not by gain.
     steps_ : list of SearchStep
         How far a search by gain was after each training: the gain to be expected, and the loss still possible.
@@ -113,7 +113,7 @@ class PolyDomSearch(BundleSearch):
     dropped_ : dict of str to str
         The reason for each feature that it dropped.
     assumption_ : Assumption
-        For how many pairs of trained sets the tolerance holds: what the promise rests on.
+        How far the trained sets keep the tolerance: the promise rests on this.
     samples_ : CostSamples or None
         Raw time samples, if they were measured here or given.
     fits_ : dict of str to CostFit
@@ -134,7 +134,7 @@ class PolyDomSearch(BundleSearch):
     prior_ : (int or float, float)
         Class number, or number, and score of the answer without features.
     limits_ : Limits
-        Of the models of a bundle; 0 is no limit.
+        The limits of the models of a bundle; 0 is no limit.
     shipping_ : Shipping
         After an export: what was left out, and `curve`, the mean score with good choices of 1, 2, 4 and more models.
     """

@@ -111,7 +111,7 @@ class SamplingPlan:
     confidence: float
     """At least 0.5 and below 1."""
     looks: tuple[Look, ...]
-    """In rising order of items."""
+    """The looks in rising order of items."""
 
     @classmethod
     def single_look(cls, rate: float, confidence: float, misses: int = 0) -> "SamplingPlan":

@@ -32,7 +32,7 @@ def keep_freed_memory(keep: bool = True) -> bool:
     page faults every time, and their number depends on the memory that the process has freed before: times measured in
     one process do not hold in another. If memory is kept, each page is faulted in only once.
 
-    The result: whether the C library has such a setting (glibc has).
+    Return whether the C library has such a setting (glibc has).
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is None:
@@ -98,7 +98,7 @@ class Usage(NamedTuple):
 
 
 def own_usage() -> Usage:
-    """Return what this thread has used so far; of the whole process where the system does not count for each thread."""
+    """Return the usage of this thread so far; of the whole process where the system does not count for each thread."""
     import resource  # only here, since a node without failures never asks
 
     usage = resource.getrusage(getattr(resource, "RUSAGE_THREAD", resource.RUSAGE_SELF))

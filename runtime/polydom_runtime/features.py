@@ -63,7 +63,7 @@ class FeatureSpace:
     Parameters
     ----------
     features : sequence of Feature
-        With different names. A lattice has at most 60; more need a pre-selection on the host.
+        Features with different names. A lattice has at most 60; more need a pre-selection on the host.
     size : callable
         ``size(item)`` returns the size n > 0 of an item; costs grow with it.
 

@@ -26,7 +26,7 @@ class Prediction(NamedTuple):
     accuracy : float
         Its expected score.
     elapsed_ns : int
-        From the arrival of the item to the answer.
+        The time from the arrival of the item to the answer.
     deadline_met : bool
     reason : str
         ``planned``; ``planned, larger than measured`` for an item beyond the measured range; ``extended`` if time was
@@ -63,7 +63,7 @@ class Prediction(NamedTuple):
 class Answering(Protocol):
     """The part of a predictor that a loop asks for; a predictor of one's own needs no more.
 
-    `deadline`: in seconds.
+    `deadline`: the seconds from the arrival of an item to its answer.
     """
 
     @property
@@ -85,7 +85,7 @@ class Rehearsing(Answering, Protocol):
 
 @runtime_checkable
 class AnyPredictor(Rehearsing, Protocol):
-    """What `Predictor` and `SupervisedPredictor` have in common.
+    """The attributes and methods that `Predictor` and `SupervisedPredictor` share.
 
     `trace`: what was done for the last item, and when. `slowdown`: the estimate after the last item, at least 1.
     `n_oversized`: items that were larger than any measured one. `failures`: failures in a row by feature. `out`: the

@@ -99,10 +99,10 @@ class Predictor:
     ----------
     bundle : Bundle
     space : FeatureSpace
-        The one that the bundle was built with.
+        The space that the bundle was built with.
     deadline : float, optional
-        In seconds, from the arrival of the item to the return of `predict_one`. The longest deadline that the bundle
-        was built for if not given. Outside of the range that the bundle was built for there is a warning, since the
+        Seconds from the arrival of the item to the return of `predict_one`. The longest deadline that the bundle was
+        built for if not given. Outside of the range that the bundle was built for there is a warning, since the
         best models may be missing; from 60 s on it also asks whether milliseconds were meant.
     policy : {"anytime", "strict"}
         ``anytime`` plans again after each feature, with the time that is left then; ``strict`` plans once, by worst
@@ -124,9 +124,9 @@ class Predictor:
     Attributes
     ----------
     bundle : Bundle
-        With the times of all regimes.
+        The bundle with the times of all regimes.
     deadline : float
-        In seconds.
+        The deadline in seconds.
     abstain_below : float
         The confidence below which no answer is given; 0 if each is.
     policy : {"anytime", "strict"}
@@ -243,7 +243,7 @@ class Predictor:
         compare : bool
             Whether to compare features with those of the build.
         trust : Trust, optional
-            As for `load_bundle`.
+            See `load_bundle`.
         **options
             As for `Predictor`.
 

@@ -73,7 +73,7 @@ def stage_of(space: FeatureSpace, feature: int, row: NDArray[np.float32], start:
 class Trace:
     """The way to one answer. A predictor overwrites its trace with every item.
 
-    `size`: of the item; NaN if it has no size. `features`: positions of the features that were begun, in order,
+    `size`: the size of the item; NaN if it has none. `features`: positions of the features that were begun, in order,
     including those that failed. `marks`: clock readings in nanoseconds: the call, the start of each feature, the start
     of the model, the end. The time that the item waited before the call is not among them.
     """

@@ -12,9 +12,9 @@ class TextTable(NamedTuple):
 
     title: str
     columns: Sequence[str] = ()
-    """One that begins with ``#`` holds numbers."""
+    """Heads of columns; one that begins with ``#`` stands above numbers."""
     rows: Sequence[Sequence[str]] = ()
-    """Without any, there are no heads of columns either."""
+    """The cells; without rows, there are no heads of columns either."""
     notes: Sequence[str] = ()
     is_wide: bool = False
     """Whether it takes the whole width of a page."""

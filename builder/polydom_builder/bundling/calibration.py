@@ -22,10 +22,10 @@ from polydom_runtime.bundles.bundle import Bundle
 from polydom_runtime.bundles.confidence import MAX_KNOTS, Calibration
 
 FEWEST_ITEMS = 30
-"""Items of a part at least, and above the threshold of a stop: from fewer no share can be told."""
+"""The fewest items in a part, and above the threshold of an early stop: fewer cannot show a share."""
 
 HALF_ANSWER = 0.5
-"""Each part counts this many right and as many wrong answers more, so that no answer is certain (Jeffreys)."""
+"""Each part counts this number of right and of wrong answers more, so that no answer is certain (Jeffreys)."""
 
 N_PARTS = 15
 """Parts for the calibration error, as is usual."""

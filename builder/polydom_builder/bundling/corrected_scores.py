@@ -30,7 +30,8 @@ from polydom_runtime.costs import HUGE, basis_terms
 from .export import ExportedModel
 
 LEFT_OUT, N_REPEATS = 5, 80
-"""One block in so many is left out at a time, and the number of random divisions of the blocks into such parts."""
+"""`LEFT_OUT`: most parts of the blocks, one of which is left out at a time. `N_REPEATS`: number of random divisions of
+the blocks into such parts."""
 
 KEPT = 1e-6
 """The share of a difference of measured scores that is left where the corrected ones are equal, to keep their order."""
@@ -102,11 +103,11 @@ class Correction:
 
     measured: Floats
     corrected: Floats
-    """Shape (n_chosen + 1,). The prior's score and those of the chosen sets, by rising score; and what they are after
-    the correction."""
+    """`measured`, `corrected`: shape (n_chosen + 1,). The prior's score and those of the chosen sets, by rising score,
+    before and after the correction."""
     scores: Floats
     widths: Floats
-    """Shape (n_trained,). The score of each trained set, rising, and half the width of its interval."""
+    """`scores`, `widths`: shape (n_trained,). Rising scores of trained sets, and half the widths of their intervals."""
     limits: tuple[float, float]
     """The lowest and the highest possible score."""
 
@@ -132,8 +133,8 @@ def correction_of(
     """Return the correction of the scores of a search; None, with a warning, if held-out items cannot tell it.
 
     Sets that were not trained are no rivals. So if a limit ends a search early, its scores may stay a little too high.
-    `index`: of the candidates, by these scores. `nested`: for each fold, the scores of the candidates of a search
-    without its held-out items; without them, choices are made again by the scores on most of the blocks.
+    `index`: the index of the candidates, by these scores. `nested`: for each fold, the scores of the candidates of a
+    search without its held-out items; without them, choices are made again by the scores on most of the blocks.
     """
     parts, shares = trainer.parts(list(scores)), trainer.shares
     parts, shares = parts[:, shares > 0.0], shares[shares > 0.0]
@@ -178,7 +179,7 @@ def _levels(scores: Scores, choices: Sequence[AnsweredQuery], lost: Floats) -> t
 
 
 def _lost_by_folds(trainer: Trainer, choices: Sequence[AnsweredQuery], folds: Sequence[ScoredSets]) -> Floats:
-    """Return what each choice loses if each fold is answered by a set that was chosen without its held-out items."""
+    """Return the loss of each choice if each fold is answered by a set that was chosen without its held-out items."""
     fold_of = np.repeat(np.arange(len(folds)), [blocks.max() + 1 for blocks in trainer.blocks])
     lost = []
     for choice in choices:

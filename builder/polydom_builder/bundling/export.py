@@ -28,7 +28,7 @@ class ExportedModel:
     order: Order
     onnx_bytes: bytes
     accuracy: float
-    """Corrected, if there is an estimate, which has the measured one."""
+    """The held-out score: the corrected one if there is an `estimate`, which has the measured one."""
     estimate: Estimate | None = None
     estimator: str = ""
     held_out: HeldOut | None = None
@@ -85,7 +85,7 @@ def export_models(
 ) -> list[ExportedModel]:
     """Train, convert, check and score a model for each order, in parallel and cached.
 
-    `names`: of all features, for messages. `versions`: the newest ONNX versions that the device loads.
+    `names`: the names of all features, for messages. `versions`: the newest ONNX versions that the device loads.
     `max_mismatches`: see `SearchLimits`. `progress`: called with 1 after each model. `sure`: whether to keep the
     answers on held-out items, with their scores.
     """

@@ -14,10 +14,10 @@ from polydom_runtime.bundles.promise import MAX_WORD_CHARS, Identity, is_word
 from polydom_runtime.causes import shown
 
 EPOCH = "SOURCE_DATE_EPOCH"
-"""The environment variable that states it. Without it, nothing that is built holds a time."""
+"""The environment variable that states the time of a build. Without it, nothing that is built holds a time."""
 
 EPOCH_DIGITS = 11
-"""Of the seconds: they last to the year 5138."""
+"""The most digits of SOURCE_DATE_EPOCH: enough until the year 5138."""
 
 
 def given_identity(name: str, version: str, built_by: str) -> Identity:

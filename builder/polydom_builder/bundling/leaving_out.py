@@ -56,7 +56,7 @@ def within_limits(
 ) -> Bundle:
     """Return the bundle with its index, and with the models that lose least of the mean score within the limits.
 
-    `draft`: with every model that may be shipped, without an index. `sizes`: of the items that are expected.
+    `draft`: the bundle with every model that may be shipped, without an index. `sizes`: the sizes of expected items.
     `searched`: the models that are best somewhere, with the scores of the search, for those that were not exported.
     """
     whole, prior = indexed(draft, region), draft.prior.accuracy
@@ -140,7 +140,7 @@ def _models(bundle: Bundle) -> set[Which]:
 
 
 def _curve(draft: Bundle, choices: Choices, every: Bools, full: float) -> tuple[Amount, ...]:
-    """Return what good choices of rising numbers of models score, and at last all models together."""
+    """Return the scores of good choices of rising numbers of models, and at last of all models together."""
     sizes = np.array(_files(draft), dtype=np.int64)
     points: list[Amount] = []
     for chosen in (*(_some(choices, count) for count in (*FEW_MODELS, *MORE_MODELS) if count < every.sum()), every):

@@ -15,7 +15,7 @@ from polydom_runtime.policy.deadline import too_short
 
 N_OUTLOOKS, N_TYPICAL = 8, 200
 MANY_MODELS = 150
-"""With more models than these it takes up to a second to lay out a plan, so there are only half of the deadlines."""
+"""The most models with `N_OUTLOOKS` deadlines; more take up to a second to lay out a plan, and get half of them."""
 
 
 def outlook_of(outcome: Simulated, deadline: float, pauses: float = 0.0) -> Outlook:

@@ -36,12 +36,12 @@ GUARDS = (0.9, 0.95, 0.99)
 only if a unit exceeds its guarded time and was also begun at the last moment, which is rarer."""
 
 CALM_QUANTILE, MAX_CALM = 0.999, 1.8
-"""On the device as it was measured, one answer in a thousand may find a slow-down. The estimate is a median over few
-items, so it exceeds 1 often. Above `MAX_CALM` it always counts."""
+"""`CALM_QUANTILE`: on the device as it was measured, one answer in a thousand may find a slow-down; the estimate is a
+median over few items, so it exceeds 1 often. `MAX_CALM`: an estimate above this always counts."""
 
 SHARE_OF_PROMISE, SHARE_OF_CHECK = 0.5, 0.75
-"""The shares of the allowed late answers that the half on which times are chosen and the other one may have. They are
-below 1, since the best of many candidates is often one that was lucky, and rates in some hundred answers are rough."""
+"""`SHARE_OF_PROMISE`, `SHARE_OF_CHECK`: the shares of the allowed late answers where times are chosen, and where they
+are checked: below 1, since the best of many candidates was often lucky, and rates in some hundred answers are rough."""
 
 Merit = tuple[int, float, int]
 """The negative number of late answers beyond the allowed ones, the score, and how careful it is: larger is better."""
@@ -186,7 +186,7 @@ def _longest_answer(bundle: Bundle) -> float:
 
 
 def pause_note(pauses: Pauses, deadlines: Sequence[float], allowed: float, longest: float = math.inf) -> str:
-    """Return what can be promised where pauses alone break the promise; an empty text if they do so nowhere."""
+    """Return a note on the possible promise where pauses alone break the wanted one; empty if they do so nowhere."""
     share, deadline = max(((pauses.share_hit(d, longest), d) for d in deadlines), default=(0.0, 0.0))
     if share <= allowed:
         return ""

@@ -21,7 +21,7 @@ from .outlooks import N_TYPICAL, deadlines_in
 
 COVERAGES = np.arange(1.0, 0.04, -0.05)
 FEWEST_ANSWERS = 30
-"""Given answers at a threshold: from fewer no risk can be told."""
+"""The fewest given answers at a threshold: fewer cannot show a risk."""
 
 
 def calibrated(bundle: Bundle, exported: Sequence[ExportedModel], trainer: Trainer) -> Bundle:
@@ -51,8 +51,8 @@ def with_risks(bundle: Bundle, exported: Sequence[ExportedModel], trainer: Train
     """Return a calibrated bundle with its risks; any other one as it is.
 
     Each held-out item is answered as an item of its size would be at the deadline, if all takes its typical time. Its
-    confidence is by a calibration on other folds. `sizes`: of each item of the training; others, which are expected on
-    the node, are spread over the items.
+    confidence is by a calibration on other folds. `sizes`: the size of each item of the training; others, which are
+    expected on the node, are spread over the items.
     """
     if bundle.confidence is None:
         return bundle
@@ -113,7 +113,7 @@ class _Answers:
 
 
 def risk_points(confidences: Floats, hits: Bools, weights: Floats, said: Bools | None = None) -> tuple[RiskPoint, ...]:
-    """Return what thresholds give that answer about 100, 95, 90 ... 5 % of the items; the first is 0.
+    """Return a point for each threshold; they answer about 100, 95, 90 ... 5 % of the items, and the first one is 0.
 
     A risk counts half a wrong and half a right answer more, as confidences do: few right answers are no proof. Without
     those `said`, all are; the others are not answered at any threshold.

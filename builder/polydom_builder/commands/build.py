@@ -83,7 +83,7 @@ CHOICE = (
     ),
 )
 PROMISED = *PROOF, *MODELS, *CHOICE
-"""The options that a greedy search does not have, since it makes no promise about the score."""
+"""`PROMISED`: the options that a greedy search does not have, since it makes no promise about the score."""
 
 OPTIONS = (
     Option("space MODULE:SPACE", "the feature space"),
@@ -194,7 +194,7 @@ def run(arguments: Namespace) -> Outcome:
 
 
 def _indexed(bundle: Bundle, search: PolyDomSearch | GreedySearch) -> str:
-    """Return what the index of a bundle holds. Each model may be a candidate, also one that only the export trained."""
+    """Return a line on the index of a bundle. Each model may be a candidate, also one that only the export trained."""
     if bundle.stored.sequences:
         return f"an index of {len(bundle.stored.sequences)} sequences"
     masks = {bundle.models[number].mask for number in bundle.stored.shipped}

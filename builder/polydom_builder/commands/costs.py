@@ -48,7 +48,7 @@ def run(arguments: Namespace) -> Outcome:
 
 
 def print_costs(samples: CostSamples, rows: Sequence[CostRow], quantile: float) -> None:
-    """Print what was measured, the costs of each unit, and what the times depend on."""
+    """Print the measurement, the costs of each unit, and the facts that the times depend on."""
     device, sizes = samples.machine.get("device", "unknown device"), samples.sizes
     measured = f"{len(sizes)} sizes from {sizes[0]:g} to {sizes[-1]:g}, {samples.n_rounds} rounds; {samples.stopped}"
     warnings = (f"warning: {warning}" for warning in samples.warnings)

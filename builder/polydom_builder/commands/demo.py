@@ -69,7 +69,7 @@ class Looped(NamedTuple):
     in_time: float
     """The share of answers that were right and in time."""
     at_once: float
-    """The same for the same items without sleeps between them."""
+    """`in_time` for the same items without sleeps between them."""
     rehearsing: float
     """The share of the time that was spent on rehearsals."""
 
@@ -95,8 +95,8 @@ def run_demo(
     """Build, run and compare; write ``results.json`` and ``accuracy.png`` beside the bundle; one result a deadline.
 
     `example`: the folder of ``surface.py``. `node`: the Python of the node: any environment that has polydom_runtime.
-    `out`: the folder of all results; a second run finds its work done there. `deadlines`: seconds, rising. `count`:
-    patches for training, and as many again for the test.
+    `out`: the folder of all results; a second run finds its work done there. `deadlines`: seconds, rising. `count`: the
+    number of patches for training, and as many again for the test.
     """
     surface = _import_surface(example)
     out.mkdir(parents=True, exist_ok=True)

@@ -15,8 +15,8 @@ COLUMNS = ["true", "said", "cost"]
 def read_error_costs(file: str | os.PathLike[str], labels: Iterable[Any]) -> dict[tuple[Any, Any], float]:
     """Read the costs of errors, for `costs_of_errors` of a search.
 
-    Where nothing is said, it is the cost of no answer, unless the items have a label without characters. `labels`: of
-    the items; the file has them as texts.
+    Where nothing is said, it is the cost of no answer, unless the items have a label without characters. `labels`: the
+    labels of the items; the file has them as texts.
     """
     known = {str(label): label for label in map(plain, labels)}
     costs: dict[tuple[Any, Any], float] = {}

@@ -57,7 +57,7 @@ def run(arguments: Namespace) -> Outcome:
 def _data(bundle: Bundle, deadline: float | None) -> dict[str, Any]:
     """Return the contents of a bundle as plain data; costs in seconds.
 
-    `deadline`: seconds, of the staircase; those of the bundle if None.
+    `deadline`: the deadline of the staircase in seconds; those of the bundle if None.
     """
     wanted = {b for b in bundle.promise.budgets if 0.0 < b < math.inf} if deadline is None else {deadline}
     estimates = {(tuple(bundle.names[i] for i in m.order), m.estimator): m.estimate for m in bundle.models}

@@ -14,7 +14,7 @@ OPTIONS = BUNDLE, Option("--out NAME.tar", "the file to write", required=True)
 
 
 def run(arguments: Namespace) -> Outcome:
-    """Pack, and say what was packed."""
+    """Pack a bundle, and print its hash and whether it is signed."""
     packed = pack(arguments.bundle, arguments.out)
     is_signed = (Path(arguments.bundle) / SIGNATURE_FILE).exists()
     show(f"{arguments.out}: the bundle {packed.sha256}{'' if is_signed else ', not signed'}")

@@ -29,7 +29,7 @@ OPTIONS = (
 
 
 def run(arguments: Namespace) -> Outcome:
-    """Sign, and say what was signed."""
+    """Sign a bundle, and print the names of the key and of the signed bundle."""
     if arguments.add and (arguments.name or arguments.expires):
         raise SignatureError("--add must be without --name and --expires: it signs the same again. Leave one out.")
     key = SigningKey.from_file(arguments.key)

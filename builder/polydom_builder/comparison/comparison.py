@@ -13,7 +13,7 @@ TimeKind = Literal["typical", "worst case"]
 
 
 class Fact(NamedTuple):
-    """A plain value of both."""
+    """A value of both files."""
 
     before: Any
     after: Any
@@ -21,7 +21,7 @@ class Fact(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """The names of the second one only, of the first one only, and of both."""
+    """Names only in the second file, only in the first, and in both."""
 
     added: tuple[str, ...]
     removed: tuple[str, ...]
@@ -29,7 +29,7 @@ class Units:
 
     @classmethod
     def of(cls, before: Sequence[str], after: Sequence[str]) -> "Units":
-        """Sort the names of two."""
+        """Sort the names of two files into these groups."""
         return cls(
             tuple(name for name in after if name not in before),
             tuple(name for name in before if name not in after),
@@ -59,7 +59,7 @@ class AnswerChange:
 
     @property
     def loss(self) -> float:
-        """By how much the score fell; negative if it rose."""
+        """The fall of the score; negative if it rose."""
         return float(self.score.before - self.score.after)
 
 
@@ -92,15 +92,15 @@ class Comparison:
 
     kind: Literal["bundles", "costs"]
     facts: Mapping[str, Fact]
-    """Plain values by what they are."""
+    """Values by their names."""
     units: Units
     """The features, or the measured units."""
     times: tuple[TimeChange, ...]
-    """Of the units of both."""
+    """The times of units in both files."""
     sets: tuple[SetChange, ...] = ()
-    """Of bundles: the feature sets that at least one ships."""
+    """The feature sets that at least one of two bundles ships."""
     answers: tuple[AnswerChange, ...] = ()
-    """Of bundles."""
+    """The answers of two bundles."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data for JSON: pairs are ``[before, after]``, a number that is not finite is None."""
@@ -114,7 +114,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class ChangeLimits:
-    """How much worse the second one may be; None sets no limit."""
+    """How much worse the second file may be; None sets no limit."""
 
     score_loss: float | None = None
     """How much the score of an answer may fall at any size and deadline that is compared."""
@@ -189,7 +189,8 @@ def time_changes(
 def common_sizes(before: Sequence[float], after: Sequence[float], count: int) -> list[float]:
     """Return sizes from the smallest to the largest that both know, at equal ratios.
 
-    `before`, `after`: rising sizes; the first and the last one count. `count`: of the sizes, unless both know only one.
+    `before`, `after`: rising sizes; the first and the last one count. `count`: the number of sizes, unless both know
+    only one.
 
     Raises `ComparisonError` if no size is in both ranges.
     """

@@ -60,10 +60,10 @@ def find_allowance(
     The sets tried are the empty set, each single feature, the k cheapest features and the k dearest, for every k.
 
     `planned` (shape (n_units, n_sizes)): the planned time of each unit. `times` (shape (n_units, n_sizes, n_rounds)):
-    the samples of these times. `users`: for each unit the bit mask of the features that need it; None if every answer
-    does, even one without features. `features`: the number of the unit of each feature. `quantile`: the promised share
-    of answers in time, from 0 to 1. `n_stated`: the number of units at the end that state their own time: the share is
-    not taken of theirs.
+    the samples of these times. `users`: the bit mask of the features that need each unit; None if every answer does,
+    even one without features. `features`: the number of the unit of each feature. `quantile`: the promised share of
+    answers in time, from 0 to 1. `n_stated`: the number of units at the end that state their own time: the share is not
+    taken of theirs.
 
     Raises `FitError` if the solver finds no allowance.
     """

@@ -32,11 +32,12 @@ class CostRow:
     exceeded: float
     """The share of held-out samples above the worst case: each half of the rounds against a fit of the other half."""
     exceeded_by_items: float
-    """The same for items as they come: each half of the items against a worst case that was raised until it held for
+    """The share for items as they come: each half of the items against a worst case that was raised until it held for
     the other half. NaN if no items were measured."""
     typical_error: float
     worst_error: float
-    """How far the costs may be wrong, as a fraction: half a 95 % interval and the difference between processes."""
+    """`typical_error`, `worst_error`: how far the costs may be wrong, as a fraction: half a 95 % interval and the
+    difference between processes."""
 
     @property
     def known_to(self) -> str:

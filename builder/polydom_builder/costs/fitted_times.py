@@ -30,8 +30,8 @@ USUAL_SLEEP = 0.02
 """The seconds of sleep of which a profile states the effect."""
 
 MAX_BANDS, FEW_BANDS = 12, 4
-"""Cost functions are fitted to bands of items of like size, and judged in fewer, larger ones, where a quantile is known
-better."""
+"""Cost functions are fitted to `MAX_BANDS` bands of items of like size at most, and judged in `FEW_BANDS` larger ones,
+where a quantile is known better."""
 
 
 class RegimeTarget(NamedTuple):

@@ -30,7 +30,7 @@ def measure_here(
     """Time the features on this machine, on items of all sizes and on some as they come; warn if it was busy meanwhile.
 
     `quantile`: the quantile that must be known well before the measurement may end early, from 0 to 1. `seed`: the seed
-    of the order in which units are timed. `memory`: the cache. `bar`: a progress bar with a total of 100.
+    of the order in which units are timed. `bar`: a progress bar with a total of 100.
 
     Raises `MeasurementError` if the items or the times do not allow a measurement.
     """

@@ -38,7 +38,7 @@ def bytes_of(size: Any) -> int:
 
 
 def costs_of_models(limits: Limits, sizes: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return what models take of each limit that is set, shape ``(n_models, n_limits)``, and what all may take.
+    """Return the amounts that models use of each limit that is set, ``(n_models, n_limits)``, and the most for all.
 
     `sizes`: the bytes of each model file.
     """

@@ -31,7 +31,8 @@ from .target import Target
 
 N_ITEMS, MOST_ROUNDS, MOST_SLEEPS = 100, 100, 40
 SHARE_OF_MEASUREMENT, SHARE_AFTER_SLEEP = 0.5, 0.05
-"""How long all models are timed, and one model in each regime after a sleep: shares of the time of a measurement."""
+"""Shares of the time of a measurement. `SHARE_OF_MEASUREMENT`: for all models. `SHARE_AFTER_SLEEP`: for one model in
+each regime, after sleeps."""
 
 TimedModel = tuple[Order, bytes]
 """An exported model: its features, in the order of its input columns, and its ONNX bytes."""
@@ -84,7 +85,7 @@ class PlacedTimer(ModelTimer):
     device: Mapping[str, float]
     """Seconds of the reference models on the device."""
     engines: tuple[Engine, ...]
-    """Those that can run models on the device."""
+    """The engines that can run models on the device."""
     typical: UnitTimes
     """The typical times of features on the device."""
     size: float
@@ -190,8 +191,8 @@ def model_timer(
 ) -> ModelTimer:
     """Return the best way to know the times of models on a device.
 
-    `target`: the device. `space`: the features of the models. `seed`: the seed of the choice of items. `size`: a
-    typical size. `sure`: whether models compute their scores beside the labels.
+    `space`: the features of the models. `seed`: the seed of the choice of items. `size`: a typical size. `sure`:
+    whether models compute their scores beside the labels.
     """
     if target.worst.model is not None:
         return GivenTimer(target.worst.model)

@@ -52,7 +52,7 @@ class Target:
     is_here: bool = False
     """Whether it is this machine, or one just like it, so that models can be timed here."""
     engines: tuple[Engine, ...] = ("onnxruntime",)
-    """Those that can run models there and whose times are known."""
+    """The engines that can run models there and whose times are known."""
 
     @classmethod
     def given(cls, space: FeatureSpace, worst: UnitTimes) -> "Target":
@@ -102,7 +102,7 @@ class Target:
     def estimated(cls, space: FeatureSpace, samples: CostSamples, profile: DeviceProfile, quantile: float) -> "Target":
         """Return the device of a profile, with costs converted from samples of this machine.
 
-        `samples`: measured on this machine, calibration kernels included. `quantile`: the promised share of answers in
+        `samples`: samples from this machine, calibration kernels included. `quantile`: the promised share of answers in
         time, from 0 to 1.
 
         Raises `FitError`, `MeasurementError` if the samples are not of this space, lack a calibration kernel, or are

@@ -116,7 +116,7 @@ class Place(NamedTuple):
     candidate: Candidate
     low: Floats
     high: Floats
-    """Shape (n_columns,). The sizes between which it answers in each column of the map; NaN where it does not."""
+    """`low`, `high`: shape (n_columns,). The sizes between which it answers in each column; NaN where it does not."""
     area: float
     """Its share of the map."""
 

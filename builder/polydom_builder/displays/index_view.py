@@ -17,7 +17,7 @@ from polydom_runtime.policy.deadline import ROUNDING
 
 N_SIZES = 32
 AROUND = (1.0 / 3.0, 2.0)
-"""Of an index for one deadline, pictures show those between these multiples of it."""
+"""The multiples of the deadline between which pictures show an index for one deadline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class IndexView:
     """An index, the range that it is for, and the times that it was made with."""
 
     names: tuple[str, ...]
-    """Of the features."""
+    """The names of the features."""
     index: PolyDomIndex | GreedyIndex
     candidates: Sequence[Candidate]
     """All sets with a model: more than those of the index, perhaps. The first one is the empty set."""
@@ -35,7 +35,7 @@ class IndexView:
     """Item sizes, each as likely as the others."""
     size_range: tuple[float, float]
     budgets: tuple[float, float]
-    """Of item sizes, and of deadlines in seconds."""
+    """`size_range`: smallest and largest item size. `budgets`: shortest and longest deadline, in seconds."""
     scoring: str
     """The name of the score; empty if it is not known."""
 

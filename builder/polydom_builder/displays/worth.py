@@ -18,19 +18,19 @@ Change = Callable[[Candidate], Candidate | None]
 
 
 class Worth(NamedTuple):
-    """What a feature, or a shared step, is worth, as a mean over item sizes and deadlines."""
+    """The worth of a feature, or of a shared step, as a mean over item sizes and deadlines."""
 
     name: str
     lost: float | None
-    """By how much the planned score falls without it; None for a step, which is no choice."""
+    """The fall of the planned score without it; None for a step, which is no choice."""
     gained: float
-    """By how much the planned score rises if it takes half its time."""
+    """The rise of the planned score if it takes half its time."""
     used: float
     """The share of sizes and deadlines at which the set that answers needs it."""
 
 
 def worths(view: IndexView) -> list[Worth]:
-    """Return what each feature and each shared step is worth, the one that gains most first.
+    """Return the worth of each feature and each shared step, the one that gains most first.
 
     Scores are of the set that the index names, a mean over the sizes and deadlines of `IndexView.queries`. Sets without
     a model are not considered: with a quicker feature, a new search may find more. O(units · candidates · queries).

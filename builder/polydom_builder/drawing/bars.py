@@ -17,7 +17,7 @@ class UnitBar(NamedTuple):
     name: str
     typical: float
     worst: float
-    """The median, and the worst case of the plan."""
+    """`typical`: the median. `worst`: the worst case of the plan."""
     samples: Sequence[float] = ()
     """Some measured times; empty if they are not known."""
 
@@ -48,7 +48,7 @@ def draw_units(axes: Axes, units: Sequence[UnitBar]) -> None:
 def draw_bars(axes: Axes, names: Sequence[str], values: Sequence[float], colour: str, label: str) -> None:
     """Draw a bar for each unit, from top to bottom; of more than `MOST_BARS`, the first.
 
-    `values`: at least 0. `colour`: a key of `COLOURS`. `label`: what the values are.
+    `values`: numbers of at least 0. `colour`: a key of `COLOURS`. `label`: a name for the values.
     """
     shown = list(zip(names, values, strict=True))[:MOST_BARS][::-1]
     axes.barh(range(len(shown)), [value for _, value in shown], height=0.62, color=COLOURS[colour])

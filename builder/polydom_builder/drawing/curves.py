@@ -23,25 +23,25 @@ LINES = {
 MOST_MARKS = 12
 
 POINTS_APART = 1.015
-"""By this factor the points of two lines are apart, so that their intervals can be told apart."""
+"""The factor by which the points of two lines are apart, so that their intervals can be told apart."""
 
 MOST_COLUMNS, MOST_LATE = 240, 500
-"""Of answers one after another, and of late ones among them, in the picture of a flight."""
+"""In the picture of a flight: the most columns, and the most late answers drawn one by one."""
 
 DRAWN_SAMPLES = 40
-"""Of each size this many are drawn, evenly from the shortest to the longest."""
+"""The number of times that are drawn of each size, evenly from the shortest to the longest."""
 
 
 class Curve(NamedTuple):
     """Shares or scores at rising deadlines in seconds."""
 
     name: str
-    """Of scores: `ANY_TIME`, `STRICT`, `SINGLE` or `ORACLE`."""
+    """The label of the line; for scores `ANY_TIME`, `STRICT`, `SINGLE` or `ORACLE`."""
     deadlines: Sequence[float]
     values: Sequence[float]
     low: Sequence[float] = ()
     high: Sequence[float] = ()
-    """The ends of an interval for each value; empty if they are not known."""
+    """`low`, `high`: the ends of an interval for each value; empty if they are not known."""
 
 
 def draw_scores(axes: Axes, curves: Sequence[Curve], budgets: tuple[float, float], score: str = "score") -> None:
@@ -84,7 +84,7 @@ def draw_late(axes: Axes, curves: Sequence[Curve]) -> None:
 def draw_risks(axes: Axes, curves: Mapping[str, Sequence[tuple[float, float]]]) -> None:
     """Draw the share of wrong answers against the share of items that get an answer.
 
-    `curves`: by the name of the line; at most as many as `LOOKS`.
+    `curves`: the points (items, wrong answers) of each line, by its name; at most as many lines as `LOOKS`.
     """
     for look, (name, points) in zip(LOOKS, curves.items(), strict=False):
         axes.plot(*zip(*sorted(points), strict=True), **look.line, label=name)
@@ -97,7 +97,8 @@ def draw_risks(axes: Axes, curves: Mapping[str, Sequence[tuple[float, float]]]) 
 def draw_reliability(axes: Axes, points: Sequence[tuple[float, float, float]]) -> None:
     """Draw the share of right answers against the confidence; on the diagonal, answers are as right as they say.
 
-    `points`: by rising confidence; the weight, from 0 to 1, is the area of a point.
+    `points`: triples (confidence, right answers, weight) by rising confidence; the weight, from 0 to 1, is the area of
+    a point.
     """
     low = min((min(x, y) for x, y, _ in points), default=0.0)
     axes.plot([low, 1.0], [low, 1.0], color=COLOURS["rule"], linewidth=5.0, zorder=1.5, label="_diagonal")
@@ -114,7 +115,7 @@ def draw_flight(axes: Axes, numbers: Sequence[int], shares: Sequence[float], slo
     Of many answers, columns stand for some that follow each other: from the least to the largest share, with a line
     through the medians. Late answers are drawn one by one.
 
-    `numbers`: of the items, rising.
+    `numbers`: the numbers of the items, rising.
     """
     x, y, slow = (np.asarray(values, dtype=np.float64) for values in (numbers, shares, slowdowns))
     groups = np.array_split(np.arange(len(x)), min(len(x), MOST_COLUMNS))
@@ -135,8 +136,8 @@ def draw_fits(
 ) -> None:
     """Draw the times of one unit as points, the fits of the median and of the worst case as lines, and their band.
 
-    `sizes` (shape (n_sizes,)): rising. `times` (shape (n_sizes, n_rounds)): in seconds. `typical`, `worst`: the seconds
-    for a size.
+    `sizes` (shape (n_sizes,)): rising sizes. `times` (shape (n_sizes, n_rounds)): seconds. `typical`, `worst`:
+    functions that return the seconds for a size.
     """
     chosen = np.linspace(0, times.shape[1] - 1, min(times.shape[1], DRAWN_SAMPLES)).round().astype(int)
     shown = np.sort(times, axis=1)[:, chosen]

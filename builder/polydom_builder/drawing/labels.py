@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 def label_lines(axes: Axes, *, spacing: float = 0.062) -> None:
     """Write each line's label beside its right end, moved up or down so that no two overlap.
 
-    `axes`: its limits must be final. Lines whose labels begin with an underscore get none. `spacing`: the least
-    distance of two labels, as a share of the height of the panel.
+    `axes`: the panel; its limits must be final. Lines whose labels begin with an underscore get none. `spacing`: the
+    least distance of two labels, as a share of the height of the panel.
     """
     axes.autoscale_view()
     lines = [line for line in axes.get_lines() if not str(line.get_label()).startswith("_")]

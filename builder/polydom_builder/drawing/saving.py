@@ -24,8 +24,8 @@ def save(figure_maker: FigureMaker, path: Path) -> list[Path]:
     The background is transparent. The same picture gives the same bytes, with the same version of matplotlib. Letters
     are paths, so that they look the same everywhere.
 
-    `figure_maker`: draws and returns the figure; called once for each kind of page, inside the style. `path`: the
-    folder and NAME.
+    `figure_maker`: a function that draws and returns the figure; called once for each kind of page, inside the style.
+    `path`: the folder and NAME.
     """
     files = []
     for suffix, colours in (("", LIGHT), ("-dark", DARK)):
@@ -44,8 +44,8 @@ def inline_svg(figure_maker: FigureMaker, name: str, description: str) -> str:
 
     All texts in it are escaped.
 
-    `figure_maker`: as for `save`. `name`: of letters; no other picture of the page has it. The identifiers in the
-    picture begin with it. `description`: for those who cannot see it.
+    `figure_maker`: see `save`. `name`: letters that no other picture of the page has as its name. The identifiers in
+    the picture begin with it. `description`: a text for those who cannot see the picture.
     """
     stream = io.StringIO()
     with style(LIGHT, **{"svg.fonttype": "none"}):

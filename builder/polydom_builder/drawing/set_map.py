@@ -22,7 +22,7 @@ class Region(NamedTuple):
     """Short, to be written into the region."""
     low: Floats
     high: Floats
-    """Shape (n_columns,). The item sizes between which the set answers in each column; NaN where it does not."""
+    """`low`, `high`: shape (n_columns,). The sizes between which it answers in each column; NaN where it does not."""
     area: float
     """Its share of the map, on logarithmic scales."""
 
@@ -31,7 +31,7 @@ def draw_map(axes: Axes, edges: Floats, sizes: tuple[float, float], regions: Seq
     """Draw a map of item size against deadline.
 
     `edges` (shape (n_columns + 1,)): the deadlines, in seconds, between which the columns lie. `sizes`: the smallest
-    and the largest. `regions`: by rising score: the higher it is, the darker the region.
+    and the largest item size. `regions`: the regions by rising score: the higher it is, the darker they are.
     """
     for k, region in enumerate(regions):
         fill = (COLOURS["blue"], 0.06 + 0.7 * k / max(len(regions) - 1, 1))

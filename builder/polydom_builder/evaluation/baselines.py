@@ -43,7 +43,7 @@ class Baselines:
     answers: Callable[[Order], Sequence[Any]]
     """Returns the answers of the model of an order of features to all items."""
     sizes: Sequence[float]
-    """Of the test items."""
+    """The sizes of the test items."""
 
     def single(self, deadline: float) -> list[Any]:
         """Return the answers of the best single set that fits every item."""
@@ -63,7 +63,7 @@ class Baselines:
 def trained(search: PolyDomSearch, test: Labelled) -> Baselines:
     """Return the baselines of a fitted search, which trains any set that they need.
 
-    `test`: with the features of the whole space of the search.
+    `test`: the test items, with the features of the whole space of the search.
     """
     trainer, classes = search.trainer_, search.trainer_.table.classes
     places = search.space_.column_slices()
@@ -86,7 +86,7 @@ def trained(search: PolyDomSearch, test: Labelled) -> Baselines:
 
 
 def shipped(bundle: Bundle, test: Labelled) -> Baselines:
-    """Return the baselines that the models of a bundle allow: a set is answered by the best model over its features."""
+    """Return baselines by a bundle's models alone: for each set, the best one that reads no other features answers."""
     models, worst, largest = LoadedModels(bundle), bundle.times.worst, max(test.sizes)
     labels = labels_of(bundle)
 

@@ -34,9 +34,10 @@ def evaluate(
 ) -> Evaluation:
     """Compare the answers of a bundle to labelled items with the truth, by deadline and by size.
 
-    `bundle`: as it was read: what `PolyDomSearch.export` returns has no models in it. `test`: items that the bundle was
-    not built with. `deadlines`: seconds. `answering`: what times the answers, by the same policy; nothing is timed
-    without it. `baselines`: by default those that the models of the bundle allow. `n_bands`: the most bands of sizes.
+    `bundle`: the bundle as it was read: what `PolyDomSearch.export` returns has no models in it. `test`: items that the
+    bundle was not built with. `deadlines`: seconds. `answering`: the function that times the answers, by the same
+    policy; nothing is timed without it. `baselines`: the baselines; by default those that the models of the bundle
+    allow. `n_bands`: the most bands of sizes.
     """
     policy, baselines = policy_for(bundle, policy), baselines or shipped(bundle, test)
     everything, bands = np.arange(len(test.items)), size_bands(test.sizes, n_bands)
@@ -80,17 +81,17 @@ class Parts:
     """Sums up parts of the answers at one deadline."""
 
     systems: Mapping[str, Judged]
-    """The first one is that of `answers`."""
+    """The answers of each system, by its name; the first ones are `answers`."""
     answers: Sequence[Prediction]
     sizes: Sequence[float]
-    """Shape (n_items,). Of the items."""
+    """`answers`, `sizes`: shape (n_items,), in the order of the items."""
     deadline: float
     """Seconds."""
     is_timed: bool
     """Whether the times of the answers are real ones."""
 
     def of(self, chosen: ItemNumbers) -> Part:
-        """Return what is to be said of some items: their positions."""
+        """Return the part of the items at these positions."""
         own = next(iter(self.systems.values()))
         answers = [self.answers[k] for k in chosen.tolist()]
         sizes = [self.sizes[k] for k in chosen.tolist()]

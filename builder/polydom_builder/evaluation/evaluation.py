@@ -11,11 +11,11 @@ class JudgedScore(NamedTuple):
     """How good answers are."""
 
     score: float | None
-    """By the scoring of the bundle; None if that cannot be found from labels, as a score by probabilities."""
+    """The score by the scoring of the bundle; None if that cannot be found from labels, as a score by probabilities."""
     low: float | None
     high: float | None
-    """Between these lies the score on new items of this kind, with a probability of
-    `polydom_runtime.bundles.model_entry.CONFIDENCE`; None if there is only one group of items."""
+    """The score on new items of this kind lies between `low` and `high`, with a probability of
+    `polydom_runtime.bundles.model_entry.CONFIDENCE`; both are None if there is only one group of items."""
     right: float | None
     """The share of right answers, late ones among them; None for a regression."""
 
@@ -25,12 +25,12 @@ class Bin(NamedTuple):
 
     low: float
     high: float
-    """The range of their confidences."""
+    """`low`, `high`: the range of their confidences."""
     items: int
     confidence: float
     """The mean of their confidences."""
     right: float
-    """The share of right ones."""
+    """The share of right answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +39,16 @@ class Timing:
 
     late: int
     late_by: Mapping[str, int]
-    """Late answers by the time that they took, divided by the deadline."""
+    """The number of late answers by the time that they took, divided by the deadline."""
     right_in_time: float | None
     """The share of items whose answers are right and in time; None for a regression. Here a late answer counts as
     wrong; in scores it counts as the answer that it is."""
     elapsed: Mapping[str, float]
     """Quantiles of the seconds from the arrival of an item to its answer: ``p50``, ``p90``, ``p99``, ``max``."""
     elapsed_share: Mapping[str, float]
-    """The same, divided by the deadline."""
+    """`elapsed`, divided by the deadline."""
     reasons: Mapping[str, int]
-    """Of the answers; see `polydom_runtime.Prediction`."""
+    """The number of answers for each reason; see `polydom_runtime.Prediction`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Part:
     """The answers to all items, or to those of one size band, at one deadline."""
 
     sizes: tuple[float, float]
-    """The smallest and the largest of the items."""
+    """The smallest and the largest size of the items."""
     items: int
     systems: Mapping[str, JudgedScore]
     """``node``: the timed answers, if there are any. ``planned``: those that the same policy gives if each unit takes
@@ -72,9 +72,9 @@ class Part:
     """A row for each true class, a column for each answer, in the order of the classes of the evaluation; one more of
     both if a label is none of these. Empty for a regression."""
     reliability: tuple[Bin, ...]
-    """By rising confidence; empty if the bundle states none."""
+    """Bins of answers by rising confidence; empty if the bundle states none."""
     calibration_error: float | None
-    """Of `reliability`."""
+    """The calibration error of `reliability`."""
     timing: Timing | None
     """None if nothing was timed."""
 
@@ -95,12 +95,12 @@ class Evaluation:
     name: str
     version: str
     sha256: str
-    """Of the bundle."""
+    """`name`, `version`, `sha256`: those of the bundle."""
     scoring: str
     """The name of the score; empty if it is not known."""
     policy: str
     classes: tuple[Any, ...]
-    """Empty for a regression."""
+    """The classes of the bundle; empty for a regression."""
     deadlines: tuple[AtDeadline, ...]
 
     def to_json(self) -> dict[str, Any]:

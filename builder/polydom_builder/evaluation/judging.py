@@ -29,7 +29,7 @@ class Judged:
     bundle: Bundle
     told: Sequence[Any]
     true: Sequence[Any]
-    """Shape (n_items,). Labels, or numbers of a regression; an answer that was withheld is None."""
+    """`told`, `true`: shape (n_items,). Labels, or numbers of a regression; an answer that was withheld is None."""
     groups: Sequence[Any] | None = None
     """Shape (n_items,)."""
 

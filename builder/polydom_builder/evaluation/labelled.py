@@ -17,7 +17,7 @@ from polydom_runtime.measuring.item_sizes import checked_items, checked_size
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """Test items, and what is known of them."""
+    """Test items with their labels, sizes, features and groups."""
 
     items: Sequence[Any]
     """Shape (n_items,)."""

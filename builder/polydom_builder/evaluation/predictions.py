@@ -21,11 +21,11 @@ from polydom_runtime.predictor import Predictor, Seams
 from .labelled import Labelled
 
 AnswerItems = Callable[[float], Sequence[Prediction]]
-"""Answers all test items, in their order, within a deadline in seconds each."""
+"""A function that answers all test items, in their order, within a deadline in seconds each."""
 
 
 def here(bundle: Bundle, space: FeatureSpace, items: Sequence[Any], policy: Policy = "anytime") -> AnswerItems:
-    """Return what answers items back to back in this process."""
+    """Return a function that answers items back to back in this process."""
 
     def answer(deadline: float) -> list[Prediction]:
         predictor = Predictor(bundle, space, deadline=deadline, policy=policy)
@@ -73,7 +73,7 @@ class Node(NamedTuple):
         return answers, last["summary"]
 
     def answering(self, items: str | Path, policy: Policy = "anytime") -> AnswerItems:
-        """Return what answers the items of a source back to back."""
+        """Return a function that answers the items of a source back to back."""
 
         def answer(deadline: float) -> list[Prediction]:
             return [prediction_of(d) for d in self.run(items, deadline, options=["--policy", policy])[0]]

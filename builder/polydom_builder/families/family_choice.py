@@ -40,8 +40,8 @@ MOST_MORE = 0.5
 """All estimators together train at most this share more models than the search of the lattice."""
 
 COMPARED, OTHERS = 6, 4
-"""Of `max_trainings` a sixth at most compares estimators, and a fourth is kept for the other ones at the end; of
-`max_seconds` likewise."""
+"""`COMPARED`: at most a sixth of `max_trainings` compares estimators. `OTHERS`: a fourth of `max_trainings`, or of
+`max_seconds`, is kept for the other estimators at the end."""
 
 
 @dataclass
@@ -53,7 +53,7 @@ class FamilyLimits:
     trainings: int | None
     seconds: float | None
     clock: Callable[[], float] = time.monotonic
-    """In seconds."""
+    """Returns the time in seconds."""
 
     def __post_init__(self) -> None:
         self._began = self.clock()

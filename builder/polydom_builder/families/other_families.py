@@ -23,7 +23,7 @@ from polydom_runtime.arrays import Floats, Masks
 from polydom_runtime.costs import CostFunction, basis_terms
 
 MOST_BITS = 62
-"""The most features of a set, estimators among them. Others than the first ones train nothing."""
+"""The most bits of a set: its features, and one for each further estimator. Estimators beyond that are not trained."""
 
 ON_ANSWERS = 3
 """A third of the trainings is on sets that are the best so far, divided among the other estimators."""
@@ -39,7 +39,7 @@ class OtherFamilies:
     families: Sequence[Family]
     """The first one has explored the lattice. Those that have trained nothing are left out."""
     costs: Mapping[str, CostsOfSets]
-    """By the names of families."""
+    """The costs of sets by the name of the family."""
     region: QueryRegion
     explored: Mapping[int, float]
     """The scores of the first family."""
@@ -94,7 +94,7 @@ class OtherFamilies:
         return chosen
 
     def _most_promising(self, count: int) -> list[tuple[int, int]]:
-        """Return the numbers of families and sets to train next; none if no set promises a gain."""
+        """Return up to `count` pairs (position in `_others`, mask) to train, by falling gain; empty if none gains."""
         process, (levels, answers) = self._guessing(), self._best_so_far()
         found: list[tuple[float, int, int]] = []
         for k, (family, pool) in enumerate(zip(self._others, self._pools, strict=True)):
@@ -152,7 +152,7 @@ class _CostsOfModels:
 
 
 def grid_of(families: Sequence[Family], costs: Mapping[str, CostsOfSets], region: QueryRegion) -> QueryGrid:
-    """Return the queries by which families are compared; the first are those that only the quickest one can answer."""
+    """Return the grid of queries to compare estimators on, made with the costs of the one with the quickest models."""
     quickest = min(families, key=lambda family: family.seconds)
     return QueryGrid.of(region, costs[quickest.name])
 

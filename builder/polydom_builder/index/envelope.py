@@ -23,10 +23,10 @@ class Piece:
     owner: int
     start: float
     end: float
-    """The piece holds for start < n <= end."""
+    """`start`, `end`: the piece holds for start < n <= end."""
     low: float
     high: float
-    """The cost at `start` and at `end`."""
+    """`low`, `high`: the cost at `start` and at `end`."""
 
 
 def build_index(candidates: Sequence[Candidate], region: QueryRegion) -> PolyDomIndex:

@@ -18,7 +18,7 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Choices:
-    """The models that may be chosen, what each is worth, and what each takes of the limits."""
+    """The models that may be chosen, their worth, and how much each uses of the limits."""
 
     parents: Integers
     """Shape (n_models,). The number of the model without the last feature of the order; -1 for a model of one feature.
@@ -30,9 +30,9 @@ class Choices:
     weights: Floats
     """Shape (n_queries,). How much each query counts; the sum is 1."""
     costs: Integers
-    """Shape (n_models, n_limits). At least 1."""
+    """Shape (n_models, n_limits). How much each model uses of each limit; at least 1."""
     limits: Integers
-    """Shape (n_limits,). What the costs of all chosen models may be together; at least 1. There is at least one
+    """Shape (n_limits,). The most that the costs of all chosen models may sum to; at least 1. There is at least one
     limit."""
 
     @cached_property
@@ -45,7 +45,7 @@ class Choices:
 
     @cached_property
     def chains(self) -> Floats:
-        """What each chain is worth, as `worth`."""
+        """The worth of each chain, as `worth`."""
         chains = self.worth.copy()
         for level in self.levels[1:]:
             chains[level] = np.maximum(chains[level], chains[self.parents[level]])

@@ -15,7 +15,7 @@ from .feasible import sets_in_doubt
 from .promising_sets import OpenSets, PromisingSets
 
 AHEAD = 100
-"""For every 100 trained sets, one more set is chosen at a time: the more scores are known, the less a single one
+"""One more set is chosen at a time after each 100 trained ones: the more scores are known, the less a single one
 changes the next choice."""
 
 

@@ -15,7 +15,7 @@ from .set_pool import SetPool
 from .set_process import Guesses, ProcessShape, SetProcess
 
 RENEW = 10
-"""Of a large lattice, the sets to choose from are chosen anew after this number of trainings."""
+"""The number of trainings after which the sets to choose from are chosen anew, in a large lattice."""
 
 CHANCE = 0.05
 """The probability of what a search leaves out of account."""
@@ -52,16 +52,16 @@ class Gained:
     """The scores in the order of training."""
     steps: list[SearchStep]
     untrained: Masks
-    """Shape (n_sets,)."""
+    """Shape (n_sets,). The masks of untrained sets."""
     guesses: Guesses
-    """Of their scores."""
+    """Guesses of the scores of `untrained`."""
     shape: ProcessShape
     all_weighed: bool
-    """Whether these are all untrained sets that fit."""
+    """Whether `untrained` holds all untrained sets that fit."""
     is_spent: bool
     """Whether limits ended the search before it was done."""
     noise: float
-    """As of a `SearchStep`."""
+    """The noise of a `SearchStep`."""
 
 
 def expand_by_gain(

@@ -14,7 +14,7 @@ MAX_PAIRS = 1 << 26
 """The amounts and distances of this number of pairs take about 0.6 GB."""
 
 MOST_SETS = 8000
-"""They have fewer pairs than that."""
+"""The most trained sets that are compared; these have fewer than MAX_PAIRS pairs."""
 
 NO_VIOLATION = 1e-12
 

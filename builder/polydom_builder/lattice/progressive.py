@@ -31,7 +31,7 @@ class Progress:
     """>= 1. The smallest α that the trained sets prove: for each query and each set that fits, some trained set fits
     too, and α times its score is at least that of the set; inf if they prove none."""
     tolerance: float
-    """>= 0. e, for which they prove it."""
+    """>= 0. The e for which the trained sets prove `alpha`."""
 
 
 def expand_progressively(

@@ -18,15 +18,16 @@ from .set_process import SetProcess
 
 FIRST_ROUND = 512, 128
 SECOND_ROUND = 64, 1024
-"""Number of choices, and number of sets in doubt on which each is weighed: first many roughly, then the best of them
-on a larger sample, so that the time does not grow with the lattice."""
+"""`FIRST_ROUND`, `SECOND_ROUND`: number of choices, and number of sets in doubt on which each is weighed: first many
+roughly, then the best of them on a larger sample, so that the time does not grow with the lattice."""
 
 GUESS_POINTS = (-1.3, 0.0, 1.3)
 GUESS_SHARES = (0.25, 0.5, 0.25)
-"""A guess consists of three points, in standard deviations from its mean, with these probabilities."""
+"""A guess consists of three points: `GUESS_POINTS`, in standard deviations from its mean, with the probabilities
+`GUESS_SHARES`."""
 
 MOST_LEARNED = 1000
-"""Of more trained sets than this, guesses are made from a part: their time and memory grow with the square."""
+"""The most trained sets that guesses are made from: their time and memory grow with the square."""
 
 
 class OpenSets:
@@ -98,7 +99,7 @@ class _Choices:
     """Shape (3, n_sets). Three guesses of each score, with the probabilities `GUESS_SHARES`."""
 
     def take(self, rows: NDArray[np.intp]) -> "_Choices":
-        """Return some of them."""
+        """Return the sets in some rows."""
         return _Choices(self.masks[rows], self.keys[rows], self.scores[:, rows])
 
 

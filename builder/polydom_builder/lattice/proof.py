@@ -29,7 +29,7 @@ class Grounds:
     """The errors of the trained sets, and the guesses of the scores of the others."""
 
     margin: float
-    """>= 0. By how much, with 95 % certainty, another set may be better than the one that answers."""
+    """>= 0. The most by which, with 95 % certainty, another set is better than the one that answers."""
     parts: Floats
     """Shape (n_trained, n_blocks). What each block of held-out items contributes to the score of each trained set."""
     shares: Floats
@@ -66,7 +66,7 @@ class Proof:
     a(full) + tolerance, and T is the full set."""
     expanded: Masks
     scores: Floats
-    """Shape (n_expanded,). The trained sets and their scores."""
+    """`expanded`, `scores`: shape (n_expanded,). The trained sets and their scores."""
     kept: Masks
     """Shape (n_kept,). The candidates, all of them trained."""
     exported: Floats
@@ -94,7 +94,7 @@ def prove(
 ) -> Proof:
     """Find the pair that settles each set that fits, for one search with this alpha and tolerance.
 
-    `exported`: scores of the exported models, for the kept sets that have one; the features of a model have another
+    `exported`: the scores of the exported models, for the kept sets that have one; the features of a model have another
     order, so its score may differ. `LatticeError` names a set that is not settled. O((kept + trained) · n_sets) at
     worst; the best kept set settles most.
 

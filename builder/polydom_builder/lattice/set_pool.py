@@ -12,10 +12,11 @@ from polydom_runtime.arrays import Bools, Floats, Masks
 from .set_process import Guesses
 
 WHOLE = 16
-"""Of lattices with up to this number of features, all sets are weighed: at most 65,536."""
+"""The most features of a lattice of which all sets are weighed: at most 65,536."""
 
 AT_RANDOM, NEAR_ANSWERS = 4_000, 12_000
-"""Of larger ones, this number of sets at random, and of the sets that differ from an answer by up to two features."""
+"""The sets that are weighed of a larger lattice. `AT_RANDOM`: number of random ones. `NEAR_ANSWERS`: number of those
+that differ from an answer by up to two features."""
 
 BLOCK_OF_GAINS = 1 << 24
 """Numbers that are computed at a time, to limit the memory."""

@@ -16,7 +16,7 @@ CEILINGS = (0.05, 0.2, 1.0)
 """Distances to choose from between the highest score and the ceiling, as shares of highest minus lowest score."""
 
 USUAL = np.log((3.0, 3.0, 0.1, 3.0, 0.003))
-"""What the logarithms of `ProcessShape` are about, with a standard deviation of `SPREAD`."""
+"""The usual logarithms of `ProcessShape`, from which they differ with a standard deviation of `SPREAD`."""
 SPREAD = 2.0
 
 OFFSET = 10.0
@@ -37,11 +37,11 @@ class ProcessShape:
 
     scale: float
     slope: float
-    """Of the part in which each feature adds something, and less the more others there are (the kernel of a neural
+    """`scale`: size of the part to which each feature adds. `slope`: how fast additions shrink (the kernel of a neural
     network, Williams 1998)."""
     local: float
     length: float
-    """Of the part that similar sets have in common: its variance, and the number of features over which it fades."""
+    """`local`: variance that similar sets share. `length`: number of features over which it fades."""
     noise: float
     """Variance of what each set has for itself."""
 
@@ -98,10 +98,10 @@ class Guesses:
     scale: ScoreScale
     means: Floats
     deviations: Floats
-    """Shape (n_sets,)."""
+    """`means`, `deviations`: shape (n_sets,)."""
 
     def take(self, rows: NDArray[np.intp] | NDArray[np.bool_]) -> "Guesses":
-        """Return some of them."""
+        """Return the guesses of the sets in some rows."""
         return Guesses(self.scale, self.means[rows], self.deviations[rows])
 
     def at(self, deviations: float) -> Floats:
@@ -140,7 +140,7 @@ class SetProcess:
         self.watch(np.empty(0, dtype=np.int64))
 
     def after(self, trained: Mapping[int, float]) -> "SetProcess":
-        """Return this process with the new ones of the trained sets; a new one if they are many more than before."""
+        """Add new sets and return this process; a new one if `trained` has over REFIT times those of the last fit."""
         if len(trained) > REFIT * self._n_fitted:
             return SetProcess(trained, self._n_features, self.shape)
         for mask in [mask for mask in trained if mask not in self._known]:

@@ -33,7 +33,7 @@ class PairedErrors:
     shares: Floats
     """Shape (n_blocks,). How much each block counts in a score; they sum to 1."""
     inflation: float = 1.0
-    """>= 1. The factor of the variance for what folds share; see `Trainer.inflation`."""
+    """>= 1. The factor of the variance for the part that folds share; see `Trainer.inflation`."""
 
     def of(self, masks: Sequence[int], rival: int) -> Floats:
         """Return the standard error of the difference of each set and a rival, shape ``(n_sets,)``."""

@@ -32,7 +32,7 @@ class Inputs:
     items: list[Any]
     sizes: list[float]
     kind: ItemKind | None
-    """What all items have in common; None if they are no arrays."""
+    """The properties that all items share; None if they are no arrays."""
     expected: list[float]
     """The sizes that are expected on the node."""
     region: QueryRegion

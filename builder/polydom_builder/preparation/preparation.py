@@ -44,7 +44,7 @@ N_REFERENCES = 3
 """More find hardly more, and a node computes all of them when it starts."""
 
 LONG_DEADLINE, IDLE_FACTOR = 1.0, 100.0
-"""A deadline of more seconds, and this number of times as long as all features take, looks like milliseconds."""
+"""A deadline over `LONG_DEADLINE` seconds, and `IDLE_FACTOR` times as long as all features, looks like milliseconds."""
 
 
 @dataclass(frozen=True)
@@ -55,12 +55,12 @@ class Prepared:
     dropped: dict[str, str]
     region: QueryRegion
     sizes: list[float]
-    """Those that are expected on the node."""
+    """The sizes that are expected on the node."""
     samples: CostSamples | None
     target: Target
     families: tuple[Family, ...]
-    """One for each estimator, in the order in which they were given. The times of their models follow from that of the
-    full set: only this one can be timed before the search."""
+    """One family for each estimator, in the order in which they were given. The times of their models follow from that
+    of the full set: only this one can be timed before the search."""
     timer: ModelTimer
     references: References
     item_kind: ItemKind | None

@@ -14,7 +14,7 @@ from polydom_builder.lattice.by_gain import SearchStep
 from polydom_builder.training.trainer import Trainer
 
 FEWEST = 6
-"""Steps from which an estimate is made."""
+"""The fewest steps from which an estimate is made."""
 
 
 @contextmanager
@@ -39,7 +39,7 @@ class SearchProgress:
 
     max_trainings: int | None = None
     max_seconds: float | None = None
-    """The limits of the search."""
+    """`max_trainings`, `max_seconds`: the limits of the search."""
     clock: Callable[[], float] = time.monotonic
     """Returns the time in seconds."""
     steps: list[SearchStep] = field(default_factory=list)
@@ -100,7 +100,7 @@ def trainings_left(steps: Sequence[SearchStep]) -> int | None:
 def counted_scores(
     trainer: Trainer, verbose: int, max_trainings: int | None = None, max_seconds: float | None = None
 ) -> Iterator[tuple[Callable[[list[int]], list[float]], Callable[[SearchStep], None]]]:
-    """Provide the scores of sets, counted on a progress bar if `verbose`; and what is told each step of a search."""
+    """Yield a function that scores sets, counted on a progress bar if `verbose`, and one to call with each step."""
     progress = SearchProgress(max_trainings, max_seconds)
     with progress_bar(verbose, "feature sets trained", None) as bar:
 

@@ -25,7 +25,7 @@ MOST_COMPARED, MOST_MISMATCHES = 1000, 0.1
 may find classes equally likely. A conversion that loses the labels differs on more."""
 
 POWERS = np.geomspace(0.25, 8.0, 41).round(3)
-"""Those that are tried, 1 among them: from probabilities that are much too sure to ones that are much too unsure."""
+"""The powers that are tried, 1 among them: from those for much too sure probabilities to much too unsure ones."""
 
 
 def tried_out(

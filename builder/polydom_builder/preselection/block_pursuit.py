@@ -25,7 +25,7 @@ class Gain:
     share: float
     """Share of the target's variance that the block explains, less the expected share of as many columns of noise."""
     chance: float
-    """Probability that such noise explains at least as much."""
+    """Probability that as many columns of noise explain at least as much."""
 
 
 class BlockPursuit:
@@ -34,9 +34,9 @@ class BlockPursuit:
     Adding a block projects it out of the target and of all other columns: then these hold only what would be new, and
     the target only its unexplained part. The gain of a block is the share that a ridge regression explains of it.
 
-    `rows` (shape (n_rows, n_columns)): centred and scaled; `add` changes it in place. `target` (shape (n_rows,
-    n_targets)): centred, not all zero; `add` changes it in place. `blocks`: the columns of each block, disjoint.
-    `ridge`: penalty for each row.
+    `rows` (shape (n_rows, n_columns)): numbers of the blocks, centred and scaled. `target` (shape (n_rows, n_targets)):
+    numbers to explain, centred, not all zero. `add` changes both in place. `blocks`: the columns of each block,
+    disjoint. `ridge`: the penalty for each row.
 
     Examples
     --------

@@ -37,9 +37,9 @@ def bundle_page(
 ) -> Page:
     """Return the report on a bundle.
 
-    `samples`: measured times, which are replayed; without them, every unit takes its typical time. `deadlines`: those
-    to replay, in seconds; spread over the range of the bundle if there are none. `quantile`: the promised share of
-    answers in time, for fits of the samples. `more`: further sections, which come after those on scores.
+    `samples`: measured times, which are replayed; without them, every unit takes its typical time. `deadlines`: the
+    deadlines to replay, in seconds; spread over the range of the bundle if there are none. `quantile`: the promised
+    share of answers in time, for fits of the samples. `more`: further sections, which come after those on scores.
 
     Raises `DeadlineError` if all deadlines are too short. Raises `FitError`, `MeasurementError` if the samples are not
     those of the bundle's features, or are not sound.

@@ -49,7 +49,7 @@ class Section:
     title: str
     lead: str
     blocks: Sequence[Picture | TextTable]
-    """A table without heads of columns holds short texts by what they are about."""
+    """Pictures and tables; a table without heads of columns holds pairs of a name and a short text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +57,14 @@ class Page:
     """A report."""
 
     kind: str
-    """What it is about, such as ``bundle``."""
+    """The kind of its subject, such as ``bundle``."""
     title: str
     subtitle: str
     figures: Sequence[tuple[str, str]]
-    """The few numbers that count, and what each is."""
+    """The few numbers that count, and the name of each."""
     findings: Sequence[str]
     warnings: Sequence[str]
-    """Sentences."""
+    """`findings`, `warnings`: sentences."""
     sections: Sequence[Section]
 
     def to_html(self) -> str:

@@ -20,16 +20,16 @@ NAMES: dict[Policy, str] = {"anytime": ANY_TIME, "strict": STRICT}
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """What each way to choose a set gave at one deadline; late answers count as 0 in scores."""
+    """The results of each way to choose a set at one deadline; late answers count as 0 in scores."""
 
     deadline: float
-    """In seconds."""
+    """Seconds."""
     scores: dict[str, float]
-    """By the name of the way."""
+    """The score of each way, by its name."""
     outcomes: dict[str, Simulated]
-    """Of the policies."""
+    """The answers of each policy, by its name; a node follows the first one."""
     interval: tuple[float, float] | None
-    """For the first policy's score on new items; None if the bundle states no intervals."""
+    """The interval of the first policy's score on new items; None if the bundle states no intervals."""
 
     @property
     def policy(self) -> str:
@@ -38,7 +38,7 @@ class Replayed:
 
     @property
     def outcome(self) -> Simulated:
-        """Its answers."""
+        """The answers of this policy."""
         return self.outcomes[self.policy]
 
 

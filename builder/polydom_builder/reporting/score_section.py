@@ -26,8 +26,8 @@ def score_section(
 ) -> Section:
     """Return the section on scores and late answers.
 
-    `rows`: by rising deadline, at least one. `measured`: whether they are of measured times; the section then says how
-    many answers were late.
+    `rows`: the results by rising deadline, at least one. `measured`: whether they are of measured times; the section
+    then says how many answers were late.
     """
     how = "replays of measured times" if measured else "each unit taking its typical time"
     band = f"Band: {percent(CONFIDENCE)} interval for new items of the same kind. " if rows[0].interval else ""

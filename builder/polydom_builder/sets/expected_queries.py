@@ -20,7 +20,7 @@ class ExpectedQueries:
 
     sizes: tuple[float, ...]
     deadlines: tuple[float, ...]
-    """Rising, in seconds."""
+    """Rising deadlines, in seconds."""
 
     @classmethod
     def of(

@@ -22,7 +22,7 @@ class QueryGrid:
     terms: Floats
     """Shape (6, n_queries). The growth terms at the size of each query."""
     budgets: Floats
-    """Shape (n_queries,)."""
+    """Shape (n_queries,). The budget of each query, in seconds."""
 
     @classmethod
     def of(cls, region: QueryRegion, costs: CostsOfSets) -> "QueryGrid":

@@ -28,8 +28,8 @@ def sign_folder(
 ) -> Statement:
     """Sign a sound bundle, and return the statement; an old signature is replaced in one step.
 
-    `name`: by default the one that the bundle states, or else that of its folder. `expires`: the last day on which the
-    bundle may be loaded, in UTC. `now`: the time of the signature, in UTC; by default of the clock.
+    `name`: a name for the bundle; by default the one that it states, or else that of its folder. `expires`: the last
+    day on which the bundle may be loaded, in UTC. `now`: the time of the signature, in UTC; by default of the clock.
     """
     path, now = Path(folder), (now or datetime.now(UTC)).replace(microsecond=0)
     if expires is not None and expires < now.date():

@@ -32,7 +32,7 @@ class SigningKey:
     ----------
     key : Ed25519PrivateKey
     name : str
-        For messages.
+        The name of the key, for messages.
     """
 
     key: "Ed25519PrivateKey"

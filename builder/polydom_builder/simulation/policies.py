@@ -46,8 +46,9 @@ def spread_deadlines(
 ) -> list[float]:
     """Return `count` deadlines in seconds within a range, without those that are too short for any answer.
 
-    If dispatch leaves hardly any time even at the end of the range, the end is the only one. `candidates`: with the
-    empty set, which costs dispatch. At the largest size none costs more than the longest deadline needs.
+    If dispatch leaves hardly any time even at the end of the range, the end is the only one. `candidates`: the
+    candidates, with the empty set, which costs dispatch. At the largest size none costs more than the longest deadline
+    needs.
     """
     low, end = budgets
     dispatch = next(candidate.cost for candidate in candidates if candidate.mask == 0)

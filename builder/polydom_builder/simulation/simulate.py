@@ -21,7 +21,7 @@ from polydom_runtime.testing import ManualClock
 from .trials import Trials
 
 Predicted = Mapping[tuple[int, ...], NDArray[Any]]
-"""For each order of features, the answers of its model on all trials: class numbers, or numbers of a regression."""
+"""The answers of models on all trials, by the order of their features: class numbers, or numbers of a regression."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +72,9 @@ def simulate(
 
     No feature is computed and no time is waited for: features and models only advance the clock by recorded times.
     `adapt`: whether the predictor estimates the slow-down. `predicted`: the answers of the models; without them every
-    model gives the answer of the prior, or the first label if the prior is to abstain. `regime`: that of the trials;
-    the node plans with its times. `timed`: the real seconds of the models on each trial, if they are known better than
-    from the time of the reference model.
+    model gives the answer of the prior, or the first label if the prior is to abstain. `regime`: the regime of the
+    trials; the node plans with its times. `timed`: the real seconds of the models on each trial, if they are known
+    better than from the time of the reference model.
     """
     bundle = bundle.at(deadline, regime)  # which has the times of no other regime
     world = World(bundle, trials, predicted or {}, timed or {})
@@ -91,7 +91,7 @@ def simulate(
 class World:
     """Features and models that take the recorded times of the current trial, on a virtual clock.
 
-    An item of its `space` is the number of its trial. `rows`: what the features give; zeros if not given.
+    An item of its `space` is the number of its trial. `rows`: the values of the features; zeros if not given.
     """
 
     def __init__(
@@ -125,7 +125,7 @@ class World:
         )
 
     def run_of(self, number: int) -> Callable[[], int | float]:
-        """Return what stands for a model: it takes the time of a run, and gives the answer that it was given."""
+        """Return a function that stands for a model: it takes the time of a run, and returns the known answer."""
         entry, relative = self._bundle.models[number], self._bundle.times.reference_seconds
         ratio = self._trials.model_seconds / relative if relative else np.ones(len(self._trials))
         seconds = self._timed.get(entry.order, entry.seconds * ratio)

@@ -24,7 +24,7 @@ class Trials:
     units: tuple[str, ...]
     """Names of shared steps, features and dispatch, as in `CostSamples`."""
     sizes: Floats
-    """Shape (n_trials,)."""
+    """Shape (n_trials,). Size of each item."""
     seconds: Floats
     """Shape (n_units, n_trials). Time of each unit."""
     model_seconds: Floats

@@ -77,7 +77,7 @@ def file_of(folder: Path, name: str, *key: Any) -> Path:
 
 
 def read(file: Path) -> Any:
-    """Read a result; `ValueError` if it is not what was written."""
+    """Read a result; `ValueError` if the file is damaged."""
     data = file.read_bytes()
     if hashlib.sha256(data[DIGEST_BYTES:]).digest() != data[:DIGEST_BYTES]:
         raise ValueError(f"{file} must begin with the SHA-256 of its rest.")

@@ -18,7 +18,7 @@ PASSING = ("Identity", "Cast", "Reshape")
 
 TEXT_LABELS = "classlabels_strings"
 ENCODES = 2
-"""From this version of ai.onnx.ml on there are encoders from and to all labels."""
+"""The first version of ai.onnx.ml with encoders from and to all labels."""
 
 NUMBERS = {
     "LinearClassifier": "classlabels_ints",

@@ -105,7 +105,7 @@ class CostSaved:
     """
 
     labels: NDArray[Any]
-    """Shape (n_classes,). Rising."""
+    """Shape (n_classes,). The labels of the classes, rising."""
     errors: ErrorCosts
 
     def __call__(

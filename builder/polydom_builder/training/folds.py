@@ -16,10 +16,10 @@ from .weights import NAME, Weights
 Splits = list[tuple[NDArray[np.intp], NDArray[np.intp]]]
 
 MOST_BLOCKS = 40
-"""Of all folds together. More would take time for scorers, and hardly make a standard error more certain."""
+"""The most blocks of all folds. More would take time for scorers, and hardly make a standard error more certain."""
 
 Blocks = list[NDArray[np.intp]]
-"""For each fold the block of each of its held-out items; the blocks of a fold are numbered from 0."""
+"""The block of each held-out item, in an array for each fold; the blocks of a fold are numbered from 0."""
 
 
 def make_splits(

@@ -16,10 +16,10 @@ LARGEST = 1 << 63
 
 
 class Targets(NamedTuple):
-    """What an estimator learns about each item."""
+    """The values that an estimator learns to predict."""
 
     classes: NDArray[Any]
-    """Shape (n_classes,). Rising; empty for a regression."""
+    """Shape (n_classes,). Rising labels; empty for a regression."""
     numbers: NDArray[Any]
     """Shape (n_items,). The position of each label in `classes` (int64); for a regression the number to predict
     (float64)."""

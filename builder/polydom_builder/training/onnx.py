@@ -24,7 +24,7 @@ OLDEST_OPSET = 9
 """Classifiers are converted to this opset of ONNX or newer."""
 
 NUMBER_PRECISION = 1e-4
-"""Of the numbers of a regressor; see `unexplained`."""
+"""The precision of the numbers of a regressor; see `unexplained`."""
 
 REGISTER = (
     "Choose another estimator, or register a converter with skl2onnx.update_registered_converter; docs/estimators.md "

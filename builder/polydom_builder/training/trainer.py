@@ -50,13 +50,13 @@ class Trainer:
     table: Table
     splits: Splits
     scoring: str | Callable[..., float]
-    """A score below 0, worse than a constant answer, counts as 0 with "r2" and by costs of errors: alpha is a factor
-    and needs scores >= 0."""
+    """How sets are scored. A score below 0, worse than a constant answer, counts as 0 with "r2" and by costs of errors:
+    alpha is a factor and needs scores >= 0."""
     n_jobs: int | None
     memory: Cache
     """Stores each score as soon as it is known, so that a run that was killed can continue."""
     names: tuple[str, ...] = ()
-    """Of the features, for messages and for an estimator that names columns by them."""
+    """The names of the features, for messages and for an estimator that names columns by them."""
     by_number: bool = False
     """Whether the estimator sees class numbers 0, 1, ... instead of the labels as they were given. Scorers always see
     the labels."""
@@ -67,7 +67,7 @@ class Trainer:
     errors: ErrorCosts | None = None
     """If given, models answer with the label of least expected cost."""
     sharpness: float = 1.0
-    """The power of probabilities that these expectations are of; see `sharpness_of`."""
+    """The power of the probabilities with which costs of errors are expected; see `sharpness_of`."""
     routed: bool = field(default_factory=routes_metadata)
     """Whether scikit-learn routes metadata in fits; as it is set where the trainer is made, also in workers."""
 

@@ -34,7 +34,7 @@ RANGES: dict[str, tuple[tuple[float, ...], float]] = {
     "shape": ((SMALLEST,) * 5, HUGE),
     "weighed": ((0.0,), 1.0),
 }
-"""The least values of each array, and the largest."""
+"""The least value or values of each array, and its largest value."""
 
 
 def grounds_arrays(grounds: Grounds | None) -> dict[str, NDArray[Any]]:

@@ -21,13 +21,15 @@ CERTAINTY = 0.95
 N_CHECKED, CHECK_DRAWS = 200, 2000
 
 ROOM, ROOM_OF_RANGE = 0.1, 0.005
-"""Added to a margin for the randomness of draws and queries: shares of the margin and of the range of scores."""
+"""Shares of the margin (`ROOM`) and of the range of scores (`ROOM_OF_RANGE`) that are added to a margin for the
+randomness of draws and queries."""
 
 AT_RANDOM, NEAR_KEPT = 4000, 12_000
-"""Of many features, this number of sets at random is weighed, and of those that differ from a kept set a little."""
+"""The sets that are weighed if there are many features. `AT_RANDOM`: number of random ones. `NEAR_KEPT`: number of
+those that differ from a kept set a little."""
 
 MOST_SURPRISE = 2.5
-"""Of about 1 that is expected; processes that were fitted to few sets reach 1.7."""
+"""The largest `surprise` allowed; about 1 is expected, and processes fitted to few sets reach 1.7."""
 
 SEED = 7
 
@@ -53,7 +55,7 @@ class SetGuesses:
 
     grounds: Grounds
     trained: Masks
-    """Shape (n_trained,)."""
+    """Shape (n_trained,). The masks of the trained sets."""
     root: Floats
     """Shape (n_trained, n_trained). The lower triangle whose product with itself is the covariance."""
     solved: Floats

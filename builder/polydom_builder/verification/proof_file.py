@@ -25,10 +25,10 @@ PROOF_FILE = "proof.npz"
 VERSION = 1
 
 MAX_BYTES = 1 << 30
-"""Limit for all arrays together, so that a bad file cannot fill the memory."""
+"""The most bytes of all arrays together, so that a bad file cannot fill the memory."""
 
 MAX_HEADER_BYTES = 1000
-"""Limit for the header of each array."""
+"""The most bytes of the header of each array."""
 
 Array = NDArray[Any]
 

@@ -37,15 +37,16 @@ class Report:
     n_trained: int
     n_kept: int
     n_shipped: int
-    """The sets that the search trained, those that it kept, and those that the bundle answers with."""
+    """`n_trained`, `n_kept`, `n_shipped`: the sets that the search trained, those that it kept, and those that the
+    bundle answers with."""
     n_queries: int
     """Number of queries whose answer was compared with a scan."""
     assumption: Assumption
     """How far the trained sets keep the assumption that the promise rests on. To break it is no fault of the bundle."""
     margin: str
-    """What was checked of the margin and what cannot be; empty if none is stated."""
+    """Which parts of the margin were checked, and which cannot be; empty if none is stated."""
     left_out: str
-    """What was left out on purpose, and the price; empty if nothing was."""
+    """The models that were left out on purpose, and the price; empty if there are none."""
     failures: tuple[str, ...]
     """A line for each fault; of each kind the first ten."""
 

@@ -14,10 +14,10 @@ from polydom_runtime.kernels.tensors import UnknownModel
 from .engines import ENGINES, Engine, InputRow, ModelRunner, load_model, onnxruntime_version
 
 MOST_ROWS = 400
-"""Of the rows on which engines are compared; as many rows again lie between two of them."""
+"""The number of rows on which engines are compared; the same number again lies between two of them."""
 
 PRECISION = 3e-6
-"""Of the numbers of a regressor; see `unexplained`."""
+"""The precision of the numbers of a regressor; see `unexplained`."""
 
 
 def agreeing_engines(onnx_bytes: bytes, rows: Rows, n_classes: int) -> tuple[Engine, ...]:
@@ -25,8 +25,8 @@ def agreeing_engines(onnx_bytes: bytes, rows: Rows, n_classes: int) -> tuple[Eng
 
     Where rounding decides, they need not; see `polydom_runtime.kernels.rounding`.
 
-    `rows` (shape (n_rows, width)): inputs on which the answers are compared, and between each two of them. `n_classes`:
-    0 for a regressor.
+    `rows` (shape (n_rows, width)): inputs on which the answers are compared, and between each two of them.
+    `n_classes`: the number of classes, 0 for a regressor.
 
     Raises `BundleFormatError` if no engine here can run the model.
     """
@@ -51,7 +51,7 @@ def agreeing_engines(onnx_bytes: bytes, rows: Rows, n_classes: int) -> tuple[Eng
 
 
 def answers_around(onnx_bytes: bytes, rows: Rows, n_classes: int) -> Array:
-    """Return what a kernel answers to rows where its numbers differ by rounding, shape ``(n_rows, TRIES)``."""
+    """Return the answers of a kernel to rows where its numbers differ by rounding, shape ``(n_rows, TRIES)``."""
     graph, rng, width = Graph.read(onnx_bytes), np.random.default_rng(0), rows.shape[1]
     row, found = InputRow(width), []
     exact = has_trees(node.kind for node in graph.nodes)
@@ -62,7 +62,7 @@ def answers_around(onnx_bytes: bytes, rows: Rows, n_classes: int) -> Array:
 
 
 def _each(run: Callable[[], int | float], row: InputRow, rows: Rows) -> Array:
-    """Return what a model answers to each row."""
+    """Return the answer of a model to each row."""
     found = []
     for numbers in rows:
         row.values[: len(numbers)] = numbers

@@ -47,11 +47,11 @@ class BundleSpace(NamedTuple):
 
     names: Annotated[tuple[str, ...], Size(1, MAX_FEATURES)]
     widths: Annotated[tuple[int, ...], Size(1, MAX_FEATURES), In(1, 1 << 24)]
-    """The name of each feature, and how many numbers it gives."""
+    """How many numbers each feature gives."""
     classes: Annotated[tuple[Label, ...], Size(0, 100_000), LABEL_TEXT]
     """The label of each class number; empty if the models are regressors."""
     item_kind: ItemKind | None = None
-    """What all training items have in common; None if it is not known, or they are no arrays."""
+    """The kind that all training items have in common; None if it is not known, or they are no arrays."""
 
     def _check(self) -> None:
         names, classes = self.names, self.classes
@@ -92,14 +92,14 @@ class Bundle:
     ----------
     space : BundleSpace
     times : BundleTimes
-        Those of the regime ``hot``.
+        The times of the regime ``hot``.
     promise : Promise
     prior : Prior
     models : tuple of ModelEntry
         A model for every candidate and for every prefix of its order of features.
     stored : StoredIndex
     folder : str, optional
-        The one that it was read from; None if it is not from the disk.
+        The folder that it was read from; None if it is not from the disk.
     regimes : dict of str to RegimeTimes
         The times of the regimes ``rehearsed`` and ``cold``; empty if they were never measured.
     references : References
@@ -113,7 +113,7 @@ class Bundle:
     confidence : Confidence or None
         What its confidences are worth; None if it was built without, or its models are regressors.
     sha256 : str
-        Of the index file that it was decoded from, in hexadecimal; empty if it is not from the disk.
+        The digest of the index file that it was decoded from, in hexadecimal; empty if it is not from the disk.
     contents : tuple of bytes or memoryview
         The files of its models; empty if it is not from the disk.
     signed : Signed or None

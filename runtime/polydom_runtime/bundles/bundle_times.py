@@ -50,7 +50,7 @@ class Choice(NamedTuple):
     """The times to plan and to guard with at one deadline, as chosen by replays."""
 
     deadline: Deadline
-    """In seconds."""
+    """The deadline in seconds."""
     planned: Times
     guarded: Times
     calm: Calm = 1.0
@@ -62,7 +62,7 @@ class Outlook(NamedTuple):
     """The answers to expect at one deadline in one regime, as replays on the host showed."""
 
     deadline: Deadline
-    """In seconds."""
+    """The deadline in seconds."""
     score: Annotated[float, In(-HUGE, HUGE)]
     """The mean expected score; a late answer counts as 0."""
     prior_share: Share
@@ -88,11 +88,11 @@ class BundleTimes(NamedTuple):
     """The worst case that the reference model states on the device; 0 if not known."""
     origin: Annotated[CostOrigin, Once("origins", 3)] = CostOrigin()
     choices: Annotated[tuple[Choice, ...], MostDeadlines] = ()
-    """By rising deadline; empty if `planned`, `guarded` and `calm` hold for every deadline."""
+    """Choices by rising deadline; empty if `planned`, `guarded` and `calm` hold for every deadline."""
     calm: Calm = 1.0
-    """As in `Choice`."""
+    """The estimate as in `Choice`."""
     outlook: Annotated[tuple[Outlook, ...], MostDeadlines] = ()
-    """By rising deadline; empty if nothing was replayed."""
+    """Outlooks by rising deadline; empty if nothing was replayed."""
 
     def _check(self) -> None:
         for rows in (self.choices, self.outlook):

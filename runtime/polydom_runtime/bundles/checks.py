@@ -104,8 +104,7 @@ MAX_PREFIXES = 10_000
 """The most features of all greedy sequences together; there is a candidate for each."""
 
 SIZE_CELLS = 400
-"""There are at most as many size cells, and one more for each candidate; see
-`polydom_runtime.policy.planners.size_cells`."""
+"""The most size cells, besides one for each candidate; see `polydom_runtime.policy.planners.size_cells`."""
 
 MAX_CELLS, MAX_STATE_CELLS = 1 << 22, 1 << 22
 """The most models times size cells, and features of all candidates times size cells, which the strict policy plans."""
@@ -267,7 +266,7 @@ def _best(fits: Bools, scores: Floats) -> Floats:
 
 
 def _some(values: Floats, most: int) -> Floats:
-    """Return at most so many rows, evenly spread."""
+    """Return at most `most` rows, evenly spread."""
     return values[np.linspace(0, len(values) - 1, min(len(values), most)).astype(np.intp)]
 
 

@@ -15,12 +15,12 @@ MAX_KNOTS = 16
 
 
 class Calibration(NamedTuple):
-    """What the scores of one model mean: a line through knots, constant before the first and after the last."""
+    """Maps a score of one model to the probability that its answer is right: lines between points, constant outside."""
 
     scores: Annotated[tuple[float, ...], Size(1, MAX_KNOTS), In(-HUGE, HUGE)]
-    """Rising, 1 to 16: probabilities of labels that the model gave, or their decision values."""
+    """The rising scores of 1 to 16 points: probabilities of labels that the model gave, or their decision values."""
     confidences: Annotated[tuple[Share, ...], Size(1, MAX_KNOTS)]
-    """For each, the share of right answers among held-out items with such a score; never falling."""
+    """For each score, the share of right answers among held-out items with such a score; never falling."""
 
     def _check(self) -> None:
         rises = all(a < b for a, b in pairwise(self.scores)) and all(a <= b for a, b in pairwise(self.confidences))
@@ -44,7 +44,7 @@ class Calibration(NamedTuple):
 
 
 class RiskPoint(NamedTuple):
-    """What a threshold gives."""
+    """The coverage and the risk at a threshold."""
 
     threshold: Share
     """Answers of a lower confidence are withheld."""
@@ -59,11 +59,11 @@ class Risk(NamedTuple):
 
     regime: Regime
     deadline: Annotated[float, In(1.0 / HUGE, HUGE)]
-    """In seconds."""
+    """The deadline in seconds."""
     error: Share
     """The expected calibration error: by how much confidences differ from shares of right answers, in the mean."""
     points: Annotated[tuple[RiskPoint, ...], Size(1, 100)]
-    """By falling coverage; the first one answers all items."""
+    """Points by falling coverage; the first one answers all items."""
 
     def _check(self) -> None:
         if any(a.coverage < b.coverage for a, b in pairwise(self.points)):
@@ -76,7 +76,7 @@ class Confidence(NamedTuple):
     prior: Share
     """The share of the class that the prior answers with."""
     risks: Annotated[tuple[Risk, ...], Size(0, 1000)] = ()
-    """By rising deadline within a regime."""
+    """Risks by rising deadline within a regime."""
 
 
 SCORING = "cost_saved"

@@ -59,9 +59,9 @@ class ModelRunner:
     """A model that reads the first `width` numbers of an input row: a classifier, or a regressor if `n_classes` is 0.
 
     `onnx_bytes`: input 0 is float32 of shape ``(1, width)``. Output 0 is int64 of shape ``(1,)``, or one float32 if it
-    is a regressor. `row`: the session is bound to its arrays once, so they must not be replaced. `width`: the number of
-    input columns. `n_classes`: 0 for a regressor. `sure`: whether its scores, output 1, are read too, for `confidence`:
-    a probability or a decision value of each class, or one decision value for two classes.
+    is a regressor. `row`: the session is bound to its arrays once, so they must not be replaced. `sure`: whether its
+    scores, output 1, are read too, for `confidence`: a probability or a decision value of each class, or one decision
+    value for two classes.
 
     Raises `BundleFormatError` if it is not let in (see `check_model`), onnxruntime cannot load or run it on this input,
     or it returns a class that does not exist or a number that is not finite.
@@ -125,9 +125,9 @@ def _lean_options(ort: Any) -> Any:
 def load_model(
     engine: Engine, onnx_bytes: bytes, row: InputRow, width: int, n_classes: int, sure: bool = False
 ) -> Callable[[], int | float]:
-    """Return what runs a model: by the wanted engine if possible, or else by the other one.
+    """Return a function that runs a model: by the wanted engine if possible, or else by the other one.
 
-    `onnx_bytes`, `row`, `width`, `n_classes`, `sure`: as for `ModelRunner`.
+    Other parameters are those of `ModelRunner`.
 
     Raises `BundleFormatError` if no engine here can run the model, or it is not sound.
     """

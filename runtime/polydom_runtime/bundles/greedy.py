@@ -32,7 +32,7 @@ class Walk:
     sequence: tuple[Candidate, ...]
     """The first is the empty set; each later one has one feature more than the one before."""
     deadline: float
-    """In the unit of the costs."""
+    """The deadline in the unit of the costs."""
 
     def best(self, n: float) -> Candidate:
         """Return the longest prefix whose cost at size `n` fits the deadline; the empty set if none does.

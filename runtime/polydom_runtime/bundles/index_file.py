@@ -28,7 +28,7 @@ VERSION = 1
 """The format version. A change of a record raises it, and `UPGRADES` gets one more function."""
 
 UPGRADES: Upgrades = {}
-"""For an older version, the function that changes its document into one of the next version."""
+"""For each older version, the function that changes its document into one of the next version."""
 
 MAX_INDEX_BYTES = 4 << 20
 """Thousands of models need one MiB. Decoded, an index may take some ten times as much memory."""

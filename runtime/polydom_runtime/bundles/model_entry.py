@@ -37,7 +37,7 @@ class Estimate(NamedTuple):
     stated score is at most as high."""
     low: Score
     high: Score
-    """New items of the same kind give a score between these, with a probability of `CONFIDENCE`."""
+    """`low`, `high`: new items of the same kind give a score between these, with a probability of `CONFIDENCE`."""
 
     def __str__(self) -> str:
         return f"{self.low:.3f} to {self.high:.3f}"
@@ -53,22 +53,22 @@ class ModelEntry(NamedTuple):
     seconds: Annotated[float, In(0.0, MAX_SECONDS)]
     """Worst-case time of one run."""
     size_bytes: Annotated[int, In(1, MAX_MODEL_BYTES)]
-    """Of the file."""
+    """The size of the file."""
     sha256: Annotated[bytes, Size(32, 32)]
-    """Of the file."""
+    """The digest of the file."""
     cost: CostFunction | None = None
     """Worst case of a whole answer by this model, if it is not the sum of the units' worst cases."""
     stop: Annotated[float | None, In(0.0, math.inf)] = None
     """The confidence from which on its answer is given although time is left: a calibrated one if there is a
     `calibration`. Above 1 means never; None means that the bundle was built without early stops."""
     engine: Engine = "onnxruntime"
-    """The one that is quicker after other work, and that `seconds` are of."""
+    """The engine that is quicker after other work, and that `seconds` were measured with."""
     estimate: Estimate | None = None
     """The measured score and an interval, if they are known."""
     estimator: EstimatorName = ""
     """The name of its estimator; empty if all models of the bundle are of one without a name."""
     calibration: Calibration | None = None
-    """What its scores mean; None if the bundle was built without confidences."""
+    """The meaning of its scores; None if the bundle was built without confidences."""
 
     def _check(self) -> None:
         if len({*self.order}) != len(self.order):

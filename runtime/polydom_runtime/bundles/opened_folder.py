@@ -20,8 +20,6 @@ _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 class OpenedFolder:
     """A folder whose files are read relative to it, so that all come from one folder, whatever its path names by then.
 
-    `descriptor`: of the opened folder.
-
     `exposed`: the folder and its files that any user of this machine may write to, as far as they were opened.
     """
 

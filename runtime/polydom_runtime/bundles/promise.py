@@ -22,7 +22,7 @@ class Identity(NamedTuple):
 
     name: Word = ""
     version: Word = ""
-    """As the user gave them."""
+    """`name`, `version`: as the user gave them."""
     built: Annotated[str, Text(MAX_WORD_CHARS, 0, TIME)] = ""
     """The time of the build in UTC, such as ``2026-01-31T12:00:00Z``, if it was stated."""
     builder: Word = ""
@@ -38,7 +38,7 @@ class Identity(NamedTuple):
         return " ".join(filter(None, (self.name, self.version))) or "no name"
 
     def described(self, sha256: str) -> dict[str, str]:
-        """Return what is known, by what it is, for people; `sha256` is that of the index."""
+        """Return the known facts for people, by subject; `sha256` is that of the index."""
         known = {
             "bundle": str(self),
             "built": ", ".join(filter(None, (self.built, self.builder and f"by {self.builder}"))),
@@ -63,9 +63,9 @@ class Assumption(NamedTuple):
 
     tolerance: float
     n_pairs: PairCount
-    """Pairs of a trained set and a trained superset; of the first 8,000 sets, if there are more."""
+    """The number of pairs of a trained set and a trained superset; of the first 8,000 sets, if there are more."""
     n_broken: PairCount
-    """Those that break the assumption."""
+    """The number of pairs that break the assumption."""
     worst: Annotated[float, In(0.0, HUGE)]
     """The largest violation."""
 
@@ -89,7 +89,7 @@ class Promise(NamedTuple):
     """Range of deadlines in seconds that the bundle was built for; equal if there is one deadline."""
     alpha: Annotated[float, In(1.0, math.inf)] = 1.0
     tolerance: Annotated[float, In(0.0, math.inf)] = 0.0
-    """α and e of the paper, as the search used them."""
+    """`alpha`, `tolerance`: α and e of the paper, as the search used them."""
     slowdown: Annotated[float, In(1.0, HUGE)] = 1.0
     """The largest slow-down of the device for which it has the best models at the shortest of its deadlines."""
     stop_loss: Annotated[float, In(0.0, 1.0)] = 0.0
@@ -118,7 +118,7 @@ class Promise(NamedTuple):
 
 
 MAX_LIMIT = 1 << 50
-"""The largest limit, and the largest of what it is about."""
+"""The largest limit, and the largest number that a limit is about."""
 
 LimitedCount = Annotated[int, In(0, MAX_LIMIT)]
 Grid = Annotated[tuple[float, ...], Size(0, 1000), In(0.0, HUGE)]
@@ -128,11 +128,11 @@ ROUNDING = 1e-9
 
 
 class Limits(NamedTuple):
-    """What all models of a bundle may be together; 0 is no limit."""
+    """Limits for all models of a bundle together: their number, bytes of files and memory. 0 means no limit."""
 
     max_models: LimitedCount = 0
     max_bytes: LimitedCount = 0
-    """Their number, and the bytes of their files."""
+    """The bytes of their files."""
     memory_bytes: LimitedCount = 0
     """The memory of the device."""
 
@@ -178,18 +178,18 @@ class Shipping(NamedTuple):
     limits: Limits = NO_LIMITS
     n_left_out: LimitedCount = 0
     n_models: LimitedCount = 0
-    """The number of models that the limits left out, and of all models of a bundle without limits."""
+    """`n_left_out`, `n_models`: the number of models that the limits left out, and of all without limits."""
     score: Score = 0.0
     whole: Score = 0.0
-    """The mean score of the bundle, and that without limits."""
+    """`score`, `whole`: the mean score of the bundle, and that without limits."""
     bound: Score = 0.0
     """No choice within the limits has a higher mean score."""
     left_out: Annotated[tuple[LeftOut, ...], Size(0, 10_000)] = ()
     curve: Annotated[tuple[Amount, ...], Size(0, 100)] = ()
-    """By rising number of models; the last one is that of all."""
+    """Amounts by rising number of models; the last one is that of all."""
     sizes: Grid = ()
     deadlines: Grid = ()
-    """Item sizes, each as likely as the others, and seconds."""
+    """`sizes`, `deadlines`: item sizes, each as likely as the others, and seconds."""
 
     def _check(self) -> None:
         if not self.curve:

@@ -81,7 +81,7 @@ class References(NamedTuple):
 
     items: Annotated[tuple[Stored, ...], Size(0, MAX_ITEMS)] = ()
     rows: Annotated[tuple[ReferenceRow, ...], Size(0, MAX_ITEMS), In(-HUGE, HUGE)] = ()
-    """One for each item, with all columns in the order of the bundle."""
+    """A row for each item, with all columns in the order of the bundle."""
     limits: Annotated[tuple[float, ...], In(0.0, math.inf)] = ()
     """How much each column may differ, besides a share of its value."""
 
@@ -92,7 +92,7 @@ class References(NamedTuple):
     def differences(self, space: FeatureSpace) -> Iterator[str]:
         """Yield a line for each feature of a space that differs from what it was on a reference item.
 
-        `space`: with the features of the bundle, in its order.
+        `space`: a space with the features of the bundle, in its order.
         """
         for item, expected in zip(self.items, self.rows, strict=True):
             try:

@@ -76,9 +76,9 @@ class UnitTimes:
         Parameters
         ----------
         features : dict of str to CostFunction
-            In the order of the feature space.
+            Costs in the order of the feature space.
         steps : dict of str to (names of the features that use it, CostFunction), optional
-            In the order of the first feature that uses each.
+            Steps in the order of the first feature that uses each.
         dispatch : CostFunction
         model : float, optional
             Seconds of one run of any model.

@@ -61,13 +61,14 @@ class Certificate:
     """The points at which misses were compared with the claim, fixed before the first item; see `SamplingPlan`."""
     items: Annotated[int, In(0, 10**18)]
     misses: Annotated[int, In(0, 10**18)]
-    """Answers, and those of them that were late."""
+    """`items`, `misses`: the number of answers, and of those that were late."""
     rate_at_least: float
     rate_at_most: float
-    """Bounds of the rate of misses, each at the claim's confidence, as if the number of items had been fixed before."""
+    """`rate_at_least`, `rate_at_most`: bounds of the rate of misses, each at the claim's confidence, as if the number
+    of items had been fixed before."""
     stopped: AnyText
     deadline: float
-    """Seconds."""
+    """The deadline in seconds."""
     elapsed_share: Mapping[str, float | None]
     """Quantiles of the times from when the item was due to the answer, divided by the deadline."""
     guard_margin: float | None
@@ -77,7 +78,7 @@ class Certificate:
     """The longest run of misses. The claim assumes that misses are independent; a long run shows that they are not."""
     reasons: Mapping[AnyText, int]
     missed: tuple[LateAnswer, ...]
-    """The first 100 misses at most."""
+    """The first misses, 100 at most."""
     watched: int
     """How often, between items, a loop only read the clock, for as long as the item before had taken."""
     pauses: Mapping[str, float | None]
@@ -147,7 +148,7 @@ class Certificate:
 
     @classmethod
     def read(cls, file: str | os.PathLike[str]) -> "Certificate":
-        """Return what `write` wrote; `CertificateError` if the file is damaged, or something else."""
+        """Return the certificate that `write` wrote; `CertificateError` if the file is damaged, or something else."""
         try:
             document = unpack_json(Path(file).read_bytes())
             if document.get("format") != FORMAT:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 MAX_PROCESSES = 1024
 COPIED_BYTES = 64_000_000
-"""More than the caches of a node hold."""
+"""More bytes than the caches of a node hold."""
 
 CHUNK_BYTES = 4_000_000
 READY_LINE = b"busy\n"
@@ -26,7 +26,7 @@ class Load(NamedTuple):
     """A number of busy processes of one kind."""
 
     kind: str
-    """One of `LOAD_KINDS`."""
+    """The kind of load, one of `LOAD_KINDS`."""
     processes: int
 
     def __str__(self) -> str:

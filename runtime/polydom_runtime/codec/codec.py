@@ -151,7 +151,7 @@ MAX_CONTAINERS = 100_000
 """The most lists and maps of a document. An empty one has one byte in the file, and takes seventy in memory."""
 
 MAX_DIGITS = 18
-"""Of an integer in JSON: more digits are no count, and may be no float."""
+"""The most digits of an integer in JSON: a longer one is no count, and may be no float."""
 
 Document = Mapping[str, Any]
 Upgrades = Mapping[int, Callable[[Document], Document]]
@@ -224,9 +224,9 @@ def current(document: Document, version: int, again: str, upgrades: Upgrades) ->
 
 
 def after_line(data: bytes, what: str, magic: bytes, version: int, again: str) -> int:
-    """Return where the line with format and version ends at the start of a file.
+    """Return the end of the line with format and version at the start of a file.
 
-    `what`: such a file, in words.
+    `what`: words for such a file.
 
     Raises `Unsound` if the file does not begin with `magic`, or is of another version.
     """

@@ -54,7 +54,7 @@ class Form:
 
 
 def numbered(read: Reader, raw: Sequence[Any], known: Known) -> list[Any]:
-    """Return what is read from each value; an error says which one it is about."""
+    """Return the reading of each value; an error says which one it is about."""
     values: list[Any] = []
     try:
         for value in raw:

@@ -33,7 +33,7 @@ class Size(NamedTuple):
 
 
 NO_CONTROL = r"[^\x00-\x1f\x7f-\x9f]*"
-"""What a text matches that controls no terminal; it may have characters that cannot be printed."""
+"""A pattern of texts that control no terminal; they may have characters that cannot be printed."""
 
 
 class Text(NamedTuple):
@@ -42,9 +42,9 @@ class Text(NamedTuple):
     most: int = 200
     least: int = 1
     pattern: str = ""
-    """What it must match if it is not empty, in place of being printable."""
+    """The expression that a text must match in place of being printable; empty for none."""
     must: str = ""
-    """What it must be, in words, if the pattern does not say it well."""
+    """The rule in words, if the pattern does not say it well."""
     cleaned: bool = False
     """Whether a text that is too long is cut, and a question mark stands for each character that cannot be printed."""
 

@@ -37,7 +37,7 @@ class Outcome:
     """What a command found."""
 
     result: Any
-    """What ``--json`` prints: data that `plain_data` can take."""
+    """The document that ``--json`` prints: data that `plain_data` can take."""
     code: int = ExitCode.DONE
 
 

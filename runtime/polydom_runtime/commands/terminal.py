@@ -26,11 +26,11 @@ PLAIN = {
     "\N{RIGHTWARDS ARROW}": "->",
     "\N{GREEK SMALL LETTER ALPHA}": "alpha",
 }
-"""What is written for characters that a terminal cannot show."""
+"""Plain characters in place of those that a terminal cannot show."""
 
 
 def in_plain_characters(error: UnicodeError) -> tuple[str, int]:
-    r"""Write characters that cannot be encoded in others; an error handler for `codecs`.
+    r"""Replace characters that the encoding lacks by plain ones, such as µ by u; an error handler for `codecs`.
 
     >>> codecs.register_error("plain", in_plain_characters)
     >>> "30 \N{MICRO SIGN}s \N{LESS-THAN OR EQUAL TO} \N{GREEK SMALL LETTER OMEGA}".encode("ascii", "plain")

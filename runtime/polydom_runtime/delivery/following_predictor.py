@@ -45,7 +45,7 @@ class Reloads(NamedTuple):
     refused: int = 0
     sent_back: int = 0
     error: str = ""
-    """Why the last one was refused or sent back; empty if none was."""
+    """Why the last bundle was refused or sent back; empty if none was."""
 
 
 def _of_current(name: str) -> Any:
@@ -77,12 +77,12 @@ class FollowingPredictor:
         Called with the SHA-256 of a bundle that was sent back, in the second thread: to put the folder back, too.
     clock : Clock
     pace : Pace, optional
-        Of the second thread.
+        The pace of the second thread.
 
     Attributes
     ----------
     current : Predictor or SupervisedPredictor
-        The one that answers.
+        The predictor that answers.
     reloads : Reloads
     record : AnswerCounts
         Counts of the answers of `current`.

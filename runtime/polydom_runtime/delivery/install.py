@@ -42,9 +42,9 @@ class Installed:
     """The result of an install; releases are named by their digests."""
 
     digest: str
-    """Of the current release now."""
+    """The digest of the current release now."""
     before: str | None
-    """Of the one before, if there was one."""
+    """The digest of the one before, if there was one."""
     copied: bool
     """False if it was there already, sound, and with the same signature."""
     removed: tuple[str, ...]

@@ -23,7 +23,7 @@ RELEASES, CURRENT, HISTORY, LOCK = "releases", "current", "history", "lock"
 NEW_LINK = f".{CURRENT}.part"
 
 MAX_HISTORY_BYTES = 16 << 20
-"""250,000 installs; no more is read."""
+"""The bytes of 250,000 installs; no more is read."""
 
 Loader = Callable[[Path], Bundle]
 """Reads a bundle, with a `PolyDomError` if it is not sound or not to be trusted."""

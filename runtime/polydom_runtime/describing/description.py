@@ -19,7 +19,7 @@ from .promise_text import promise_text, regimes_text, score_text
 from .time_bounds import first_answer, longest_step
 
 ONLY_PRIOR = 0.99
-"""From this share of answers by the prior on, a deadline buys nothing."""
+"""The share of answers by the prior from which on a deadline buys nothing."""
 
 SHOWN_COVERAGES = (1.0, 0.9, 0.8, 0.5)
 
@@ -30,9 +30,9 @@ class Description:
 
     identity: Mapping[str, str]
     facts: Mapping[str, str]
-    """Texts, by what they are about."""
+    """`identity`, `facts`: texts, by their subjects."""
     outlooks: Sequence[TextTable]
-    """What the deadlines of each regime buy; the last one only has a title, if times are estimates."""
+    """Tables of what deadlines buy in each regime; the last one only has a title, if times are estimates."""
     risks: TextTable
     """The share of wrong answers, if the least sure items get none; only a title if that is not known."""
 

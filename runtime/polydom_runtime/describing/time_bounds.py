@@ -15,7 +15,8 @@ class FirstAnswer(NamedTuple):
     dispatch: float
     feature: float
     model: float
-    """The seconds that the node must have for each part: `feature` is of all features, with their steps."""
+    """`dispatch`, `feature`, `model`: the seconds that the node must have for each part; `feature` is for all features,
+    with their steps."""
     accepted: float = 0.0
     """The shortest deadline in seconds that a node accepts: the worst case of dispatch alone."""
 

@@ -29,9 +29,9 @@ class BoardState:
     """The state of the machine that may change while it works."""
 
     clock_hz: float | None
-    """Of the fastest core at present."""
+    """The clock rate of the fastest core at present."""
     celsius: float | None
-    """Of the hottest zone."""
+    """The temperature of the hottest zone."""
     throttled: int | None
     """The Raspberry Pi's throttle flags: bits 0 to 3 are about now, bits 16 to 19 about the time since the start."""
 

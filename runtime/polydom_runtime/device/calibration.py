@@ -43,16 +43,16 @@ REFERENCE_MODEL = REFERENCES[0]
 """Runs right after the features, as the model of an answer does; its quantiles give the ratio of those of any model."""
 
 NUMPY_REFERENCES = ("numpy linear", "numpy dense", "numpy kernel", "numpy trees small", "numpy trees")
-"""Those that the kernels of numpy run. They follow other models, never the features."""
+"""The references that the kernels of numpy run. They follow other models, never the features."""
 
 LARGE_REFERENCES = ("model kernel", "model dense")
-"""Those as large as support vector machines, nearest neighbours and networks are. Older measurements lack them."""
+"""References as large as support vector machines, nearest neighbours and networks. Older measurements lack them."""
 
 WIDTH, N_CLASSES, TREES, DEPTH = 20, 3, 50, 8
 
 
 def kernels() -> dict[str, Callable[[], object]]:
-    """Return the kernels, in the order of `KERNELS`."""
+    """Return, for each name in `KERNELS`, a function that does one run of that calibration work."""
     rng = np.random.default_rng(0)
     small, small_out = rng.random(16), np.empty(16)
     large, large_out = np.ones(BEYOND_CACHE), np.zeros(BEYOND_CACHE)

@@ -59,16 +59,16 @@ class System:
 
     soc: Quantity[FilledText]
     core: Quantity[FilledText]
-    """Names of the system on chip and of its processor cores."""
+    """`soc`, `core`: names of the system on chip and of its processor cores."""
     cores: Quantity[Annotated[int, In(1, 4096)]]
     clock_hz: Quantity[Annotated[float, In(1e6, 1e11)]] | None
-    """Of the fastest core; None if the device cannot read it."""
+    """The clock rate of the fastest core; None if the device cannot read it."""
     memory_bytes: Quantity[Annotated[int, In(2**26, 2**45)]]
     os: Quantity[FilledText]
     timer_tick_seconds: Quantity[Annotated[float, In(1e-12, 1e-3)]]
     idle_watts: Quantity[Watts] | None
     busy_watts: Quantity[Watts] | None
-    """Power draw; None if it was not measured."""
+    """`idle_watts`, `busy_watts`: power draw; None if it was not measured."""
 
     def _check(self) -> None:
         idle, busy = self.idle_watts, self.busy_watts

@@ -40,7 +40,7 @@ class GroupLimits:
     weight: float = 1.0
     """The smallest weight of a group when others want the processor, too: 1 is usual."""
     memory_bytes: int | None = None
-    """None without a limit."""
+    """The most bytes of memory; None without a limit."""
     may_swap: bool = True
 
 

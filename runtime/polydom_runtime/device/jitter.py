@@ -28,7 +28,7 @@ class Jitter:
     p50_ns: int
     p99_ns: int
     max_ns: int
-    """Median, 99 % quantile and maximum of the lateness in nanoseconds."""
+    """`p50_ns`, `p99_ns`, `max_ns`: median, 99 % quantile and maximum of the lateness."""
 
 
 def wake_up_jitter(

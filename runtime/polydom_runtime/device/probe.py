@@ -21,13 +21,13 @@ class Probe:
     bits: int
     numpy: str
     onnxruntime: str
-    """Their versions; empty if onnxruntime is not installed."""
+    """`numpy`, `onnxruntime`: their versions; empty if onnxruntime is not installed."""
     threads: int
     """The threads of a process that has imported both; more than one means a pool of numpy's linear algebra."""
     ir_version: int
     opset: int
     ml_opset: int
-    """The newest version of each that loads and runs."""
+    """`ir_version`, `opset`, `ml_opset`: the newest version of each that loads and runs."""
 
 
 def probe(python: str = sys.executable, timeout: float = 120.0) -> Probe | str:

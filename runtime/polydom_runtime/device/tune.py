@@ -35,13 +35,13 @@ class Tune:
     """Times of a bundle on one machine."""
 
     bundle_sha256: str
-    """Of the index of the bundle, in hexadecimal."""
+    """The digest of the bundle's index, in hexadecimal."""
     machine: Mapping[str, AnyText]
     """The facts that must be equal for the times to hold; see `polydom_runtime.device.tune_file.this_machine`."""
     began: TuneText
     warnings: Annotated[tuple[TuneText, ...], Size(0, 20)]
     engines: tuple[Engine, ...]
-    """The quickest one for each model of the bundle."""
+    """The quickest engine for each model of the bundle."""
     regimes: Mapping[Regime, RegimeTune]
     """The regime ``hot`` is always among them."""
 

@@ -24,11 +24,11 @@ class Work:
     """A feature that was begun, or the model."""
 
     name: str
-    """Of the feature; empty for the model."""
+    """The name of the feature; empty for the model."""
     left_ns: int
     """The time left when it was begun."""
     took_ns: int
-    """Up to the begin of what came next."""
+    """The time from then to the begin of what came next."""
     worst_ns: int | None = None
     """Its worst case at the size of the item, with the step that it had to compute first, on a machine as slow as it
     was taken to be; None if it is not known."""
@@ -40,14 +40,14 @@ class Alternative:
 
     features: tuple[str, ...]
     estimator: str
-    """Empty if there is only one."""
+    """The estimator of its model; empty if there is only one."""
     accuracy: float
     """Its expected score."""
     needs_ns: int
     """The planned time of its whole answer at the size of the item, on a machine as slow as it was taken to be; for the
     strict policy its worst case."""
     lacks_ns: int
-    """By how much this exceeds the time that there was for the item; at most 0 if it fits."""
+    """The excess of `needs_ns` over the time that there was for the item; at most 0 if it fits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +58,11 @@ class Explanation:
     ----------
     answer : Prediction
     size : float
-        Of the item; NaN if it has none.
+        The size of the item; NaN if it has none.
     deadline_ns : int
-        From the arrival of the item.
+        The deadline, from the arrival of the item.
     work : tuple of Work
-        In the order of time; the model comes last.
+        Features in the order of time, then the model.
     planned : tuple of str or None
         The set that was worked towards first; empty if nothing but the prior fitted, None if it is not known.
     better, cheaper : tuple of Alternative
@@ -90,15 +90,15 @@ class Explanation:
     def of(
         cls, answer: Prediction, trace: Trace, names: tuple[str, ...], deadline_ns: int, first: Move | str | None = ""
     ) -> "Explanation":
-        """Return what is known without the bundle.
+        """Return the explanation that is possible without the bundle.
 
         Parameters
         ----------
         answer : Prediction
         trace : Trace
-            Of this answer.
+            The trace of this answer.
         names : tuple of str
-            Of all features.
+            The names of all features.
         deadline_ns : int
         first : Move, None or str
             The first decision; None if it was to answer, a text if it is not known.
@@ -113,7 +113,7 @@ class Explanation:
 def with_alternatives(found: Explanation, bundle: Bundle, policy: Policy) -> Explanation:
     """Return an explanation with worst cases, and with the sets that score more or need less.
 
-    `bundle`: with the times that plans were made with; see `Bundle.at`.
+    `bundle`: the bundle with the times that plans were made with; see `Bundle.at`.
     """
     if not 0.0 < found.size < math.inf:
         return found

@@ -29,7 +29,7 @@ class Arrived:
 
     item: Any
     arrived_ns: int
-    """By the clock of the loop, which is `time.perf_counter_ns` unless the loop was given another."""
+    """The arrival by the clock of the loop, which is `time.perf_counter_ns` unless the loop was given another."""
 
 
 def load_object(reference: str) -> Any:

@@ -16,7 +16,7 @@ NUMBER, TEXT = 8, 64
 """The bytes that a number or a text takes at most, besides the characters of a text."""
 
 MAX_VALUES = 64
-"""Of the numbers in an array, which may be a shape, as many are looked at."""
+"""The values of an integer array, which may be a shape, are kept only if there are at most this many."""
 
 
 class Extent(NamedTuple):
@@ -132,7 +132,7 @@ def _labels(case: Case, integers: str) -> int:
 
 
 def _one_each(*names: str) -> Rule:
-    """Return the rule of operators with one number for all columns, or one for each."""
+    """Return the rule that each attribute in `names` holds one number, or one per column; the shape stays the same."""
 
     def rule(case: Case) -> list[Shape]:
         width = (1, *case.shape())[-1]

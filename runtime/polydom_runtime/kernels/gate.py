@@ -34,7 +34,7 @@ FLAGS = [
     *("allowzero", "exclusive", "keepdims", "largest", "noop_with_empty_axes", "reverse"),
     *("select_last_index", "sorted", "transA", "transB"),
 ]
-"""Attributes that say yes or no. Of other numbers than 1 and 0, engines and this check may think otherwise."""
+"""Attributes that say yes or no. Engines and this check may understand numbers other than 1 and 0 differently."""
 
 
 class Room:

@@ -20,7 +20,7 @@ MAX_NODES, MAX_DEPTH = 4096, 2
 """The most nodes of a graph, and graphs inside each other. Only Scan has one: a loop over the rows of an array."""
 
 MAX_ATTRIBUTES = 64
-"""Of one node. No operator has as many."""
+"""The most attributes of one node. No operator has more."""
 
 MAX_NAMES = 1 << 14
 """The most inputs and outputs of a node, and constants, inputs and outputs of a graph."""
@@ -122,7 +122,7 @@ class Operation(Typed):
     """The name of the operator, with its domain in front unless that is the usual one."""
     inputs: list[str]
     outputs: list[str]
-    """The names of tensors; empty for those that are left out."""
+    """`inputs`, `outputs`: the names of tensors; empty for those that are left out."""
     attributes: Mapping[str, Any]
     graphs: "tuple[Graph, ...]" = ()
 
@@ -141,10 +141,10 @@ class Graph(NamedTuple):
     """A model, or the loop inside of one."""
 
     inputs: list[Declared]
+    """Without those that constants give."""
     outputs: list[Declared]
-    """Inputs that constants give are left out."""
     nodes: list[Operation]
-    """Each after those that it reads."""
+    """The operations, each after those that it reads."""
     constants: Mapping[str, Array]
     opset: int
     """The version of the usual operators."""

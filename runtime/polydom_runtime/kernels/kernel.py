@@ -189,7 +189,7 @@ def _with_bias(nodes: Sequence[Operation], constants: Mapping[str, Array], outpu
 
 
 REFUSALS = (ValueError, TypeError, LookupError, ArithmeticError, MemoryError)
-"""What numpy raises for numbers, types and shapes that it cannot use. What it checks well is not checked twice."""
+"""Errors of numpy for numbers, types and shapes that it cannot use. What it checks well is not checked twice."""
 
 FAMILIES = ("linear", "arithmetic", "shapes", "trees", "two_classes", "support_vectors", "neighbours")
 """The modules of operators. Each is imported when a model has an operator that those before it do not have."""

@@ -104,7 +104,7 @@ def _linear_classifier(step: KernelStep) -> list[Array]:
 
 
 def _of_two(step: KernelStep, a: Array, weights: Array, bias: Any, labels: list[int]) -> Array:
-    """Return the label of two opposite scores: one product and its sign are enough."""
+    """Return the array that each run fills with the label, for two classes with opposite scores: one product does."""
     if a.size != len(weights) or a.dtype != weights.dtype:
         raise unsound(f"a row of {len(weights)} numbers", f"shape {a.shape}")
     out, product, row = step.new((1,), np.int64), np.ascontiguousarray(weights).dot, a.reshape(-1)

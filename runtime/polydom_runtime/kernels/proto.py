@@ -84,14 +84,14 @@ def tensor_of(data: memoryview, *, texts: bool = False) -> tuple[str, Array]:
 
 
 MODES = ("LEAF", "BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ")
-"""What nodes of trees may do."""
+"""The modes of the nodes of trees."""
 
 _MODE_NAMES: Mapping[bytes, str] = {bytes([9 << 3 | BYTES, len(mode)]) + mode.encode(): mode for mode in MODES}
 """The modes of nodes in trees, as they are in an AttributeProto."""
 
 _MODE = re.compile(b"|".join(map(re.escape, _MODE_NAMES)))
 _MODES = re.compile(b"(?:" + _MODE.pattern + b"){1,1000}")
-"""Many at once: a forest has so many that reading them one by one takes most of the time."""
+"""Matches many modes at once: reading those of a forest one by one takes most of the time."""
 
 _VALUES: Mapping[int, int] = {1: 2, 2: 3, 3: 4, 4: 5, 5: 6, 6: 7, 7: 8, 8: 9}
 """The field of AttributeProto that holds the value, by the type that it states."""

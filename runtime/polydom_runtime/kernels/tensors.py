@@ -49,7 +49,7 @@ class KernelStep(OfNode):
     space: Space
     """Shared by all steps of a model."""
     calls: list[Call] = field(default_factory=list)
-    """What must run for each row, in order. Empty if the output shows the numbers of an input in another shape."""
+    """The calls to run for each row, in order. Empty if the output shows the numbers of an input in another shape."""
 
     def array(self, position: int) -> Array:
         """Return an input; BundleFormatError if the node does not have it."""
@@ -94,7 +94,7 @@ Operator = Callable[[KernelStep], list[Array]]
 
 
 def axis_of(axis: int, dimensions: int) -> int:
-    """Return an axis, counted from the first one; BundleFormatError if there is no such axis."""
+    """Turn an axis, which may be negative, into one from 0 to dimensions - 1; BundleFormatError if there is none."""
     if not -dimensions <= axis < dimensions:
         raise unsound(f"an axis of {dimensions}", str(axis))
     return axis % dimensions

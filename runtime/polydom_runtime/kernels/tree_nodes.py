@@ -14,7 +14,7 @@ MAX_DEPTH = 512
 
 
 class TreeNodes(NamedTuple):
-    """Where the nodes of trees are in their attributes: arrays of shape ``(n_nodes,)`` if not said otherwise."""
+    """The places of nodes of trees in their attributes: arrays of shape ``(n_nodes,)`` if not said otherwise."""
 
     roots: Array
     """Shape (n_trees,)."""
@@ -25,7 +25,7 @@ class TreeNodes(NamedTuple):
     """The most comparisons on a way to a leaf."""
     keys: Array
     order: Array
-    """Trees and nodes as one number, rising, and where they are."""
+    """`keys`, `order`: the numbers of tree and node as one number, rising, and the place of each node."""
 
     @classmethod
     def of(cls, given: Typed, width: int) -> "TreeNodes":
@@ -50,7 +50,7 @@ class TreeNodes(NamedTuple):
         return cls(found.roots, leaves, children, found.measured(), found.keys, order)
 
     def places(self, keys: Array) -> Array:
-        """Return where some nodes are; BundleFormatError if there is no such node."""
+        """Return the places of some nodes; BundleFormatError if there is no such node."""
         found = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
         if (self.keys[found] != keys).any():
             raise unsound("children in the same tree, and weights of nodes", "a node that does not exist")

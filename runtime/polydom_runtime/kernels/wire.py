@@ -27,7 +27,7 @@ left_fields: ContextVar[list[int] | None] = ContextVar("left_fields", default=No
 """How many more fields may be read, in a list of one number; None for any number."""
 
 FIRST_WINDOW = 4096
-"""Bytes that are searched for numbers of the same field, at first. Then eight times as many, so that no bytes are
+"""Bytes that are searched for numbers of the same field, at first. Then eight times more, so that no bytes are
 searched often, whatever the file holds."""
 
 SHORT = 64
@@ -90,7 +90,7 @@ class Field(NamedTuple):
 
 
 def remembered(read: Callable[[memoryview], T]) -> Callable[[memoryview], T]:
-    """Let what reads a message read a short one once: the models of a bundle have many in common.
+    """Return `read` with a cache for short messages: the models of a bundle have many in common.
 
     Its fields then count once too, and the field that holds it each time, so a file cannot take more time by that.
     """

@@ -47,7 +47,7 @@ class Monitor:
     Parameters
     ----------
     source : iterable
-        Of items; None stands for "nothing yet" and leaves the period idle. While the source blocks, no watchdog is kept
+        Items; None stands for "nothing yet" and leaves the period idle. While the source blocks, no watchdog is kept
         alive, and the periods that pass are idle; its item is answered when it comes. If the source raises, that is
         counted, and it is tried again later, less and less often. With StopIteration it has ended; a generator that has
         raised ends in this way, too.
@@ -80,7 +80,7 @@ class Monitor:
     collector : SlackCollector, optional
         Collects garbage in slack.
     stop : Stop, optional
-        For a program that handles signals by itself.
+        A way to stop for a program that handles signals by itself.
 
     """
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from polydom_runtime.prediction import Answering
 
 REMEMBERED = 64
-"""Of the last 64 rehearsals, the longest is ignored; the next one should take no longer than the rest."""
+"""The longest of the last 64 rehearsals is ignored; the next one should take no longer than the rest."""
 
 FIRST_GUESS_NS = 1_000_000
 """The expected time of the first rehearsal."""
@@ -48,11 +48,11 @@ class RehearsalCounts:
     """The same by reason."""
     p50_ns: float
     p99_ns: float
-    """Quantiles of the time of a rehearsal, to within 2 %; NaN if there was none."""
+    """`p50_ns`, `p99_ns`: quantiles of the time of a rehearsal, to within 2 %; NaN if there was none."""
     total_ns: int
     """The time of all, with the short waits for the items after them."""
     share: float
-    """Of the loop's time."""
+    """The share of the loop's time."""
 
 
 class Rehearsals:

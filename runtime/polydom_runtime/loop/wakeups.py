@@ -95,7 +95,7 @@ class Lateness:
     wake_ups: int
     p50_ns: float
     p99_ns: float
-    """Median and 99 % quantile, to within 2 %; NaN if the loop never slept."""
+    """`p50_ns`, `p99_ns`: median and 99 % quantile, to within 2 %; NaN if the loop never slept."""
     max_ns: int
 
 

@@ -29,8 +29,8 @@ MODEL_QUANTILE, LEAST_SHARE = 0.9, 0.75
 """A model states this quantile of its times, and takes at least this share of it."""
 
 ENOUGH_ANSWERS, BAND_ANSWERS = 200, 50
-"""This number of answers can tell the times of units without those at the measured sizes. There, each call is timed
-after others at random, and finds colder caches than in an answer. Each band of items has at least the other number."""
+"""With ENOUGH_ANSWERS answers, unit times come from answers alone, since calls at the measured sizes, timed at random
+after others, find colder caches. Bands of items hold at least BAND_ANSWERS."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class ItemSamples:
     sizes: Floats
     """Shape (n_items,), not sorted."""
     seconds: Floats
-    """Shape (n_units, n_items, n_rounds). In the order of the units of `CostSamples`. Pauses are not in it."""
+    """Shape (n_units, n_items, n_rounds). Times in the order of the units of `CostSamples`, without pauses."""
     models: Mapping[str, Floats]
     """Shape (n_items, n_rounds). Seconds of each reference model after the features."""
     asleep: float = 0.0
@@ -132,7 +132,7 @@ class CostSamples:
 
     units: tuple[str, ...]
     sizes: Floats
-    """Shape (n_sizes,). Of the measured items, rising."""
+    """Shape (n_sizes,). Sizes of the measured items, rising."""
     seconds: Floats
     """Shape (n_units, n_sizes, n_rounds). Times of calls timed one by one, without pauses."""
     loops: NDArray[np.int64]

@@ -35,7 +35,7 @@ MAKERS = ("__init__", "__new__", "__post_init__", "__setstate__")
 PLAIN_TYPES = (bool, int, float, complex, str, bytes, type(None))
 
 FINGERPRINT_VERSION = "2:"
-"""Stands in front of a fingerprint. Those of another version cannot be compared."""
+"""Stands in front of a fingerprint. Fingerprints of another version cannot be compared."""
 
 Feed = Callable[[bytes], object]
 
@@ -222,7 +222,7 @@ def _imported(module: ModuleType, file: Path) -> Iterator[ModuleType]:
 
 @cache
 def _names_imported(source: bytes, package: str) -> tuple[str, ...]:
-    """Return the names that a source imports; kept, since a build asks for each module some times."""
+    """Return the names that a source imports; cached, since a build asks for each module several times."""
     names, inside = list[str](), package.split(".")
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):

@@ -79,7 +79,7 @@ def measure(
         The seconds of sleep before each answer that is cold or rehearsed.
     clock : Clock
     timers : Timers, optional
-        In place of `clock`, also with a processor clock and a way to sleep; by default those that suit `clock`.
+        Timers in place of `clock`, also with a processor clock and a way to sleep; by default those that suit `clock`.
     board : Board, optional
         The source of the facts about the machine; by default this machine.
     journal : Journal, optional

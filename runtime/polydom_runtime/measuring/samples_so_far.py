@@ -21,16 +21,16 @@ Names = Annotated[tuple[str, ...], Size(1, 1000)]
 
 @dataclass(frozen=True, slots=True)
 class SamplesHeader:
-    """The fixed facts of a measurement, known before the first round."""
+    """The fixed facts of a measurement, known before the first round: as in `CostSamples`, in plain tuples."""
 
     units: Names
     sizes: Annotated[tuple[float, ...], Size(1, 10_000), In(-math.inf, math.inf)]
     loops: Annotated[tuple[int, ...], Size(1, 1 << 20), In(1, 1_000_000)]
+    """Loops at all sizes of the first unit, then those of the second, and so on."""
     kernels: Names
+    """The names of the kernels."""
     fingerprint: Annotated[str, Text(least=0)]
     machine: Mapping[str, Any]
-    """As in `CostSamples`, in plain tuples; of `kernels` only the names. `loops` is flat: all sizes of the first unit,
-    then those of the second, and so on."""
     models: Annotated[tuple[str, ...], Size(0, 1000)] = ()
     """The names of the reference models that are timed in whole answers."""
     asleep: Annotated[float, In(0.0, MAX_SECONDS)] = 0.0

@@ -27,7 +27,7 @@ MAX_ITEMS = 300
 """Items as they come: enough for contents, and sizes such as those with large prime factors, to show."""
 
 ASLEEP_ANSWERS = 300
-"""What cold adds is nearly the same for all items, so one answer to each does. With half as many, the choice of
+"""The time that cold adds is nearly the same for all items, so one answer to each does. With half, the choice of
 quantiles, which is made on one half of them and checked on the other, often breaks the promise on later items."""
 
 MIN_ANSWERS, MAX_HOT_ROUNDS = 10, 5
@@ -43,10 +43,10 @@ class StoppingRule:
 
     rounds: int
     seconds: float
-    """It ends no measurement before 10 rounds."""
+    """The time limit; it ends no measurement before 10 rounds."""
     quantile: float
     precision: float
-    """Every unit's median must be known to within the fraction `precision`, its quantile to within five times that."""
+    """Every unit's median must be known to within this fraction, its `quantile` to within five times that."""
     _next_look: float = field(default=MIN_ROUNDS, init=False)
 
     def fraction(self, done: int, spent: float) -> float:

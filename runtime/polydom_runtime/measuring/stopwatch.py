@@ -77,7 +77,7 @@ class Disturbances:
     stolen: Annotated[float, In(0.0, MAX_SECONDS)] = 0.0
     """Seconds that a hypervisor took, summed over all processors of the machine (steal)."""
     throttled: Annotated[int, In(0, 1 << 62)] = 0
-    """In how many periods a quota of processor time was used up (see `ControlGroups`)."""
+    """The number of periods in which a quota of processor time was used up (see `ControlGroups`)."""
 
     def plus(self, more: "Disturbances") -> "Disturbances":
         """Return these and others together."""

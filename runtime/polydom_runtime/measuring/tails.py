@@ -19,7 +19,7 @@ MIN_SHAPE, MAX_SHAPE = -1.0, 0.5
 outside of them is likely an accident of few samples."""
 
 MIN_SAMPLES = 10
-"""With fewer samples for each size there is no tail to fit."""
+"""The fewest samples for each size with which there is a tail to fit."""
 
 BATCHES = 8
 T_95 = 2.365

@@ -111,7 +111,7 @@ def _jobs(space: FeatureSpace, item: Any, clock: Clock) -> list[Callable[[], obj
 
 
 def predictor_without_models(space: FeatureSpace, clock: Clock) -> Predictor:
-    """Return a predictor that always answers with the prior: what it takes is dispatch."""
+    """Return a predictor that always gives the prior, so that timing it gives the time of dispatch alone."""
     steps, users = [step.name for step in space.steps], [mask for _, mask in step_users(space)]
     nothing = UnitTimes((*space.names, *steps), tuple(users), (ZERO,) * (len(space) + len(steps)))
     bundle = Bundle(

@@ -11,8 +11,8 @@ def least_confidence(
 ) -> float:
     """Return the confidence below which no answer is given; 0 if each is.
 
-    `accuracy_wanted`: the share of right answers among those that are given. On the held-out items of the bundle it was
-    reached: in each regime, at its deadline next to this one, of those that are not longer if there are any.
+    `accuracy_wanted`: the share of right answers among those that are given. The bundle's held-out items must have
+    reached it in each regime, at the nearest deadline: of those that are not longer, if there are any.
     `ConfidenceError` if both are given, one is not a number above 0 up to 1, or no threshold reaches the wanted
     accuracy; `BundleMismatchError` if the bundle was built without confidences.
     """

@@ -45,8 +45,8 @@ MAX_STATES, MAX_WORK = 512, 400_000
 would take a minute or more to make."""
 
 AT_ONCE = 1000
-"""States times models that are weighed at once: many, since each call of numpy takes microseconds, but not so many that
-the memory of a small device is short."""
+"""States times models that are weighed at once: more save calls of numpy, which take microseconds, but need more
+memory, which a small device lacks."""
 
 BLOCK = 1 << 20
 """The most times of features at the ends of cells that are held at once, where one state has very many models."""
@@ -67,10 +67,10 @@ class Pairs(NamedTuple):
     """Shape (n_pairs, n_cells + 1). The least nanoseconds left with which the node may work towards the target."""
     plan: Floats
     guard: Floats
-    """Shape (n_pairs, 6). Weights, as in `Options`."""
+    """`plan`, `guard`: shape (n_pairs, 6). Weights, as in `Options`."""
 
     def part(self, chosen: Bools) -> "Pairs":
-        """Return some of the pairs."""
+        """Return the chosen pairs."""
         columns: list[Any] = [column[chosen] for column in self]
         return Pairs(*columns)
 
@@ -158,7 +158,7 @@ class AnytimePlanner(Planner):
         return pairs.part(np.any(thresholds <= self._budget_ns, axis=1))
 
     def _to_make(self, after: Sequence[int]) -> list[int]:
-        """Return the states that moves lead to and that do not exist yet, as many as there is room for."""
+        """Return the states that moves lead to and that do not exist yet, up to the limits."""
         room = max(min(MAX_STATES, MAX_WORK // len(self._seconds)) - len(self._states), 0)
         return [mask for mask in dict.fromkeys(after) if mask not in self._states][:room]
 

@@ -7,7 +7,7 @@ from polydom_runtime.features import members
 from polydom_runtime.stages import Trace
 
 K_IN_A_ROW = 3
-"""With this many failures in a row a feature is out."""
+"""The number of failures in a row after which a feature is out."""
 
 FIRST_PAUSE, MAX_PAUSE, MAX_PAUSE_OF_HUNG = 16, 256, 4096
 """Items until a feature that is out is tried again. The pause doubles each time that it is out again, up to the
@@ -149,7 +149,7 @@ class Slowdown:
     there, see `polydom_runtime.bundles.bundle_times.Choice`. What that does to a median is the same as to take the
     median first and then compare it with the level.
 
-    `stirred`: whether any of the last ratios counts; if not, one more that does not need not be added.
+    `stirred`: whether any of the last 31 ratios is above 1; if none is, a further ratio of 1 need not be added.
 
     Examples
     --------
@@ -171,7 +171,7 @@ class Slowdown:
         self.stirred = False
 
     def expect(self, at_least: float) -> None:
-        """Let the estimate be at least `at_least`, until the next call."""
+        """Keep the estimate at `at_least` or above until this method is called again."""
         self._least = max(1.0, at_least)
         self._update()
 

@@ -37,11 +37,11 @@ before_opening: ContextVar[Callable[[int], object]] = ContextVar("before_opening
 class LoadedModel:
     """One model over the row of all features.
 
-    `features`: in the order of its columns. `accuracy`: its expected score. `model_ns`: worst case of one run. `mask`:
-    the features as a bit mask. `gather`: the row of all features, the columns of it that the model reads, and the
-    model's inputs, into which they are copied before each run. `stop`: the least confidence at which its answer may
-    stand although time is left; above 1 it never may. `confidence`: returns the probability that the answer of the last
-    run is right; the score itself without a calibration, and 0 if the model has none. `number`: of the model in the
+    `features`: its features in the order of its columns. `accuracy`: its expected score. `model_ns`: worst case of one
+    run. `mask`: the features as a bit mask. `gather`: the row of all features, the columns of it that the model reads,
+    and the model's inputs, into which they are copied before each run. `stop`: the least confidence at which its answer
+    may stand although time is left; above 1 it never may. `confidence`: returns the probability that the answer of the
+    last run is right; the score itself without a calibration, and 0 if the model has none. `number`: its number in the
     bundle.
     """
 
@@ -86,9 +86,9 @@ class LoadedModels:
     """The models of a bundle over one row of all features; each is loaded when it is first asked for.
 
     `values` (shape (sum of widths,)): the row of all features, in the order of the bundle. `run_of`, `engine`,
-    `around`: as in `polydom_runtime.predictor.Seams`. `early_stop`: whether models may stop early. `places`: the
-    columns of each feature in `values`. `masks`, `accuracies`, `seconds` (shape (n_models,)): of the models. `out`: the
-    numbers of models that must not answer; shared with what `timed` returns. `prior`: the model without features.
+    `around`: see `polydom_runtime.predictor.Seams`. `places`: the columns of each feature in `values`. `masks`,
+    `accuracies`, `seconds`: arrays of shape (n_models,). `out`: the numbers of models that must not answer; shared with
+    the result of `timed`. `prior`: the model without features.
     """
 
     def __init__(

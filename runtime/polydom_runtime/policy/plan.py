@@ -40,11 +40,11 @@ class Plan:
     calm: float
     """The slow-down is taken to be 1 unless the estimate exceeds this."""
     models: LoadedModels
-    """Each with its time in this regime."""
+    """The models with their times in this regime."""
     staircase: "Staircase | Walk"
     """The feature set that worst cases allow at each size; for a greedy bundle the sequence that is followed."""
     bundle: Bundle
-    """With the times of this regime."""
+    """The bundle with the times of this regime."""
 
     @classmethod
     def of(
@@ -58,8 +58,8 @@ class Plan:
     ) -> "Plan":
         """Lay out the plan for a bundle that has the times of one regime only; BundleFormatError if a model cannot run.
 
-        `models`: of the same bundle in any regime; those of the plan share its sessions. `budget`: in seconds. `kind`:
-        the planner of the policy.
+        `models`: models of the same bundle in any regime; those of the plan share its sessions. `budget`: the seconds
+        of an item. `kind`: the planner of the policy.
         """
         staircase, models = bundle.index.at_deadline(budget), models.timed(bundle)
         planner = kind(bundle, space, models, staircase, energy)
@@ -69,7 +69,7 @@ class Plan:
         return cls(planner.root(), nothing, planner.cells, latest_ns, calm, models, staircase, bundle)
 
     def leave_out(self, numbers: Collection[int]) -> None:
-        """Let other models answer for some, and work towards none that only these give, until the next call."""
+        """Stop models `numbers` from answering, and plan no sets that only they answer; each call replaces the last."""
         self.models.out.clear()
         self.models.out.update(numbers)
         # A walk has one target, and each state on the way to it may answer.
@@ -82,7 +82,7 @@ class Plan:
 class Plans:
     """The plan of each regime that a bundle has times of; the others are planned as hot, or all as one that is forced.
 
-    `plan_of`: makes the plan of a regime. `only`: the plan if there is no other: then no choice is needed.
+    `only`: the plan if there is no other: then no choice is needed.
     """
 
     def __init__(self, bundle: Bundle, forced: Regime | None, plan_of: Callable[[Regime], Plan]) -> None:
@@ -114,12 +114,12 @@ class Plans:
 class Course:
     """The course of one item. A predictor has one, and overwrites it with every item: to make it takes longer.
 
-    `plan`: of the regime that the item came in. `start`, `begun`, `now`: clock readings in nanoseconds: when the budget
-    began, which is the arrival unless the item could wait without a loss; the call, moved on by the time of failures,
-    which says nothing of how slow the machine is; and the last decision. `slowdown`: how much slower than measured the
-    machine is taken to be. `planned`, `last`: the first move and the last one. `number`: what the state's model has
-    said already. `reason`: why the plan was not followed; empty if it was. `failures`: what failed, and how: the name
-    of a feature, "size" or "the model", and the exception or a text.
+    `plan`: the plan of the regime that the item came in. `start`, `begun`, `now`: clock readings in nanoseconds at the
+    begin of the budget, which is the arrival unless the item could wait without a loss; at the call, moved on by the
+    time of failures, which says nothing of how slow the machine is; and at the last decision. `slowdown`: how much
+    slower than measured the machine is taken to be. `planned`, `last`: the first move and the last one. `number`: the
+    answer of the state's model, if it has run. `reason`: why the plan was not followed; empty if it was. `failures`:
+    the name of what failed (a feature, "size" or "the model"), and the exception or a text.
     """
 
     __slots__ = ("begun", "cell", "failures", "last", "now", "number", "plan", "planned", "reason", "slowdown", "start")

@@ -114,7 +114,7 @@ class Planner:
         return found
 
     def _in_time(self, sets: Masks, numbers: NDArray[np.intp]) -> Bools:
-        """Tell which models may be in time once their row's set is computed, shape ``(n_sets, n_estimators)``."""
+        """Tell which models can be in time after the features of the row's set; here all. A negative number is none."""
         return numbers >= 0
 
     def move(self, feature: int, after: State, accuracy: float, target: int) -> Move:

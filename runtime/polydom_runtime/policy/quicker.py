@@ -17,9 +17,9 @@ def with_answers(
 ) -> tuple[Floats, Floats, Options]:
     """Return scores, least times and options with answers at once, by the slow models of a state, among the targets.
 
-    `scores` (shape (n_options,)): falling. `least` (shape (n_options, n_cells)): nanoseconds. `weights` (shape
-    (n_answers, 6)) and `ready` (shape (n_answers, n_cells)): of the time to answer by each model of the state, without
-    the last: it answers when nothing else fits.
+    `scores` (shape (n_options,)): falling scores. `least` (shape (n_options, n_cells)): least times in nanoseconds.
+    `weights` (shape (n_answers, 6)), `ready` (shape (n_answers, n_cells)): the time to answer by each model of the
+    state, as weights and in nanoseconds, without the last model: it answers when nothing else fits.
     """
     now = state.answers[: len(weights)]
     every = np.concatenate([[model.accuracy for model, _ in now], scores])

@@ -16,7 +16,7 @@ from polydom_runtime.clock import Clock
 T = TypeVar("T")
 
 RECENT = 64
-"""Sizes of so many items are remembered, those that came before a rehearsal."""
+"""The number of recent item sizes that are remembered."""
 
 SMALL, LARGER = 1 / 32, 1 / 4
 """The ranks of the kept items among the recent sizes."""
@@ -68,7 +68,7 @@ class KeptItems:
         """Answer kept items, if there are any; one to four answers.
 
         `answer`: answers an item. Returns the expected score, or None if it could not: then the rehearsal ends.
-        `deadline_ns`: of real items.
+        `deadline_ns`: the deadline of real items.
         """
         small, larger = self.small, self.larger
         if small is None:

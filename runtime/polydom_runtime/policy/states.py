@@ -57,9 +57,10 @@ class Entries(NamedTuple):
     """Shape (n_cells + 1,). Where the entries of each cell begin, and where those of the last one end."""
     ends: Floats
     chosen: NDArray[np.intp]
-    """Shape (n_entries,). The least time left in nanoseconds with which a move is made, rising in each cell; which."""
+    """`ends`, `chosen`: shape (n_entries,). The least nanoseconds left with which a move is made, rising in each cell,
+    and the position of that move in `moves`."""
     moves: Sequence[Move | None]
-    """None stands for an answer."""
+    """The moves; None stands for an answer."""
 
 
 class DecisionTable(dict[int, Row]):
@@ -98,7 +99,7 @@ class DecisionTable(dict[int, Row]):
 
 
 class Options(NamedTuple):
-    """All moves from a state, by falling accuracy of their targets: searched while some features are banned.
+    """All moves from a state, most accurate target first; searched only while features are banned.
 
     Among them may be answers by slow models of the state, which are None.
     """
@@ -107,8 +108,8 @@ class Options(NamedTuple):
     """Shape (n_options,). Target sets."""
     plan: Floats
     guard: Floats
-    """Shape (n_options, 6). Weights of cost functions, in seconds: the plan for the rest of each target, and the guard
-    of its next feature."""
+    """`plan`, `guard`: shape (n_options, 6). Weights of cost functions, in seconds, for the rest of each target, and
+    for its next feature."""
     moves: Sequence[Move | None]
     joules: Floats | None = None
     """Shape (n_options, 6). Weights of the energy of each whole target."""
@@ -136,7 +137,7 @@ class State:
     rows: DecisionTable = field(repr=False)  # through moves and what comes after them it would never end
     """The last row is for items larger than all cells."""
     typical_ns: list[float] = field(repr=False)
-    """For each size cell, the typical time of an item that is answered here, in nanoseconds."""
+    """The typical time of an item that is answered here, in nanoseconds, for each size cell."""
     options: Options | None = field(default=None, repr=False)
     """All moves, for items with banned features; the strict policy has them at the root only."""
     answers: tuple[tuple[LoadedModel, int], ...] = field(default=(), repr=False)
@@ -166,7 +167,7 @@ class State:
         return (rest & -rest).bit_length() - 1
 
     def detour(self, banned: int, n: float, cell: int, left_ns: float) -> Move | None:
-        """Return the next move while some features are banned, by a bit mask; None to answer now. `n`: the size."""
+        """Return the next move at size `n` while some features are banned, by a bit mask; None to answer now."""
         if self.options is not None:
             return self.options.best(banned, n, left_ns)
         *_, ends, moves = self.rows[cell]
@@ -180,7 +181,7 @@ def decisions(
     """Return the decision table of a state: for each time left, the move to the most accurate target that fits.
 
     `thresholds` (shape (n_options, n_cells)): the least time left in nanoseconds at which each option fits. `moves`,
-    `scores`: by falling score of their targets. `most_ns`: the budget: there is never more time left.
+    `scores`: options by falling score of their targets. `most_ns`: the budget: there is never more time left.
     """
     least, chosen = thresholds, None
     if (scores[1:] == scores[:-1]).any():

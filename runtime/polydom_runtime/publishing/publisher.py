@@ -34,7 +34,7 @@ class PublishingCounts(NamedTuple):
     """Counts of answers: each that was given to a publisher is published, dropped or pending."""
 
     published: int = 0
-    """Those that the broker has confirmed; with quality 0 those that were given to the network."""
+    """Answers that the broker has confirmed; with quality 0 those that were given to the network."""
     dropped: int = 0
     pending: int = 0
     reconnects: int = 0

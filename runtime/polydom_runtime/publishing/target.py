@@ -23,7 +23,7 @@ class MqttTarget:
 
     host: str
     topic: str
-    """Of the answers. With counts, the newest is at ``TOPIC/state``; ``TOPIC/status`` is ``online`` or ``offline``."""
+    """The topic of answers. The newest counts are at ``TOPIC/state``; ``TOPIC/status`` is ``online`` or ``offline``."""
     port: int = SCHEMES["mqtt"]
     tls: bool = False
     """Whether the connection is encrypted, and the broker must show a certificate."""

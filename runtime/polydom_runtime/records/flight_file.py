@@ -45,7 +45,7 @@ class FlightHeader:
     capacity: Annotated[int, In(1, MAX_FILE_BYTES)]
     bundle_name: Word = ""
     bundle_version: Word = ""
-    """Empty if they are not known."""
+    """`bundle_name`, `bundle_version`: empty if they are not known."""
 
     def _check(self) -> None:
         if len({*self.names}) != len(self.names):
@@ -121,8 +121,8 @@ class FlightRecord:
     before_ns: int
     model_ns: int
     elapsed_ns: int
-    """Nanoseconds from the call to the first feature, from the start of the model to its end, and from the arrival of
-    the item to the answer."""
+    """`before_ns`, `model_ns`, `elapsed_ns`: times from the call to the first feature, from the start of the model to
+    its end, and from the arrival of the item to the answer."""
     answered: tuple[int, ...]
     """Positions, ascending, of the features of the model that answered; empty for the class prior."""
     deadline_met: bool

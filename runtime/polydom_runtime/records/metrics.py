@@ -89,8 +89,8 @@ class Metrics:
     """Counts over all answers since the start, for as long as the node runs.
 
     `slowdown`, `largest_slowdown`: how much slower than measured this machine was at the last item, and at worst.
-    `elapsed`, `waited`: times from the arrival of the item to the answer, and to the call. `stages`: from the start of
-    each feature to that of the next one or the model.
+    `elapsed`, `waited`: times from the arrival of the item to the answer, and to the call. `stages`: times from
+    the start of each feature to that of the next one or the model.
     """
 
     def __init__(self, predictor: Watched) -> None:

@@ -42,8 +42,7 @@ FIRST_PAUSE_S, MAX_PAUSE_S = 0.05, 5.0
 class Keeper:
     """Keeps a spare worker ready; `causes` tell why workers could not be started again.
 
-    `hand_over`: seconds from the hand-over of a message until its reply, by regime. `nursery_pid`: 0 while there is
-    none.
+    `hand_over`: seconds from the hand-over of a message until its reply, by regime. `nursery_pid`: 0 without a nursery.
     """
 
     def __init__(self, sealed: SealedBundle, order: dict[str, Any], width: int, item_bytes: int) -> None:

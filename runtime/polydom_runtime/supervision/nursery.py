@@ -53,7 +53,7 @@ END = msgpack.packb(None)
 ECHO = msgpack.packb(
     [1, [0, ["feature"] * 8, 0.5, 1 << 20, True, "planned", 1.0, 0, ""], 1e3, [*range(8)], [1 << 50] * 10]
 )
-"""As long as a reply of a worker, and packed in the same way."""
+"""A message as long as a reply of a worker, and packed in the same way."""
 
 WORKERS = 2
 """One works, the other waits to take over."""

@@ -19,7 +19,7 @@ from polydom_runtime.features import Feature, FeatureSpace, Step, read_only
 from polydom_runtime.policy.loaded_models import Run, RunOf
 
 SLOTS = 8
-"""More than there are workers at a time, since workers that are being killed keep their slots."""
+"""More slots than workers at a time, since workers that are being killed keep their slots."""
 
 PROGRESS, STAGE, SINCE, MODEL = 0, 1, 2, 3
 NO_STAGE = -1

@@ -76,10 +76,10 @@ class SupervisedPredictor:
     space : str
         ``MODULE:SPACE``, which the worker imports too.
     deadline : float, optional
-        In seconds, from the arrival of the item to the return of `predict_one`. The longest deadline that the bundle
-        was built for if not given.
+        Seconds from the arrival of the item to the return of `predict_one`. The longest deadline that the bundle was
+        built for if not given.
     policy, abstain_below, accuracy_wanted
-        As for `Predictor`.
+        See `Predictor`.
     item_bytes : int
         Size of the largest item. Items take up only the memory that they need.
     margin : float, optional
@@ -88,7 +88,7 @@ class SupervisedPredictor:
     compare : bool
         Whether to compare features with those of the build, in a process of its own.
     trust : Trust, optional
-        As for `load_bundle`; not for a loaded one.
+        See `load_bundle`; not for a loaded one.
     reply : callable
         Called with a worker's link and a number of nanoseconds. Returns the worker's reply, or None if there is none
         within this time. A test can return early when the worker hangs, since no reply can come then.
@@ -112,7 +112,7 @@ class SupervisedPredictor:
     Raises
     ------
     BundleFormatError, BundleMismatchError, DeadlineError, ConfidenceError
-        As for `Predictor`.
+        See `Predictor`.
     WorkerError
         If no worker can be started, a model hangs or crashes when it is loaded and tried, or a feature gives other
         numbers than at the build.
@@ -259,7 +259,7 @@ class SupervisedPredictor:
         ----------
         item : object
         arrived_ns : int, optional
-            As for `Predictor.predict_one`.
+            See `Predictor.predict_one`.
         """
         self._items += 1
         start = hardware_clock()

@@ -37,7 +37,7 @@ class Reply(NamedTuple):
     size: float
     started: list[int]
     marks: list[int]
-    """`size`, `features` and `marks` of the worker's `Trace`."""
+    """`size`, `started`, `marks`: `size`, `features` and `marks` of the worker's `Trace`."""
     out: list[str]
     """The features that are out of the choice."""
 

@@ -15,7 +15,7 @@ from .keys import TrustedKey, load_keys
 from .statement import FileDigest, Statement, decode_statement
 
 CLOCK_TOLERANCE = timedelta(hours=1)
-"""By how much the clock of the node may be behind that of the signer."""
+"""The most time that the clock of the node may be behind that of the signer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,19 +12,6 @@ from polydom_runtime.clock import collector_off, collector_waits, hardware_clock
 SCRIPT = """
 import resource, numpy as np
 from polydom_runtime.clock import keep_freed_memory
-
-
-def test_nobody_can_set_the_clock_of_deadlines() -> None:
-    clocks = {
-        time.perf_counter_ns: time.get_clock_info("perf_counter"),
-        time.monotonic_ns: time.get_clock_info("monotonic"),
-        time.time_ns: time.get_clock_info("time"),
-    }
-    info = clocks[hardware_clock]
-
-    assert (info.monotonic, info.adjustable) == (True, False)
-
-
 def faults():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     for _ in range(50):

@@ -30,6 +30,9 @@ REFIT = 1.2
 
 LEAST_SPREAD = 1e-9
 
+ABSURD = 1e10
+"""A shape that is no covariance has this in place of its negative evidence."""
+
 
 @dataclass(frozen=True, slots=True)
 class ProcessShape:
@@ -204,13 +207,15 @@ def _fitted(sets: Floats, scores: Floats, near: ProcessShape | None) -> tuple[Sc
 
 
 def _minus_evidence(logs: Floats, sets: Floats, t: Floats) -> float:
-    with np.errstate(over="ignore", invalid="ignore"):  # the search for the least may try absurd shapes
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):  # absurd shapes are tried, too
         shape = ProcessShape(*np.exp(logs))
         covariances = shape.between(sets, sets) + shape.noise * np.eye(len(t))
     try:
         root = np.linalg.cholesky(covariances)
     except np.linalg.LinAlgError:
-        return 1e10
+        return ABSURD
+    if not np.isfinite(root).all():
+        return ABSURD
     solved = solve_triangular(root, t, lower=True, check_finite=False)
     prior = (((logs - USUAL) / SPREAD) ** 2).sum()
     return float(0.5 * solved @ solved + np.log(np.diag(root)).sum() + 0.5 * prior)

@@ -8,6 +8,7 @@ import pytest
 from polydom_builder.lattice.best_first import expand_best_first
 from polydom_builder.lattice.by_gain import Gained, expand_by_gain
 from polydom_builder.lattice.limits import LimitedScore, Spent
+from polydom_builder.lattice.set_process import _minus_evidence
 from polydom_builder.lattice.within_noise import margin_of, select_within_noise
 from polydom_builder.sets.query_grid import QueryGrid
 from polydom_builder.sets.region import QueryRegion
@@ -192,3 +193,12 @@ def test_the_margin_is_small_where_scores_are_sure() -> None:
         margins.append(margin_of(found, list(found.expanded), world.costs, world.region, world.errors))
 
     assert margins[0] < 0.02 < margins[1] < 0.3
+
+
+@pytest.mark.parametrize("logs", [(900, 0, 0, 0, 0), (0, 900, 0, 0, 0), (0, 0, 0, -800, 0), (-800,) * 5])
+def test_shape_that_is_no_covariance_is_worse_than_any_other(logs: tuple[float, ...]) -> None:
+    sets = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]])
+
+    absurd = _minus_evidence(np.array(logs, dtype=float), sets, np.arange(3.0))
+
+    assert _minus_evidence(np.zeros(5), sets, np.arange(3.0)) < 100.0 < absurd < np.inf

@@ -171,7 +171,7 @@ class HostAnswers(Plots, NamedSettings):
 
     @property
     def _answering(self) -> Any:
-        """The index that names who answers."""
+        """The index that chooses the model for each item."""
         return self.index_
 
     def _chosen(self, items: Iterable[Any], deadline: Deadlines) -> tuple[ChosenModels, NDArray[np.intp]]:

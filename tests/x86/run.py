@@ -26,13 +26,16 @@ HERE = {
 }
 
 ARITHMETIC = (
-    *(f"tests/builder/{room}" for room in ("training", "costs", "lattice", "index", "simulation", "bundling")),
+    *(
+        f"tests/builder/{room}"
+        for room in ("training", "costs", "sets", "families", "lattice", "index", "simulation", "bundling")
+    ),
     *("tests/property", "tests/runtime/kernels", "tests/runtime/policy", "tests/runtime/measuring/test_tails.py"),
 )
 
 KERNELS = (
     *(f"tests/builder/training/test_{name}.py" for name in ("kernels", "onnx", "agreeing_engines", "least_cost")),
-    *("tests/builder/costs/test_fitting.py", "tests/runtime/kernels", "tests/runtime/measuring/test_tails.py"),
+    *("tests/builder/costs/test_cost_fit.py", "tests/runtime/kernels", "tests/runtime/measuring/test_tails.py"),
 )
 """Some thirty times slower, these take two minutes."""
 

@@ -179,7 +179,7 @@ class FittedTimes:
         return self.references[REFERENCE_MODEL] + self._model_added(MODEL_QUANTILE, regime)
 
     def _model_added(self, quantile: float, regime: Regime) -> float:
-        """Return how much longer than hot the reference model takes, at a quantile."""
+        """Return the seconds, at a quantile, by which a run of the reference model is longer than hot."""
         if regime == "hot":
             return 0.0
         hot = self._samples.reference_time(REFERENCE_MODEL, quantile)

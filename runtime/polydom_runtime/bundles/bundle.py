@@ -107,9 +107,9 @@ class Bundle:
     identity : Identity
         Its name and version, and what it was built from.
     error_costs : ErrorCosts or None
-        What errors cost, if its models answer with labels of least expected cost.
+        The costs of errors, if its models choose the label of least expected cost; None otherwise.
     shipping : Shipping
-        Its limits of models, what they left out, and the price.
+        The limits of its models, which models these left out, and the score that this costs.
     confidence : Confidence or None
         What its confidences are worth; None if it was built without, or its models are regressors.
     sha256 : str

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.x86.run import ARITHMETIC, KERNELS, ROOT
+from tests.aarch64.run import ROOT
+from tests.x86.run import ARITHMETIC, KERNELS
 
 OTHER_RUNS = (ROOT / "tests" / "aarch64" / "run.py", ROOT / "tests" / "armhf" / "run.py")
 

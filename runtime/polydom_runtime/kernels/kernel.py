@@ -128,7 +128,7 @@ def _flat(numbers: Any) -> Array | None:
 
 
 def _folded(node: Operation, source: Affine, constants: Mapping[str, Array]) -> Operation | None:
-    """Return the node with the scaler of its input merged into its weights; None if float32 would be too inexact."""
+    """Return the node with the scaler of its input merged into its weights; None if that cannot be exact enough."""
     weights, bias = _weights(node, source, constants)
     if weights is None or np.abs(source.offset).max() > MAX_SHIFT:
         return None

@@ -63,22 +63,6 @@ def collector_off() -> Iterator[None]:
 
 
 @contextmanager
-def collector_waits() -> Iterator[None]:
-    """Let the garbage collector wait while many objects are made that stay, and not look through these afterwards."""
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        if not gc.get_freeze_count():
-            gc.freeze()  # and at once unfrozen: they are old ones then, among which it rarely looks
-            gc.unfreeze()
-        gc.enable()
-
-
-@contextmanager
 def memory_kept() -> Iterator[None]:
     """Keep freed memory in the process, as the predictor does."""
     keep_freed_memory()

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .bundles.bundle import Bundle, Label
 from .bundles.index_file import load_bundle
 from .causes import Causes, error_text, shown
-from .clock import Clock, collector_waits, hardware_clock, keep_freed_memory, own_usage
+from .clock import Clock, hardware_clock, keep_freed_memory, own_usage
 from .costs import format_seconds
 from .exceptions import BundleMismatchError, FeatureError
 from .features import FeatureSpace, members
@@ -255,17 +255,16 @@ class Predictor:
             As for `Predictor`; the first one also if the tune file is of another bundle or machine, or a feature gives
             other numbers than at the build.
         """
-        with collector_waits():
-            bundle = load_bundle(folder, trust)
-            if tune is not None:
-                from .device.tune import tuned  # only here, since most nodes have no such file
-                from .device.tune_file import load_tune
+        bundle = load_bundle(folder, trust)
+        if tune is not None:
+            from .device.tune import tuned  # only here, since most nodes have no such file
+            from .device.tune_file import load_tune
 
-                bundle = tuned(bundle, load_tune(tune, bundle))
-            predictor = cls(bundle, space, **options)
-            if compare:
-                bundle.check_features(space)
-            return predictor
+            bundle = tuned(bundle, load_tune(tune, bundle))
+        predictor = cls(bundle, space, **options)
+        if compare:
+            bundle.check_features(space)
+        return predictor
 
     def __repr__(self) -> str:
         return f"<Predictor {self.policy} within {format_seconds(self.deadline)} by {self.bundle!r}>"
